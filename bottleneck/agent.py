@@ -1,0 +1,302 @@
+"""The agent: serves the probes over one byte stream, and is nothing but them.
+
+Reads requests from stdin, writes replies to stdout, one JSON line each. Every piece of work runs
+in a child of its own; this process moves no payload. When the stream closes, it and all of its
+children end. Runs on Python 3.9 with the standard library alone: it is what travels.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import selectors
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional
+
+from bottleneck import __version__, wire
+from probes import STAGES
+from probes.host import counters
+from probes.host.child import Child, Event, failure, spawn
+from probes.records import Access, Endpoint
+from probes.stage import Last
+
+CLOSING_SECONDS = 3.0
+"""What children get to clean up after the stream has closed."""
+
+ASKS = {
+    "facts": ("probes.host.facts", "host_facts"),
+    "locate": ("probes.host.locate", "locate"),
+    "set-cache": ("probes.host.locate", "set_cache"),
+    "usable-bytes": ("probes.host.free_space", "usable_bytes"),
+}
+"""Questions: name, and the function that answers it."""
+
+HOLDS = {"source-file": "probes.host.source_file", "run-folder": "probes.smb.run_folder"}
+"""What a host can hold for a run beside the responders of its stages."""
+
+
+def stage_module(name: str) -> Any:
+    """The module of a stage."""
+    if name not in STAGES:
+        raise ValueError(f"no stage is called {name!r}")
+    return importlib.import_module("probes." + name.replace("-", "_"))
+
+
+@dataclass
+class Task:
+    """A child at work for one request."""
+
+    number: int
+    child: Child
+    deadline: float
+    initiates: bool
+    unread: bytes = b""
+    open: bool = True
+    started: bool = False
+    told: bool = False
+    """Whether its end has been told."""
+
+
+@dataclass
+class Agent:
+    """One agent at work on a pair of descriptors."""
+
+    requests_fd: int
+    replies_fd: int
+    tasks: Dict[int, Task] = field(default_factory=dict)
+    watched: counters.Watched = field(default_factory=counters.Watched)
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    closing: bool = False
+
+    def serve(self) -> None:
+        """Serves until the stream closes or a signal says so."""
+        self.reply_bytes(
+            wire.greeting(__version__, platform.python_version(), socket.gethostname())
+        )
+        self.selector.register(self.requests_fd, selectors.EVENT_READ, None)
+        unread = b""
+        while not self.closing:
+            for key, _ in self.selector.select(self.patience()):
+                if key.data is not None:
+                    self.read_child(key.data)
+                    continue
+                chunk = os.read(self.requests_fd, 1 << 16)
+                if not chunk:
+                    self.closing = True
+                    break
+                *lines, unread = (unread + chunk).split(b"\n")
+                if len(unread) > wire.MAX_LINE_BYTES:
+                    raise wire.WireError("a request without end")
+                for line in lines:
+                    self.take(wire.decode(line))
+            self.end_overdue()
+        self.end_all()
+
+    def patience(self) -> Optional[float]:
+        """Seconds until the next deadline."""
+        if not self.tasks:
+            return None
+        soonest = min(task.deadline for task in self.tasks.values())
+        return max(0.0, soonest - time.monotonic())
+
+    def reply_bytes(self, line: bytes) -> None:
+        """Writes a line to the coordinator; its absence closes us."""
+        while line and not self.closing:
+            try:
+                line = line[os.write(self.replies_fd, line) :]
+            except BrokenPipeError:
+                self.closing = True
+
+    def reply(self, number: int, event: Event) -> None:
+        """One event of a request."""
+        self.reply_bytes(wire.encode({"id": number, **event}))
+
+    def take(self, request: wire.Message) -> None:
+        """Starts what a request asks for."""
+        number, do = int(request["id"]), request["do"]
+        try:
+            if do == "close":
+                self.close_control(self.tasks.get(number))
+            elif do == "watch":
+                self.watched = wire.from_plain(counters.Watched, request["watched"])
+                self.reply(number, {"answer": None})
+            elif do == "counters":
+                self.reply(number, {"answer": self.counters()})
+            elif do == "preload":
+                stage_module(request["name"]).preload()
+                self.reply(number, {"answer": None})
+            else:
+                self.start(number, do, request)
+        except Exception as error:
+            self.reply(number, failure(error))
+
+    def counters(self) -> Any:
+        """This host's counters now."""
+        return wire.to_plain(counters.read_counters(self.watched, os.getpid()))
+
+    def start(self, number: int, do: str, request: wire.Message) -> None:
+        """Forks a child for an ask, a hold or an initiate."""
+        works: Dict[str, Callable[[wire.Message], Any]] = {
+            "ask": _ask,
+            "hold": _hold,
+            "initiate": _initiate,
+        }
+        if do not in works:
+            raise ValueError(f"no request is called {do!r}")
+        child = spawn(works[do](request))
+        deadline = time.monotonic() + float(request["seconds"])
+        task = Task(number, child, deadline, initiates=do == "initiate")
+        self.tasks[number] = task
+        self.selector.register(child.events_fd, selectors.EVENT_READ, task)
+
+    def read_child(self, task: Task) -> None:
+        """Passes a child's events on; at its end, reaps it."""
+        chunk = os.read(task.child.events_fd, 1 << 16)
+        *lines, task.unread = (task.unread + chunk).split(b"\n")
+        for line in lines:
+            self.pass_on(task, wire.decode(line))
+        if not chunk:
+            self.reap(task)
+
+    def pass_on(self, task: Task, event: Event) -> None:
+        """One event, with this host's counters where a window opens or closes."""
+        if "sample" in event and (not task.started or event.get("last")):
+            task.started = True
+            event["counters"] = self.counters()
+        if not {"sample", "endpoint"} & set(event):
+            task.told = True
+        self.reply(task.number, event)
+
+    def reap(self, task: Task) -> None:
+        """Takes leave of an ended child; one that said nothing is a failure."""
+        self.selector.unregister(task.child.events_fd)
+        os.close(task.child.events_fd)
+        self.close_control(task)
+        task.child.kill()
+        _, status = os.waitpid(task.child.pid, 0)
+        del self.tasks[task.number]
+        if not task.told:
+            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no word"
+            self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
+
+    def close_control(self, task: Optional[Task]) -> None:
+        """Asks a child to end."""
+        if task is not None and task.open:
+            task.open = False
+            os.close(task.child.control_fd)
+
+    def end_overdue(self) -> None:
+        """Kills what has not ended in its time; the peer cannot extend it."""
+        now = time.monotonic()
+        for task in list(self.tasks.values()):
+            if now < task.deadline:
+                continue
+            if not task.told:
+                task.told = True
+                self.reply(task.number, {"failed": "did not end within its time and was stopped"})
+            self.close_control(task)
+            task.child.kill()
+            task.deadline = now + CLOSING_SECONDS
+
+    def end_all(self) -> None:
+        """Closes every child, first gently, then not."""
+        for task in self.tasks.values():
+            self.close_control(task)
+            if task.initiates:
+                task.child.kill()
+        waiting: List[int] = [task.child.pid for task in self.tasks.values()]
+        until = time.monotonic() + CLOSING_SECONDS
+        while waiting and time.monotonic() < until:
+            waiting = [pid for pid in waiting if os.waitpid(pid, os.WNOHANG)[0] == 0]
+            time.sleep(0.01)
+        for task in self.tasks.values():
+            task.child.kill()
+
+
+def _ask(request: wire.Message) -> Any:
+    module, function = ASKS[request["name"]]
+
+    def work(tell: Callable[[Event], None], control_fd: int) -> None:
+        answer = getattr(importlib.import_module(module), function)
+        tell({"answer": wire.to_plain(answer(**request["arguments"]))})
+
+    return work
+
+
+def _peer(request: wire.Message) -> Endpoint:
+    plain = dict(request["peer"])
+    access = plain.pop("access", None)
+    endpoint = wire.from_plain(Endpoint, plain)
+    if access is None:
+        return endpoint
+    fields = {**{f: getattr(endpoint, f) for f in plain}, "access": Access(**access)}
+    return Endpoint(**fields)
+
+
+def _hold(request: wire.Message) -> Any:
+    name = request["name"]
+
+    def work(tell: Callable[[Event], None], control_fd: int) -> None:
+        if name in HOLDS:
+            module = importlib.import_module(HOLDS[name])
+            held = module.hold(wire.from_plain(module.Setting, request["setting"]), _peer(request))
+        else:
+            module = stage_module(name)
+            held = module.respond(wire.from_plain(module.Setting, request["setting"]))
+        with held as endpoint:
+            tell({"endpoint": wire.endpoint_to_plain(endpoint)})
+            os.read(control_fd, 1)
+        tell({"closed": True})
+
+    return work
+
+
+def _initiate(request: wire.Message) -> Any:
+    def work(tell: Callable[[Event], None], control_fd: int) -> None:
+        module = stage_module(request["name"])
+        setting = wire.from_plain(module.Setting, request["setting"])
+        running = module.initiate(setting, _peer(request))
+        while True:
+            try:
+                sample = next(running)
+            except StopIteration as end:
+                tell({"details": wire.to_plain(end.value)})
+                return
+            event: Event = {"sample": [sample.elapsed_seconds, sample.moved_bytes]}
+            if isinstance(sample, Last):
+                event["last"] = True
+            tell(event)
+
+    return work
+
+
+def main() -> None:
+    """Serves one coordinator over stdin and stdout."""
+    replies_fd = os.dup(1)
+    # Nothing but replies may reach the stream: what a library prints goes to stderr.
+    os.dup2(2, 1)
+    agent = Agent(0, replies_fd)
+
+    def close(*_: Any) -> None:
+        raise SystemExit(0)
+
+    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(each, close)
+    try:
+        agent.serve()
+    except wire.WireError as error:
+        print(f"agent: {error}", file=sys.stderr)
+        agent.end_all()
+        raise SystemExit(70) from None
+    except SystemExit:
+        agent.end_all()
+        raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The cap: which of a copy's ceilings it reaches, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bottleneck.analysis import model
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.steps import Copy, Found, flag
+from probes.records import Spread
+
+REACHED_RATIO = 0.85
+NOISE_RATIO = 0.75
+"""Reached as well where the spreads meet, but not below this."""
+NEAR_RATIO = 1.1
+CLEAR_RATIO = 1.5
+TURNS_RATIO = 0.1
+STAGES = ("disk", "network")
+"""Components that all bytes pass one after the other."""
+
+Manner = Literal["reached", "turns", "partly"]
+"""The copy runs at the ceiling; it and the next stage work in turn; they overlap in part."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """What holds a copy."""
+
+    claim: Claim
+    manner: Manner
+    confidence: float
+    rival: Claim | None = None
+    """Reached too, within the noise: it may as well be this one. With turns: the other stage."""
+
+
+def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
+    """The cap of a copy; None: it is far below all that is known, and nothing is guessed."""
+    instrument = next((each for each in ladder.claims if _is_reached_instrument(each)), None)
+    if instrument is not None:
+        return Cap(instrument, "reached", instrument.trust)
+    reached = [each for each in ladder.valid if _reached(each, made.rate)]
+    if reached:
+        return _lowest(copy, made, ladder, reached)
+    return _overlapping(copy, made, ladder) or _in_turn(copy, made, ladder)
+
+
+def _is_reached_instrument(claim: Claim) -> bool:
+    return claim.ceiling.component == "instrument" and claim.reached is True
+
+
+def _reached(claim: Claim, rate: Spread) -> bool:
+    if claim.reached is not None:
+        return claim.reached
+    ceiling = claim.ceiling
+    if rate.median >= REACHED_RATIO * ceiling.bytes_per_second:
+        return True
+    meet = rate.high >= ceiling.low_bytes_per_second
+    return meet and rate.median >= NOISE_RATIO * ceiling.bytes_per_second
+
+
+def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -> Cap:
+    floor = reached[0].ceiling.bytes_per_second
+    near = [each for each in reached if each.ceiling.bytes_per_second <= NEAR_RATIO * floor]
+    # A ceiling that was measured says more than a load that was scaled up.
+    near.sort(key=lambda each: each.ceiling.standing == "estimated")
+    cap = near[0]
+    part = cap.ceiling.part
+    rival = next((each for each in near if each.ceiling.part != part), None)
+    return Cap(cap, "reached", _confidence(copy, made, ladder, cap, rival), rival)
+
+
+def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Claim | None) -> float:
+    """The least of what each doubt leaves."""
+    level = cap.ceiling.bytes_per_second
+    bounds = [cap.trust, _proof(copy, made)]
+    after = [
+        each.ceiling.bytes_per_second / level
+        for each in ladder.valid
+        if each.ceiling.part != cap.ceiling.part and each.ceiling.component != "instrument"
+    ]
+    bounds.append(_by_margin(min((ratio for ratio in after if ratio >= 1), default=CLEAR_RATIO)))
+    if rival is not None:
+        bounds.append(0.6)
+    if cap.reached is None:
+        bounds.append(_by_spread(made.rate.low, made.rate.median, made.rate.high))
+        bounds.append(
+            _by_spread(cap.ceiling.low_bytes_per_second, level, cap.ceiling.high_bytes_per_second)
+        )
+        if made.rate.median < 0.9 * level:
+            bounds.append(0.85)
+        if made.rate.runs == 1:
+            bounds.append(0.95)
+        if unknown_parts(copy, ladder, made.rate.median / REACHED_RATIO):
+            bounds.append(0.85)
+    return round(min(bounds), 2)
+
+
+def _proof(copy: Copy, made: Found) -> float:
+    """An uncached copy whose cold source was not proven may have come from RAM."""
+    proven = flag(made.outcome.details, "cache", "proven")
+    return 0.7 if copy.cache == "uncached" and not proven else 1.0
+
+
+def _by_margin(ratio: float) -> float:
+    """0.5 where the next ceiling is the same, 0.6 at 1.1 times, 0.97 from 1.5 times on."""
+    if ratio >= CLEAR_RATIO:
+        return 0.97
+    if ratio >= NEAR_RATIO:
+        return 0.75 + 0.22 * (ratio - NEAR_RATIO) / (CLEAR_RATIO - NEAR_RATIO)
+    return 0.5 + 0.1 * (ratio - 1) / (NEAR_RATIO - 1)
+
+
+def _by_spread(low: float, median: float, high: float) -> float:
+    spread = (high - low) / median
+    if spread > 0.3:
+        return 0.75
+    return 0.9 if spread > 0.15 else 0.97
+
+
+def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[tuple[str, str | None], ...]:
+    """Stages on the copy's way that nothing shows to carry more than a level, bytes per second."""
+    return tuple(
+        part
+        for part in required_parts(copy)
+        if not any(
+            each.ceiling.part == part
+            and (each.ceiling.standing != "at-least" or each.ceiling.bytes_per_second >= level)
+            for each in ladder.claims
+        )
+    )
+
+
+def required_parts(copy: Copy) -> tuple[tuple[str, str | None], ...]:
+    """The stages that every byte of a copy passes."""
+    parts: tuple[tuple[str, str | None], ...] = (("network", "path"), ("disk", copy.receiver))
+    return (*parts, ("disk", copy.sender)) if copy.cache == "uncached" else parts
+
+
+def _stages(ladder: Ladder) -> list[Claim]:
+    """The lowest ceiling of each stage on the way, lowest first."""
+    found: dict[tuple[str, str | None], Claim] = {}
+    for each in ladder.valid:
+        if each.ceiling.component in STAGES:
+            found.setdefault(each.ceiling.part, each)
+    return list(found.values())
+
+
+def _overlapping(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
+    """The initiator's disk takes part of the time of a copy that reaches a ceiling without it.
+
+    The same copy to or from memory tells both apart: it has to reach a ceiling itself, and the
+    copy has to lie between that rate and the disk's in turn and overlapped.
+    """
+    disk = next((e for e in _stages(ladder) if e.ceiling.part == ("disk", copy.initiator)), None)
+    if copy.memory is None or disk is None:
+        return None
+    rate, without = made.rate.median, copy.memory.rate
+    if rate >= 0.9 * without.median:
+        return None
+    if rate < (1 - TURNS_RATIO) * model.in_turn((without.median, disk.ceiling.bytes_per_second)):
+        return None
+    inner = next((e for e in _stages(ladder) if e is not disk and _reached(e, without)), None)
+    if inner is None:
+        return None
+    first, second = sorted((disk, inner), key=lambda each: each.ceiling.bytes_per_second)
+    confidence = min(0.7, _proof(copy, made), first.trust)
+    return Cap(first, "partly", confidence, second)
+
+
+def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
+    """The two lowest stages work one after the other."""
+    stages = _stages(ladder)
+    if copy.memory is not None and made.rate.median >= 0.9 * copy.memory.rate.median:
+        # Without the initiator's disk it runs no faster: that disk takes no turn.
+        stages = [each for each in stages if each.ceiling.part != ("disk", copy.initiator)]
+    if len(stages) < 2:
+        return None
+    first, second = stages[:2]
+    turns = model.in_turn((first.ceiling.bytes_per_second, second.ceiling.bytes_per_second))
+    if abs(made.rate.median / turns - 1) > TURNS_RATIO:
+        return None
+    return Cap(first, "turns", min(0.6, _proof(copy, made), first.trust), second)

@@ -1,0 +1,143 @@
+"""Rule cpu/one-core, all-cores, quota, contention: what the load of the copy says of each host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis.finding import Ceiling, Claim
+from bottleneck.analysis.load import SATURATED_RATIO, Load, load
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text
+from probes.records import SIDES
+
+IDLE_RATIO = 0.02
+"""Below it a load says nothing of where it would end."""
+QUOTA_TRUST = 0.95
+UNSEEN_QUOTA_TRUST = 0.8
+BUSY_TRUST = 0.9
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """For both hosts: the copy's rate scaled up to a full core, full cores, a full quota.
+
+    They always stand, as estimates; reached is what the load itself shows, at 90 % and more.
+    """
+    if copy.made is None:
+        return
+    for side in SIDES:
+        seen = load(copy.made.usage(side))
+        if seen is not None:
+            yield from _quota(copy.made, side, seen)
+            yield from _cores(copy.made, side, seen)
+
+
+def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
+    if seen.starved:
+        waited = percent_text(min(1.0, seen.waiting_ratio or 0.0))
+        yield _claim(
+            made,
+            side,
+            "quota",
+            1.0,
+            words=f"the {side}'s copy processes are kept waiting for CPU time while its cores idle",
+            trust=UNSEEN_QUOTA_TRUST,
+            evidence=(
+                f"On the {side} they were ready to run and not let for {waited} of the time, with "
+                f"{percent_text(1 - seen.all_cores_ratio)} of the cores idle: a CPU quota that "
+                "cannot be seen from there.",
+            ),
+        )
+    elif seen.throttled or (seen.quota_used_ratio or 0.0) > IDLE_RATIO:
+        used = 1.0 if seen.throttled else min(1.0, seen.quota_used_ratio or 0.0)
+        limit = "" if seen.quota_cores is None else f" of {seen.quota_cores:.2g} cores"
+        stops = percent_text(seen.throttled_ratio or 0.0)
+        yield _claim(
+            made,
+            side,
+            "quota",
+            used,
+            words=f"the {side}'s CPU quota{limit} stops it in {stops} of its periods",
+            trust=QUOTA_TRUST,
+            evidence=(f"The {side}'s quota{limit} was used up in {stops} of its periods.",),
+        )
+
+
+def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
+    if seen.crowded:
+        taken = percent_text(seen.others_ratio)
+        yield _claim(
+            made,
+            side,
+            "contention",
+            1.0,
+            words=f"other processes take {taken} of the {side}'s fully used cores",
+            trust=BUSY_TRUST,
+            evidence=(f"Processes that are not the copy's took {taken} of the {side}'s cores.",),
+        )
+        return
+    others = seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
+    if others:
+        yield (
+            f"The {side}'s cores are full with other processes, and the copy did not wait for them."
+        )
+    if seen.all_cores_ratio > IDLE_RATIO and not others:
+        which = "only core is" if seen.cores == 1 else f"{seen.cores} cores are"
+        yield _claim(
+            made,
+            side,
+            "all-cores",
+            seen.all_cores_ratio,
+            words=f"the {side}'s {which} {percent_text(min(1.0, seen.all_cores_ratio))} busy",
+            trust=BUSY_TRUST,
+            evidence=(_busy(side, seen),),
+        )
+    if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO:
+        yield _claim(
+            made,
+            side,
+            "one-core",
+            seen.one_core_ratio,
+            words=(
+                f"one core of the {side}'s {seen.cores} is "
+                f"{percent_text(min(1.0, seen.one_core_ratio))} busy with it"
+            ),
+            trust=BUSY_TRUST,
+            evidence=(_busy(side, seen),),
+        )
+
+
+def _busy(side: str, seen: Load) -> str:
+    return (
+        f"During the copy the {side}'s cores were {percent_text(seen.all_cores_ratio)} busy on "
+        f"average, the copy's busiest thread {percent_text(seen.one_core_ratio)} of a core."
+    )
+
+
+def _claim(
+    made: Found,
+    side: str,
+    cause: str,
+    used_ratio: float,
+    *,
+    words: str,
+    trust: float,
+    evidence: tuple[str, ...],
+) -> Claim:
+    scale = 1 / min(1.0, used_ratio)
+    return Claim(
+        Ceiling(
+            component="cpu",
+            side=side,
+            cause=cause,
+            bytes_per_second=made.rate.median * scale,
+            low_bytes_per_second=made.rate.low * scale,
+            high_bytes_per_second=made.rate.high * scale,
+            steps=(made.index,),
+            standing="estimated",
+        ),
+        words=words,
+        reached=used_ratio >= SATURATED_RATIO,
+        trust=trust,
+        evidence=evidence,
+    )

@@ -1,0 +1,155 @@
+"""The diagnosis of a report: for each copy its cap, its other ceilings, the reasons and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import cap as caps
+from bottleneck.analysis import ceilings, prediction, sentences, steps, unknown
+from bottleneck.analysis.cap import Cap
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, rate_text, seconds_text
+
+OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+"""The copies that a user at the client would make."""
+FLUSH_RATIO = 0.1
+
+
+def diagnose(report: Report) -> Diagnosis:
+    """What the report means; pure, so that it can be had again from a saved one."""
+    copies = steps.copies(report)
+    found = [*(_diagnose(report, copy) for copy in copies), *_untried(report, copies)]
+    headline = _headline(found)
+    if headline is None:
+        summary = "No copy was tried, so that there is nothing to name the cap of."
+    else:
+        summary = headline.verdict.sentence
+    return Diagnosis(headline.copy if headline else None, tuple(found), summary)
+
+
+def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
+    """The slowest of the user's own copies in the newest dialect that has any."""
+    own = [each for each in found if each.copy in OWN_COPIES] or found
+    made = [each for each in own if each.bytes_per_second is not None]
+    if not made:
+        return own[0] if own else None
+    newest = [each for each in made if each.dialect == made[0].dialect]
+    return min(newest, key=lambda each: each.bytes_per_second or 0.0)
+
+
+def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
+    """The copies that a run which ended early never came to."""
+    tried = {copy.name for copy in copies}
+    if report.status == "complete" or not tried:
+        return
+    for name in OWN_COPIES:
+        if name not in tried:
+            verdict = unknown.missing(report.status)
+            yield CopyDiagnosis(name, "client", copies[0].dialect, None, verdict)
+
+
+def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
+    made = copy.made
+    if made is None:
+        verdict = unknown.not_made(copy)
+        return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict)
+    rate = made.rate.median
+    ladder = ceilings.ladder(report, copy, rate)
+    unusable = unknown.untrustworthy(copy, made)
+    cap = None if unusable is not None else caps.find(copy, made, ladder)
+    following = cap and prediction.after(cap, ladder)
+    predicted = cap and prediction.without(cap, copy, made, ladder)
+    advice: tuple[str, ...]
+    if cap is not None:
+        outlook = sentences.outlook(cap.claim.ceiling, following, predicted, rate)
+        verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{outlook}")
+        advice = (sentences.advice(cap.claim.ceiling, following, predicted, rate),)
+    else:
+        verdict = unusable or unknown.inconclusive(copy, made, ladder)
+        advice = tuple(_what_to_try(report))
+    return CopyDiagnosis(
+        copy=copy.name,
+        initiator=copy.initiator,
+        dialect=copy.dialect,
+        bytes_per_second=rate,
+        verdict=verdict,
+        ceilings=tuple(each.ceiling for each in ladder.claims),
+        next=following,
+        predicted_bytes_per_second=predicted,
+        evidence=tuple(_evidence(copy, made, ladder, cap)),
+        advice=advice,
+    )
+
+
+def _named(cap: Cap, sentence: str) -> Verdict:
+    ceiling = cap.claim.ceiling
+    return Verdict(
+        ceiling.component,
+        ceiling.side,
+        ceiling.cause,
+        cap.confidence,
+        ceiling.bytes_per_second,
+        sentence,
+    )
+
+
+def _why(cap: Cap) -> str:
+    words = cap.claim.words
+    if cap.rival is None:
+        return words
+    other = sentences.name_with_verb(cap.rival.ceiling)
+    level = rate_text(cap.rival.ceiling.bytes_per_second)
+    match cap.manner:
+        case "turns":
+            return f"{words}, and it takes turns with {other} ({level})"
+        case "partly":
+            return f"{words}, and it overlaps only in part with {other} ({level})"
+        case _:
+            return f"{words}; too close to tell from it: {cap.rival.words}"
+
+
+def _what_to_try(report: Report) -> Iterator[str]:
+    if report.server is None:
+        yield (
+            "Give this tool an agent on the server (--agent ssh://user@server): 3 ceilings are "
+            "missing without one, those of the network alone, of the server's disk and of its CPU."
+        )
+    else:
+        yield "Repeat with --thorough: 5 times the time, more runs, and less left to chance."
+
+
+def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
+    if cap is not None:
+        yield from cap.claim.evidence
+        yield from cap.rival.evidence if cap.rival is not None else ()
+    if copy.memory is not None:
+        yield (
+            f"Without the {copy.initiator}'s disk the same copy runs at "
+            f"{rate_text(copy.memory.rate.median)}."
+        )
+    yield from _cache(copy, made)
+    flush = steps.amount(made.outcome.details, "flush_seconds")
+    acknowledged = steps.amount(made.outcome.details, "acknowledged_bytes_per_second")
+    elapsed = made.outcome.initiator.wall_seconds
+    if flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed:
+        yield (
+            f"The last byte had arrived at {rate_text(acknowledged)}; {seconds_text(flush)} more "
+            "went into making it durable."
+        )
+    yield from ladder.remarks
+
+
+def _cache(copy: Copy, made: Found) -> Iterator[str]:
+    proven = steps.flag(made.outcome.details, "cache", "proven")
+    if proven is None:
+        return
+    before = steps.amount(made.outcome.details, "cache", "cached_ratio_before")
+    share = "" if before is None else f" ({percent_text(before)} of it was)"
+    which = "in" if copy.cache == "cached" else "not in"
+    if proven:
+        yield f"The source was proven to be {which} the {copy.sender}'s page cache{share}."
+    else:
+        yield f"That the source was {which} the {copy.sender}'s page cache could not be proven."

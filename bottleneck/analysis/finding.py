@@ -1,0 +1,150 @@
+"""What the analysis finds: ceilings, verdicts, the diagnosis; frozen and in CONTRACT's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+CAUSES: dict[str, frozenset[str]] = {
+    "disk": frozenset({"read", "write", "seek", "zone", "sync", "contention"}),
+    "network": frozenset({"link-rate", "loss", "contention", "mtu", "duplex", "delay"}),
+    "tcp": frozenset({"receive-window", "send-buffer", "congestion-control"}),
+    "smb": frozenset({"round-trips", "dialect", "signing", "encryption", "server-software"}),
+    "cpu": frozenset({"one-core", "all-cores", "quota", "contention"}),
+    "memory": frozenset({"cache-size", "writeback", "swap"}),
+    "bus": frozenset({"pcie", "usb"}),
+    "instrument": frozenset({"ceiling"}),
+    "unknown": frozenset({"inconclusive", "not-measured"}),
+}
+"""Every component and the causes that it can have."""
+
+PLACES: dict[str, frozenset[str | None]] = {
+    "network": frozenset({"path", "client", "server"}),
+    "smb": frozenset({"path", "client", "server"}),
+    "unknown": frozenset({None}),
+}
+"""Sides to act on; components that are not here have client and server."""
+
+Standing = Literal["measured", "inferred", "estimated", "at-least"]
+"""How far a ceiling can be trusted to be the component's own.
+
+measured: a stage of its own reached it; inferred: read off a copy that looks like it; estimated:
+the load of the copy scaled up to a full one; at-least: something else limited the stage.
+"""
+
+
+class WordError(ValueError):
+    """A component, side or cause outside CONTRACT's closed sets."""
+
+
+def check_words(component: str, side: str | None, cause: str) -> None:
+    """Errors: WordError where the three do not go together."""
+    sides = PLACES.get(component, frozenset({"client", "server"}))
+    if cause not in CAUSES.get(component, frozenset()) or side not in sides:
+        raise WordError(f"{component}/{side}/{cause} is not a verdict")
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most that one component allows a copy, bytes per second."""
+
+    component: str
+    side: str | None
+    cause: str
+    bytes_per_second: float
+    low_bytes_per_second: float
+    high_bytes_per_second: float
+    steps: tuple[int, ...]
+    """Indices of the report's steps that it was taken from."""
+    standing: Standing
+
+    def __post_init__(self) -> None:
+        check_words(self.component, self.side, self.cause)
+
+    @property
+    def part(self) -> tuple[str, str | None]:
+        """The component and its side: what a person would exchange."""
+        return self.component, self.side
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A ceiling with the reasons for it: what a rule yields."""
+
+    ceiling: Ceiling
+    words: str
+    """Why, as the second half of a sentence: "the server's disk reads no faster than 25 MB/s"."""
+    reached: bool | None = None
+    """Whether the copy's own load shows that it was reached; None: its rate has to tell."""
+    trust: float = 0.97
+    """The most that a verdict built on it may be sure of."""
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What caps one copy."""
+
+    component: str
+    side: str | None
+    cause: str
+    confidence: float
+    """0 to 1; 0 where nothing is named."""
+    ceiling_bytes_per_second: float | None
+    sentence: str
+
+    def __post_init__(self) -> None:
+        check_words(self.component, self.side, self.cause)
+
+
+@dataclass(frozen=True)
+class Next:
+    """The ceiling of another component that comes after the cap."""
+
+    component: str
+    side: str | None
+    cause: str
+    ceiling_bytes_per_second: float
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Rate of the copy once its cap is lifted, bytes per second."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CopyDiagnosis:
+    """One copy: its rate, its cap and every ceiling around it."""
+
+    copy: str
+    initiator: str
+    dialect: str
+    bytes_per_second: float | None
+    """Median of its runs; None: it could not be made."""
+    verdict: Verdict
+    ceilings: tuple[Ceiling, ...] = ()
+    """Lowest first."""
+    next: Next | None = None
+    predicted_bytes_per_second: Predicted | None = None
+    evidence: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a report means."""
+
+    headline: str | None
+    """The copy that the summary speaks of: the first of `copies` by that name."""
+    copies: tuple[CopyDiagnosis, ...]
+    summary: str
+    """One or two sentences for a person in a hurry."""
+
+    @property
+    def chosen(self) -> CopyDiagnosis | None:
+        """The headline's copy."""
+        return next((copy for copy in self.copies if copy.copy == self.headline), None)

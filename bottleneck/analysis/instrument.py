@@ -1,0 +1,54 @@
+"""Rule instrument/ceiling: this tool's own limit on each host, from its loopback stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import Ceiling, Claim
+from bottleneck.analysis.load import load
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text
+from probes.records import SIDES
+
+NEAR_RATIO = 2 / 3
+"""A result above this share of the tool's ceiling says more of the tool than of the path."""
+
+
+def tool_ceiling(report: Report, side: str) -> Found | None:
+    """The best loopback step of a host; None: none, or a quota held it back."""
+    found = [each for each in steps.measured(report, "loopback") if each.step.initiator == side]
+    best = max(found, key=lambda each: each.rate.median, default=None)
+    seen = None if best is None else load(best.usage(side))
+    return None if seen is not None and seen.throttled else best
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The tool's ceiling on both hosts; reached where the copy comes near it: nobody is blamed."""
+    if copy.made is None:
+        return
+    for side in SIDES:
+        best = tool_ceiling(report, side)
+        if best is None:
+            continue
+        rate = best.rate
+        yield Claim(
+            Ceiling(
+                component="instrument",
+                side=side,
+                cause="ceiling",
+                bytes_per_second=rate.median,
+                low_bytes_per_second=rate.low,
+                high_bytes_per_second=rate.high,
+                steps=(best.index,),
+                standing="measured",
+            ),
+            words=(
+                f"this tool itself moves no more than {rate_text(rate.median)} on the {side}, "
+                "too near to blame anything else"
+            ),
+            reached=copy.made.rate.median > NEAR_RATIO * rate.median,
+            trust=0.9,
+            evidence=(f"TCP to itself on the {side} moved {rate_text(rate.median)}.",),
+        )

@@ -1,0 +1,87 @@
+"""Whether a host was the limit while something was measured on it, from its Usage alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probes.records import Usage
+
+SATURATED_RATIO = 0.9
+THROTTLED_RATIO = 0.5
+STARVED_RATIO = 0.5
+"""Ready to run and not let, as a share of the window, with idle cores beside: a quota unseen."""
+CROWDED_RATIO = 0.3
+"""Share of the cores that other processes must take to be blamed."""
+WAITING_RATIO = 0.2
+"""Ready to run and not let, from which on a crowd of others matters."""
+IDLE_ENOUGH_RATIO = 0.7
+
+
+@dataclass(frozen=True)
+class Load:
+    """A host's load over one window, as shares of it."""
+
+    cores: int
+    all_cores_ratio: float
+    one_core_ratio: float
+    """The busiest thread of the copy, or the core that serves the interrupts."""
+    others_ratio: float
+    """Share of all cores that other processes took."""
+    waiting_ratio: float | None
+    """Time ready to run and not let, over the window; None: not told."""
+    quota_cores: float | None
+    quota_used_ratio: float | None
+    """CPU time of the copy over what the quota allows."""
+    throttled_ratio: float | None
+
+    @property
+    def throttled(self) -> bool:
+        """Stopped by its quota most of the time, seen or deduced."""
+        if self.throttled_ratio is not None:
+            return self.throttled_ratio > THROTTLED_RATIO
+        return self.starved
+
+    @property
+    def starved(self) -> bool:
+        """Kept waiting although cores were idle and nobody else used them."""
+        return (
+            self.throttled_ratio is None
+            and self.waiting_ratio is not None
+            and self.waiting_ratio > STARVED_RATIO
+            and self.all_cores_ratio < IDLE_ENOUGH_RATIO
+            and self.others_ratio < 0.1
+        )
+
+    @property
+    def crowded(self) -> bool:
+        """Other processes take so much of full cores that the copy had to wait for them."""
+        waited = self.waiting_ratio is None or self.waiting_ratio > WAITING_RATIO
+        full = self.all_cores_ratio > SATURATED_RATIO
+        return full and self.others_ratio > CROWDED_RATIO and waited
+
+    @property
+    def bound(self) -> bool:
+        """Whether this host's CPU, and no other component, may have set the rate."""
+        harmless = self.others_ratio > 0.5 and not self.crowded
+        full = self.all_cores_ratio > SATURATED_RATIO and not harmless
+        return self.throttled or self.one_core_ratio > SATURATED_RATIO or full
+
+
+def load(usage: Usage | None) -> Load | None:
+    """The load that a usage tells of; None: nothing was told."""
+    if usage is None or not usage.core_busy_ratios or usage.wall_seconds <= 0:
+        return None
+    cores = len(usage.core_busy_ratios)
+    wall = usage.wall_seconds
+    interrupts = min(usage.busiest_core_ratio, usage.softirq_ratio * cores)
+    quota = usage.quota_cores if usage.quota_cores and usage.quota_cores < cores else None
+    return Load(
+        cores=cores,
+        all_cores_ratio=sum(usage.core_busy_ratios) / cores,
+        one_core_ratio=max(usage.busiest_process_ratio, interrupts),
+        others_ratio=usage.other_cpu_seconds / (wall * cores),
+        waiting_ratio=None if usage.run_delay_seconds is None else usage.run_delay_seconds / wall,
+        quota_cores=quota,
+        quota_used_ratio=quota and usage.copy_cpu_seconds / (wall * quota),
+        throttled_ratio=usage.throttled_ratio,
+    )

@@ -1,0 +1,73 @@
+"""What comes after the cap: the next ceiling, and the rate once the cap is lifted."""
+
+from __future__ import annotations
+
+from bottleneck.analysis import model
+from bottleneck.analysis.cap import STAGES, Cap, required_parts
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted
+from bottleneck.analysis.steps import Copy, Found
+
+
+def after(cap: Cap, ladder: Ladder) -> Next | None:
+    """The lowest ceiling that is another component's; None: none is known."""
+    left = _left(cap, ladder)
+    found = next((each for each in left if each.ceiling.component != "instrument"), None)
+    if found is None or cap.claim.ceiling.component == "instrument":
+        return None
+    ceiling = found.ceiling
+    return Next(ceiling.component, ceiling.side, ceiling.cause, ceiling.bytes_per_second)
+
+
+def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | None:
+    """The copy's rate with the cap gone; None: a stage on its way is not known well enough.
+
+    The overlap is fitted from the measured copy. Where the cap is the initiator's own disk, the
+    same copy to or from memory has shown it.
+    """
+    lifted = cap.claim.ceiling
+    if lifted.component == "instrument":
+        return None
+    left = _left(cap, ladder)
+    if lifted.part == ("disk", copy.initiator) and copy.memory is not None:
+        rate = copy.memory.rate
+        band = model.widened(model.Band(rate.low, rate.median, rate.high))
+    else:
+        stages = [each for each in left if each.ceiling.component in STAGES]
+        known = {each.ceiling.part for each in stages}
+        needed = {part for part in required_parts(copy) if part != lifted.part}
+        if not stages or not needed <= known:
+            return None
+        limits = [each for each in left if each.ceiling.component not in STAGES]
+        overlap = model.overlap_factor(
+            made.rate.median,
+            [lifted.bytes_per_second, *(each.ceiling.bytes_per_second for each in stages)],
+        )
+        band = model.predicted(
+            [_band(each) for each in stages], [_band(each) for each in limits], overlap
+        )
+    # Taking a limit away slows nothing down.
+    least = made.rate.median
+    return Predicted(max(band.low, least), max(band.median, least), max(band.high, least))
+
+
+def _left(cap: Cap, ladder: Ladder) -> list[Claim]:
+    """The lowest ceiling of each part once the cap is gone, lowest first."""
+    lifted = cap.claim.ceiling
+    found: dict[tuple[str, str | None], Claim] = {}
+    for each in ladder.valid:
+        if each.ceiling != lifted and not _same_part(each.ceiling, lifted):
+            found.setdefault(each.ceiling.part, each)
+    return list(found.values())
+
+
+def _same_part(ceiling: Ceiling, lifted: Ceiling) -> bool:
+    # Somebody else's share of a component can go while the component stays.
+    return ceiling.part == lifted.part and lifted.cause != "contention"
+
+
+def _band(claim: Claim) -> model.Band:
+    ceiling = claim.ceiling
+    return model.Band(
+        ceiling.low_bytes_per_second, ceiling.bytes_per_second, ceiling.high_bytes_per_second
+    )

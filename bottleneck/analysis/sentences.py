@@ -1,0 +1,104 @@
+"""The sentences of a diagnosis; every figure in them comes through the units."""
+
+from __future__ import annotations
+
+from bottleneck.analysis import model
+from bottleneck.analysis.finding import Ceiling, Next, Predicted
+from bottleneck.analysis.steps import Copy
+from bottleneck.reports.units import link_text, range_text, rate_text
+
+_REMEDIES = {
+    ("disk", "read"): "a faster disk",
+    ("disk", "write"): "a faster disk",
+    ("network", "link-rate"): "a faster link",
+    ("network", "contention"): "a link of its own",
+    ("cpu", "quota"): "no quota",
+    ("cpu", "contention"): "a host of its own",
+}
+_DOES = {"read": "reads", "write": "writes"}
+
+
+def runs(copy: Copy, rate: float) -> str:
+    """The first half of a verdict: which copy, how fast."""
+    doing = "Pulling" if copy.verb == "pull" else "Pushing"
+    by = ", started by the server," if copy.initiator == "server" else ""
+    over = " over SMB1" if copy.dialect == "smb1" else ""
+    return f"{doing} this file {copy.cache}{over}{by} runs at {rate_text(rate)}"
+
+
+def name(ceiling: Ceiling | Next) -> str:
+    """A component as a person calls it: "the server's disk"."""
+    match ceiling.component:
+        case "network":
+            return "the network"
+        case "cpu":
+            return f"the {ceiling.side}'s CPU"
+        case "instrument":
+            return f"this tool on the {ceiling.side}"
+        case component:
+            return f"the {ceiling.side}'s {component}"
+
+
+def name_with_verb(ceiling: Ceiling | Next) -> str:
+    """The name, with what a disk does: "the server's disk (write)"."""
+    does = f" ({ceiling.cause})" if ceiling.component == "disk" else ""
+    return f"{name(ceiling)}{does}"
+
+
+def remedy(ceiling: Ceiling) -> str:
+    """What lifts a ceiling: "a faster disk"."""
+    return _REMEDIES.get((ceiling.component, ceiling.cause), "a faster CPU")
+
+
+def outlook(cap: Ceiling, following: Next | None, predicted: Predicted | None, rate: float) -> str:
+    """What comes next and what lifting the cap is worth; empty where neither is known."""
+    parts = []
+    if following is not None:
+        about = "about " if following.component == "cpu" else ""
+        told = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
+        parts.append(f"Next is {name_with_verb(following)} ({told})")
+    if predicted is not None:
+        text = remedy(cap)
+        if predicted.median < 1.1 * rate:
+            parts.append(f"{text} alone would give hardly more")
+        else:
+            parts.append(f"{text} would give about {rate_text(predicted.median)}")
+    sentence = "; ".join(parts)
+    return f" {sentence[0].upper()}{sentence[1:]}." if sentence else ""
+
+
+def advice(cap: Ceiling, following: Next | None, predicted: Predicted | None, rate: float) -> str:
+    """What to do about a cap, with a number."""
+    if cap.component == "instrument":
+        return (
+            f"This tool cannot move more than {rate_text(cap.bytes_per_second)} on the {cap.side}: "
+            "repeat it from a faster host to see what caps the path."
+        )
+    does = "lifts this cap" if predicted is None else f"would lift this copy to {_band(predicted)}"
+    beyond = "" if following is None else f"; beyond that {name_with_verb(following)} caps it"
+    return f"{_measure(cap, following, rate)} {does}{beyond}."
+
+
+def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
+    """What has to change, as the subject of a sentence."""
+    target = rate if following is None else following.ceiling_bytes_per_second
+    times = f"{target / rate:.1f} times" if target > 1.1 * rate else "twice"
+    match cap.component, cap.cause:
+        case "disk", verb:
+            needed = rate_text(max(target, 1.1 * cap.bytes_per_second))
+            return f"A disk on the {cap.side} that {_DOES[verb]} at {needed} or more"
+        case "network", "link-rate":
+            bits = model.faster_link(max(target, 1.1 * cap.bytes_per_second))
+            return f"A {link_text(bits)} link"
+        case "network", _:
+            return f"More than the {rate_text(rate)} that the others' traffic leaves"
+        case "cpu", "quota":
+            return f"A CPU quota on the {cap.side} {times} as large"
+        case "cpu", "contention":
+            return f"More of the {cap.side}'s CPU than the other processes leave ({times} as much)"
+        case _:
+            return f"A CPU on the {cap.side} {times} as fast, or less to encrypt and sign,"
+
+
+def _band(predicted: Predicted) -> str:
+    return range_text(predicted.low, predicted.high)

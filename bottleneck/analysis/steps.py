@@ -1,0 +1,176 @@
+"""Finds the steps of a report that speak of a copy; reads their settings and details with care."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bottleneck.report import Report, Step
+from probes.records import SIDES, Measured, Outcome, Spread, Usage, rates
+
+VERBS = ("pull", "push")
+CACHES = ("cached", "uncached")
+DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
+"""Oldest first."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A step that was measured and moved something."""
+
+    index: int
+    step: Step
+    outcome: Measured
+    rate: Spread
+
+    def usage(self, side: str) -> Usage | None:
+        """What a side's host was busy with meanwhile."""
+        own = self.step.initiator == side
+        return self.outcome.initiator if own else self.outcome.responder
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of a report: the step that made it and the same without the client's disk."""
+
+    name: str
+    dialect: str
+    initiator: str
+    outcome: Outcome
+    index: int
+    made: Found | None
+    """None: it was skipped, it failed or nothing moved."""
+    memory: Found | None
+
+    @property
+    def verb(self) -> str:
+        """pull or push, as seen by the initiator."""
+        return self.name.split(".")[-2]
+
+    @property
+    def cache(self) -> str:
+        """cached or uncached, at the sender."""
+        return self.name.split(".")[-1]
+
+    @property
+    def sender(self) -> str:
+        """The side that the bytes come from."""
+        return sender(self.verb, self.initiator)
+
+    @property
+    def receiver(self) -> str:
+        """The side that the bytes go to."""
+        return other(self.sender)
+
+
+def other(side: str) -> str:
+    """The opposite side."""
+    return SIDES[1 - SIDES.index(side)]
+
+
+def sender(verb: str, initiator: str) -> str:
+    """The side that sends when the initiator pushes or pulls."""
+    return initiator if verb == "push" else other(initiator)
+
+
+def measured(report: Report, stage: str) -> Iterator[Found]:
+    """The measured steps of a stage, in the report's order."""
+    for index, (step, outcome) in enumerate(report.entries):
+        if step.stage == stage:
+            found = _found(index, step, outcome)
+            if found is not None:
+                yield found
+
+
+def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
+    if not isinstance(outcome, Measured):
+        return None
+    try:
+        rate = rates(outcome)
+    except (ValueError, IndexError):
+        return None
+    return Found(index, step, outcome, rate) if rate.low > 0 else None
+
+
+def copies(report: Report) -> tuple[Copy, ...]:
+    """Every copy of the report; the newest dialect first, then as the report has them."""
+    memories: dict[tuple[str, str, str], Found | None] = {}
+    folders: dict[tuple[str, str, str], tuple[int, Step, Outcome]] = {}
+    for index, (step, outcome) in enumerate(report.entries):
+        key = _copy_key(step)
+        if key is None:
+            continue
+        if step.setting.get("end") == "memory":
+            memories.setdefault(key, _found(index, step, outcome))
+        else:
+            folders.setdefault(key, (index, step, outcome))
+    found = [
+        Copy(
+            name=key[0],
+            dialect=key[1],
+            initiator=key[2],
+            outcome=outcome,
+            index=index,
+            made=_found(index, step, outcome),
+            memory=memories.get(key),
+        )
+        for key, (index, step, outcome) in folders.items()
+    ]
+    return tuple(sorted(found, key=lambda copy: -_age(copy.dialect)))
+
+
+def _copy_key(step: Step) -> tuple[str, str, str] | None:
+    name, dialect = step.setting.get("copy"), step.setting.get("dialect")
+    if step.stage != "smb-copy" or not isinstance(name, str) or not isinstance(dialect, str):
+        return None
+    bare = name.removeprefix("server.")
+    known = bare in {f"{verb}.{cache}" for verb in VERBS for cache in CACHES}
+    return (name, dialect, step.initiator) if known else None
+
+
+def _age(dialect: str) -> int:
+    return DIALECTS.index(dialect) if dialect in DIALECTS else len(DIALECTS)
+
+
+def amount(details: Any, *path: str) -> float | None:
+    """A finite number, not below zero, at a path in details; None: there is none."""
+    value = _at(details, path)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= 2**63 and math.isfinite(value) else None
+
+
+def word(details: Any, *path: str) -> str | None:
+    """A text at a path in details; None: there is none."""
+    value = _at(details, path)
+    return value if isinstance(value, str) else None
+
+
+def flag(details: Any, *path: str) -> bool | None:
+    """A truth at a path in details; None: there is none."""
+    value = _at(details, path)
+    return value if isinstance(value, bool) else None
+
+
+def _at(details: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        details = details.get(key) if isinstance(details, dict) else None
+    return details
+
+
+def mtu_bytes(report: Report) -> int | None:
+    """The smaller of both interfaces' MTU; None: no host told one."""
+    told = [
+        host.interface.mtu_bytes
+        for host in (report.client, report.server)
+        if host is not None and host.interface is not None and host.interface.mtu_bytes
+    ]
+    return min(told, default=None)
+
+
+def on_one_host(report: Report) -> bool:
+    """Whether the packets never leave the host: its interface is the loopback."""
+    hosts = [host for host in (report.client, report.server) if host is not None]
+    return any(host.interface is not None and host.interface.name == "lo" for host in hosts)

@@ -1,0 +1,67 @@
+"""The verdicts that name nobody: not made, wrong bytes, unstable, or below all that is known."""
+
+from __future__ import annotations
+
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.sentences import name, runs
+from bottleneck.analysis.steps import Copy, Found, flag
+from bottleneck.reports.units import range_text, rate_text
+from probes.records import Failed, Skipped
+
+SCATTERED_RATIO = 0.5
+
+
+def not_made(copy: Copy) -> Verdict:
+    """The verdict of a copy without a rate: the reason is its sentence."""
+    match copy.outcome:
+        case Skipped(reason):
+            sentence = reason
+        case Failed(error):
+            sentence = f"The copy broke off: {error}"
+        case _:
+            sentence = "The copy moved nothing."
+    return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
+
+
+def missing(status: str) -> Verdict:
+    """The verdict of a copy that the run ended before."""
+    return Verdict(
+        "unknown", None, "not-measured", 0.0, None, f"It was not tried: the run is {status}."
+    )
+
+
+def untrustworthy(copy: Copy, made: Found) -> Verdict | None:
+    """The verdict of a copy whose figures may not be judged; None: they may."""
+    if flag(made.outcome.details, "hash_ok") is False:
+        return _inconclusive(
+            "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT. "
+            f"{runs(copy, made.rate.median)}, but the rate of a copy that alters the file means "
+            "nothing: find out why before trusting this path with data."
+        )
+    rate = made.rate
+    if rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO:
+        return _inconclusive(
+            f"{runs(copy, rate.median)}, but its {rate.runs} runs lie between "
+            f"{range_text(rate.low, rate.high)}: unstable, so that nothing can be named."
+        )
+    return None
+
+
+def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
+    """The verdict of a copy that reaches no known ceiling."""
+    rate = made.rate.median
+    lowest = next(iter(ladder.valid), None)
+    if lowest is None:
+        return _inconclusive(
+            f"{runs(copy, rate)}; no ceiling around it could be measured, so that nothing is named."
+        )
+    ceiling = lowest.ceiling
+    return _inconclusive(
+        f"{runs(copy, rate)}, below every ceiling that was measured (the lowest is "
+        f"{name(ceiling)}, {rate_text(ceiling.bytes_per_second)}): what caps it was not found."
+    )
+
+
+def _inconclusive(sentence: str) -> Verdict:
+    return Verdict("unknown", None, "inconclusive", 0.0, None, sentence)

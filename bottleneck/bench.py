@@ -1,0 +1,188 @@
+"""What every part of a run works with: the hosts, what is known so far, the time that is left."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bottleneck import __version__, hosts, plan, wire
+from bottleneck.hosts import Host, PartlyRan, StageError
+from bottleneck.ledger import Ledger, Pass
+from bottleneck.report import Report, Step
+from probes.host.counters import Counters
+from probes.host.usage import usage
+from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped
+from probes.stage import Refused, Unavailable
+
+NEEDS_AGENT = "needs an agent on the server: --agent ssh://HOST"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a person watching wants to see."""
+
+    step: str
+    elapsed_seconds: float
+    budget_seconds: float
+    sample: Sample | None = None
+    outcome: str = ""
+    """Empty while it runs; then "measured", "skipped: ..." or "failed: ..."."""
+    bytes_per_second: float | None = None
+
+
+@dataclass
+class Bench:
+    """One run from its start to its report."""
+
+    options: plan.Options
+    access: Access
+    watch: Callable[[Event], None]
+    save: Callable[[Report], None]
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    began: float = field(default_factory=time.monotonic)
+    seed: str = field(default_factory=lambda: secrets.token_hex(16))
+    """Of the payload: both hosts make the same bytes from it."""
+    status: str = "partial"
+    ledger: Ledger = field(default_factory=Ledger)
+    address: str = ""
+    """The server's IP address, looked up once."""
+    facts: dict[str, HostFacts] = field(default_factory=dict)
+    share: Endpoint = field(default_factory=Endpoint)
+    """This run's folder on the share, once it is open."""
+    server_path: str | None = None
+    """The same folder as the server's own path, once its agent has found it."""
+    reached: dict[plan.Side, Host] = field(default_factory=dict)
+    sources: dict[plan.Side, Endpoint] = field(default_factory=dict)
+    """Each side's own file to read from."""
+    source_bytes: int = 0
+    """Size of the file on the share that pulls read; 0: not written yet."""
+
+    @property
+    def client(self) -> Host:
+        """The client's agent."""
+        return self.reached["client"]
+
+    @property
+    def server(self) -> Host | None:
+        """The server's agent, where there is one."""
+        return self.reached.get("server")
+
+    @property
+    def times(self) -> plan.Times:
+        """What each part may take."""
+        return plan.times(self.options.budget_seconds)
+
+    def wants(self, stage: str) -> bool:
+        """Whether the user asked for a stage."""
+        return stage in self.options.stages
+
+    def folder(self, side: plan.Side) -> str | None:
+        """The folder of a side's copies, as that host's path."""
+        return self.options.folder if side == "client" else self.server_path
+
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def left(self) -> float:
+        """Seconds of the budget that remain."""
+        return self.options.budget_seconds - self.elapsed()
+
+    def note(self, text: str) -> None:
+        """One line for the report about what was not measured, and why."""
+        self.ledger.notes.append(text)
+
+    def tell(self, label: str, **more: Any) -> None:
+        """Tells whoever watches."""
+        self.watch(Event(label, self.elapsed(), self.options.budget_seconds, **more))
+
+    def report(self) -> Report:
+        """What is known now."""
+        client = self.facts.get("client")
+        opened = self.share.facts
+        return Report(
+            status=self.status,
+            tool={
+                "version": __version__,
+                "python": platform.python_version(),
+                **(client.tools if client else {}),
+            },
+            started=self.started,
+            elapsed_seconds=self.elapsed(),
+            target={
+                "share": self.options.target.name,
+                **{name: opened.get(name) for name in ("dialect", "signing", "encryption")},
+                **opened,
+            },
+            client=client,
+            server=self.facts.get("server"),
+            entries=self.ledger.entries(),
+            notes=tuple(self.ledger.notes),
+        )
+
+    def step(self, stage: str, setting: Any, initiator: plan.Side) -> Step:
+        """The step of a stage's setting."""
+        plain = {**asdict(setting)}
+        plain.pop("seed", None)
+        return Step(stage, plain, initiator)
+
+    @contextmanager
+    def outcome(self, step: Step, label: str) -> Iterator[None]:
+        """Runs the body for a step; whatever goes wrong becomes the step's outcome.
+
+        Raises:
+            AgentLost: an agent went with it; nothing more can be measured.
+        """
+        self.tell(label)
+        outcome = "measured"
+        try:
+            yield
+        except Unavailable as error:
+            outcome = f"skipped: {error}"
+            self.ledger.end(step, Skipped(str(error)))
+        except PartlyRan as error:
+            outcome = f"failed: {error}"
+            self.ledger.end(step, Failed(str(error), error.samples))
+            if error.lost:
+                raise hosts.AgentLost(str(error)) from None
+        except (StageError, Refused) as error:
+            outcome = f"failed: {error}"
+            self.ledger.end(step, Failed(str(error)))
+        finally:
+            rate = self.ledger.rate(step)
+            self.tell(label, outcome=outcome, bytes_per_second=rate)
+            self.save(self.report())
+
+    def initiate(
+        self,
+        step: Step,
+        setting: Any,
+        peer: Endpoint,
+        seconds: float,
+        both: bool = True,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        """One run of a step, started by the step's initiator, into the ledger."""
+        side: plan.Side = "client" if step.initiator == "client" else "server"
+        other: plan.Side = "server" if side == "client" else "client"
+
+        def progress(sample: Sample) -> None:
+            self.tell(step.stage, sample=sample)
+
+        ran = self.reached[side].initiate(
+            step.stage, setting, peer, seconds, self.reached.get(other) if both else None, progress
+        )
+        used = [
+            usage(*(wire.from_plain(Counters, each) for each in pair)) if pair else None
+            for pair in (ran.own, ran.other)
+        ]
+        if used[0] is None:
+            raise StageError(f"{side}: the agent told no counters")
+        known = {**ran.details, **(details or {})}
+        self.ledger.add(step, Pass(ran.samples, used[0], used[1], known))

@@ -1,0 +1,29 @@
+"""The commands: the only place that knows typer and exit codes."""
+
+from __future__ import annotations
+
+import sys
+
+
+def refuse_numeric_bottleneck() -> None:
+    """Ends with 64 where PyPI's numeric package of the same import name is installed beside us."""
+    from importlib import metadata
+
+    try:
+        found = metadata.version("Bottleneck")
+    except metadata.PackageNotFoundError:
+        return
+    print(
+        f"bottleneck: the numeric package Bottleneck {found} is installed beside this program and "
+        "each would overwrite the other; install this one apart: uv tool install copy-bottleneck",
+        file=sys.stderr,
+    )
+    raise SystemExit(64)
+
+
+def main() -> None:
+    """Runs the command line and exits with its code."""
+    refuse_numeric_bottleneck()
+    from bottleneck.cli.app import run
+
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""`bottleneck diagnose TARGET`: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bottleneck.cli import options
+
+Target = Annotated[
+    str, typer.Argument(metavar="TARGET", help="//host[:port]/share[/folder] or smb://...")
+]
+
+
+def diagnose(
+    target: Target,
+    user: options.User = None,
+    domain: options.Domain = None,
+    auth_file: options.AuthFile = None,
+    allow_guest: options.AllowGuest = False,
+    agent: options.Agent = "none",
+    folder: options.Folder = Path(),
+    server_folder: options.ServerFolder = None,
+    dialects: options.Dialects = None,
+    size: options.Size = None,
+    budget: options.Budget = None,
+    quick: options.Quick = False,
+    thorough: options.Thorough = False,
+    json: options.Json = None,
+    yes: options.Yes = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """Measure every stage between this host and TARGET, and name the cap of each copy."""
+    from bottleneck.cli import running
+
+    chosen = running.choose(
+        target=target,
+        folder=folder,
+        agent=agent,
+        server_folder=server_folder,
+        dialects=dialects,
+        size=size,
+        budget=running.budget_seconds(budget, quick, thorough),
+    )
+    access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
+    running.ask_first(chosen, yes)
+    return running.run(chosen, access, running.Output(json, quiet, verbose))

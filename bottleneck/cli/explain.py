@@ -1,0 +1,28 @@
+"""`bottleneck explain REPORT.json`: the diagnosis of a saved report, offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bottleneck.cli import options
+
+File = Annotated[Path, typer.Argument(metavar="REPORT.json", help="A report written by --json.")]
+Format = Annotated[str, typer.Option("--format", metavar="F", help="text or json.")]
+
+
+def explain(file: File, format: Format = "text", verbose: options.Verbose = False) -> int:
+    """Diagnose a saved report again, offline."""
+    from bottleneck import report
+    from bottleneck.analysis import diagnose
+    from bottleneck.cli import running
+    from probes.stage import Refused
+
+    if format not in {"text", "json"}:
+        raise Refused("usage", f"--format {format!r} is neither text nor json")
+    loaded = report.load(file)
+    to_stdout = "-" if format == "json" else None
+    running.write(loaded, diagnose(loaded), running.Output(to_stdout, False, verbose))
+    return 0

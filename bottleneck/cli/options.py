@@ -1,0 +1,60 @@
+"""The options that several commands share, with the same names everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in.")]
+Domain = Annotated[str | None, typer.Option("--domain", metavar="D", help="Domain of the user.")]
+AuthFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--auth-file", metavar="F", help="username =, password =, domain = as smbclient's; mode 0600."
+    ),
+]
+AllowGuest = Annotated[
+    bool, typer.Option("--allow-guest", help="A guest session will do where nobody is named.")
+]
+Agent = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="SPEC",
+        help="The server's end: ssh://[user@]host[:port], exec:PREFIX, or none.",
+    ),
+]
+Folder = Annotated[
+    Path, typer.Option("--folder", metavar="DIR", help="Where this host reads and writes copies.")
+]
+ServerFolder = Annotated[
+    str | None,
+    typer.Option("--server-folder", metavar="DIR", help="The share's folder as the server's path."),
+]
+Dialects = Annotated[
+    str | None,
+    typer.Option(
+        "--dialects",
+        metavar="LIST",
+        help="Of smb1,2.0.2,2.1,3.0,3.0.2,3.1.1; default: the best offered, and smb1 where on.",
+    ),
+]
+Size = Annotated[
+    str | None,
+    typer.Option("--size", metavar="BYTES", help="File size, as 256MiB or 1GB; default: fitting."),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option("--budget", metavar="SECONDS", help="Time of the whole run; default 60."),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A budget of 20 s.")]
+Thorough = Annotated[bool, typer.Option("--thorough", help="A budget of 300 s.")]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="F", help="Also write the report there; - is stdout alone."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test files.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, the verdict alone.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="The evidence of every copy.")]

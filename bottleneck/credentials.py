@@ -1,0 +1,83 @@
+"""Where the login comes from: an authentication file, the environment, or a prompt; never an argument."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from probes.records import Access
+from probes.stage import Refused
+
+PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
+
+
+def read_auth_file(path: Path) -> dict[str, str]:
+    """`username`, `password` and `domain` of a file in smbclient's format.
+
+    Raises:
+        Refused: kind "usage"; readable by others, not a regular file, or not the format.
+    """
+    try:
+        with open(path, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                raise Refused("usage", f"--auth-file {path}: not a regular file")
+            if stat.S_IMODE(mode) & 0o077:
+                raise Refused("usage", f"--auth-file {path}: others may read it; chmod 600 {path}")
+            lines = file.read(1 << 16).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not text"
+        raise Refused("usage", f"--auth-file {path}: {why}") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        name = key.strip().lower()
+        if not equals or name not in {"username", "password", "domain"}:
+            raise Refused(
+                "usage", f"--auth-file {path}, line {number}: write username =, password =, domain ="
+            )
+        found[name] = value.strip()
+    return found
+
+
+def access(
+    user: str | None,
+    domain: str | None,
+    auth_file: Path | None,
+    allow_guest: bool,
+    prompt: Callable[[str], str] | None,
+) -> Access:
+    """Who logs in.
+
+    Args:
+        prompt: asks for a password where a terminal is there; None: nobody can be asked.
+
+    Raises:
+        Refused: kind "usage" or "login", where nothing says who it is.
+    """
+    told = read_auth_file(auth_file) if auth_file else {}
+    username = user or told.get("username", "")
+    if user and "%" in user:
+        raise Refused("usage", "--user takes no password: everybody could read it; use --auth-file")
+    if username and "\\" in username and not domain:
+        domain, _, username = username.partition("\\")
+    if not username:
+        if allow_guest:
+            return Access(allow_guest=True)
+        raise Refused(
+            "login", "nobody to log in as: give --user NAME or --auth-file F, or --allow-guest"
+        )
+    password = told.get("password", os.environ.get(PASSWORD_VARIABLE))
+    if password is None and prompt is not None:
+        password = prompt(f"Password of {username}: ")
+    if password is None:
+        raise Refused(
+            "login",
+            f"no password for {username}: set {PASSWORD_VARIABLE}, give --auth-file F, "
+            "or run it at a terminal",
+        )
+    return Access(username, password, domain or told.get("domain", ""), allow_guest)

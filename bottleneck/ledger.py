@@ -1,0 +1,69 @@
+"""What a run has measured so far: repeated runs of a step are gathered into one outcome."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from bottleneck.report import Step
+from probes.records import Failed, Measured, Outcome, Run, Skipped, Usage, run_rate
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run of a step, with what its hosts were busy with."""
+
+    run: Run
+    initiator: Usage
+    responder: Usage | None
+    details: dict[str, Any]
+
+
+@dataclass
+class Ledger:
+    """Steps in the order in which they were first made."""
+
+    steps: list[Step] = field(default_factory=list)
+    passes: dict[int, list[Pass]] = field(default_factory=dict)
+    ends: dict[int, Skipped | Failed] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def _index(self, step: Step) -> int:
+        if step not in self.steps:
+            self.steps.append(step)
+        return self.steps.index(step)
+
+    def add(self, step: Step, made: Pass) -> None:
+        """One more run of a step."""
+        self.passes.setdefault(self._index(step), []).append(made)
+
+    def end(self, step: Step, outcome: Skipped | Failed) -> None:
+        """A step that could not be made, or broke; runs that were measured before it stand."""
+        self.ends.setdefault(self._index(step), outcome)
+
+    def rate(self, step: Step) -> float | None:
+        """Median rate of a step's runs, bytes per second."""
+        made = self.passes.get(self._index(step)) if step in self.steps else None
+        return statistics.median(run_rate(each.run) for each in made) if made else None
+
+    def entries(self) -> tuple[tuple[Step, Outcome], ...]:
+        """Each step with its outcome."""
+        return tuple((step, self._outcome(index)) for index, step in enumerate(self.steps))
+
+    def complete(self) -> bool:
+        """Whether every step was measured."""
+        return not self.ends
+
+    def _outcome(self, index: int) -> Outcome:
+        made = self.passes.get(index)
+        if not made:
+            return self.ends[index]
+        ordered = sorted(made, key=lambda each: run_rate(each.run))
+        middle = ordered[(len(ordered) - 1) // 2]
+        details = dict(middle.details)
+        if "hash_ok" in details:
+            details["hash_ok"] = all(each.details.get("hash_ok") for each in made)
+        return Measured(
+            tuple(each.run for each in made), middle.initiator, middle.responder, details
+        )

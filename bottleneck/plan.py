@@ -1,0 +1,125 @@
+"""Options and what is known so far to ordered Steps; pure.
+
+The cheap stages come first: they size the copies, so that a slow path gets a small file and the
+whole run ends within its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from bottleneck.target import Target
+
+Side = Literal["client", "server"]
+COPIES = ("push.cached", "push.uncached", "pull.cached", "pull.uncached")
+"""In the order in which they are made."""
+
+MIB = 1 << 20
+SMALLEST_COPY_BYTES = 8 * MIB
+LARGEST_COPY_BYTES = 1 << 30
+MAX_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    target: Target
+    folder: str
+    agent: str = "none"
+    server_folder: str | None = None
+    dialects: tuple[str, ...] = ()
+    size_bytes: int | None = None
+    budget_seconds: float = 60.0
+    stages: tuple[str, ...] = ("loopback", "tcp", "disk", "smb-copy")
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds that each part of a run may take, from its budget."""
+
+    loopback: float
+    tcp: float
+    tcp_many: float
+    disk: float
+    disk_cached: float
+    fill: float
+    copy: float
+
+
+def times(budget_seconds: float) -> Times:
+    """The budget shared out: a sixth to the network, a fifth to the disks, the rest to copies."""
+    scale = min(5.0, max(0.25, budget_seconds / 60.0))
+    return Times(
+        loopback=max(0.5, 0.8 * scale),
+        tcp=max(0.8, 2.0 * scale),
+        tcp_many=max(0.6, 1.2 * scale),
+        disk=max(0.7, 1.6 * scale),
+        disk_cached=max(0.3, 0.5 * scale),
+        fill=max(0.7, 1.6 * scale),
+        copy=max(0.7, 1.7 * scale),
+    )
+
+
+@dataclass(frozen=True)
+class DiskStep:
+    """One disk measurement on one side."""
+
+    side: Side
+    verb: Literal["read", "write"]
+    cache: Literal["cached", "uncached"]
+
+
+def disk_steps(sides: tuple[Side, ...]) -> Iterator[DiskStep]:
+    """For each side: read uncached, read cached, write flushed."""
+    for side in sides:
+        yield DiskStep(side, "read", "uncached")
+        yield DiskStep(side, "read", "cached")
+        yield DiskStep(side, "write", "uncached")
+
+
+@dataclass(frozen=True)
+class TcpStep:
+    """One transfer between the hosts."""
+
+    verb: Literal["push", "pull"]
+    streams: int
+
+
+TCP_STEPS = (TcpStep("push", 1), TcpStep("pull", 1), TcpStep("push", 4), TcpStep("pull", 4))
+
+Rates = Mapping[str, float]
+"""Bytes per second by name: tcp.push, tcp.pull, client.read, client.write, server.read,
+server.write, and each copy once it was made."""
+
+
+def expected_rate(copy: str, rates: Rates) -> float | None:
+    """The least of what is known to bound a copy, bytes per second; None: nothing is known."""
+    if copy in rates:
+        return rates[copy]
+    verb, _, cache = copy.partition(".")
+    sender, receiver = ("client", "server") if verb == "push" else ("server", "client")
+    names = [f"tcp.{verb}", f"{verb}.memory", f"{receiver}.write"]
+    if cache == "uncached":
+        names.append(f"{sender}.read")
+    return min((rates[name] for name in names if name in rates), default=None)
+
+
+def copy_bytes(rate: float | None, seconds: float, most_bytes: int, asked_bytes: int | None) -> int:
+    """File size for a copy that should take about `seconds`; whole MiB.
+
+    Args:
+        rate: what is expected, bytes per second; None: nothing is known yet.
+        most_bytes: what the file systems and the source file have room for.
+        asked_bytes: --size; it is obeyed up to most_bytes.
+    """
+    if asked_bytes is not None:
+        wanted = asked_bytes
+    elif rate is None:
+        wanted = 2 * SMALLEST_COPY_BYTES
+    else:
+        wanted = min(LARGEST_COPY_BYTES, max(SMALLEST_COPY_BYTES, int(rate * seconds)))
+    fitting = min(wanted, most_bytes)
+    return fitting // MIB * MIB if fitting > MIB else fitting

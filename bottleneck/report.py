@@ -1,0 +1,379 @@
+"""The Report: everything that one run measured, loaded, saved and checked against its schema.
+
+History of the schema `copy-bottleneck/report/1`:
+    1: first. Keys may be added, never renamed; `diagnosis` is written and never read back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import statistics
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bottleneck import typed
+from bottleneck.wire import to_plain
+from probes.records import (
+    SIDES,
+    Failed,
+    HostFacts,
+    Measured,
+    Outcome,
+    Run,
+    Sample,
+    Skipped,
+    Usage,
+    rates,
+    run_rate,
+)
+
+if TYPE_CHECKING:
+    from bottleneck.analysis.finding import Diagnosis
+
+SCHEMA = "copy-bottleneck/report/1"
+STATUSES = ("complete", "partial", "interrupted", "failed")
+LARGEST_FILE_BYTES = 16 << 20
+MOST_CONTAINERS = 500_000
+"""Arrays and objects in one file: each costs a parser fifty times its two characters."""
+_TOLD_RATE_TOLERANCE = 0.02
+
+
+class ReportError(ValueError):
+    """A file that is no report; the text is one line that says where and what."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was to be measured."""
+
+    stage: str
+    setting: dict[str, Any]
+    initiator: str
+    """The side that ran it: client or server."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One run; the diagnosis is computed from it, never part of it."""
+
+    status: str
+    tool: dict[str, Any]
+    """Versions: version, python, fio ..."""
+    started: str
+    """ISO 8601 with its offset."""
+    elapsed_seconds: float
+    target: dict[str, Any]
+    client: HostFacts | None
+    server: HostFacts | None
+    entries: tuple[tuple[Step, Outcome], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def schema() -> dict[str, Any]:
+    """The report's JSON Schema, draft 2020-12."""
+    text = Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
+    """The document of CONTRACT: plain values, bytes, seconds and ratios."""
+    return {
+        "schema": SCHEMA,
+        "status": report.status,
+        "tool": to_plain(report.tool),
+        "started": report.started,
+        "elapsed_seconds": report.elapsed_seconds,
+        "target": to_plain(report.target),
+        "hosts": {
+            "client": to_plain(report.client),
+            "server": to_plain(report.server),
+        },
+        "steps": [
+            {
+                "stage": step.stage,
+                "setting": to_plain(step.setting),
+                "initiator": step.initiator,
+                "outcome": _outcome_to_json(outcome, step.initiator),
+            }
+            for step, outcome in report.entries
+        ],
+        "notes": list(report.notes),
+        "diagnosis": to_plain(diagnosis),
+    }
+
+
+def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
+    match outcome:
+        case Skipped(reason):
+            return {"kind": "skipped", "reason": reason}
+        case Failed(error, samples):
+            return {"kind": "failed", "error": error, "samples": _run_to_json(samples)}
+        case Measured(runs, own, other, details):
+            try:
+                spread = rates(outcome)
+            except ValueError as error:
+                last = runs[-1] if runs else ()
+                return {"kind": "failed", "error": str(error), "samples": _run_to_json(last)}
+            usages = (own, other) if initiator == "client" else (other, own)
+            return {
+                "kind": "measured",
+                "bytes_per_second": to_plain(spread),
+                "samples": _run_to_json(median_run(outcome)),
+                "runs": [_run_to_json(run) for run in runs],
+                "usage": {side: to_plain(usage) for side, usage in zip(SIDES, usages, strict=True)},
+                "details": to_plain(details),
+            }
+
+
+def _run_to_json(run: Run) -> list[list[float]]:
+    return [[sample.elapsed_seconds, sample.moved_bytes] for sample in run]
+
+
+def median_run(outcome: Measured) -> Run:
+    """The run whose rate is the median of all; of an even number the one below the middle."""
+    ordered = sorted(outcome.runs, key=run_rate)
+    middle = statistics.median_low(range(len(ordered)))
+    return ordered[middle]
+
+
+def dumps(report: Report, diagnosis: Diagnosis) -> str:
+    """The document as text, ASCII only: a name that is no UTF-8 survives as its escapes."""
+    return json.dumps(to_json(report, diagnosis), indent=1, allow_nan=False) + "\n"
+
+
+def save(report: Report, diagnosis: Diagnosis, path: str | Path) -> None:
+    """Writes the report so that a reader finds the old file or the new one, never a half.
+
+    A link is followed and an existing file's mode kept; a pipe or a device is written to as it is.
+    """
+    text = dumps(report, diagnosis)
+    target = Path(os.path.realpath(path))
+    mode = target.stat().st_mode if target.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        target.write_text(text, encoding="ascii")
+        return
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), _usual_mode() if mode is None else stat.S_IMODE(mode))
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _usual_mode() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def load(path: str | Path) -> Report:
+    """The report in a file. Errors: ReportError; OSError where it cannot be opened."""
+    # Not blocking: opening a pipe without a writer would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ReportError("not a regular file")
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    return loads(content)
+
+
+def loads(content: bytes) -> Report:
+    """The report in a document. Errors: ReportError."""
+    if len(content) > LARGEST_FILE_BYTES:
+        raise ReportError(f"larger than {LARGEST_FILE_BYTES} bytes")
+    if content.count(b"[") + content.count(b"{") > MOST_CONTAINERS:
+        raise ReportError("too many arrays and objects for a report")
+    try:
+        document = json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+        )
+    except ReportError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise ReportError(f"not JSON: {reason.splitlines()[0][:160]}") from None
+    if not isinstance(document, dict):
+        raise ReportError("a report must be an object")
+    return from_json(document)
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ReportError(f"the key {key[:80]!r} is there twice")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ReportError(f"{name} is not a number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ReportError(f"{text[:40]} is out of range")
+    return value
+
+
+def from_json(document: dict[str, Any]) -> Report:
+    """The report in a parsed document, strictly; unknown keys and the diagnosis are left aside.
+
+    Errors: ReportError, one line.
+    """
+    try:
+        return _report(document)
+    except typed.NotTyped as error:
+        raise ReportError(str(error)) from None
+
+
+def _report(document: dict[str, Any]) -> Report:
+    told = document.get("schema")
+    if told != SCHEMA:
+        raise ReportError(f"schema is {str(told)[:80]!r}, this program reads {SCHEMA!r}")
+    hosts = typed.mapping(document.get("hosts"), "hosts")
+    facts = {
+        side: None
+        if hosts.get(side) is None
+        else typed.record(HostFacts, hosts[side], f"hosts.{side}")
+        for side in SIDES
+    }
+    started = typed.text(document.get("started"), "started")
+    try:
+        datetime.fromisoformat(started)
+    except ValueError:
+        raise ReportError("started is not a time as ISO 8601 writes it") from None
+    steps = typed.array(document.get("steps"), "steps")
+    notes = typed.array(document.get("notes", []), "notes")
+    return Report(
+        status=_one_of(STATUSES, document.get("status"), "status"),
+        tool=typed.mapping(document.get("tool"), "tool"),
+        started=started,
+        elapsed_seconds=typed.number(document.get("elapsed_seconds"), "elapsed_seconds"),
+        target=typed.mapping(document.get("target"), "target"),
+        client=facts["client"],
+        server=facts["server"],
+        entries=tuple(_entry(step, f"steps[{at}]") for at, step in enumerate(steps)),
+        notes=tuple(typed.text(note, f"notes[{at}]") for at, note in enumerate(notes)),
+    )
+
+
+def _one_of(words: tuple[str, ...], value: object, where: str) -> str:
+    word = typed.text(value, where)
+    if word not in words:
+        raise typed.NotTyped(f"{where} must be one of {', '.join(words)}")
+    return word
+
+
+def _entry(value: object, where: str) -> tuple[Step, Outcome]:
+    told = typed.mapping(value, where)
+    step = Step(
+        stage=typed.text(told.get("stage"), f"{where}.stage"),
+        setting=typed.mapping(told.get("setting"), f"{where}.setting"),
+        initiator=_one_of(SIDES, told.get("initiator"), f"{where}.initiator"),
+    )
+    outcome = typed.mapping(told.get("outcome"), f"{where}.outcome")
+    return step, _outcome(outcome, step.initiator, f"{where}.outcome")
+
+
+def _outcome(told: dict[str, Any], initiator: str, where: str) -> Outcome:
+    match _one_of(("measured", "skipped", "failed"), told.get("kind"), f"{where}.kind"):
+        case "skipped":
+            return Skipped(typed.text(told.get("reason"), f"{where}.reason"))
+        case "failed":
+            error = typed.text(told.get("error"), f"{where}.error")
+            return Failed(error, _run(told.get("samples", []), f"{where}.samples"))
+        case _:
+            return _measured(told, initiator, where)
+
+
+def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
+    usage = typed.mapping(told.get("usage"), f"{where}.usage")
+    own, other = SIDES if initiator == "client" else reversed(SIDES)
+    outcome = Measured(
+        runs=_runs(told, where),
+        initiator=typed.record(Usage, usage.get(own), f"{where}.usage.{own}"),
+        responder=None
+        if usage.get(other) is None
+        else typed.record(Usage, usage[other], f"{where}.usage.{other}"),
+        details=_details(told.get("details"), f"{where}.details"),
+    )
+    spread = typed.mapping(told.get("bytes_per_second"), f"{where}.bytes_per_second")
+    said = typed.number(spread.get("median"), f"{where}.bytes_per_second.median")
+    derived = rates(outcome).median
+    if abs(said - derived) > _TOLD_RATE_TOLERANCE * max(said, derived):
+        raise typed.NotTyped(
+            f"{where}.bytes_per_second.median says {said:.6g}, its samples {derived:.6g}"
+        )
+    return outcome
+
+
+def _details(value: object, where: str) -> dict[str, Any]:
+    details = typed.mapping(value, where)
+    # The one key that rates() computes with; rules read the others with care.
+    name = "window_rates_bytes_per_second"
+    for at, rate in enumerate(typed.array(details.get(name, []), f"{where}.{name}")):
+        typed.number(rate, f"{where}.{name}[{at}]")
+    return details
+
+
+def _runs(told: dict[str, Any], where: str) -> tuple[Run, ...]:
+    if "runs" not in told:
+        samples = _run(told.get("samples"), f"{where}.samples")
+        # Written by another program: its first sample may be the first after the start.
+        opened = samples if samples[:1] == (Sample(0.0, 0),) else (Sample(0.0, 0), *samples)
+        return (_lasting(opened, f"{where}.samples"),)
+    runs = typed.array(told["runs"], f"{where}.runs")
+    if not runs:
+        raise typed.NotTyped(f"{where}.runs is empty")
+    return tuple(
+        _lasting(_run(run, f"{where}.runs[{at}]"), f"{where}.runs[{at}]")
+        for at, run in enumerate(runs)
+    )
+
+
+def _lasting(run: Run, where: str) -> Run:
+    if len(run) < 2 or run[-1].elapsed_seconds <= run[0].elapsed_seconds:
+        raise typed.NotTyped(f"{where} has no duration")
+    return run
+
+
+def _run(value: object, where: str) -> Run:
+    samples = []
+    before = Sample(0.0, 0)
+    for at, pair in enumerate(typed.array(value, where)):
+        numbers = typed.array(pair, f"{where}[{at}]")
+        if len(numbers) != 2:
+            raise typed.NotTyped(f"{where}[{at}] must be [seconds, bytes]")
+        sample = Sample(
+            typed.number(numbers[0], f"{where}[{at}][0]"),
+            typed.whole(numbers[1], f"{where}[{at}][1]"),
+        )
+        behind = sample.elapsed_seconds < before.elapsed_seconds
+        if behind or sample.moved_bytes < before.moved_bytes:
+            raise typed.NotTyped(f"{where}[{at}] goes back")
+        samples.append(sample)
+        before = sample
+    return tuple(samples)

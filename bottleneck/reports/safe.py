@@ -1,0 +1,47 @@
+"""Makes foreign text (host, share, file names, server messages) safe to show on a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+LONGEST = 256
+"""Characters of a foreign string that are shown."""
+
+_HIDDEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Letters by category that draw nothing."""
+
+
+def safe(text: object, longest: int = LONGEST) -> str:
+    """The text with everything escaped that could move the cursor, hide or reorder characters.
+
+    Escaped as \\xNN or \\uNNNN: C0, C1, bidirectional and zero-width controls, line separators,
+    surrogates (bytes that were no UTF-8), private and unassigned characters, variation selectors.
+    Longer text ends in three dots. A result passes unchanged through a second call.
+    """
+    shown: list[str] = []
+    length = 0
+    for character in str(text)[: longest + 1]:
+        piece = _escaped(character) if _unsafe(character) else character
+        shown.append(piece)
+        length += len(piece)
+    if length <= longest:
+        return "".join(shown)
+    return "".join(shown)[: longest - 3] + "..."
+
+
+def _unsafe(character: str) -> bool:
+    if " " <= character <= "~":
+        return False
+    return (
+        unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+        or character in _HIDDEN
+        or "\ufe00" <= character <= "\ufe0f"
+        or "\U000e0100" <= character <= "\U000e01ef"
+    )
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,147 @@
+"""The only place where bytes and seconds become MB, MiB, Mbit and back.
+
+Pure and free of the product's other modules, so that the analysis may put figures into sentences.
+Rates are decimal (1 MB/s is 10^6 bytes per second); RAM and file sizes are binary (MiB, GiB).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_BYTE_MULTIPLES = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kKmMgGtT]?[iI]?)"
+_SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
+_RATE = re.compile(_NUMBER + r"(?P<unit>B|bytes|bit|bits)(?:/s|ps)", re.ASCII)
+_MOST = 10**18
+
+
+class UnitError(ValueError):
+    """A quantity that cannot be read without guessing; the text is one plain line."""
+
+
+def _figure(value: float) -> str:
+    """Three significant digits, no exponent, no trailing zeros."""
+    if value == 0:
+        return "0"
+    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
+
+
+def rate_text(bytes_per_second: float) -> str:
+    """A rate for people: `23.6 MB/s`, `1.17 GB/s`, `4.2 kB/s`; decimal."""
+    if bytes_per_second >= 999.5e6:
+        return f"{_figure(bytes_per_second / 1e9)} GB/s"
+    if bytes_per_second >= 0.0995e6:
+        return f"{_figure(bytes_per_second / 1e6)} MB/s"
+    return f"{_figure(bytes_per_second / 1e3)} kB/s"
+
+
+def range_text(low: float, high: float) -> str:
+    """Two rates in the unit of the higher: `24.8-25.1 MB/s`; one where they read the same."""
+    figure, unit = rate_text(high).split(" ")
+    scale = {"GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3}[unit]
+    lower = _figure(low / scale)
+    return f"{figure} {unit}" if lower == figure else f"{lower}-{figure} {unit}"
+
+
+def bit_rate_text(bytes_per_second: float) -> str:
+    """A rate as network people read it: `189 Mbit/s`, `9.4 Gbit/s`; decimal."""
+    return link_text(bytes_per_second * 8)
+
+
+def link_text(bits_per_second: float) -> str:
+    """A link's rate: `100 Mbit/s`, `2.5 Gbit/s`."""
+    if bits_per_second >= 999.5e6:
+        return f"{_figure(bits_per_second / 1e9)} Gbit/s"
+    if bits_per_second >= 0.0995e6:
+        return f"{_figure(bits_per_second / 1e6)} Mbit/s"
+    return f"{_figure(bits_per_second / 1e3)} kbit/s"
+
+
+def explorer_text(bytes_per_second: float) -> str:
+    """The figure that Windows Explorer shows for this rate: MiB, which it labels MB."""
+    return f"{_figure(bytes_per_second / 2**20)} MB/s"
+
+
+def size_text(size_bytes: float) -> str:
+    """A file's size or an amount of RAM: `256 MiB`, `1.4 GiB`; binary."""
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= 0.9995 * scale:
+            return f"{_figure(size_bytes / scale)} {unit}"
+    return f"{_figure(size_bytes)} B"
+
+
+def seconds_text(seconds: float) -> str:
+    """A span of time: `350 us`, `12.4 ms`, `8.1 s`, `2 min 5 s`."""
+    if seconds >= 99.95:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    if seconds >= 0.9995 or seconds == 0:
+        return f"{_figure(seconds)} s"
+    if seconds >= 0.0009995:
+        return f"{_figure(seconds * 1e3)} ms"
+    return f"{_figure(seconds * 1e6)} us"
+
+
+def percent_text(ratio: float) -> str:
+    """A share of something, whole percents: `31 %`."""
+    return f"{ratio * 100:.0f} %"
+
+
+def parse_size(text: str) -> int:
+    """Bytes from `268435456`, `256MiB`, `1GB` (decimal), `1.5 GiB`.
+
+    Errors: UnitError for anything else; `100M` is refused, it means 10^8 to one and 2^20 x 100 to
+    another.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UnitError(f"{text!r} is not a size: write for example 256MiB or 1GB")
+    prefix = match["prefix"]
+    if prefix and match["unit"] is None:
+        raise UnitError(_ambiguous(text, match["number"], prefix, ""))
+    return int(_scaled(text, match["number"], prefix))
+
+
+def parse_rate(text: str) -> float:
+    """Bytes per second from `100MB/s`, `110 MiB/s`, `1Gbit/s`.
+
+    Errors: UnitError for anything else; `100M`, `100Mb/s` and `100Mbps` do not say bits or bytes.
+    """
+    match = _RATE.fullmatch(text.strip())
+    if match is not None:
+        bits = match["unit"].startswith("bit")
+        return _scaled(text, match["number"], match["prefix"]) / (8 if bits else 1)
+    loose = re.fullmatch(_NUMBER + r"b?(?:/s|ps)?", text.strip(), re.ASCII)
+    if loose is not None:
+        raise UnitError(_ambiguous(text, loose["number"], loose["prefix"], "/s"))
+    raise UnitError(f"{text!r} is not a rate: write for example 100MB/s or 1Gbit/s")
+
+
+def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:
+    letter = prefix[:1].upper() or "M"
+    letter = "k" if letter == "K" else letter
+    other = f"{number}{letter}bit/s" if per else f"{number}{letter.upper()}iB"
+    return f"{text!r} can be read in two ways: write {number}{letter}B{per} or {other}"
+
+
+def _scaled(text: str, number: str, prefix: str) -> float:
+    multiple = _BYTE_MULTIPLES.get(prefix.lower())
+    if multiple is None:
+        raise UnitError(f"{text!r} has no known unit: write for example MB, MiB or GB")
+    value = float(number) * multiple
+    if not 0 < value <= _MOST:
+        raise UnitError(f"{text!r} is out of range")
+    return value

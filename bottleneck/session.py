@@ -1,0 +1,134 @@
+"""A run from the first contact to the last step; measures nothing itself, saves after each step."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from contextlib import ExitStack
+from dataclasses import replace
+
+from bottleneck import hosts, wire
+from bottleneck.bench import Bench
+from bottleneck.hosts import StageError
+from bottleneck.steps import copies, disks, network
+from probes.host.counters import Watched
+from probes.records import Endpoint, HostFacts
+from probes.smb import run_folder
+from probes.stage import Refused, Unavailable
+
+CLOSING_SECONDS = 60.0
+"""How much longer than the budget a hold may live."""
+
+
+def measure(bench: Bench) -> None:
+    """Every step that the options and the budget allow.
+
+    Raises:
+        Refused: a host, the login or the share said no; nothing could be measured.
+        AgentLost: an agent is gone.
+        KeyboardInterrupt: after the hosts were closed.
+    """
+    with ExitStack() as stack:
+        bench.tell("reaching the hosts")
+        bench.address = _look_up(bench.options.target.host, bench.options.target.port)
+        _reach(bench, stack)
+        if bench.wants("smb-copy") or bench.options.agent != "none" and bench.wants("disk"):
+            bench.client.tell("preload", name="smb-copy")
+            _open_share(bench, stack)
+            _locate(bench)
+        _learn(bench)
+        if bench.wants("loopback"):
+            network.measure_loopbacks(bench)
+        if bench.wants("tcp"):
+            network.measure_transfers(bench)
+        if bench.wants("disk") or bench.wants("smb-copy"):
+            disks.hold_sources(bench, stack)
+        if bench.wants("disk"):
+            disks.measure_disks(bench)
+        if bench.wants("smb-copy"):
+            copies.measure_copies(bench, _endpoint(bench))
+    bench.status = "complete" if bench.ledger.complete() else "partial"
+    bench.save(bench.report())
+
+
+def _look_up(host: str, port: int) -> str:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise Refused(
+            "unreachable", f"{host}: the name cannot be resolved ({error.strerror}); check it"
+        ) from None
+    return str(found[0][4][0])
+
+
+def _reach(bench: Bench, stack: ExitStack) -> None:
+    bench.reached["client"] = stack.enter_context(hosts.start_here())
+    if bench.options.agent == "none":
+        return
+    server = stack.enter_context(hosts.start_there(bench.options.agent))
+    bench.reached["server"] = server
+    for line in server.banner:
+        bench.note(f"in front of the server's agent stood: {line}")
+
+
+def _learn(bench: Bench) -> None:
+    """Facts of both hosts, and which interface and device their counters watch."""
+    toward = {"client": bench.address, "server": _own_address(bench.address)}
+    for side, host in bench.reached.items():
+        plain = host.ask("facts", toward=toward[side], folder=bench.folder(side))
+        facts = bench.facts[side] = wire.from_plain(HostFacts, plain)
+        watched = Watched(
+            interface=facts.interface.name if facts.interface else None,
+            folder_device=facts.folder.device if facts.folder else None,
+        )
+        host.tell("watch", watched=wire.to_plain(watched))
+
+
+def _own_address(address: str) -> str:
+    """This host's address towards another; nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, 9))
+        except OSError as error:
+            raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
+        return str(probe.getsockname()[0])
+
+
+def _endpoint(bench: Bench) -> Endpoint:
+    target = bench.options.target
+    return Endpoint(
+        host=target.host,
+        port=target.port,
+        share=target.share,
+        folder=target.folder,
+        access=bench.access,
+    )
+
+
+def _open_share(bench: Bench, stack: ExitStack) -> None:
+    """Logs in, once, and holds this run's folder and source file on the share."""
+    bench.tell("logging in")
+    first = bench.options.dialects[0] if bench.options.dialects else ""
+    setting = run_folder.Setting(dialect=first, run=secrets.token_hex(8))
+    lifetime = bench.options.budget_seconds + CLOSING_SECONDS
+    try:
+        held = bench.client.hold("run-folder", setting, _endpoint(bench), lifetime)
+        bench.share = replace(stack.enter_context(held), access=bench.access)
+    except (StageError, Unavailable) as error:
+        raise Refused("unreachable", f"{bench.options.target.name}: {error}") from None
+
+
+def _locate(bench: Bench) -> None:
+    """This run's folder as the server's own path, if its agent can find it."""
+    if bench.server is None:
+        return
+    name = bench.share.folder.rpartition("\\")[2]
+    try:
+        bench.server_path = bench.server.ask(
+            "locate", folder_name=name, hint=bench.options.server_folder, seconds=15.0
+        )
+    except StageError as error:
+        bench.note(f"server: looking for the share's folder: {error}")
+    if bench.server_path is None:
+        bench.note("the server's agent does not find the share's folder: give --server-folder DIR")

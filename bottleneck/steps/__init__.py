@@ -1,0 +1,1 @@
+"""Carrying steps out, one file a kind: network, disks, copies."""

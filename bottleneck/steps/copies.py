@@ -1,0 +1,198 @@
+"""The copies: first from and to memory, which fills the pulls' source, then as a user makes them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict, replace
+from typing import Any
+
+from bottleneck import plan
+from bottleneck.bench import Bench
+from bottleneck.hosts import StageError
+from bottleneck.report import Step
+from probes import smb_copy
+from probes.host.free_space import reserve_bytes
+from probes.records import Endpoint, Skipped
+from probes.smb import run_folder
+from probes.stage import Refused, Unavailable
+
+STEP_OVERHEAD_SECONDS = 0.6
+"""Login, open, evict, prove: what a copy costs beside its transfer."""
+LEAST_SECONDS = 1.5
+GRACE_SECONDS = 8.0
+SMB1_SHARE_OF_BUDGET = 0.15
+
+
+def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
+    """Every dialect's copies; `endpoint` is the share as the user named it."""
+    for dialect in bench.options.dialects or ("", "smb1"):
+        labels = {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
+        rounds = plan.MAX_ROUNDS
+        if dialect not in {"", bench.share.facts["dialect"]}:
+            found = _labels_of(bench, endpoint, dialect)
+            if found is None:
+                continue
+            labels, rounds = found, 1 if dialect == "smb1" else 2
+        else:
+            dialect = str(bench.share.facts["dialect"])
+        if not bench.source_bytes:
+            _copy(bench, dialect, labels, "push.cached", "memory")
+        if rounds > 1:
+            _copy(bench, dialect, labels, "pull.cached", "memory")
+        for number in range(rounds):
+            # Again and again while the budget lasts, all four in turn: drift hits them alike.
+            for copy in plan.COPIES:
+                if number == 0 or _fits(bench, copy):
+                    _copy(bench, dialect, labels, copy, "folder")
+
+
+def _labels_of(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
+    """What a session of another dialect uses; None: not offered, which is noted.
+
+    SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
+    """
+    asked = bool(bench.options.dialects)
+    if not asked and bench.left() < 3 * LEAST_SECONDS:
+        bench.note("SMB1: no time left to try it; give a larger --budget")
+        return None
+    setting = run_folder.Setting(dialect=dialect, run=secrets.token_hex(8))
+    try:
+        with bench.client.hold("run-folder", setting, endpoint, 30) as held:
+            return {name: held.facts.get(name) for name in ("signing", "encryption")}
+    except (Unavailable, StageError, Refused) as error:
+        bench.note(str(error))
+        if asked:
+            for copy in plan.COPIES:
+                bench.ledger.end(_step(bench, dialect, copy, "folder", {}), Skipped(str(error)))
+        return None
+
+
+def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any]) -> Step:
+    """The step of a copy, without what changes from run to run."""
+    setting = smb_copy.Setting(
+        copy=copy,
+        dialect=dialect,
+        end=end,
+        size_bytes=0,
+        seconds=0.0,
+        folder=bench.options.folder,
+        **labels,
+    )
+    plain = asdict(setting)
+    for varying in ("seed", "size_bytes", "seconds", "fill_source"):
+        plain.pop(varying)
+    return Step("smb-copy", plain, "client")
+
+
+def _rates(bench: Bench) -> dict[str, float]:
+    """What is known to bound the copies, by plan.Rates' names."""
+    known: dict[str, float] = {}
+    for step in bench.ledger.steps:
+        rate, setting = bench.ledger.rate(step), step.setting
+        if rate is None:
+            continue
+        if step.stage == "tcp":
+            name = f"tcp.{setting['verb']}"
+            known[name] = max(rate, known.get(name, 0.0))
+        elif step.stage == "disk" and setting["cache"] == "uncached":
+            known[f"{setting['side']}.{setting['verb']}"] = rate
+        elif step.stage == "smb-copy" and setting["dialect"] != "smb1":
+            verb = setting["copy"].partition(".")[0]
+            known[setting["copy"] if setting["end"] == "folder" else f"{verb}.memory"] = rate
+    return known
+
+
+def _size(bench: Bench, copy: str, end: str) -> tuple[int, float | None]:
+    """Bytes of the next run of a copy, and the rate expected of it."""
+    rate = plan.expected_rate(copy, _rates(bench))
+    seconds = bench.times.copy
+    if copy.startswith("push") and end == "memory" and not bench.source_bytes:
+        # Pulls read this file: it may take longer to write than a copy that counts.
+        seconds *= 1.5
+    return plan.copy_bytes(rate, seconds, _room(bench, copy, end), bench.options.size_bytes), rate
+
+
+def _room(bench: Bench, copy: str, end: str) -> int:
+    """The most bytes that a copy may move: what its source holds and its destination takes."""
+    if copy.startswith("pull"):
+        room = bench.source_bytes
+        if end == "folder" and room:
+            room = min(room, int(bench.client.ask("usable-bytes", folder=bench.options.folder)))
+        return room
+    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+    room = plan.LARGEST_COPY_BYTES
+    if free is not None and total is not None:
+        room = max(0, int(free) - reserve_bytes(int(total)) - bench.source_bytes)
+    if end == "folder":
+        source = bench.sources.get("client")
+        room = min(room, int(source.facts["size_bytes"]) if source else 0)
+    return room
+
+
+def _fits(bench: Bench, copy: str) -> bool:
+    """Whether one more run of a copy fits the budget, with room for a look at SMB1."""
+    size, rate = _size(bench, copy, "folder")
+    if rate is None or not size:
+        return False
+    reserve = SMB1_SHARE_OF_BUDGET * bench.options.budget_seconds
+    if bench.options.dialects:
+        reserve = 0.0
+    return bench.left() - reserve > 1.3 * size / rate + STEP_OVERHEAD_SECONDS
+
+
+def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
+    """One run of one copy."""
+    step = _step(bench, dialect, copy, end, labels)
+    with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
+        if bench.left() < LEAST_SECONDS:
+            raise Unavailable("no time left in the budget: give a larger --budget")
+        size, _ = _size(bench, copy, end)
+        if size < plan.MIB:
+            raise Unavailable("no source file, or no room for a copy of 1 MiB")
+        proof = _server_cache(bench, copy)
+        fills = end == "memory" and copy.startswith("push") and not bench.source_bytes
+        source = bench.sources.get("client")
+        setting = smb_copy.Setting(
+            copy=copy,
+            dialect=dialect,
+            end=end,
+            size_bytes=size,
+            seconds=max(LEAST_SECONDS, bench.left()),
+            folder=bench.options.folder,
+            seed=bench.seed,
+            fill_source=fills,
+            **labels,
+        )
+        peer = replace(bench.share, path=source.path if source and end == "folder" else "")
+        bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=proof)
+        if fills:
+            bench.source_bytes = size
+
+
+def _server_cache(bench: Bench, copy: str) -> dict[str, Any]:
+    """Has the server make a pull's source cold or warm, and prove it; goes into the details."""
+    if copy.startswith("push"):
+        return {}
+    requested = copy.partition(".")[2]
+    unproven = {
+        "cache": {
+            "side": "server",
+            "requested": requested,
+            "proven": False,
+            "cached_ratio_before": None,
+        }
+    }
+    if bench.server is None or bench.server_path is None:
+        if requested == "uncached":
+            raise Unavailable(
+                "the server's page cache cannot be emptied over SMB: "
+                "needs an agent that finds the share's folder there"
+            )
+        return unproven
+    path = f"{bench.server_path}/source"
+    try:
+        return {"cache": bench.server.ask("set-cache", path=path, requested=requested, seconds=20)}
+    except (StageError, Refused) as error:
+        if requested == "uncached":
+            raise Unavailable(f"the source could not be made uncached: {error}") from None
+        return unproven

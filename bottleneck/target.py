@@ -1,0 +1,88 @@
+"""What TARGET names: a share on a server; pure parsing, no name is looked up here."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from probes.stage import Refused
+
+SMB_PORT = 445
+_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
+_NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
+
+
+@dataclass(frozen=True)
+class Target:
+    """A share, and a folder on it."""
+
+    host: str
+    port: int
+    share: str
+    folder: str
+    """Backslashes between its parts, none at the ends; empty: the share's root."""
+    username: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As a user writes it: //host[:port]/share[/folder]."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == SMB_PORT else f":{self.port}"
+        folder = "/" + self.folder.replace("\\", "/") if self.folder else ""
+        return f"//{host}{port}/{self.share}{folder}"
+
+
+def parse(text: str) -> Target:
+    r"""The target in `//host[:port]/share[/folder]`, `\\host\share[\folder]` or `smb://[user@]host/...`.
+
+    Raises:
+        Refused: kind "usage", with a sentence that says what is wrong.
+    """
+    username = None
+    if text.startswith("smb://"):
+        authority, slash, path = text.removeprefix("smb://").partition("/")
+        rest = authority + slash + unquote(path)
+        if "@" in authority:
+            user, _, rest = rest.partition("@")
+            if ":" in user or "%" in user and ":" in unquote(user):
+                raise _refused("a password in TARGET is seen by everybody: use --auth-file")
+            username = unquote(user)
+    elif text.startswith(("//", "\\\\")):
+        rest = text[2:]
+    else:
+        raise _refused(f"{text!r} is no share: write //host/share, \\\\host\\share or smb://host/share")
+    host_port, _, path = rest.replace("\\", "/").partition("/")
+    host, port = _host_and_port(host_port)
+    parts = [part for part in path.split("/") if part]
+    if not parts:
+        raise _refused(f"{text!r} names no share: write //{host}/SHARE")
+    for part in parts:
+        if part in {".", ".."} or _NOT_IN_A_NAME.search(part) or len(part) > 255:
+            raise _refused(f"{part!r} cannot be the name of a share or folder")
+    return Target(host, port, parts[0], "\\".join(parts[1:]), username)
+
+
+def _refused(sentence: str) -> Refused:
+    return Refused("usage", sentence)
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    if "@" in text:
+        raise _refused("user@host is written smb://user@host/share, or with --user")
+    found = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{1,5}))?", text)
+    if found is None:
+        raise _refused(f"{text!r} is no host[:port]; an IPv6 address stands in brackets")
+    host, port = found[1], int(found[2]) if found[2] else SMB_PORT
+    if host.startswith("["):
+        host = host[1:-1]
+        try:
+            ipaddress.IPv6Address(host)
+        except ValueError:
+            raise _refused(f"{host!r} is no IPv6 address") from None
+    elif len(host) > 253 or not all(_LABEL.match(label) for label in host.split(".")):
+        raise _refused(f"{host!r} cannot be the name of a host")
+    if not 0 < port < 65536:
+        raise _refused(f"{port} is no port")
+    return host, port

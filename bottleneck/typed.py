@@ -1,0 +1,113 @@
+"""Plain JSON values into frozen records, strictly: types, finite numbers, ranges by the unit.
+
+Pure; knows records only by their annotations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+LARGEST = 2**63
+"""No honest count of bytes or seconds is above it."""
+
+T = TypeVar("T")
+
+
+class NotTyped(ValueError):
+    """A value that is not what the record asks for; the text says where and what."""
+
+
+def record(kind: type[T], value: object, where: str) -> T:
+    """An instance of a dataclass from a JSON object.
+
+    Unknown keys are left aside (a later version may have added them); a missing key is None or the
+    field's default where the record has one. Errors: NotTyped.
+    """
+    if not isinstance(value, dict):
+        raise NotTyped(f"{where} must be an object")
+    hints = typing.get_type_hints(kind)
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if field.name in value:
+            found[field.name] = typed(hints[field.name], value[field.name], f"{where}.{field.name}")
+        elif type(None) in typing.get_args(hints[field.name]):
+            found[field.name] = None
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise NotTyped(f"{where}.{field.name} is missing")
+    return kind(**found)
+
+
+def typed(hint: Any, value: object, where: str) -> Any:
+    """The value as the annotation asks for it; `where` names it in errors."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = next(each for each in arguments if each is not type(None))
+        return None if value is None else typed(inner, value, where)
+    if origin is tuple:
+        items = enumerate(array(value, where))
+        return tuple(typed(arguments[0], each, f"{where}[{at}]") for at, each in items)
+    if origin is dict:
+        pairs = mapping(value, where).items()
+        return {key: typed(arguments[1], each, f"{where}.{key}") for key, each in pairs}
+    if dataclasses.is_dataclass(hint):
+        return record(typing.cast("type[Any]", hint), value, where)
+    return _SCALARS[hint](value, where)
+
+
+def mapping(value: object, where: str) -> dict[str, Any]:
+    """The value if it is an object."""
+    if not isinstance(value, dict):
+        raise NotTyped(f"{where} must be an object")
+    return value
+
+
+def array(value: object, where: str) -> list[Any]:
+    """The value if it is an array."""
+    if not isinstance(value, list):
+        raise NotTyped(f"{where} must be an array")
+    return value
+
+
+def number(value: object, where: str) -> float:
+    """A finite number, not below zero: every quantity of a report is an amount."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise NotTyped(f"{where} must be a number")
+    if not math.isfinite(value) or not 0 <= value <= LARGEST:
+        raise NotTyped(f"{where} is out of range")
+    return float(value)
+
+
+def whole(value: object, where: str) -> int:
+    """A whole number, not below zero."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise NotTyped(f"{where} must be a whole number")
+    if not 0 <= value <= LARGEST:
+        raise NotTyped(f"{where} is out of range")
+    return value
+
+
+def text(value: object, where: str) -> str:
+    """The value if it is text."""
+    if not isinstance(value, str):
+        raise NotTyped(f"{where} must be text")
+    return value
+
+
+def truth(value: object, where: str) -> bool:
+    """The value if it is true or false."""
+    if not isinstance(value, bool):
+        raise NotTyped(f"{where} must be true or false")
+    return value
+
+
+_SCALARS: dict[Any, Callable[[object, str], Any]] = {
+    float: number,
+    int: whole,
+    str: text,
+    bool: truth,
+}

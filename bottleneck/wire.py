@@ -1,0 +1,171 @@
+"""Records to lines and back, and the greeting that opens a stream; pure, no I/O.
+
+One message is one line of JSON. What arrives is foreign until decoded: types are strict, numbers
+finite, unknown keys refused. Runs on Python 3.9 with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, Dict, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from probes.records import Access, Endpoint
+
+PROTOCOL = 1
+MARK = b"copy-bottleneck-agent "
+"""Opens the greeting's line; whatever stands before it (a login banner) is somebody else's."""
+MAX_LINE_BYTES = 1 << 20
+MAX_JUNK_BYTES = 64 << 10
+
+T = TypeVar("T")
+Message = Dict[str, Any]
+
+
+class WireError(ValueError):
+    """A line that is not what the protocol allows; the text says what, in one line."""
+
+
+def encode(message: Message) -> bytes:
+    """One message as one line."""
+    line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    if len(line) > MAX_LINE_BYTES:
+        raise WireError(f"a message of {len(line)} bytes is too long")
+    return line
+
+
+def decode(line: bytes) -> Message:
+    """The message in a line."""
+    if len(line) > MAX_LINE_BYTES:
+        raise WireError(f"a line of {len(line)} bytes is too long")
+    try:
+        message = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"not a message: {type(error).__name__}") from None
+    if not isinstance(message, dict):
+        raise WireError("not a message: no object")
+    return message
+
+
+def _refuse_constant(name: str) -> None:
+    raise WireError(f"{name} is no number")
+
+
+def greeting(version: str, python: str, host: str) -> bytes:
+    """The first line that an agent writes."""
+    about = {"protocol": PROTOCOL, "version": version, "python": python, "host": host}
+    return MARK + encode(about)
+
+
+def read_greeting(line: bytes) -> Optional[Message]:
+    """What a greeting tells; None: this line is junk in front of the stream.
+
+    Raises:
+        WireError: a greeting, but of a program that speaks another protocol.
+    """
+    at = line.find(MARK)
+    if at < 0:
+        return None
+    about = decode(line[at + len(MARK) :])
+    if about.get("protocol") != PROTOCOL:
+        raise WireError(
+            f"the agent speaks protocol {about.get('protocol')!r}, this program {PROTOCOL}: "
+            "install the same version on both hosts"
+        )
+    return about
+
+
+def to_plain(record: Any) -> Any:
+    """A record as JSON's own types; refuses credentials."""
+    if isinstance(record, Access):
+        raise TypeError("credentials are not written")
+    if isinstance(record, Endpoint):
+        raise TypeError("an endpoint goes through endpoint_to_plain alone")
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return {f.name: to_plain(getattr(record, f.name)) for f in dataclasses.fields(record)}
+    if isinstance(record, (list, tuple)):
+        return [to_plain(each) for each in record]
+    if isinstance(record, dict):
+        return {key: to_plain(each) for key, each in record.items()}
+    return record
+
+
+def endpoint_to_plain(endpoint: Endpoint) -> Message:
+    """An endpoint with its secrets, for an agent's own pipe and for nothing else."""
+    plain: Message = {}
+    for f in dataclasses.fields(endpoint):
+        value = getattr(endpoint, f.name)
+        if isinstance(value, Access):
+            value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        plain[f.name] = value
+    return plain
+
+
+def from_plain(kind: Type[T], value: Any) -> T:
+    """A record of the kind from JSON's own types.
+
+    Raises:
+        WireError: a key missing or too many, a wrong type, a number that is not finite.
+    """
+    made: T = _from_plain(kind, value, kind.__name__)
+    return made
+
+
+def _from_plain(hint: Any, value: Any, where: str) -> Any:
+    if hint is Any:
+        return value
+    origin = get_origin(hint)
+    if origin is Union:
+        if value is None and type(None) in get_args(hint):
+            return None
+        (inner,) = (each for each in get_args(hint) if each is not type(None))
+        return _from_plain(inner, value, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise WireError(f"{where}: no list")
+        inner = get_args(hint)[0]
+        return tuple(_from_plain(inner, each, f"{where}[]") for each in value)
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise WireError(f"{where}: no object")
+        inner = get_args(hint)[1]
+        return {key: _from_plain(inner, each, f"{where}.{key}") for key, each in value.items()}
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, value, where)
+    return _scalar(hint, value, where)
+
+
+def _record(hint: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise WireError(f"{where}: no object")
+    hints = get_type_hints(hint)
+    fields = {f.name: f for f in dataclasses.fields(hint)}
+    for key in value:
+        if key not in fields:
+            raise WireError(f"{where}: unknown key {key!r}")
+    made = {}
+    for name, f in fields.items():
+        if name in value:
+            made[name] = _from_plain(hints[name], value[name], f"{where}.{name}")
+        elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+            raise WireError(f"{where}: {name} is missing")
+    return hint(**made)
+
+
+def _scalar(hint: Any, value: Any, where: str) -> Any:
+    if hint is float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise WireError(f"{where}: no number")
+        try:
+            number = float(value)
+        except OverflowError:
+            raise WireError(f"{where}: not a finite number") from None
+        if not math.isfinite(number):
+            raise WireError(f"{where}: not a finite number")
+        return number
+    if hint is int and isinstance(value, bool):
+        raise WireError(f"{where}: no whole number")
+    if not isinstance(value, hint):
+        raise WireError(f"{where}: no {hint.__name__}")
+    return value

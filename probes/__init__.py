@@ -1,0 +1,4 @@
+"""The probes: what is measured, one file a stage; they know nothing of the coordinator."""
+
+STAGES = ("loopback", "tcp", "disk", "smb-copy")
+"""The stages, in the order of a report."""

@@ -1,0 +1,1 @@
+"""Foreign engines, each behind one narrow interface."""

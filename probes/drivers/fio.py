@@ -1,0 +1,356 @@
+"""fio, the system's own, behind one narrow door: one sequential job on a descriptor that is open.
+
+The job is an argument vector made here, never text of a user's; fio gets no file name but
+/proc/self/fd/N and no right to create one. It runs as threads of one process, in a group of its
+own, dies with its starter (PR_SET_PDEATHSIG) and is killed at an absolute deadline. Its report
+goes to a memory file: on stdout fio puts notes in front of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+from probes.host import tools
+from probes.host.child import end_with_parent
+from probes.stage import Unavailable
+
+OLDEST = (3, 0)
+"""Nanosecond latencies and bw_bytes came with it."""
+
+BLOCK_BYTES = 1024 * 1024
+POLL_SECONDS = 0.01
+QUIET_START_SECONDS = 0.5
+"""fio waits 0.1 s between its threads' start and the first I/O; some I/O no counter shows."""
+REPORT_LIMIT_BYTES = 4 << 20
+
+
+class FioFailed(RuntimeError):
+    """fio ran and did not measure; the text says why in one line."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One sequential pass over a file that is open already."""
+
+    fd: int
+    verb: str
+    """read, write."""
+    size_bytes: int
+    """Of the file, or of the part from offset_bytes on."""
+    seconds: float
+    direct: bool
+    offset_bytes: int = 0
+    looping: bool = False
+    """Begin anew at the end of the file until the time is over."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What fio reported of a job."""
+
+    moved_bytes: int
+    elapsed_seconds: float
+    """Until the last flush, for writes."""
+    latency_median_seconds: float | None
+    latency_p99_seconds: float | None
+    short_ios: int
+    device_read_ios: int | None
+    """Reads that reached the device, where fio found one (disk_util)."""
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Throughput of the job."""
+        return self.moved_bytes / self.elapsed_seconds
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The kernel's count of a running job's I/O."""
+
+    elapsed_seconds: float
+    moved_bytes: int
+
+
+def version() -> str:
+    """fio's version. Errors: Unavailable where it is missing or too old, with the remedy."""
+    if tools.find("fio") is None:
+        raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+    told = tools.version("fio")
+    if told is None:
+        raise Unavailable(f"fio on {socket.gethostname()} does not start: apt reinstall fio")
+    numbers = tuple(int(word) for word in re.findall(r"\d+", told)[:2])
+    if numbers < OLDEST:
+        raise Unavailable(f"fio on {socket.gethostname()} is {told}; 3.0 or newer is needed")
+    return told
+
+
+def arguments(job: Job) -> list[str]:
+    """fio's options for a job; sequential, one thread, blocks of 1 MiB."""
+    chosen = [
+        "--name=bottleneck",
+        f"--filename=/proc/self/fd/{job.fd}",
+        "--thread",
+        "--output-format=json",
+        "--eta=never",
+        "--allow_file_create=0",
+        f"--rw={job.verb}",
+        f"--bs={BLOCK_BYTES}",
+        f"--offset={job.offset_bytes}",
+        f"--size={job.size_bytes}",
+        f"--runtime={max(1, round(job.seconds * 1000))}ms",
+        f"--direct={int(job.direct)}",
+        "--invalidate=0",
+    ]
+    chosen += ["--ioengine=libaio", "--iodepth=4"] if job.direct else ["--ioengine=psync"]
+    if job.looping:
+        chosen.append("--time_based")
+    if job.verb == "read":
+        chosen.append("--readonly")
+    else:
+        chosen += ["--refill_buffers", "--fallocate=none", "--end_fsync=1"]
+        if not job.direct:
+            # else all of it would be flushed at the end, long after the time is over
+            chosen.append("--fdatasync=8")
+    return chosen
+
+
+@contextlib.contextmanager
+def running(job: Job, deadline: float) -> Iterator[Run]:
+    """A started fio; killed at the deadline (monotonic) or when the block is left."""
+    path = tools.find("fio")
+    if path is None:
+        raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+    parent = os.getpid()
+    with contextlib.ExitStack() as stack:
+        report = _memory_file()
+        stack.callback(os.close, report)
+        errors = stack.enter_context(tempfile.TemporaryFile())
+        process = subprocess.Popen(
+            [path, *arguments(job), f"--output=/proc/self/fd/{report}"],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=subprocess.STDOUT,
+            pass_fds=(job.fd, report),
+            cwd="/",
+            preexec_fn=lambda: _enter(parent),
+        )
+        try:
+            yield Run(job, process, report, errors.fileno(), deadline)
+        finally:
+            if process.poll() is None:
+                _kill_group(process)
+            process.wait()
+
+
+class Run:
+    """One fio at work."""
+
+    def __init__(
+        self, job: Job, process: subprocess.Popen[bytes], report: int, errors: int, deadline: float
+    ) -> None:
+        self._job = job
+        self._process = process
+        self._report = report
+        self._errors = errors
+        self._deadline = deadline
+        self._began = 0.0
+        self._base = 0
+
+    def wait_for_io(self) -> None:
+        """Returns when the first I/O has been made, or when fio has ended."""
+        threads_since = None
+        while self._alive():
+            now = time.monotonic()
+            moved = self._counted()
+            if threads_since is None and self._threads() < 2:
+                self._base = moved
+            elif threads_since is None:
+                threads_since = now
+            elif moved > self._base or now - threads_since > QUIET_START_SECONDS:
+                self._began = now
+                return
+            time.sleep(POLL_SECONDS / 2)
+
+    def progress(self, every_seconds: float) -> Iterator[Progress]:
+        """The kernel's counts until fio ends; none where the kernel counts no such I/O."""
+        next_at = self._began + every_seconds
+        while self._alive():
+            time.sleep(POLL_SECONDS)
+            now = time.monotonic()
+            if now < next_at or self._began == 0.0:
+                continue
+            next_at += every_seconds
+            moved = self._counted() - self._base
+            if moved > 0:
+                yield Progress(now - self._began, moved)
+
+    def result(self) -> Result:
+        """fio's report, once it has ended. Errors: FioFailed."""
+        while self._alive():
+            time.sleep(POLL_SECONDS)
+        text = os.pread(self._report, REPORT_LIMIT_BYTES, 0).decode("utf-8", "replace")
+        notes = os.pread(self._errors, 65536, 0).decode("utf-8", "replace")
+        return parse(text, self._job.verb, self._process.returncode, notes)
+
+    def _alive(self) -> bool:
+        if self._process.poll() is not None:
+            return False
+        if time.monotonic() >= self._deadline:
+            _kill_group(self._process)
+            self._process.wait()
+            raise FioFailed("fio did not end within its time and was stopped")
+        return True
+
+    def _threads(self) -> int:
+        try:
+            return len(os.listdir(f"/proc/{self._process.pid}/task"))
+        except OSError:
+            return 0
+
+    def _counted(self) -> int:
+        """Bytes that fio moved so far, of /proc/PID/io (proc(5)); 0: not readable."""
+        try:
+            text = Path(f"/proc/{self._process.pid}/io").read_text(encoding="ascii")
+        except OSError:
+            return 0
+        counts = parse_io(text)
+        if self._job.verb == "write":
+            return counts.get("write_bytes" if self._job.direct else "wchar", 0)
+        return counts.get("read_bytes" if self._job.direct else "rchar", 0)
+
+
+def parse_io(text: str) -> dict[str, int]:
+    """The lines of /proc/PID/io."""
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name: int(value) for name, _, value in pairs if value.strip().isdigit()}
+
+
+def parse(text: str, verb: str, return_code: int, notes: str = "") -> Result:
+    """What fio's report says of its one job.
+
+    text: what fio wrote, with whatever stands around the report. notes: what it said beside it,
+    for the reason. Errors: FioFailed where fio crashed, reported an error, or moved nothing.
+    """
+    if return_code < 0:
+        raise FioFailed(f"fio was ended by {_signal_name(-return_code)}")
+    reports = [each for each in _objects(text) if isinstance(each.get("jobs"), list)]
+    reason = _first_line(notes) or _first_line(text.partition("{")[0])
+    said = f": {reason}" if reason else ""
+    if not reports:
+        raise FioFailed(f"fio ended with code {return_code} and no complete report{said}")
+    whole: dict[str, Any] = reports[-1]
+    jobs = whole["jobs"]
+    if len(jobs) != 1 or not isinstance(jobs[0], dict):
+        raise FioFailed("fio reported another number of jobs than the one that it was given")
+    job = jobs[0]
+    error = job.get("error")
+    if error != 0:
+        why = os.strerror(error) if isinstance(error, int) and error > 0 else "no error code"
+        raise FioFailed(f"fio could not {verb}: {why}{said}")
+    part = job.get(verb)
+    if return_code != 0 or not isinstance(part, dict):
+        raise FioFailed(f"fio ended with code {return_code}{said}")
+    moved, milliseconds = _number(part, "io_bytes"), _number(part, "runtime")
+    if not moved or not milliseconds:
+        raise FioFailed(f"fio ended well but moved nothing{said}")
+    return Result(
+        moved_bytes=int(moved),
+        elapsed_seconds=milliseconds / 1000,
+        latency_median_seconds=_percentile_seconds(part, "50.000000"),
+        latency_p99_seconds=_percentile_seconds(part, "99.000000"),
+        short_ios=int(_number(part, "short_ios") or 0),
+        device_read_ios=_device_read_ios(whole),
+    )
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Every complete JSON object that begins a line; nested ones are not looked for."""
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    at = 0
+    for found in re.finditer(r"^\{", text, re.MULTILINE):
+        if found.start() < at:
+            continue
+        try:
+            value, at = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _number(part: dict[str, Any], name: str) -> float | None:
+    value = part.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        return None
+    return value
+
+
+def _percentile_seconds(part: dict[str, Any], name: str) -> float | None:
+    """Completion latency; fio counts it in nanoseconds."""
+    latency = part.get("clat_ns")
+    table = latency.get("percentile") if isinstance(latency, dict) else None
+    if not isinstance(table, dict):
+        return None
+    nanoseconds = _number(table, name)
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _device_read_ios(report: dict[str, Any]) -> int | None:
+    devices = report.get("disk_util")
+    if not isinstance(devices, list):
+        return None
+    counts = [_number(each, "read_ios") for each in devices if isinstance(each, dict)]
+    known = [count for count in counts if count is not None]
+    return int(sum(known)) if known else None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something, at most 200 characters of it, without control codes."""
+    for line in text.splitlines():
+        plain = "".join(each for each in line if each.isprintable()).strip()
+        if plain:
+            return plain[:200]
+    return ""
+
+
+def _enter(parent: int) -> None:
+    """In the forked child, before fio: a group of its own, and death with the parent."""
+    os.setpgid(0, 0)
+    end_with_parent(parent)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            end(process.pid, signal.SIGKILL)
+
+
+def _memory_file() -> int:
+    """A file without a name for the report; in memory where the system has that."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("fio-report")
+    descriptor, path = tempfile.mkstemp()
+    os.unlink(path)  # noqa: PTH108
+    return descriptor

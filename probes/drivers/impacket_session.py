@@ -1,0 +1,307 @@
+"""Sessions of SMB1 by the impacket library, the only one that speaks it.
+
+For SMB1 alone: impacket checks nothing that a server signs. Here its replies are checked, its
+login is tried once and never falls back to NTLMv1, and the copy itself is ours: probes.smb.pipe1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import logging
+import struct
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from impacket import nmb, smb
+
+from probes.records import Endpoint
+from probes.smb import status
+from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Wire, prepare
+from probes.smb.pipe import Pipe
+from probes.smb.pipe1 import (
+    CAP_LARGE_READX,
+    CAP_LARGE_WRITEX,
+    LARGE_BYTES,
+    Link1,
+    Pipe1,
+)
+from probes.smb.session import (
+    SMB_PORT,
+    STEP_SECONDS,
+    Handle,
+    SessionFacts,
+    Space,
+    connect,
+    login,
+    refuse_guest,
+)
+from probes.smb.signing import Md5
+from probes.stage import Refused, Unavailable
+
+CAPABILITIES = {
+    0x0004: "unicode",
+    0x0008: "large-files",
+    CAP_LARGE_READX: "large-read",
+    CAP_LARGE_WRITEX: "large-write",
+    0x800000: "unix",
+    0x80000000: "extended-security",
+}
+"""MS-SMB 2.2.4.5.2.1."""
+CAP_LARGE_FILES = 0x0008
+CAP_EXTENDED_SECURITY = 0x80000000
+SMB1_OFF = "SMB1 is off on the server (good)"
+
+_FILE_OPEN, _FILE_CREATE = 1, 2
+_DIRECTORY_FILE, _NON_DIRECTORY_FILE, _DELETE_ON_CLOSE = 0x0001, 0x0040, 0x1000
+_SHARE_ALL = 0x7
+_GENERIC_READ, _GENERIC_WRITE, _DELETE = 0x80000000, 0x40000000, 0x00010000
+_LIST_AND_DELETE = 0x00110081  # SYNCHRONIZE, DELETE, READ_ATTRIBUTES, LIST_DIRECTORY
+_QUERY_FS_SIZE_INFO = 0x0103
+_FS_SIZE = struct.Struct("<qqII")
+
+
+class _Smb(smb.SMB):  # type: ignore[misc]
+    """impacket's SMB1, asking for all that the server offers and checking signed replies."""
+
+    def sendSMB(self, packet: Any) -> None:
+        for command in packet["Data"]:
+            parameters = getattr(command, "fields", {}).get("Parameters")
+            if "MaxMpxCount" in getattr(parameters, "fields", {}):
+                # the library offers 2 requests in flight and files below 4 GiB
+                parameters["MaxMpxCount"] = self._dialects_parameters["MaxMpxCount"]
+                parameters["Capabilities"] |= CAP_LARGE_FILES
+        super().sendSMB(packet)
+
+    def recvSMB(self) -> Any:
+        message = self._sess.recv_packet(self.get_timeout()).get_trailer()
+        if self._SignatureEnabled:
+            number = self._SignSequenceNumber - 1
+            signer = Md5(bytes(self._SigningSessionKey) + bytes(self._SigningChallengeResponse))
+            counted = struct.pack("<q", number)
+            right = signer.sign(number, True, message[:14], counted, message[22:])
+            if not hmac.compare_digest(right, message[14:22]):
+                raise Broken("a reply came without its right signature")
+        return smb.NewSMBPacket(data=message)
+
+
+class Smb1Session:
+    """A Session (probes.smb.session) of SMB1."""
+
+    def __init__(self, peer: Endpoint) -> None:
+        self._peer = peer
+        self._opens: list[Handle] = []
+        self._cut = False
+        self._tree_id = -1
+        before = time.monotonic()
+        self._sock = connect(peer)
+        self._connect_seconds = time.monotonic() - before
+        self._smb: Any = None
+
+    def negotiate(self) -> None:
+        """Agrees on NT LM 0.12 with extended security. Raises Unavailable where SMB1 is off."""
+        host, port = self._peer.host, self._peer.port or SMB_PORT
+        try:
+            transport = nmb.NetBIOSTCPSession(
+                "BOTTLENECK", host, host, sess_port=port, timeout=STEP_SECONDS, sock=self._sock
+            )
+            self._smb = _Smb(host, host, sess_port=port, timeout=STEP_SECONDS, session=transport)
+        except nmb.NetBIOSTimeout:
+            text = f"{host}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
+            raise Refused("unreachable", text) from None
+        except Exception as error:
+            raise Unavailable(SMB1_OFF) from error
+        parameters = self._smb._dialects_parameters
+        if parameters["DialectIndex"] == 0xFFFF:
+            raise Unavailable(SMB1_OFF)
+        if not parameters["Capabilities"] & CAP_EXTENDED_SECURITY:
+            raise Unavailable(f"{host} offers SMB1 without NTLMv2; its password would be exposed")
+
+    def log_in(self) -> None:
+        """One attempt, then the tree connection."""
+        access = login(self._peer)
+        with self._step("login"):
+            self._smb.login(access.username, access.password, access.domain, ntlm_fallback=False)
+        refuse_guest(self._peer, access, bool(self._smb.isGuestSession()))
+        with self._step(f"share {self._peer.share}"):
+            path = rf"\\{self._peer.host}\{self._peer.share}"
+            self._tree_id = self._smb.tree_connect_andx(path)
+
+    @property
+    def facts(self) -> SessionFacts:
+        """See Session."""
+        parameters = self._smb._dialects_parameters
+        told = parameters["Capabilities"]
+        guid = bytes(self._smb._dialects_data["ServerGUID"])[:16].ljust(16, b"\0")
+        return SessionFacts(
+            dialect="smb1",
+            signing=Md5.name if self._smb._SignatureEnabled else None,
+            encryption=None,
+            max_read_bytes=self._longest(CAP_LARGE_READX),
+            max_write_bytes=self._longest(CAP_LARGE_WRITEX),
+            credits=parameters["MaxMpxCount"],
+            multi_credit=False,
+            server_guid=str(uuid.UUID(bytes_le=guid)),
+            capabilities=tuple(name for bit, name in CAPABILITIES.items() if told & bit),
+            connect_seconds=self._connect_seconds,
+        )
+
+    def create_folder(self, path: str) -> Handle:
+        """See Session."""
+        options = _DIRECTORY_FILE | _DELETE_ON_CLOSE
+        return self._open(path, _LIST_AND_DELETE, _FILE_CREATE, options)
+
+    def open_folder(self, path: str) -> Handle:
+        """See Session."""
+        options = _DIRECTORY_FILE | _DELETE_ON_CLOSE
+        return self._open(path, _LIST_AND_DELETE, _FILE_OPEN, options)
+
+    def create_file(self, path: str) -> Handle:
+        """See Session."""
+        access = _GENERIC_READ | _GENERIC_WRITE | _DELETE
+        return self._open(path, access, _FILE_CREATE, _NON_DIRECTORY_FILE | _DELETE_ON_CLOSE)
+
+    def open_file(self, path: str, write: bool) -> Handle:
+        """See Session."""
+        access = _GENERIC_READ | (_GENERIC_WRITE if write else 0)
+        return self._open(path, access, _FILE_OPEN, _NON_DIRECTORY_FILE)
+
+    def close(self, handle: Handle) -> None:
+        """See Session."""
+        self._opens.remove(handle)
+        with self._step(f"close {handle.path}"):
+            self._smb.close(self._tree_id, _number(handle))
+
+    def space(self, handle: Handle) -> Space:
+        """See Session. SMB_QUERY_FS_SIZE_INFO, MS-CIFS 2.2.8.2.4."""
+        with self._step("free space"):
+            level = struct.pack("<H", _QUERY_FS_SIZE_INFO)
+            command = smb.SMB.TRANS2_QUERY_FS_INFORMATION
+            self._smb.send_trans2(self._tree_id, command, "\0", level, "")
+            reply = self._smb.recvSMB()
+            reply.isValidAnswer(smb.SMB.SMB_COM_TRANSACTION2)
+            data = smb.SMBCommand(reply["Data"][0])
+            told = smb.SMBTransaction2Response_Parameters(data["Parameters"])
+            total, free, sectors, sector_bytes = _FS_SIZE.unpack(
+                bytes(data["Data"][-told["TotalDataCount"] :])[: _FS_SIZE.size]
+            )
+        unit_bytes = sectors * sector_bytes
+        return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
+
+    @contextmanager
+    def pipe(self, handle: Handle) -> Iterator[Pipe]:
+        """See Session."""
+        library = self._smb
+        prepare(self._sock)
+        facts = self.facts
+        wire = Wire(self._sock, facts.max_read_bytes + FRAME_SPARE_BYTES)
+        wire.deadline = time.monotonic() + STEP_SECONDS
+        key = bytes(library._SigningSessionKey) + bytes(library._SigningChallengeResponse)
+        link = Link1(
+            wire=wire,
+            user_id=library._uid,
+            tree_id=self._tree_id,
+            file_id=_number(handle),
+            flags2=library.get_flags()[1],
+            max_read_bytes=facts.max_read_bytes,
+            max_write_bytes=facts.max_write_bytes,
+            max_requests=max(1, facts.credits),
+            signer=Md5(key) if library._SignatureEnabled else None,
+            sequence=library._SignSequenceNumber,
+        )
+        try:
+            yield Pipe1(link)
+        except BaseException:
+            self._cut = True
+            raise
+        finally:
+            library._SignSequenceNumber = link.sequence
+
+    def disconnect(self) -> None:
+        """See Session."""
+        if not self._cut and self._tree_id >= 0:
+            # a server that is gone has closed everything already
+            with contextlib.suppress(Refused), self._step("log off"):
+                while self._opens:
+                    self._smb.close(self._tree_id, _number(self._opens.pop()))
+                self._smb.disconnect_tree(self._tree_id)
+                self._smb.logoff()
+        self._sock.close()
+
+    def _open(self, path: str, access: int, disposition: int, options: int) -> Handle:
+        flags = self._smb.get_flags()[1]
+        name = path.encode("utf-16le") if flags & smb.SMB.FLAGS2_UNICODE else path.encode()
+        create = smb.SMBCommand(smb.SMB.SMB_COM_NT_CREATE_ANDX)
+        create["Parameters"] = smb.SMBNtCreateAndX_Parameters()
+        create["Data"] = smb.SMBNtCreateAndX_Data(flags=flags)
+        for field, value in {
+            "FileNameLength": len(name),
+            "CreateFlags": 0,  # no oplock: nobody could answer its break
+            "AccessMask": access,
+            "CreateOptions": options,
+            "ShareAccess": _SHARE_ALL,
+            "Disposition": disposition,
+        }.items():
+            create["Parameters"][field] = value
+        create["Data"]["FileName"] = name
+        if flags & smb.SMB.FLAGS2_UNICODE:
+            create["Data"]["Pad"] = 0
+        packet = smb.NewSMBPacket()
+        packet["Tid"] = self._tree_id
+        packet.addCommand(create)
+        step = "open" if disposition == _FILE_OPEN else "create"
+        with self._step(f"{step} {path}"):
+            self._smb.sendSMB(packet)
+            reply = self._smb.recvSMB()
+            reply.isValidAnswer(smb.SMB.SMB_COM_NT_CREATE_ANDX)
+            told = smb.SMBNtCreateAndXResponse_Parameters(
+                smb.SMBCommand(reply["Data"][0])["Parameters"]
+            )
+        handle = Handle(path, told["Fid"].to_bytes(2, "little"), told["EndOfFile"])
+        self._opens.append(handle)
+        return handle
+
+    @contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        """Puts the library's errors in one line; each of its waits ends after STEP_SECONDS."""
+        host = self._peer.host
+        try:
+            yield
+        except (Refused, Unavailable):
+            raise
+        except smb.SessionError as error:
+            raise status.refusal(host, what, error.get_error_code()) from error
+        except Exception as error:
+            # the library parses with eval and index errors: any of them means a bad reply
+            text = " ".join(str(error).split()) or type(error).__name__
+            raise Refused("unreachable", f"{host}: {what}: {text}") from error
+
+    def _longest(self, capability: int) -> int:
+        """Longest READ or WRITE; a WRITE that is signed stays within MaxBufferSize."""
+        parameters = self._smb._dialects_parameters
+        large = parameters["Capabilities"] & capability
+        if large and not (capability == CAP_LARGE_WRITEX and self._smb._SignatureEnabled):
+            return LARGE_BYTES
+        return max(1024, (parameters["MaxBufferSize"] - 64) & ~1023)
+
+
+def _number(handle: Handle) -> int:
+    return int.from_bytes(handle.id, "little")
+
+
+def open_session(peer: Endpoint) -> Smb1Session:
+    """Connects, negotiates, logs in once and connects to the share. Raises Refused, Unavailable."""
+    logger = logging.getLogger("impacket")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    session = Smb1Session(peer)
+    try:
+        session.negotiate()
+        session.log_in()
+    except BaseException:
+        session.disconnect()
+        raise
+    return session

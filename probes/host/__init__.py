@@ -1,0 +1,1 @@
+"""Reading and readying this machine."""

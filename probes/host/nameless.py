@@ -1,0 +1,39 @@
+"""Files without a name: the kernel removes them at their last close, kill -9 included."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+
+WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
+"""What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""
+
+
+def create(folder: str) -> int:
+    """Descriptor (O_RDWR, mode 0600) of a new, empty, nameless file in folder.
+
+    O_TMPFILE where the file system knows it; else a random name, created exclusively and unlinked
+    at once. An existing file is never opened. Raises OSError of the folder: missing, not
+    writable, read-only file system. Source: open(2).
+    """
+    if hasattr(os, "O_TMPFILE"):
+        try:
+            # O_EXCL beside O_TMPFILE: nobody can give the file a name later
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600)
+        except OSError as error:
+            if error.errno not in WITHOUT_TMPFILE:
+                raise
+    return _created_and_unlinked(folder)
+
+
+def _created_and_unlinked(folder: str) -> int:
+    path = os.path.join(folder, f".bottleneck-{secrets.token_hex(16)}")  # noqa: PTH118
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        os.unlink(path)  # noqa: PTH108
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

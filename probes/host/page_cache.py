@@ -1,0 +1,119 @@
+"""Putting a file into the page cache or out of it, and proving which.
+
+posix_fadvise(DONTNEED) works for any reader of a file, but drops clean pages alone: fsync comes
+first. On tmpfs nothing can be dropped: the page cache is the file, and state() says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+from dataclasses import dataclass
+
+CACHESTAT = 451
+"""System call number on every architecture but alpha; Linux 6.5 (mm/filemap.c)."""
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+STEP_BYTES = 1024 * 1024
+MINCORE_STEP_BYTES = 256 * 1024 * 1024
+EVICT_TRIES = 3
+
+
+@dataclass(frozen=True)
+class CacheState:
+    """How much of a file the page cache holds."""
+
+    cached_ratio: float
+    """Cached pages over the pages of the file."""
+    dirty_bytes: int | None
+    """Dirty or under write-back; None: the kernel is too old to tell (mincore)."""
+
+
+class _Range(ctypes.Structure):
+    _fields_ = [("offset", ctypes.c_uint64), ("length", ctypes.c_uint64)]  # noqa: RUF012
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = [  # noqa: RUF012
+        (name, ctypes.c_uint64)
+        for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
+    ]
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def evict(fd: int) -> None:
+    """Write the file's dirty pages and drop it from the page cache, as far as the kernel does.
+
+    No error where it has no effect (tmpfs, a system without posix_fadvise): state() tells.
+    """
+    size_bytes = os.fstat(fd).st_size
+    for _ in range(EVICT_TRIES):
+        # a file system that is read-only or has no fsync has no dirty pages of ours
+        with contextlib.suppress(OSError):
+            os.fsync(fd)
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        told = state(fd, size_bytes)
+        if told is None or told.cached_ratio == 0:
+            return
+
+
+def warm(fd: int, size_bytes: int) -> None:
+    """Read the first size_bytes of the file through the page cache."""
+    buffer = bytearray(STEP_BYTES)
+    view = memoryview(buffer)
+    offset = 0
+    while offset < size_bytes:
+        got = os.preadv(fd, [view[: size_bytes - offset]], offset)
+        if got == 0:
+            return
+        offset += got
+
+
+def state(fd: int, size_bytes: int) -> CacheState | None:
+    """Cached and dirty part of the first size_bytes; None where the kernel cannot or may not tell.
+
+    cachestat(2) needs Linux 6.5 and, unless root, ownership of the file or the right to write it.
+    On older kernels mincore(2), which tells the truth to owner and root alone.
+    """
+    pages = -(-size_bytes // PAGE_BYTES)
+    if pages == 0:
+        return None
+    counts = _Counts()
+    span = _Range(0, size_bytes)
+    if not hasattr(_libc, "syscall") or not hasattr(os, "posix_fadvise"):
+        return None
+    answer = _libc.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0)
+    if answer == 0:
+        dirty = (counts.dirty + counts.writeback) * PAGE_BYTES
+        return CacheState(min(1.0, counts.cached / pages), dirty)
+    if ctypes.get_errno() == errno.ENOSYS and os.geteuid() in (0, os.fstat(fd).st_uid):
+        cached = _resident_pages(fd, size_bytes)
+        return None if cached is None else CacheState(min(1.0, cached / pages), None)
+    return None
+
+
+def _resident_pages(fd: int, size_bytes: int) -> int | None:
+    """Pages of the file in memory by mincore(2); None where it cannot be mapped."""
+    shared, readable = 1, 1
+    _libc.mmap.restype = ctypes.c_void_p
+    resident = 0
+    for offset in range(0, size_bytes, MINCORE_STEP_BYTES):
+        length = min(MINCORE_STEP_BYTES, size_bytes - offset)
+        address = _libc.mmap(
+            None, ctypes.c_size_t(length), readable, shared, fd, ctypes.c_long(offset)
+        )
+        if address is None or address == ctypes.c_void_p(-1).value:
+            return None
+        vector = (ctypes.c_ubyte * -(-length // PAGE_BYTES))()
+        try:
+            if _libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(length), vector) != 0:
+                return None
+        finally:
+            _libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(length))
+        resident += sum(flags & 1 for flags in bytes(vector))
+    return resident

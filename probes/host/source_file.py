@@ -1,0 +1,127 @@
+"""The run's own file on a host, held for as long as copies and disk stages read it.
+
+Without a name: whatever ends this process also removes the file. Really written and flushed, so
+that no stage reads blocks that were only reserved.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Iterator
+
+from probes.host import free_space, nameless, payload
+from probes.records import Endpoint
+from probes.stage import Refused
+
+STEP_BYTES = 4 * 1024 * 1024
+SYNC_WAIT_BEFORE, SYNC_WRITE, SYNC_WAIT_AFTER = 1, 2, 4
+"""Flags of sync_file_range(2)."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to hold."""
+
+    folder: str
+    size_bytes: int
+    seconds: float
+    """The file ends early when writing it has taken so long."""
+    seed: str
+    """Of the payload, as text."""
+
+
+@contextmanager
+def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
+    """A nameless file with the run's payload; gone when left.
+
+    Yields its path through /proc and facts: size_bytes (what fits and could be written in time,
+    whole steps of 4 MiB), seconds. Errors: Refused ("usage", "permission", "space"); Unavailable
+    where less than 4 MiB may be used.
+    """
+    fd = open_new(setting.folder)
+    try:
+        size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
+        began = time.monotonic()
+        written = fill(fd, size_bytes, setting.seed.encode(), began + setting.seconds)
+        facts = {"size_bytes": written, "seconds": time.monotonic() - began}
+        yield Endpoint(path=f"/proc/{os.getpid()}/fd/{fd}", facts=facts)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(setting.folder) from None
+        raise
+    finally:
+        os.close(fd)
+
+
+def open_new(folder: str) -> int:
+    """A fresh nameless file in the folder; Refused with the remedy where that cannot be."""
+    host = socket.gethostname()
+    try:
+        return nameless.create(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        raise Refused("usage", f"the folder {folder} does not exist on {host}") from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(folder) from None
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        why = os.strerror(error.errno)
+        raise Refused(
+            "permission", f"{folder} on {host} cannot be written ({why}): choose another folder"
+        ) from None
+
+
+def fill(fd: int, size_bytes: int, seed: bytes, deadline: float) -> int:
+    """Writes payload from the file's start until size or deadline (monotonic); returns the size.
+
+    Write-back keeps up with the writing, so that the last flush finds little to do: of a slow
+    disk at most two steps are outstanding.
+    """
+    ring = payload.ring(seed)
+    offset = 0
+    while offset < size_bytes:
+        step = min(STEP_BYTES, size_bytes - offset)
+        _write_all(fd, payload.block(ring, offset, step), offset)
+        _start_writing(fd, offset, step)
+        if offset:
+            _finish_writing(fd, offset - STEP_BYTES, STEP_BYTES)
+        offset += step
+        if time.monotonic() >= deadline:
+            break
+    os.fsync(fd)
+    return offset
+
+
+def _write_all(fd: int, block: memoryview, offset: int) -> None:
+    done = 0
+    while done < len(block):
+        done += os.pwrite(fd, block[done:], offset + done)
+
+
+def _start_writing(fd: int, offset: int, size: int) -> None:
+    _sync_range(fd, offset, size, SYNC_WRITE)
+
+
+def _finish_writing(fd: int, offset: int, size: int) -> None:
+    if not _sync_range(fd, offset, size, SYNC_WAIT_BEFORE | SYNC_WRITE | SYNC_WAIT_AFTER):
+        os.fsync(fd)
+
+
+def _sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
+    """sync_file_range(2); False where the system or the file system has none."""
+    if not hasattr(_libc, "sync_file_range"):
+        return False
+    span = (ctypes.c_int64(offset), ctypes.c_int64(size))
+    return bool(_libc.sync_file_range(fd, *span, ctypes.c_uint(flags)) == 0)
+
+
+def _full(folder: str) -> Refused:
+    return Refused("space", f"{folder} on {socket.gethostname()} is full: make room there")

@@ -1,0 +1,223 @@
+"""The records that every part of the product exchanges: frozen, typed, bytes, seconds and ratios only.
+
+Runs on Python 3.9 with the standard library alone: it travels to the other host.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Any, Dict, Optional, Tuple, Union
+
+SIDES = ("client", "server")
+"""The two hosts of a copy; initiator and responder are roles, these are places."""
+
+Details = Dict[str, Any]
+"""What one stage alone knows; plain JSON values, units in the names."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Payload that had arrived at one moment of a run."""
+
+    elapsed_seconds: float
+    """Since the run began, by one monotonic clock."""
+    moved_bytes: int
+    """Cumulative payload; the last sample of a run is confirmed by the receiver."""
+
+
+Run = Tuple[Sample, ...]
+"""One pass over the same work; its first sample is (0.0, 0)."""
+
+
+def run_rate(run: Run) -> float:
+    """Bytes per second of one run, from its first sample to its last."""
+    first, last = run[0], run[-1]
+    elapsed = last.elapsed_seconds - first.elapsed_seconds
+    if elapsed <= 0:
+        raise ValueError("a run without duration has no rate")
+    return (last.moved_bytes - first.moved_bytes) / elapsed
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a host was busy with between two moments; None where the system does not tell."""
+
+    wall_seconds: float
+    core_busy_ratios: Tuple[float, ...]
+    """Busy share of each core that the copy's processes may use (cpuset and affinity honoured)."""
+    busiest_core_ratio: float
+    """Highest of core_busy_ratios."""
+    softirq_ratio: float
+    """Interrupt time, as a share of those cores."""
+    steal_ratio: float
+    """Time that the hypervisor gave to somebody else, as a share of those cores."""
+    copy_cpu_seconds: float
+    """CPU time of the processes that carry the copy: the agent's children and the file server."""
+    busiest_process_ratio: float
+    """CPU time of the busiest single one of them over the wall time; 1.0 is a core of its own."""
+    other_cpu_seconds: float
+    """CPU time on those cores that belongs to neither the copy nor to interrupts."""
+    quota_cores: Optional[float]
+    """CPU limit of the cgroup of the copy's processes, in cores; None: no limit known."""
+    throttled_ratio: Optional[float]
+    """Share of the quota's periods in which the copy's processes were stopped by it."""
+    run_delay_seconds: Optional[float]
+    """Time that the copy's processes were ready to run and were not let (/proc/PID/schedstat)."""
+    memory_total_bytes: Optional[int]
+    """RAM, or the container's limit where that is lower."""
+    memory_used_bytes: Optional[int]
+    """In use without the page cache, at the end."""
+    memory_cached_bytes: Optional[int]
+    """Page cache at the end."""
+    memory_dirty_bytes: Optional[int]
+    """Dirty and under write-back, at the end."""
+    interface_sent_bytes: Optional[int]
+    """Sent in the window by the interface towards the peer, headers included."""
+    interface_received_bytes: Optional[int]
+    """Received in the window by the same interface."""
+    device_read_bytes: Optional[int]
+    """Read in the window from the device under the folder, by anybody."""
+    device_written_bytes: Optional[int]
+    """Written in the window to that device, by anybody."""
+    device_busy_ratio: Optional[float]
+    """Share of the window in which that device had I/O in flight (diskstats field 10)."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A stage that was measured, one or more times."""
+
+    runs: Tuple[Run, ...]
+    initiator: Usage
+    """The initiator's host over the median run."""
+    responder: Optional[Usage]
+    """The other host over the same time; None: no agent there, or the stage has one end."""
+    details: Details = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A stage that cannot be tried here."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A stage that was tried and broke; what was seen until then is kept."""
+
+    error: str
+    samples: Run = ()
+
+
+Outcome = Union[Measured, Skipped, Failed]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Rates of a stage's runs, bytes per second."""
+
+    median: float
+    low: float
+    high: float
+    runs: int
+
+
+def rates(outcome: Measured) -> Spread:
+    """Median, lowest and highest rate of the runs; a stage with windows tells them in details.
+
+    `details["window_rates_bytes_per_second"]` holds the rates of consecutive windows of one run:
+    where there is one run alone they are its spread.
+    """
+    each = [run_rate(run) for run in outcome.runs]
+    windows = outcome.details.get("window_rates_bytes_per_second", ())
+    around = each if len(each) > 1 or not windows else [each[0], *windows]
+    return Spread(statistics.median(each), min(around), max(around), len(each))
+
+
+@dataclass(frozen=True)
+class FolderFacts:
+    """A folder that copies are read from or written to, and what it lies on."""
+
+    path: str
+    filesystem: Optional[str]
+    """Type as the kernel names it: ext4, xfs, tmpfs, fuse.sshfs ..."""
+    mount_options: Optional[str]
+    device: Optional[str]
+    """Block device's kernel name; None: no block device below."""
+    rotational: Optional[bool]
+    total_bytes: Optional[int]
+    free_bytes: Optional[int]
+    """Free to this user."""
+
+
+@dataclass(frozen=True)
+class InterfaceFacts:
+    """The network interface that packets to the peer leave by."""
+
+    name: str
+    address: str
+    rate_bits_per_second: Optional[int]
+    """What the driver claims; None for virtual interfaces that claim nothing."""
+    duplex: Optional[str]
+    mtu_bytes: Optional[int]
+    driver: Optional[str]
+    virtual: Optional[bool]
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """A host before the first stage."""
+
+    name: str
+    system: str
+    """Kernel name and release."""
+    distribution: Optional[str]
+    python: str
+    cores: int
+    """Cores that this process may use (cpuset and affinity honoured)."""
+    quota_cores: Optional[float]
+    memory_total_bytes: Optional[int]
+    """RAM, or the container's limit where that is lower."""
+    virtual: Optional[str]
+    """Hypervisor or container technology; None: none seen."""
+    privileged: bool
+    """Whether the agent runs as root."""
+    interface: Optional[InterfaceFacts]
+    congestion_control: Optional[str]
+    socket_buffers: Dict[str, str]
+    """net.core.[rw]mem_max and net.ipv4.tcp_[rw]mem, as the kernel prints them."""
+    folder: Optional[FolderFacts]
+    tools: Dict[str, str]
+    """Versions of the foreign programs found: fio, ssh, smbd ..."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who logs in to the share. Never part of a report: no repr, no wire form but the agent's own pipe."""
+
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    domain: str = field(default="", repr=False)
+    allow_guest: bool = False
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a responder waits, for this session alone; never part of a report."""
+
+    host: str = ""
+    port: int = 0
+    nonce: str = field(default="", repr=False)
+    share: str = ""
+    folder: str = ""
+    """Folder on the share, backslashes, no leading one; or a path on this host, by stage."""
+    path: str = ""
+    """A file on the initiator's own host (a nameless one through /proc/PID/fd/N)."""
+    access: Optional[Access] = field(default=None, repr=False)
+    facts: Details = field(default_factory=dict)
+    """What was learned while opening it."""

@@ -1,0 +1,1 @@
+"""Our own data path on the SMB libraries' authenticated sessions."""

@@ -1,0 +1,147 @@
+"""SMB messages on a TCP connection: 4 bytes of length, then the message (MS-SMB2 2.1).
+
+One thread, one blocking socket, no copies: a reply goes straight to the buffer that it is for, a
+request leaves as header and payload that were never joined.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Sequence
+
+KEEP_ALIVE = 0x85
+"""Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
+TICK_SECONDS = 1
+"""How often a blocked call comes back to look at the deadline."""
+STALL_SECONDS = 10.0
+"""A peer that is silent for that long while it owes us something has stalled."""
+FRAME_SPARE_BYTES = 64 * 1024
+"""How much a message may be longer than the payload that was asked for."""
+
+_LENGTH = struct.Struct(">I")
+_TIMEVAL = struct.Struct("ll")
+Buffer = bytes | bytearray | memoryview
+
+
+class Broken(RuntimeError):
+    """The peer or the connection failed while bytes moved; the text is one line."""
+
+
+class Late(Broken):
+    """The absolute deadline passed."""
+
+
+def prepare(sock: socket.socket) -> None:
+    """Blocking with short kernel timeouts: a Python timeout would make MSG_WAITALL useless.
+
+    SO_RCVBUF and SO_SNDBUF stay untouched, they would switch off the kernel's autotuning.
+    """
+    sock.settimeout(None)
+    tick = _TIMEVAL.pack(TICK_SECONDS, 0)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, tick)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, tick)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    # a slow server disk may close the window for seconds; a dead host does so for ever
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+
+
+class Wire:
+    """Frames over one prepared socket, under one absolute deadline that the peer cannot move."""
+
+    def __init__(self, sock: socket.socket, frame_limit_bytes: int) -> None:
+        self._sock = sock
+        self._header = bytearray(4)
+        self.frame_limit_bytes = frame_limit_bytes
+        """Longest message that is accepted."""
+        self.deadline: float | None = None
+        """time.monotonic() at which every call ends with Late."""
+        self.patient = False
+        """Silence until the deadline is no stall: the peer said that it is busy (a flush)."""
+
+    def next_frame(self) -> int:
+        """Length of the next message, in bytes; keep-alives are passed over.
+
+        Raises Broken on anything that is no frame, or one beyond frame_limit_bytes.
+        """
+        while True:
+            self._look_at_deadline()
+            self.receive(memoryview(self._header))
+            length = int(_LENGTH.unpack(self._header)[0])
+            if length >> 24 == KEEP_ALIVE and not length & 0xFFFFFF:
+                continue
+            if length >> 24:
+                raise Broken("the server sent something that is no SMB message")
+            if length > self.frame_limit_bytes:
+                raise Broken(f"the server announced a message of {length} bytes, more than asked")
+            return length
+
+    def receive(self, view: memoryview) -> None:
+        """Fills view from the socket."""
+        got, wanted = 0, len(view)
+        heard = time.monotonic()
+        while got < wanted:
+            try:
+                count = self._sock.recv_into(view[got:], 0, socket.MSG_WAITALL)
+            except BlockingIOError:
+                self._look_at_stall(heard, "sent nothing")
+                continue
+            except OSError as error:
+                raise Broken(f"the connection broke: {_reason(error)}") from error
+            if count == 0:
+                raise Broken("the server closed the connection")
+            got += count
+            if got < wanted:
+                self._look_at_deadline()
+                heard = time.monotonic()
+
+    def send(self, parts: Sequence[Buffer]) -> None:
+        """Sends one frame made of parts; the 4 bytes of length are put in front."""
+        length = sum(map(len, parts))
+        pending: list[Buffer] = [_LENGTH.pack(length), *parts]
+        left = length + 4
+        heard = time.monotonic()
+        while True:
+            try:
+                count = self._sock.sendmsg(pending)
+            except BlockingIOError:
+                self._look_at_stall(heard, "took nothing")
+                continue
+            except OSError as error:
+                raise Broken(f"the connection broke: {_reason(error)}") from error
+            left -= count
+            if not left:
+                return
+            self._look_at_deadline()
+            heard = time.monotonic()
+            pending = _rest(pending, count)
+
+    def _look_at_deadline(self) -> None:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise Late("the time for it was over")
+
+    def _look_at_stall(self, heard: float, what: str) -> None:
+        self._look_at_deadline()
+        if time.monotonic() - heard > STALL_SECONDS and not (self.patient and self.deadline):
+            raise Broken(f"the server stalled: it {what} for {STALL_SECONDS:.0f} s")
+
+
+def _rest(parts: list[Buffer], sent: int) -> list[Buffer]:
+    left: list[Buffer] = []
+    for part in parts:
+        if sent >= len(part):
+            sent -= len(part)
+            continue
+        left.append(memoryview(part)[sent:])
+        sent = 0
+    return left
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else str(error)

@@ -1,0 +1,278 @@
+"""Pipelined READ_ANDX, WRITE_ANDX and FLUSH of SMB1 on a session that is logged in.
+
+Sources: MS-CIFS 2.2.4.42, 2.2.4.43, 2.2.4.6, 3.1.4.1 (signing); MS-SMB 2.2.4.2, 2.2.4.3 (large
+reads and writes).
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import struct
+import time
+from dataclasses import dataclass
+
+from probes.smb import status
+from probes.smb.frames import Broken, Wire
+from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
+from probes.smb.signing import Md5
+
+READ, WRITE, FLUSH, ECHO = 0x2E, 0x2F, 0x05, 0x2B
+COMMANDS: dict[Verb, int] = {"read": READ, "write": WRITE, "flush": FLUSH, "echo": ECHO}
+CAP_LARGE_READX, CAP_LARGE_WRITEX = 0x4000, 0x8000
+LARGE_BYTES = 127 * 1024
+"""Below 128 KiB with its header; what Samba takes. Windows answers short, and then gets less."""
+LAST_MESSAGE_ID = 0xFFF0
+
+HEADER_BYTES = 32
+_HEADER = struct.Struct("<4sBIBHH8sHHHHH")
+_READ_BODY = struct.Struct("<BBBHHIHHIHIH")
+_WRITE_BODY = struct.Struct("<BBBHHIIHHHHHIHB")
+_FLUSH_BODY = struct.Struct("<BHH")
+_READ_REPLY = struct.Struct("<B10xHHH")
+_WRITE_REPLY = struct.Struct("<B4xHxxH")
+_READ_HEAD_BYTES = 59
+"""Header, 12 words and the byte count: the least that precedes a READ's payload."""
+_REPLY_FLAG = 0x80
+_SIGNED_FLAG2 = 0x0004
+_NT_STATUS_FLAG2 = 0x4000
+
+
+@dataclass
+class Link1:
+    """A logged-in session with an open file, as our data path takes it over and gives it back."""
+
+    wire: Wire
+    user_id: int
+    tree_id: int
+    file_id: int
+    flags2: int
+    max_read_bytes: int
+    max_write_bytes: int
+    max_requests: int
+    """MaxMpxCount: how many requests the server takes at once."""
+    signer: Md5 | None
+    sequence: int
+    """Of the next signed request; its reply has the following one."""
+
+
+class Pipe1:
+    """The Pipe of SMB1; what credits are in SMB2, MaxMpxCount is here."""
+
+    def __init__(self, link: Link1) -> None:
+        self.counters = Counters()
+        self._link = link
+        self._wire = link.wire
+        self._requests: dict[int, Request] = {}
+        self._in_flight_bytes = 0
+        self._message_id = 0
+        self._head = memoryview(bytearray(_READ_HEAD_BYTES))
+
+    @property
+    def outstanding(self) -> int:
+        """See Pipe."""
+        return len(self._requests)
+
+    def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
+        """See Pipe; the default is the longest request and all that the server takes at once."""
+        link = self._link
+        longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
+        depth = min(depth or link.max_requests, link.max_requests)
+        return shape(request_bytes or longest, longest, depth)
+
+    def affords(self, size_bytes: int) -> int:
+        """See Pipe."""
+        if len(self._requests) < self._link.max_requests:
+            return size_bytes
+        self.counters.credit_stalls += 1
+        return 0
+
+    def read(self, offset: int, view: memoryview) -> None:
+        """See Pipe."""
+        size = len(view)
+        body = _READ_BODY.pack(
+            12,
+            0xFF,
+            0,
+            0,
+            self._link.file_id,
+            offset & 0xFFFFFFFF,
+            size & 0xFFFF,
+            size & 0xFFFF,
+            size >> 16,
+            0,
+            offset >> 32,
+            0,
+        )
+        self._send("read", offset, size, view, body)
+
+    def write(self, offset: int, data: memoryview) -> None:
+        """See Pipe."""
+        size = len(data)
+        body = _WRITE_BODY.pack(
+            14,
+            0xFF,
+            0,
+            0,
+            self._link.file_id,
+            offset & 0xFFFFFFFF,
+            0,
+            0,
+            0,
+            size >> 16,
+            size & 0xFFFF,
+            HEADER_BYTES + _WRITE_BODY.size,
+            offset >> 32,
+            (size + 1) & 0xFFFF,
+            0,
+        )
+        self._send("write", offset, size, EMPTY, body, data)
+
+    def flush(self) -> None:
+        """See Pipe."""
+        self._send("flush", 0, 0, EMPTY, _FLUSH_BODY.pack(1, self._link.file_id, 0))
+
+    def limit(self, deadline: float) -> None:
+        """See Pipe."""
+        self._wire.deadline = deadline
+
+    def _send(
+        self,
+        verb: Verb,
+        offset: int,
+        size: int,
+        view: memoryview,
+        body: bytes,
+        payload: memoryview = EMPTY,
+    ) -> None:
+        link, counters = self._link, self.counters
+        self._message_id = message_id = self._unused_message_id()
+        sequence, security = link.sequence, b""
+        flags2 = link.flags2
+        if link.signer is not None:
+            security = struct.pack("<q", sequence)
+            flags2 |= _SIGNED_FLAG2
+            link.sequence += 2
+        head = bytearray(
+            _HEADER.pack(
+                b"\xffSMB",
+                COMMANDS[verb],
+                0,
+                0x18,  # names regardless of case, canonical paths
+                flags2,
+                0,
+                security,
+                0,
+                link.tree_id,
+                os.getpid() & 0xFFFF,
+                link.user_id,
+                message_id,
+            )
+            + body
+        )
+        self._in_flight_bytes += size
+        counters.in_flight_bytes = max(counters.in_flight_bytes, self._in_flight_bytes)
+        counters.flushes += verb == "flush"
+        counters.requests += size > 0
+        # a disk may be busy with one flush for longer than a stall takes
+        self._wire.patient |= verb == "flush"
+        self._requests[message_id] = Request(verb, offset, size, view, sequence, time.monotonic())
+        parts = [head, payload] if payload else [head]
+        if link.signer is not None:
+            head[14:22] = link.signer.sign(sequence, False, *parts)
+        self._wire.send(parts)
+
+    def _unused_message_id(self) -> int:
+        message_id = self._message_id
+        while True:
+            message_id = message_id % LAST_MESSAGE_ID + 1
+            if message_id not in self._requests:
+                return message_id
+
+    def wait(self) -> Reply:
+        """See Pipe."""
+        length = self._wire.next_frame()
+        if length < HEADER_BYTES + 3:
+            raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
+        head = self._head[: min(length, _READ_HEAD_BYTES)]
+        self._wire.receive(head)
+        message_id, request, code = self._understand(head)
+        target: memoryview | None = None
+        if request.verb == "read" and code == status.SUCCESS:
+            start, count = self._payload(request, head, length)
+            target = request.view[:count]
+            before = self._received(start - len(head))
+            self._wire.receive(target)
+            parts = [before, target, self._received(length - start - count)]
+        else:
+            count = 0
+            parts = [self._received(length - len(head))]
+        if self._link.signer is not None:
+            self._verify(self._link.signer, request, head, parts)
+        del self._requests[message_id]
+        self._in_flight_bytes -= request.size_bytes
+        self._wire.patient &= request.verb != "flush"
+        if code != status.SUCCESS:
+            raise status.said(f"{request.verb.upper()} at {request.offset}", code)
+        if request.verb == "write":
+            count = _written(head)
+            if count != request.size_bytes:
+                raise Broken(f"the server wrote {count} of the {request.size_bytes} bytes sent")
+        if request.size_bytes:
+            self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
+            self.counters.short_replies += count < request.size_bytes
+        return Reply(request.verb, request.offset, target or EMPTY, count)
+
+    def _received(self, size: int) -> memoryview:
+        if not size:
+            return EMPTY
+        view = memoryview(bytearray(size))
+        self._wire.receive(view)
+        return view
+
+    def _understand(self, head: memoryview) -> tuple[int, Request, int]:
+        protocol, command, code, flags, flags2, _, _, _, _, _, user_id, message_id = (
+            _HEADER.unpack_from(head)
+        )
+        if protocol != b"\xffSMB" or not flags & _REPLY_FLAG:
+            raise Broken("the server sent a garbled message")
+        request = self._requests.get(message_id)
+        if request is None or command != COMMANDS[request.verb]:
+            raise Broken(f"the server answered message {message_id}, which was not asked")
+        if user_id != self._link.user_id:
+            raise Broken("the server answered for another session")
+        if self._link.signer is not None and not flags2 & _SIGNED_FLAG2:
+            raise Broken("a reply came without the signature that this session has to have")
+        if code and not flags2 & _NT_STATUS_FLAG2:
+            raise Broken(f"{request.verb.upper()} was answered with DOS error 0x{code:08x}")
+        return message_id, request, code
+
+    def _payload(self, request: Request, head: memoryview, length: int) -> tuple[int, int]:
+        """Offset in the message and length of a READ's payload, once found possible."""
+        if length < _READ_HEAD_BYTES or head[HEADER_BYTES] != 12:
+            raise Broken("the server sent a READ reply that is too short")
+        _, low, start, high = _READ_REPLY.unpack_from(head, HEADER_BYTES)
+        count = low + (high << 16)
+        asked = len(request.view)
+        if start < _READ_HEAD_BYTES or start + count > length or not 1 <= count <= asked:
+            raise Broken(
+                f"the server answered a READ of {asked} bytes "
+                f"with {count} bytes at {start} of a message of {length}"
+            )
+        return start, count
+
+    def _verify(
+        self, signer: Md5, request: Request, head: memoryview, parts: list[memoryview]
+    ) -> None:
+        signature = bytes(head[14:22])
+        number = request.sequence + 1
+        head[14:22] = struct.pack("<q", number)
+        if not hmac.compare_digest(signature, signer.sign(number, True, head, *parts)):
+            raise Broken("a reply came with a wrong signature: it was altered on its way")
+
+
+def _written(head: memoryview) -> int:
+    if len(head) < HEADER_BYTES + _WRITE_REPLY.size or head[HEADER_BYTES] != 6:
+        return 0
+    _, low, high = _WRITE_REPLY.unpack_from(head, HEADER_BYTES)
+    return int(low + (high << 16))

@@ -1,0 +1,319 @@
+"""Pipelined READ, WRITE, FLUSH and ECHO of SMB 2.0.2 to 3.1.1 on a session that is logged in.
+
+Sources: MS-SMB2 2.2.1 (header), 2.2.17-22 (bodies), 3.2.4.1.2 (credits), 3.2.5.1 (replies).
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from probes.smb import status
+from probes.smb.encryption import HEAD_BYTES, Sealer
+from probes.smb.frames import Broken, Buffer, Wire
+from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
+from probes.smb.signing import Signer
+
+READ, WRITE, FLUSH, ECHO = 8, 9, 7, 13
+COMMANDS: dict[Verb, int] = {"read": READ, "write": WRITE, "flush": FLUSH, "echo": ECHO}
+CREDIT_BYTES = 64 * 1024
+"""Payload that one credit pays for; also the longest request without multi-credit."""
+CREDITS_ASKED = 512
+"""Asked for in each header; the server grants what it likes."""
+DEFAULT_REQUEST_BYTES = 1024 * 1024
+DEFAULT_DEPTH = 8
+SINGLE_CREDIT_DEPTH = 32
+
+HEADER_BYTES = 64
+_HEADER = struct.Struct("<4sHHIHHIIQIIQ16s")
+_READ_BODY = struct.Struct("<HBBIQ16sIIIHHB")
+_WRITE_BODY = struct.Struct("<HHIQ16sIIHHI")
+_FLUSH_BODY = struct.Struct("<HHI16s")
+_ECHO_BODY = struct.Struct("<HH")
+_SESSION_ID = struct.Struct("<Q")
+_FROM_SERVER, _ASYNC, _SIGNED = 1, 2, 8
+_NO_SIGNATURE = bytes(16)
+_PROTOCOL = b"\xfeSMB"
+
+
+@dataclass
+class Link2:
+    """A logged-in session with an open file, as our data path takes it over and gives it back."""
+
+    wire: Wire
+    session_id: int
+    tree_id: int
+    file_id: bytes
+    next_message_id: int
+    credits: int
+    multi_credit: bool
+    """LARGE_MTU was agreed: requests beyond 64 KiB that cost several credits."""
+    max_read_bytes: int
+    max_write_bytes: int
+    signer: Signer | None
+    sealer: Sealer | None
+
+
+class _Head(NamedTuple):
+    message_id: int
+    status: int
+    flags: int
+    granted: int
+    request: Request
+
+
+class Pipe2:
+    """The Pipe of SMB2 and SMB3."""
+
+    def __init__(self, link: Link2) -> None:
+        self.counters = Counters()
+        self._link = link
+        self._wire = link.wire
+        self._requests: dict[int, Request] = {}
+        self._in_flight_bytes = 0
+        self._head = memoryview(bytearray(HEAD_BYTES))
+        self._frame = memoryview(bytearray(0))
+
+    @property
+    def outstanding(self) -> int:
+        """See Pipe."""
+        return len(self._requests)
+
+    def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
+        """See Pipe; gathers credits by ECHO until they cover it or the server grants no more."""
+        link = self._link
+        longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
+        if not link.multi_credit:
+            longest = min(longest, CREDIT_BYTES)
+        default_depth = DEFAULT_DEPTH if link.multi_credit else SINGLE_CREDIT_DEPTH
+        request_bytes, depth = shape(
+            request_bytes or DEFAULT_REQUEST_BYTES, longest, depth or default_depth
+        )
+        wanted = self._charge(request_bytes) * depth
+        while link.credits < wanted:
+            before = link.credits
+            if before < 1:
+                raise Broken("the server left this session without credits")
+            self._send("echo", 0, 0, EMPTY, _ECHO_BODY.pack(4, 0))
+            self.wait()
+            if link.credits <= before:
+                break
+        if self._charge(request_bytes) > link.credits:
+            request_bytes = link.credits * CREDIT_BYTES
+        return request_bytes, depth
+
+    def affords(self, size_bytes: int) -> int:
+        """See Pipe; with nothing in flight the request shrinks to what the credits pay for."""
+        available = self._link.credits
+        if self._charge(size_bytes) <= available:
+            return size_bytes
+        self.counters.credit_stalls += 1
+        if self._requests:
+            return 0
+        if available < 1:
+            raise Broken("the server left this session without credits")
+        return min(size_bytes, available * CREDIT_BYTES)
+
+    def read(self, offset: int, view: memoryview) -> None:
+        """See Pipe."""
+        size = len(view)
+        body = _READ_BODY.pack(49, HEAD_BYTES, 0, size, offset, self._link.file_id, *_READ_REST)
+        self._send("read", offset, size, view, body)
+
+    def write(self, offset: int, data: memoryview) -> None:
+        """See Pipe."""
+        size = len(data)
+        body = _WRITE_BODY.pack(
+            49, HEADER_BYTES + 48, size, offset, self._link.file_id, 0, 0, 0, 0, 0
+        )
+        self._send("write", offset, size, EMPTY, body, data)
+
+    def flush(self) -> None:
+        """See Pipe."""
+        self._send("flush", 0, 0, EMPTY, _FLUSH_BODY.pack(24, 0, 0, self._link.file_id))
+
+    def limit(self, deadline: float) -> None:
+        """See Pipe."""
+        self._wire.deadline = deadline
+
+    def wait(self) -> Reply:
+        """See Pipe; interim replies are counted and passed over, their credits kept."""
+        while True:
+            length = self._wire.next_frame()
+            reply = self._sealed(length) if self._link.sealer else self._plain(length)
+            if reply is not None:
+                return reply
+            self.counters.pending_replies += 1
+
+    def _charge(self, size_bytes: int) -> int:
+        return max(1, -(-size_bytes // CREDIT_BYTES))
+
+    def _send(
+        self,
+        verb: Verb,
+        offset: int,
+        size: int,
+        view: memoryview,
+        body: bytes,
+        payload: memoryview = EMPTY,
+    ) -> None:
+        link, counters = self._link, self.counters
+        charge = self._charge(size)
+        message_id = link.next_message_id
+        signed = link.signer is not None and link.sealer is None
+        head = bytearray(
+            _HEADER.pack(
+                _PROTOCOL,
+                HEADER_BYTES,
+                charge if link.multi_credit else 0,
+                0,
+                COMMANDS[verb],
+                CREDITS_ASKED,
+                _SIGNED if signed else 0,
+                0,
+                message_id,
+                0xFEFF,
+                link.tree_id,
+                link.session_id,
+                _NO_SIGNATURE,
+            )
+            + body
+        )
+        link.next_message_id += charge
+        link.credits -= charge
+        self._in_flight_bytes += size
+        counters.in_flight_bytes = max(counters.in_flight_bytes, self._in_flight_bytes)
+        counters.flushes += verb == "flush"
+        counters.requests += size > 0
+        # a disk may be busy with one flush for longer than a stall takes
+        self._wire.patient |= verb == "flush"
+        self._requests[message_id] = Request(verb, offset, size, view, 0, time.monotonic())
+        parts: list[Buffer] = [head, payload] if size and payload else [head]
+        if link.sealer is not None:
+            parts = list(link.sealer.seal(head, payload))
+        elif link.signer is not None:
+            head[48:64] = link.signer.sign(message_id, False, *parts)
+        self._wire.send(parts)
+
+    def _plain(self, length: int) -> Reply | None:
+        """Receives a reply that is not encrypted; None: an interim one."""
+        if length < HEADER_BYTES + 8:
+            raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
+        head = self._head[: min(length, HEAD_BYTES)]
+        self._wire.receive(head)
+        told = self._understand(head)
+        target = self._payload(told, head, length)
+        parts: list[memoryview] = []
+        if target is None:
+            parts.append(self._received(length - len(head)))
+        else:
+            start = head[66]
+            parts.append(self._received(start - HEAD_BYTES))
+            self._wire.receive(target)
+            parts += [target, self._received(length - start - len(target))]
+        if self._link.signer is not None and told.status != status.PENDING:
+            self._verify(told, head, parts)
+        return self._settle(told, head, target)
+
+    def _sealed(self, length: int) -> Reply | None:
+        """Receives an encrypted reply; nothing that it says counts before its tag was checked."""
+        sealer = self._link.sealer
+        assert sealer is not None
+        if len(self._frame) < length + 16:
+            self._frame = memoryview(bytearray(length + 4096))
+        self._wire.receive(self._frame[:length])
+        target: memoryview | None = None
+
+        def place(head: memoryview, inner: int) -> memoryview | None:
+            nonlocal target
+            target = self._payload(self._understand(head), head, inner)
+            return target
+
+        plain = sealer.unseal(self._frame, length, place)
+        return self._settle(self._understand(plain), plain, target)
+
+    def _received(self, size: int) -> memoryview:
+        """The next size bytes of the frame; what surrounds a payload is small or absent."""
+        if not size:
+            return EMPTY
+        view = memoryview(bytearray(size))
+        self._wire.receive(view)
+        return view
+
+    def _understand(self, head: memoryview) -> _Head:
+        """The header of a reply to one of our requests; changes nothing."""
+        (
+            protocol,
+            size,
+            _,
+            code,
+            command,
+            granted,
+            flags,
+            following,
+            message_id,
+            _,
+            _,
+            session,
+            _,
+        ) = _HEADER.unpack_from(head)
+        request = self._requests.get(message_id)
+        if protocol != _PROTOCOL or size != HEADER_BYTES or following or not flags & _FROM_SERVER:
+            what = "without the encryption that was agreed" if protocol == b"\xfdSMB" else "garbled"
+            raise Broken(f"the server sent a message {what}")
+        if request is None or command != COMMANDS[request.verb]:
+            raise Broken(f"the server answered message {message_id}, which was not asked")
+        if session != self._link.session_id:
+            raise Broken("the server answered for another session")
+        if code == status.PENDING and not flags & _ASYNC:
+            raise Broken("the server sent STATUS_PENDING without an asynchronous header")
+        return _Head(message_id, code, flags, granted, request)
+
+    def _payload(self, told: _Head, head: memoryview, length: int) -> memoryview | None:
+        """Where the payload of this reply goes, once its place and length are found possible."""
+        if told.request.verb != "read" or told.status != status.SUCCESS:
+            return None
+        if length < HEAD_BYTES:
+            raise Broken("the server sent a READ reply that is too short")
+        start, count = head[66], int.from_bytes(head[68:72], "little")
+        if start < HEAD_BYTES or start + count > length or not 1 <= count <= len(told.request.view):
+            raise Broken(
+                f"the server answered a READ of {len(told.request.view)} bytes "
+                f"with {count} bytes at {start} of a message of {length}"
+            )
+        return told.request.view[:count]
+
+    def _verify(self, told: _Head, head: memoryview, parts: list[memoryview]) -> None:
+        assert self._link.signer is not None
+        if not told.flags & _SIGNED:
+            raise Broken("a reply came without the signature that this session has to have")
+        signature = bytes(head[48:64])
+        head[48:64] = _NO_SIGNATURE
+        right = self._link.signer.sign(told.message_id, True, head, *(p for p in parts if p))
+        if not hmac.compare_digest(signature, right):
+            raise Broken("a reply came with a wrong signature: it was altered on its way")
+
+    def _settle(self, told: _Head, head: memoryview, target: memoryview | None) -> Reply | None:
+        self._link.credits += told.granted
+        if told.status == status.PENDING:
+            return None
+        request = self._requests.pop(told.message_id)
+        self._in_flight_bytes -= request.size_bytes
+        self._wire.patient &= request.verb != "flush"
+        if told.status != status.SUCCESS:
+            raise status.said(f"{request.verb.upper()} at {request.offset}", told.status)
+        count = len(target) if target is not None else 0
+        if request.verb == "write":
+            count = int.from_bytes(head[68:72], "little") if len(head) >= 72 else 0
+            if count != request.size_bytes:
+                raise Broken(f"the server wrote {count} of the {request.size_bytes} bytes sent")
+        if request.size_bytes:
+            self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
+            self.counters.short_replies += count < request.size_bytes
+        return Reply(request.verb, request.offset, target or EMPTY, count)
+
+
+_READ_REST = (0, 0, 0, 0, 0, 0)

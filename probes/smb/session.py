@@ -1,0 +1,188 @@
+"""A login on a share as the stages see it, whichever library made it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from probes.records import Access, Details, Endpoint
+from probes.smb.frames import prepare
+from probes.smb.pipe import Pipe
+from probes.stage import Refused, Unavailable
+
+SMB_PORT = 445
+CONNECT_SECONDS = 5.0
+STEP_SECONDS = 10.0
+"""Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
+DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What was agreed with the server."""
+
+    dialect: str
+    """One of DIALECTS."""
+    signing: str | None
+    """aes-gmac, aes-cmac, hmac-sha256, md5; None: messages are not signed, or encrypted."""
+    encryption: str | None
+    """aes-128-gcm, aes-128-ccm, aes-256-gcm, aes-256-ccm."""
+    max_read_bytes: int
+    max_write_bytes: int
+    credits: int
+    """Requests of 64 KiB that may be in flight right after the login; SMB1: MaxMpxCount."""
+    multi_credit: bool
+    server_guid: str
+    capabilities: tuple[str, ...]
+    connect_seconds: float
+    """TCP connect: about one round trip."""
+
+    def details(self) -> Details:
+        """As plain values."""
+        return {**vars(self), "capabilities": list(self.capabilities)}
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An open file or folder on the share."""
+
+    path: str
+    id: bytes
+    size_bytes: int
+    """When it was opened."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Room on the share's file system."""
+
+    free_bytes: int
+    """Free to this user."""
+    total_bytes: int
+
+
+class Session(Protocol):
+    """A tree connection. Every method raises Refused; pipe() raises what its body raises."""
+
+    @property
+    def facts(self) -> SessionFacts:
+        """What was agreed."""
+
+    def create_folder(self, path: str) -> Handle:
+        """A new folder that goes when its last handle is closed."""
+
+    def open_folder(self, path: str) -> Handle:
+        """An existing folder of this run; it goes when its last handle is closed."""
+
+    def create_file(self, path: str) -> Handle:
+        """A new file to read and write, shared; it goes when its last handle is closed."""
+
+    def open_file(self, path: str, write: bool) -> Handle:
+        """An existing file; write: one that this run created."""
+
+    def close(self, handle: Handle) -> None:
+        """Closes it, and so deletes what was created."""
+
+    def space(self, handle: Handle) -> Space:
+        """Room on the file system that the handle lies on."""
+
+    def pipe(self, handle: Handle) -> AbstractContextManager[Pipe]:
+        """The data path on this session; the library rests until it is closed.
+
+        Where the body fails the connection is cut: the server then closes and deletes everything.
+        """
+
+    def disconnect(self) -> None:
+        """Closes what is open, logs off and disconnects; never raises."""
+
+
+@contextmanager
+def open_session(peer: Endpoint, dialect: str = "") -> Iterator[Session]:
+    """Logs in once to peer.share in that dialect, "" being the best that the server speaks.
+
+    Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect.
+    """
+    if dialect and dialect not in DIALECTS:
+        raise Unavailable(f"there is no SMB dialect {dialect}; known are {' '.join(DIALECTS)}")
+    session = _opened(peer, dialect)
+    try:
+        yield session
+    finally:
+        session.disconnect()
+
+
+def _opened(peer: Endpoint, dialect: str) -> Session:
+    from probes.drivers import smbprotocol_session
+
+    if dialect == "smb1":
+        return _smb1(peer)
+    try:
+        return smbprotocol_session.open_session(peer, dialect or None)
+    except Unavailable as error:
+        if dialect:
+            raise
+        try:
+            # no password was sent yet: this is still the first attempt to log in
+            return _smb1(peer)
+        except Unavailable as older:
+            text = (
+                f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {error}, and {older}; "
+                "is it a file server?"
+            )
+            raise Refused("unreachable", text) from error
+
+
+def _smb1(peer: Endpoint) -> Session:
+    try:
+        from probes.drivers import impacket_session
+    except ImportError as error:
+        raise Unavailable("SMB1 needs impacket here: install copy-bottleneck[smb1]") from error
+    return impacket_session.open_session(peer)
+
+
+def login(peer: Endpoint) -> Access:
+    """Who logs in; an empty user means guest, and only where that was allowed."""
+    access = peer.access or Access()
+    if access.username:
+        return access
+    if not access.allow_guest:
+        raise Refused("login", f"{peer.host}: login: no user was given; name one, or allow guest")
+    return Access(username="guest", allow_guest=True)
+
+
+def refuse_guest(peer: Endpoint, access: Access, guest: bool) -> None:
+    """Raises Refused where the server made a guest of a user who wanted to be himself."""
+    if guest and not access.allow_guest:
+        raise Refused(
+            "login",
+            f"{peer.host}: login: the server took this user for a guest; "
+            "check user and password, or allow guest",
+        )
+
+
+def connect(peer: Endpoint) -> socket.socket:
+    """A prepared TCP connection within CONNECT_SECONDS per address. Raises Refused."""
+    host, port = peer.host, peer.port or SMB_PORT
+    where = f"{host} port {port}"
+    try:
+        sock = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+    except socket.gaierror:
+        text = f"{host}: connect: the name does not resolve; check it, or give an address"
+    except TimeoutError:
+        text = (
+            f"{where}: connect: no answer within {CONNECT_SECONDS:.0f} s; "
+            "is the host up, does a firewall drop the port?"
+        )
+    except ConnectionRefusedError:
+        text = f"{where}: connect: refused; does the file server run there, on this port?"
+    except OSError as error:
+        text = f"{where}: connect: {(error.strerror or str(error)).lower()}; check the network"
+    except UnicodeError:
+        text = f"{host}: connect: this is no host name; check it, or give an address"
+    else:
+        prepare(sock)
+        return sock
+    raise Refused("unreachable", text)

@@ -1,0 +1,94 @@
+"""Moving one file through a pipe: a window of requests that is kept full until the end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from probes.smb.pipe import Pipe
+
+Sink = Callable[[int, memoryview], None]
+"""Takes what arrived for an offset; the buffer is reused after it returns."""
+Source = Callable[[int, int], memoryview]
+"""From offset and size to the bytes; the buffer is free again after they were sent."""
+
+
+def pull(pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, sink: Sink) -> Iterator[int]:
+    """Reads the first size_bytes of the pipe's file into sink; yields the bytes that arrived.
+
+    depth buffers of request_bytes are all the memory that it takes. After a short reply the rest
+    is asked for again, and later requests are no longer than what the server filled.
+    """
+    free = [bytearray(request_bytes) for _ in range(depth)]
+    ends: dict[int, int] = {}
+    rest: deque[tuple[int, bytearray]] = deque()
+    longest, asked, moved = request_bytes, 0, 0
+    while moved < size_bytes:
+        while rest or (free and asked < size_bytes):
+            if rest:
+                offset, buffer = rest[0]
+                size = pipe.affords(ends[id(buffer)] - offset)
+            else:
+                offset, buffer = asked, free[-1]
+                size = pipe.affords(min(longest, size_bytes - offset))
+            if not size:
+                break
+            if rest:
+                rest.popleft()
+            else:
+                free.pop()
+                asked = ends[id(buffer)] = offset + size
+            pipe.read(offset, memoryview(buffer)[:size])
+        reply = pipe.wait()
+        sink(reply.offset, reply.view)
+        moved += reply.count
+        buffer = _whole(reply.view)
+        reached = reply.offset + reply.count
+        if reached < ends[id(buffer)]:
+            rest.append((reached, buffer))
+            longest = min(longest, max(4096, reply.count & ~1023))
+        else:
+            free.append(buffer)
+        yield moved
+
+
+def push(
+    pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, source: Source, flush_bytes: int
+) -> Iterator[int]:
+    """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
+
+    After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
+    while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
+    """
+    sent = moved = flushed = flushing = 0
+    while moved < size_bytes:
+        while sent < size_bytes and pipe.outstanding - flushing < depth:
+            size = pipe.affords(min(request_bytes, size_bytes - sent))
+            if not size:
+                break
+            pipe.write(sent, source(sent, size))
+            sent += size
+            if sent - flushed >= flush_bytes and not flushing and pipe.affords(1):
+                pipe.flush()
+                flushed, flushing = sent, 1
+        reply = pipe.wait()
+        if reply.verb == "flush":
+            flushing = 0
+            continue
+        moved += reply.count
+        yield moved
+
+
+def finish(pipe: Pipe) -> None:
+    """Makes durable what was written: a last FLUSH, and waits for every reply that is due."""
+    while not pipe.affords(1):
+        pipe.wait()
+    pipe.flush()
+    while pipe.outstanding:
+        pipe.wait()
+
+
+def _whole(view: memoryview) -> bytearray:
+    whole = view.obj
+    assert isinstance(whole, bytearray)
+    return whole

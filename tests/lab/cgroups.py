@@ -1,0 +1,69 @@
+"""Cgroup v1: one core and a CPU quota for a host, a rate for a block device."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpuset", "cpu")
+QUOTA_PERIOD_SECONDS = 0.1
+THROTTLES = {
+    "read": ROOT / "blkio" / "blkio.throttle.read_bps_device",
+    "write": ROOT / "blkio" / "blkio.throttle.write_bps_device",
+}
+"""The root group's own throttle: it is the only one that write-back obeys as well."""
+
+
+@contextlib.contextmanager
+def cpu_group(name: str, core: int, quota_ratio: float | None) -> Iterator[None]:
+    """A group on one core, its CPU time limited to a share of it; its processes end with it."""
+    folders = [ROOT / controller / name for controller in CONTROLLERS]
+    try:
+        for folder in folders:
+            folder.mkdir()
+        cpuset, cpu = folders
+        (cpuset / "cpuset.cpus").write_text(str(core))
+        (cpuset / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
+        if quota_ratio is not None:
+            period = round(QUOTA_PERIOD_SECONDS * 1e6)
+            (cpu / "cpu.cfs_period_us").write_text(str(period))
+            (cpu / "cpu.cfs_quota_us").write_text(str(round(period * quota_ratio)))
+        yield
+    finally:
+        remove_group(name)
+
+
+def remove_group(name: str) -> None:
+    """End the group's processes and remove it; a group that is not there is no error."""
+    for controller in CONTROLLERS:
+        folder = ROOT / controller / name
+        if folder.is_dir():
+            _end_members(folder)
+            folder.rmdir()
+
+
+def _end_members(folder: Path) -> None:
+    deadline = time.monotonic() + 10
+    while members := (folder / "cgroup.procs").read_text().split():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"processes {' '.join(members)} of {folder} do not end")
+        for member in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(member), signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def throttle(device: str, rates: dict[str, int | None]) -> None:
+    """Limit a block device, given as "major:minor", in bytes per second; None: no limit."""
+    for verb, file in THROTTLES.items():
+        file.write_text(f"{device} {rates[verb] or 0}")
+
+
+def release(device: str) -> None:
+    """Take a device's limits away; they outlive the loop device that they were set for."""
+    throttle(device, {"read": None, "write": None})

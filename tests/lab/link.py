@@ -1,0 +1,45 @@
+"""The link between the two hosts: a veth pair, each direction shaped where it leaves."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from host import Host
+from plant import Plant
+
+CLIENT_ADDRESS = "10.91.7.1"
+SERVER_ADDRESS = "10.91.7.2"
+INTERFACE = "eth0"
+QUEUE_SECONDS = 0.02
+
+
+def connect(client: Host, server: Host, plant: Plant) -> None:
+    """Join the hosts and shape what each sends; the link ends with either host's namespace."""
+    _call(
+        *("ip", "link", "add", INTERFACE, "netns", str(client.pid), "type", "veth"),
+        *("peer", "name", INTERFACE, "netns", str(server.pid)),
+    )
+    for host, address in ((client, CLIENT_ADDRESS), (server, SERVER_ADDRESS)):
+        host.run(["ip", "address", "add", f"{address}/24", "dev", INTERFACE])
+        # veth hands packets over on the sender's core: steer them to the core of this host.
+        steer = f"/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus"
+        host.run(["sh", "-c", f"echo {1 << host.core:x} > {steer}"])
+        host.run(["ip", "link", "set", INTERFACE, "up"])
+    for host, caps in ((client, plant.client), (server, plant.server)):
+        if caps.sends_bits_per_second is not None:
+            shape(host, caps.sends_bits_per_second)
+
+
+def shape(host: Host, bits_per_second: int) -> None:
+    """Limit what a host sends, by a token bucket of about a millisecond."""
+    burst = max(16_384, round(bits_per_second / 8 * 0.001))
+    limit = burst + round(bits_per_second / 8 * QUEUE_SECONDS)
+    host.run(
+        ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf"]
+        + ["rate", f"{bits_per_second}bit", "burst", str(burst), "limit", str(limit)]
+    )
+
+
+def _call(*command: str | Path) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)

@@ -1,0 +1,70 @@
+"""Decoys: somebody else's traffic on the link, somebody else's work on a host's core."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import cgroups
+from host import Host
+from link import CLIENT_ADDRESS, SERVER_ADDRESS
+from plant import Plant
+
+_LOOP = "while :; do :; done"
+_SHARES = 1024
+"""A group's ordinary weight."""
+
+
+@contextlib.contextmanager
+def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator[None]:
+    """Whatever traffic and work of others the plant names, until the block ends."""
+    with contextlib.ExitStack() as stack:
+        for host, caps in ((client, plant.client), (server, plant.server)):
+            if caps.hog_share_ratio is not None:
+                stack.enter_context(_hog(host, caps.hog_share_ratio, work))
+        for sender, receiver, address, caps in (
+            (client, server, SERVER_ADDRESS, plant.client),
+            (server, client, CLIENT_ADDRESS, plant.server),
+        ):
+            if caps.foreign_bits_per_second is not None:
+                rate = caps.foreign_bits_per_second
+                stack.enter_context(_traffic(sender, receiver, address, rate, work))
+        yield
+
+
+@contextlib.contextmanager
+def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[None]:
+    """A busy loop on the host's core, in a group that outweighs the host's own."""
+    group = f"{host.group}-hog"
+    with cgroups.cpu_group(group, host.core, None):
+        shares = round(_SHARES * share_ratio / (1 - share_ratio))
+        (cgroups.ROOT / "cpu" / group / "cpu.shares").write_text(str(shares))
+        with host.running(["sh", "-c", _LOOP], work / "hog.log") as process:
+            for controller in cgroups.CONTROLLERS:
+                procs = cgroups.ROOT / controller / group / "cgroup.procs"
+                procs.write_text(str(process.pid))
+            yield
+
+
+@contextlib.contextmanager
+def _traffic(
+    sender: Host, receiver: Host, address: str, bits_per_second: int, work: Path
+) -> Iterator[None]:
+    """A steady UDP stream; the rate counts the Ethernet headers, as the shaper does."""
+    payload_bytes, frame_bytes = 1448, 1448 + 42
+    rate = round(bits_per_second * payload_bytes / frame_bytes)
+    listen = ["iperf3", "--server", "--port", "5300", "--one-off"]
+    send = ["iperf3", "--client", address, "--port", "5300", "--udp", "--time", "3600"]
+    send += ["--bitrate", str(rate), "--length", str(payload_bytes)]
+    with (
+        receiver.running(listen, work / "traffic.log") as listener,
+        contextlib.ExitStack() as stack,
+    ):
+        time.sleep(0.5)
+        talker = stack.enter_context(sender.running(send, work / "traffic.log"))
+        time.sleep(1)
+        if listener.poll() is not None or talker.poll() is not None:
+            raise RuntimeError(f"no foreign traffic: {(work / 'traffic.log').read_text()[-500:]}")
+        yield

@@ -1,0 +1,92 @@
+"""A real smbd on the lab's server, with its own state and one user."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from host import Host
+
+USER = "backup"
+"""A system account that Debian always has; the share's files are its own."""
+SHARE = "share"
+
+_CONFIGURATION = """[global]
+workgroup = LAB
+netbios name = SERVER
+server role = standalone server
+security = user
+map to guest = never
+server min protocol = NT1
+client min protocol = NT1
+ntlm auth = ntlmv2-only
+disable netbios = yes
+smb ports = 445
+load printers = no
+printing = bsd
+printcap name = /dev/null
+disable spoolss = yes
+log level = 0
+private dir = {state}
+state directory = {state}
+cache directory = {state}
+lock directory = {state}
+pid directory = {state}
+ncalrpc dir = {state}
+log file = {state}/log.%m
+
+[{share}]
+path = {folder}
+read only = no
+valid users = {user}
+"""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Where the server listens and who may log in."""
+
+    target: str
+    user: str
+    password: str = field(repr=False)
+
+
+@contextlib.contextmanager
+def serving(server: Host, address: str, work: Path) -> Iterator[Share]:
+    """An smbd in the server's namespace and cgroups, on port 445, until the block ends."""
+    state = work / "samba"
+    state.mkdir()
+    folder = server.folder / SHARE
+    server.run(["install", "-d", "-o", USER, "-m", "0700", folder])
+    configuration = work / "smb.conf"
+    configuration.write_text(
+        _CONFIGURATION.format(state=state, folder=folder, share=SHARE, user=USER)
+    )
+    password = secrets.token_hex(12)
+    subprocess.run(
+        ["smbpasswd", "-c", configuration, "-L", "-s", "-a", USER],
+        input=f"{password}\n{password}\n",
+        text=True,
+        check=True,
+        capture_output=True,
+    )
+    command = ["smbd", "-s", configuration, "--foreground", "--no-process-group"]
+    with server.running(command, work / "smbd.log") as process:
+        _wait_until_open(server, address, process, work / "smbd.log")
+        yield Share(f"//{address}/{SHARE}", USER, password)
+
+
+def _wait_until_open(
+    server: Host, address: str, process: subprocess.Popen[bytes], log: Path
+) -> None:
+    probe = f"import socket; socket.create_connection(({address!r}, 445), 1).close()"
+    deadline = time.monotonic() + 30
+    while server.run(["python3", "-c", probe], check=False).returncode != 0:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"smbd did not come up: {log.read_text()[-500:]}")
+        time.sleep(0.1)

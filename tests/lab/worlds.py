@@ -1,0 +1,110 @@
+"""The worlds: what is planted, and which verdict on each copy would be true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plant import Caps, Plant
+
+MB = 10**6
+M100, G1 = 100 * MB, 1000 * MB
+Triple = tuple[str, str | None, str]
+"""Component, side, cause, as in the report."""
+COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+
+LINK: Triple = ("network", "path", "link-rate")
+BUSY_LINK: Triple = ("network", "path", "contention")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The truth of one copy."""
+
+    copy: str
+    right: frozenset[Triple]
+    """Verdicts that are true, the side and the cause included."""
+    touched: bool
+    """Whether the plant caps this copy: here "I do not know" is a miss."""
+
+
+@dataclass(frozen=True)
+class LabWorld:
+    """One world and its truth."""
+
+    name: str
+    planted: str
+    plant: Plant
+    expected: tuple[Expected, ...]
+
+    def slowest_bytes_per_second(self) -> float | None:
+        """Lowest planted rate; None: nothing is planted that has one."""
+        rates = [
+            rate
+            for caps in (self.plant.client, self.plant.server)
+            for rate in (caps.disk_read_bytes_per_second, caps.disk_write_bytes_per_second)
+        ]
+        rates += [self.plant.payload_bytes_per_second(verb) for verb in ("push", "pull")]
+        return min((rate for rate in rates if rate is not None), default=None)
+
+
+def _cpu(side: str, *causes: str) -> set[Triple]:
+    return {("cpu", side, cause) for cause in causes}
+
+
+def _world(
+    name: str,
+    planted: str,
+    client: Caps,
+    server: Caps,
+    touched: dict[str, set[Triple]],
+    others: set[Triple],
+) -> LabWorld:
+    expected = tuple(
+        Expected(copy, frozenset(touched.get(copy, others)), copy in touched) for copy in COPIES
+    )
+    return LabWorld(name, planted, Plant(client, server), expected)
+
+
+def _caps(**caps: float) -> Caps:
+    return Caps(**{"sends_bits_per_second": G1, **caps})  # type: ignore[arg-type]
+
+
+_BUSY = _cpu("client", "one-core", "all-cores") | _cpu("server", "one-core", "all-cores")
+"""With one core a host, a copy at 1 Gbit/s may also be capped by that core."""
+_GIGABIT = {LINK} | _BUSY
+_MACHINE = _BUSY | {
+    ("disk", side, cause) for side in ("client", "server") for cause in ("read", "write")
+}
+_PULLS, _PUSHES = COPIES[:2], COPIES[2:]
+
+_ALL = (
+    _world("link-100", "link 100 Mbit/s", _caps(sends_bits_per_second=M100),
+           _caps(sends_bits_per_second=M100), {c: {LINK} for c in COPIES}, set()),
+    _world("link-1000", "link 1 Gbit/s", _caps(), _caps(), {c: {LINK} for c in COPIES}, set()),
+    _world("link-1000-100", "1 Gbit/s out, 100 Mbit/s back", _caps(),
+           _caps(sends_bits_per_second=M100), {c: {LINK} for c in COPIES}, set()),
+    _world("server-read", "server disk reads 25 MB/s", _caps(),
+           _caps(disk_read_bytes_per_second=25 * MB),
+           {"pull.uncached": {("disk", "server", "read")}}, _GIGABIT),
+    _world("server-write", "server disk writes 18 MB/s", _caps(),
+           _caps(disk_write_bytes_per_second=18 * MB),
+           {c: {("disk", "server", "write")} for c in _PUSHES}, _GIGABIT),
+    _world("client-write", "client disk writes 22 MB/s",
+           _caps(disk_write_bytes_per_second=22 * MB), _caps(),
+           {c: {("disk", "client", "write")} for c in _PULLS}, _GIGABIT),
+    _world("client-read", "client disk reads 28 MB/s",
+           _caps(disk_read_bytes_per_second=28 * MB), _caps(),
+           {"push.uncached": {("disk", "client", "read")}}, _GIGABIT),
+    _world("server-quota", "server CPU quota 8 %", _caps(), _caps(quota_ratio=0.08),
+           {c: _cpu("server", "quota") for c in COPIES}, set()),
+    _world("client-quota", "client CPU quota 15 %", _caps(quota_ratio=0.15), _caps(),
+           {c: _cpu("client", "quota") for c in COPIES}, set()),
+    _world("nothing", "nothing", Caps(), Caps(), {}, _MACHINE),
+    _world("busy-link", "100 Mbit/s back, 50 of them somebody else's", _caps(),
+           _caps(sends_bits_per_second=M100, foreign_bits_per_second=50 * MB),
+           {c: {BUSY_LINK} for c in _PULLS}, _GIGABIT),
+    _world("busy-server", "a neighbour takes 95 % of the server's core", _caps(),
+           _caps(hog_share_ratio=0.95),
+           {c: _cpu("server", "contention") for c in COPIES}, set()),
+)
+WORLDS = {each.name: each for each in _ALL}

@@ -1,0 +1,87 @@
+"""A probe's child is bounded: its memory, its descriptors, its life."""
+
+import json
+import os
+import time
+
+from probes.host import child
+from probes.stage import Refused, Unavailable
+
+
+def events_of(work):
+    made = child.spawn(work)
+    with os.fdopen(made.events_fd) as stream:
+        events = [json.loads(line) for line in stream]
+    os.close(made.control_fd)
+    os.waitpid(made.pid, 0)
+    return events
+
+
+def test_what_the_work_tells_arrives():
+    assert events_of(lambda tell, control: tell({"a": 1})) == [{"a": 1}]
+
+
+def raising(error):
+    def work(tell, control):
+        raise error
+
+    return work
+
+
+def test_each_kind_of_ending_has_its_event():
+    assert events_of(raising(Unavailable("no fio"))) == [{"skipped": "no fio"}]
+    told = {"refused": {"kind": "login", "text": "nas: wrong password"}}
+    assert events_of(raising(Refused("login", "nas: wrong password"))) == [told]
+    assert events_of(raising(OSError("two\nlines"))) == [{"failed": "two lines"}]
+    assert events_of(raising(KeyError("x"))) == [{"failed": "KeyError: 'x'"}]
+
+
+def test_four_gigabytes_are_refused_by_the_kernel_not_taken():
+    def greedy(tell, control):
+        tell({"got": len(bytearray(4 << 30))})
+
+    (event,) = events_of(greedy)
+    assert "memory" in event["failed"]
+
+
+def test_a_child_has_no_other_descriptor_of_ours():
+    with open(os.devnull) as ours:
+        number = ours.fileno()
+
+        def look(tell, control):
+            try:
+                os.fstat(number)
+            except OSError:
+                tell({"open": False})
+            else:
+                tell({"open": True})
+
+        assert events_of(look) == [{"open": False}]
+
+
+def test_killing_a_child_takes_what_it_started_with_it():
+    def start_another(tell, control):
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+        tell({"pid": pid})
+        time.sleep(60)
+
+    made = child.spawn(start_another)
+    with os.fdopen(made.events_fd) as stream:
+        grandchild = json.loads(stream.readline())["pid"]
+        made.kill()
+        os.waitpid(made.pid, 0)
+        # Its end of the pipe closes when it is gone, whoever reaps it.
+        assert stream.read() == ""
+    os.close(made.control_fd)
+    assert not is_alive(grandchild)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,173 @@
+"""The house's directions, held by reading every module's imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from bottleneck.travel import names_and_sources
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = sorted(
+    path.relative_to(ROOT)
+    for package in ("bottleneck", "probes")
+    for path in (ROOT / package).rglob("*.py")
+)
+TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/drivers/samba.py")})
+"""What runs on the other host, and the private Samba, which a lab starts with any Python."""
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, anywhere in it, by its full name."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = ".".join(
+                    (*path.parent.parts[: len(path.parent.parts) - node.level + 1], base)
+                )
+            base = base.rstrip(".")
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def reaches(path: Path, *packages: str) -> set[str]:
+    """Those of a file's imports that lie in one of the packages."""
+    return {
+        name
+        for name in imports(path)
+        if any(name == package or name.startswith(package + ".") for package in packages)
+    }
+
+
+def under(*folders: str) -> list[Path]:
+    return [path for path in MODULES if any(path.is_relative_to(folder) for folder in folders)]
+
+
+def test_probes_know_nothing_of_the_coordinator_and_its_libraries() -> None:
+    for path in under("probes"):
+        assert not reaches(path, "bottleneck", "rich", "typer", "click"), path
+
+
+def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
+    machine = ("os", "socket", "time", "psutil", "subprocess", "pathlib", "shutil", "threading")
+    allowed = ("probes.records", "bottleneck.analysis", "bottleneck.report")
+    for path in under("bottleneck/analysis"):
+        assert not reaches(path, *machine), path
+        house = reaches(path, "bottleneck", "probes") - {"bottleneck", "probes"}
+        assert house == reaches(path, *allowed), path
+
+
+def test_reports_decide_nothing_and_measure_nothing() -> None:
+    for path in under("bottleneck/reports"):
+        assert not reaches(path, "bottleneck.cli", "bottleneck.session", "bottleneck.hosts"), path
+        assert not reaches(path, "bottleneck.agent", "typer", "psutil"), path
+        house = reaches(path, "probes") - {"probes"}
+        assert house == reaches(path, "probes.records"), path
+
+
+def test_only_the_commands_know_typer() -> None:
+    for path in MODULES:
+        if not path.is_relative_to("bottleneck/cli"):
+            assert not reaches(path, "typer", "bottleneck.cli") or path.name == "__main__.py", path
+
+
+def test_nothing_below_the_commands_and_the_reports_prints_with_rich() -> None:
+    for path in MODULES:
+        if not any(path.is_relative_to(at) for at in ("bottleneck/cli", "bottleneck/reports")):
+            assert not reaches(path, "rich"), path
+
+
+def test_impacket_is_imported_in_its_driver_alone() -> None:
+    """Security software flags impacket: it may be absent, and one file has to cope."""
+    for path in MODULES:
+        if path != Path("probes/drivers/impacket_session.py"):
+            assert not reaches(path, "impacket"), path
+
+
+def stage_name(path: Path) -> str | None:
+    """The word that a module assigns to NAME, which makes it a stage."""
+    for node in ast.parse((ROOT / path).read_text()).body:
+        if (
+            isinstance(node, ast.Assign)
+            and [at.id for at in node.targets if isinstance(at, ast.Name)] == ["NAME"]
+            and isinstance(node.value, ast.Constant)
+        ):
+            return str(node.value.value)
+    return None
+
+
+def test_every_stage_is_in_the_list_of_stages_and_has_its_file() -> None:
+    stages = import_module("probes").STAGES
+    assert isinstance(stages, tuple)
+    top = [path for path in MODULES if path.parent == Path("probes")]
+    files = {path: name for path in top if (name := stage_name(path))}
+    assert sorted(files.values()) == sorted(stages)
+    for path, name in files.items():
+        assert path == Path("probes") / f"{name.replace('-', '_')}.py"
+
+
+def test_no_folder_of_tests_is_a_package() -> None:
+    """tests/probes/__init__.py would hide the real probes/."""
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def test_this_project_does_not_use_pandas_or_xarray() -> None:
+    """Both take an importable `bottleneck` for the numeric package."""
+    for path in [*MODULES, *(at.relative_to(ROOT) for at in (ROOT / "tests").rglob("*.py"))]:
+        assert not reaches(path, "pandas", "xarray"), path
+
+
+@pytest.mark.parametrize("path", TRAVELLING, ids=str)
+def test_what_travels_is_python_3_9_and_the_standard_library(path: Path) -> None:
+    ast.parse((ROOT / path).read_text(), str(path), feature_version=(3, 9))
+    house = {"bottleneck", "probes"}
+    foreign = {name.partition(".")[0] for name in imports(path)} - house - {"psutil"}
+    assert foreign <= sys.stdlib_module_names
+
+
+def test_what_travels_calls_nothing_newer_than_python_3_9() -> None:
+    """vermin knows the version that each function and argument of the library came with."""
+    run = [sys.executable, "-c", "import vermin; vermin.main()", "--target=3.9-", "--no-tips"]
+    # It takes bytes for a string of Python 2; annotations are mere text in these files.
+    run += ["--exclude", "str.decode", "--no-eval-annotations", "--violations"]
+    done = subprocess.run(
+        [*run, *(str(ROOT / path) for path in TRAVELLING)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "incompatible versions" not in done.stdout, done.stdout
+
+
+def test_importing_the_commands_loads_no_smb_library() -> None:
+    """Each costs 130-160 ms, and `--help` has 200."""
+    libraries = ("impacket", "smbprotocol", "smbclient", "spnego", "cryptography", "psutil")
+    code = f"""
+import sys, bottleneck.cli
+print(*[name for name in {libraries!r} if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_importing_a_stage_loads_no_smb_library() -> None:
+    code = """
+import sys, probes
+print(*[name for name in ("impacket", "smbprotocol", "cryptography") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []

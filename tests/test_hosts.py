@@ -1,0 +1,194 @@
+"""An agent is reached by a pipe, a command or ssh; it tolerates noise and ends with its stream."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bottleneck import hosts, travel, wire
+from probes import loopback
+from probes.records import Endpoint, HostFacts
+from probes.stage import Refused
+
+SECONDS_TO_END = 5.0
+
+
+def processes_of(session):
+    """Live processes of a session: an agent's own, and those that it started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in {"Z", "X"} and session in {int(fields[1]), int(fields[3])}:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def ended(pids):
+    until = time.monotonic() + SECONDS_TO_END
+    while time.monotonic() < until:
+        if not any(Path(f"/proc/{pid}").exists() and alive(pid) for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_the_agent_of_this_host_answers():
+    with hosts.start_here() as host:
+        facts = wire.from_plain(HostFacts, host.ask("facts", toward="127.0.0.1", folder="/"))
+        assert facts.cores >= 1
+        assert host.about["protocol"] == wire.PROTOCOL
+
+
+def test_the_program_travels_through_any_command():
+    with hosts.start_there("exec:env LC_ALL=C") as host:
+        assert host.ask("facts", toward="127.0.0.1", folder=None)["python"]
+
+
+def test_what_travels_needs_nothing_but_python(tmp_path):
+    command = [sys.executable, "-I", "-S", "-c", travel.STARTER]
+    host = hosts.Host.start("server", command, travel.program())
+    with host:
+        setting = loopback.Setting("push", 1, seconds=0.4)
+        with host.hold("loopback", setting, Endpoint(), 20) as peer:
+            ran = host.initiate("loopback", setting, peer, 20)
+        assert ran.samples[-1].moved_bytes > 0
+        assert ran.own[0]["clock_seconds"] < ran.own[1]["clock_seconds"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_banner_in_front_of_the_stream_is_tolerated_and_shown():
+    noisy = "sh -c 'echo \"Welcome to nas!\"; echo \"2 updates\"; exec \"$@\"' sh"
+    with hosts.start_there(f"exec:{noisy}") as host:
+        assert host.banner == ["Welcome to nas!", "2 updates"]
+        assert host.tell("counters")["clock_seconds"] > 0
+
+
+def test_endless_noise_ends_with_a_sentence():
+    with pytest.raises(hosts.AgentLost, match="noise"):
+        hosts.Host.start("server", ["sh", "-c", "while :; do echo noise; done"])
+
+
+def test_a_command_that_is_no_agent_ends_with_its_own_last_word():
+    with pytest.raises(hosts.AgentLost, match="no such container"):
+        hosts.Host.start("server", ["sh", "-c", "echo no such container: nas >&2; exit 1"])
+
+
+def test_a_command_that_does_not_exist_is_named():
+    with pytest.raises(hosts.AgentLost, match="surely-no-such-command"):
+        hosts.start_there("exec:surely-no-such-command")
+
+
+def test_another_version_is_refused_with_both(tmp_path):
+    line = wire.greeting("0.0.7", "3.9.0", "nas").decode()
+    with pytest.raises(hosts.AgentLost, match=r"0\.0\.7"):
+        hosts.Host.start("server", ["sh", "-c", f"printf %s {shlex.quote(line)}; sleep 9"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
+def test_an_agent_and_its_children_end_with_its_stream(how):
+    starter = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time\n"
+            "from bottleneck import hosts\n"
+            "from probes import loopback\n"
+            "from probes.records import Endpoint\n"
+            "host = hosts.start_there('exec:')\n"
+            "held = host.hold('loopback', loopback.Setting(), Endpoint(), 60)\n"
+            "held.__enter__()\n"
+            "print(host.process.pid, flush=True)\n"
+            "sys.stdin.read()\n"
+            "host.close()\n",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    agent = int(starter.stdout.readline())
+    family = processes_of(agent)
+    assert agent in family and len(family) >= 2
+    if how is None:
+        starter.stdin.close()
+    else:
+        os.kill(starter.pid, how)
+    starter.wait(SECONDS_TO_END)
+    assert ended(family)
+
+
+def test_a_killed_agent_takes_its_children_with_it():
+    host = hosts.start_there("exec:")
+    with host:
+        held = host.hold("loopback", loopback.Setting(), Endpoint(), 60)
+        held.__enter__()
+        family = processes_of(host.process.pid)
+        assert len(family) >= 2
+        host.process.kill()
+        with pytest.raises(hosts.AgentLost, match="server"):
+            for _ in range(100):
+                host.tell("counters")
+                time.sleep(0.05)
+        assert ended(family)
+
+
+def test_a_probe_that_outlives_its_time_is_stopped():
+    with hosts.start_here() as host:
+        setting = loopback.Setting("push", 1, seconds=30.0)
+        with (
+            host.hold("loopback", setting, Endpoint(), 60) as peer,
+            pytest.raises(hosts.PartlyRan, match="time") as broke,
+        ):
+            host.initiate("loopback", setting, peer, 1.0)
+        assert broke.value.samples and not broke.value.lost
+
+
+def test_an_unknown_question_is_an_answer_not_an_end():
+    with hosts.start_here() as host:
+        with pytest.raises(hosts.StageError):
+            host.ask("no-such-question")
+        with pytest.raises(hosts.PartlyRan, match="no stage"):
+            host.initiate("no-such-stage", loopback.Setting(), Endpoint(), 5)
+        assert host.tell("counters")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "nas",
+        "ssh://",
+        "ssh://-oProxyCommand=touch${IFS}x/",
+        "ssh://u@-oProxyCommand=x",
+        "ssh://-l@nas",
+        "ssh://u:secret@nas",
+        "ssh://nas:99999",
+        "exec:'unclosed",
+        "tcp-//nas",
+    ],
+)
+def test_a_spec_that_is_none_is_refused(spec):
+    with pytest.raises(Refused) as refused:
+        hosts.command_for(spec)
+    assert refused.value.kind == "usage"
+
+
+def test_ssh_gets_its_host_behind_a_double_dash_and_asks_nothing():
+    command = hosts.command_for("ssh://anna@nas.example:2222")
+    assert command[0] == "ssh" and "BatchMode=yes" in command
+    assert command[command.index("--") + 1] == "nas.example"
+    assert command[command.index("-p") + 1] == "2222"
+    assert command[command.index("-l") + 1] == "anna"
+    assert shlex.split(command[-1]) == ["python3", "-c", travel.STARTER]

@@ -1,0 +1,51 @@
+"""The plan: what is expected of a copy, and how large a file makes it last."""
+
+import pytest
+
+from bottleneck import plan
+
+
+def test_a_copy_is_expected_no_faster_than_the_least_that_bounds_it():
+    rates = {"tcp.pull": 117e6, "tcp.push": 11e6, "client.write": 200e6, "server.read": 25e6}
+    assert plan.expected_rate("pull.cached", rates) == 117e6
+    assert plan.expected_rate("pull.uncached", rates) == 25e6
+    assert plan.expected_rate("push.cached", rates) == 11e6
+
+
+def test_a_copy_that_was_made_is_expected_again():
+    assert plan.expected_rate("pull.cached", {"tcp.pull": 117e6, "pull.cached": 50e6}) == 50e6
+
+
+def test_nothing_known_is_no_expectation():
+    assert plan.expected_rate("pull.cached", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "most", "asked", "size"),
+    [
+        (100e6, 1 << 40, None, 190 * plan.MIB),
+        (1e6, 1 << 40, None, plan.SMALLEST_COPY_BYTES),
+        (1e12, 1 << 40, None, plan.LARGEST_COPY_BYTES),
+        (None, 1 << 40, None, 2 * plan.SMALLEST_COPY_BYTES),
+        (100e6, 50 * plan.MIB + 5, None, 50 * plan.MIB),
+        (100e6, 1 << 40, 3 << 30, 3 << 30),
+        (100e6, plan.MIB, 3 << 30, plan.MIB),
+        (100e6, 0, None, 0),
+        (100e6, 1000, None, 1000),
+    ],
+)
+def test_a_file_lasts_as_long_as_asked_and_fits_where_it_goes(rate, most, asked, size):
+    assert plan.copy_bytes(rate, 2.0, most, asked) == size
+
+
+@pytest.mark.parametrize("budget", [5.0, 20.0, 60.0, 300.0])
+def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
+    times = plan.times(max(20.0, budget))
+    spent = 2 * times.loopback + 2 * (times.tcp + times.tcp_many)
+    spent += 2 * (times.fill + 2 * times.disk + times.disk_cached)
+    assert spent < 0.5 * max(20.0, budget)
+
+
+def test_each_side_is_read_uncached_before_it_is_cached():
+    steps = [(s.verb, s.cache) for s in plan.disk_steps(("client",))]
+    assert steps == [("read", "uncached"), ("read", "cached"), ("write", "uncached")]

@@ -1,0 +1,59 @@
+"""Which spellings name a share, and which are refused with a sentence."""
+
+import pytest
+
+from bottleneck.target import Target, parse
+from probes.stage import Refused
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("//nas/media", Target("nas", 445, "media", "")),
+        ("//nas:1445/media/", Target("nas", 1445, "media", "")),
+        ("//nas/media/films/old", Target("nas", 445, "media", "films\\old")),
+        (r"\\nas\media", Target("nas", 445, "media", "")),
+        (r"\\nas.example.org\media\films", Target("nas.example.org", 445, "media", "films")),
+        ("//10.0.0.7/c$", Target("10.0.0.7", 445, "c$", "")),
+        ("//[fe80::1]:445/x", Target("fe80::1", 445, "x", "")),
+        ("smb://nas/media", Target("nas", 445, "media", "")),
+        ("smb://anna@nas:446/my%20films/a", Target("nas", 446, "my films", "a", "anna")),
+    ],
+)
+def test_a_share_is_understood_in_every_usual_spelling(text, target):
+    assert parse(text) == target
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("smb://anna:secret@nas/media", "password"),
+        ("smb://anna%3Asecret@nas/media", "password"),
+        ("//anna@nas/media", "smb://user@host"),
+        ("//nas", "names no share"),
+        ("//nas/", "names no share"),
+        ("nas/media", "is no share"),
+        ("//-oProxyCommand=x/media", "host"),
+        ("//na;s/media", "host"),
+        ("//nas:0/media", "no port"),
+        ("//nas:99999/media", "no port"),
+        ("//nas:x/media", "host"),
+        ("//[zz]/media", "IPv6"),
+        ("//nas/../etc", "name of a share"),
+        ("//nas/a/../b", "name of a share"),
+        ("//nas/a|b", "name of a share"),
+        ("//nas/a\x1bb", "name of a share"),
+        ("//nas/" + "x" * 256, "name of a share"),
+        ("", "is no share"),
+    ],
+)
+def test_what_is_no_share_is_refused_with_the_reason(text, says):
+    with pytest.raises(Refused, match=says) as refused:
+        parse(text)
+    assert refused.value.kind == "usage"
+    assert "secret" not in refused.value.text
+
+
+@pytest.mark.parametrize("text", ["//nas/media", "//nas:1445/media/films", "//[fe80::1]/x"])
+def test_a_target_is_written_as_it_was_read(text):
+    assert parse(text).name == text

@@ -1,0 +1,105 @@
+"""Lines in, records out: strict in both directions, and silent about secrets."""
+
+import pytest
+
+from bottleneck import wire
+from probes.host.child import one_line
+from probes.records import Access, Endpoint, FolderFacts, Sample
+from probes.tcp import Setting
+
+
+def test_a_message_survives_the_wire():
+    message = {"id": 7, "do": "ask", "arguments": {"text": "naïve \udcff"}}
+    assert wire.decode(wire.encode(message)) == message
+
+
+def test_a_message_is_one_line_whatever_its_text_holds():
+    assert wire.encode({"text": "a\nb\r\u2028"}).count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"junk", b"[]", b"{", b'{"a":NaN}', b'{"a":Infinity}', b"[" * 5000, b'"text"', b"null"],
+)
+def test_what_is_no_message_is_refused(line):
+    with pytest.raises(wire.WireError):
+        wire.decode(line)
+
+
+def test_a_line_without_measure_is_refused_before_it_is_read():
+    with pytest.raises(wire.WireError, match="too long"):
+        wire.decode(b" " * (wire.MAX_LINE_BYTES + 1))
+
+
+def test_numbers_that_are_none_are_not_sent():
+    with pytest.raises(ValueError):
+        wire.encode({"a": float("nan")})
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Sample(0.5, 1024),
+        Setting("pull", 4, 65536, 1.5, "::1"),
+        FolderFacts("/x", "ext4", None, None, None, 10, None),
+    ],
+)
+def test_a_record_survives_the_wire(record):
+    assert wire.from_plain(type(record), wire.to_plain(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("plain", "says"),
+    [
+        ({"elapsed_seconds": 1.0}, "moved_bytes is missing"),
+        ({"elapsed_seconds": 1.0, "moved_bytes": 1.5}, "no int"),
+        ({"elapsed_seconds": 1.0, "moved_bytes": True}, "no whole number"),
+        ({"elapsed_seconds": "1", "moved_bytes": 1}, "no number"),
+        ({"elapsed_seconds": 10**400, "moved_bytes": 1}, "not a finite number"),
+        ({"elapsed_seconds": 1.0, "moved_bytes": 1, "extra": 0}, "unknown key"),
+        ([1, 2], "no object"),
+    ],
+)
+def test_a_record_of_another_shape_is_refused(plain, says):
+    with pytest.raises(wire.WireError, match=says):
+        wire.from_plain(Sample, plain)
+
+
+def test_credentials_have_no_plain_form_and_no_repr():
+    access = Access("user", "hunter2", "dom")
+    with pytest.raises(TypeError):
+        wire.to_plain({"access": access})
+    with pytest.raises(TypeError):
+        wire.to_plain(Endpoint(access=access))
+    assert "hunter2" not in repr(access) + repr(Endpoint(access=access, nonce="hunter2"))
+
+
+def test_an_endpoint_tells_its_secrets_to_its_own_pipe_alone():
+    plain = wire.endpoint_to_plain(Endpoint(host="nas", access=Access("user", "hunter2")))
+    assert plain["access"]["password"] == "hunter2"
+    assert wire.endpoint_to_plain(Endpoint())["access"] is None
+
+
+def test_a_greeting_is_found_behind_what_a_banner_left_on_its_line():
+    line = b"\x1b[0mWelcome! " + wire.greeting("0.1.0", "3.9.2", "nas")
+    assert wire.read_greeting(line) == {
+        "protocol": wire.PROTOCOL,
+        "version": "0.1.0",
+        "python": "3.9.2",
+        "host": "nas",
+    }
+
+
+def test_a_banner_is_no_greeting():
+    assert wire.read_greeting(b"Last login: today\n") is None
+
+
+def test_another_protocol_is_refused_with_both_numbers():
+    line = wire.MARK + b'{"protocol":99}\n'
+    with pytest.raises(wire.WireError, match=f"99.*{wire.PROTOCOL}"):
+        wire.read_greeting(line)
+
+
+def test_an_error_is_told_in_one_line():
+    assert "\n" not in one_line(ValueError("two\nlines"))
+    assert one_line(KeyError()) == "KeyError"
