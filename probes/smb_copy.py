@@ -10,7 +10,7 @@ import secrets
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from probes.host import payload
@@ -21,14 +21,13 @@ from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Pipe, received
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
-from probes.stage import Refused, Running
+from probes.stage import Last, Refused, Running, Unavailable
 
 NAME = "smb-copy"
 
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 ENDS = ("folder", "memory")
 SAMPLE_SECONDS = 0.1
-FLUSH_BYTES = 16 * 1024 * 1024
 CHECK_BYTES = 64 * 1024
 CHECKED_ON_CLIENT = 64
 CHECKED_ON_SHARE = 16
@@ -104,8 +103,10 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 def _pull(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
     folder = setting.end == "folder"
     with closing(FolderSink(setting.folder) if folder else MemorySink(ring)) as sink:
-        with open_session(peer, setting.dialect) as session:
-            handle = _source_on_share(session, peer, setting.size_bytes)
+        with ExitStack() as stack:
+            with _in_another_dialect(setting, peer):
+                session = stack.enter_context(open_session(peer, setting.dialect))
+                handle = _source_on_share(session, peer, setting.size_bytes)
             window = _Window(setting, peer)
             with window.blamed(), session.pipe(handle) as pipe:
                 shape = pipe.prepare("read", setting.request_bytes, setting.depth)
@@ -131,14 +132,16 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
             if folder
             else MemorySource(ring, cached)
         ) as source,
-        open_session(peer, setting.dialect) as session,
+        ExitStack() as stack,
     ):
-        handle = _target_on_share(session, peer, setting.fill_source)
+        with _in_another_dialect(setting, peer):
+            session = stack.enter_context(open_session(peer, setting.dialect))
+            handle = _target_on_share(session, peer, setting.fill_source)
         window = _Window(setting, peer)
         with window.blamed(), session.pipe(handle) as pipe:
             shape = pipe.prepare("write", setting.request_bytes, setting.depth)
             cache = source.cache()
-            acknowledged = transfer.push(pipe, setting.size_bytes, *shape, source.give, FLUSH_BYTES)
+            acknowledged = transfer.push(pipe, setting.size_bytes, *shape, source.give)
             yield from window.opened(pipe, acknowledged)
             transfer.finish(pipe)
             yield window.closed()
@@ -175,10 +178,10 @@ class _Window:
                 yield Sample(now - self._opened, self._moved_bytes)
         self._acknowledged = time.monotonic()
 
-    def closed(self) -> Sample:
+    def closed(self) -> Last:
         """The last sample: everything is durable."""
         self._closed = time.monotonic()
-        return Sample(self._closed - self._opened, self._moved_bytes)
+        return Last(self._closed - self._opened, self._moved_bytes)
 
     def details(self, pipe: Pipe, session: Session, shape: tuple[int, int]) -> Details:
         """What happened in the window; nothing that comes after it."""
@@ -228,6 +231,18 @@ def _arguments(text: str, error: Broken) -> tuple[str | int, ...]:
 
 def _requested(setting: Setting) -> str:
     return setting.copy.rpartition(".")[2]
+
+
+@contextmanager
+def _in_another_dialect(setting: Setting, peer: Endpoint) -> Iterator[None]:
+    """A login that works in the dialect that holds the run's folder, but not in this one."""
+    try:
+        yield
+    except Refused as refused:
+        held = peer.facts.get("dialect")
+        if held in (None, setting.dialect) or refused.kind == "space":
+            raise
+        raise Unavailable(f"not by {setting.dialect}, though by {held}: {refused.text}") from None
 
 
 def _source_on_share(session: Session, peer: Endpoint, size_bytes: int) -> Handle:

@@ -81,13 +81,16 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
         yield (
             f"The {side}'s cores are full with other processes, and the copy did not wait for them."
         )
-    if seen.all_cores_ratio > IDLE_RATIO and not others:
+    # What others use is not the copy's to grow into.
+    used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
+    if used > IDLE_RATIO and not others:
         which = "only core is" if seen.cores == 1 else f"{seen.cores} cores are"
         yield _claim(
             made,
             side,
             "all-cores",
-            seen.all_cores_ratio,
+            used,
+            reached=seen.all_cores_ratio >= SATURATED_RATIO,
             words=f"the {side}'s {which} {percent_text(min(1.0, seen.all_cores_ratio))} busy",
             trust=BUSY_TRUST,
             evidence=(_busy(side, seen),),
@@ -120,6 +123,7 @@ def _claim(
     cause: str,
     used_ratio: float,
     *,
+    reached: bool | None = None,
     words: str,
     trust: float,
     evidence: tuple[str, ...],
@@ -137,7 +141,7 @@ def _claim(
             standing="estimated",
         ),
         words=words,
-        reached=used_ratio >= SATURATED_RATIO,
+        reached=used_ratio >= SATURATED_RATIO if reached is None else reached,
         trust=trust,
         evidence=evidence,
     )

@@ -60,8 +60,8 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     ladder = ceilings.ladder(report, copy, rate)
     unusable = unknown.untrustworthy(copy, made)
     cap = None if unusable is not None else caps.find(copy, made, ladder)
-    following = cap and prediction.after(cap, ladder)
-    predicted = cap and prediction.without(cap, copy, made, ladder)
+    following = None if cap is None else prediction.after(cap, ladder)
+    predicted = None if cap is None else prediction.without(cap, copy, made, ladder)
     advice: tuple[str, ...]
     if cap is not None:
         outlook = sentences.outlook(cap.claim.ceiling, following, predicted, rate)
@@ -131,6 +131,10 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"{rate_text(copy.memory.rate.median)}."
         )
     yield from _cache(copy, made)
+    unknown_parts = caps.unknown_parts(copy, ladder, made.rate.median)
+    if unknown_parts:
+        names = " and ".join(sentences.part_name(part) for part in unknown_parts)
+        yield f"Not known: what {names} would allow."
     flush = steps.amount(made.outcome.details, "flush_seconds")
     acknowledged = steps.amount(made.outcome.details, "acknowledged_bytes_per_second")
     elapsed = made.outcome.initiator.wall_seconds

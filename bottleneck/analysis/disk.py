@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, Claim
-from bottleneck.analysis.load import load
+from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text
@@ -37,13 +37,12 @@ def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | 
     best = max(found, key=lambda each: each.rate.median, default=None)
     if best is None:
         return
-    seen = load(best.usage(side))
-    limited = seen is not None and seen.bound
+    limited = hindrance(load(best.usage(side)), side)
     rate = best.rate
     if limited:
         yield (
-            f"The {side}'s disk {_DOES[verb]} {rate_text(rate.median)}, measured while the host's "
-            "CPU was fully used: the disk may do more."
+            f"The {side}'s disk {_DOES[verb]} {rate_text(rate.median)}, measured while {limited}: "
+            "the disk may do more."
         )
     yield Claim(
         Ceiling(

@@ -8,7 +8,7 @@ from bottleneck.analysis import model, steps
 from bottleneck.analysis.contention import foreign_rate
 from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.instrument import tool_ceiling
-from bottleneck.analysis.load import load
+from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import bit_rate_text, link_text, rate_text
@@ -68,12 +68,13 @@ def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
 
 def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
     """What else may have limited a tcp step; None: the path did."""
+    if steps.on_one_host(report):
+        return "the packets never left the host"
     for side in SIDES:
         seen = load(best.usage(side))
-        if seen is not None and seen.throttled:
-            return f"its CPU quota held the {side}"
-        if seen is not None and seen.bound and not standard:
-            return f"the {side}'s CPU was fully used"
+        # A full core beside a rate that is a link's to 3 %: the link is the likelier of the two.
+        if seen is not None and (seen.throttled or not standard) and seen.bound:
+            return hindrance(seen, side)
     if standard:
         return None
     limited_by = steps.word(best.outcome.details, "limits", "by")

@@ -67,6 +67,15 @@ class Load:
         return self.throttled or self.one_core_ratio > SATURATED_RATIO or full
 
 
+def hindrance(seen: Load | None, side: str) -> str | None:
+    """How a host's CPU may have set the rate of a stage, in words; None: it did not."""
+    if seen is None or not seen.bound:
+        return None
+    if seen.throttled:
+        return f"its CPU quota held the {side} back"
+    return f"the {side}'s CPU was fully used"
+
+
 def load(usage: Usage | None) -> Load | None:
     """The load that a usage tells of; None: nothing was told."""
     if usage is None or not usage.core_busy_ratios or usage.wall_seconds <= 0:

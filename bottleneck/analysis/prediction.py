@@ -38,14 +38,16 @@ def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | No
         needed = {part for part in required_parts(copy) if part != lifted.part}
         if not stages or not needed <= known:
             return None
-        limits = [each for each in left if each.ceiling.component not in STAGES]
+        limits = [_band(each) for each in left if each.ceiling.component not in STAGES]
+        if lifted.part == ("disk", copy.sender) and copy.twin is not None:
+            # No disk is faster than the RAM that the cached copy was read from.
+            rate = copy.twin.rate
+            limits.append(model.Band(rate.low, rate.median, rate.high))
         overlap = model.overlap_factor(
             made.rate.median,
             [lifted.bytes_per_second, *(each.ceiling.bytes_per_second for each in stages)],
         )
-        band = model.predicted(
-            [_band(each) for each in stages], [_band(each) for each in limits], overlap
-        )
+        band = model.predicted([_band(each) for each in stages], limits, overlap)
     # Taking a limit away slows nothing down.
     least = made.rate.median
     return Predicted(max(band.low, least), max(band.median, least), max(band.high, least))

@@ -28,15 +28,20 @@ def runs(copy: Copy, rate: float) -> str:
 
 def name(ceiling: Ceiling | Next) -> str:
     """A component as a person calls it: "the server's disk"."""
-    match ceiling.component:
-        case "network":
+    return part_name((ceiling.component, ceiling.side))
+
+
+def part_name(part: tuple[str, str | None]) -> str:
+    """The same from a component and its side."""
+    match part:
+        case ("network", _):
             return "the network"
-        case "cpu":
-            return f"the {ceiling.side}'s CPU"
-        case "instrument":
-            return f"this tool on the {ceiling.side}"
-        case component:
-            return f"the {ceiling.side}'s {component}"
+        case ("cpu", side):
+            return f"the {side}'s CPU"
+        case ("instrument", side):
+            return f"this tool on the {side}"
+        case (component, side):
+            return f"the {side}'s {component}"
 
 
 def name_with_verb(ceiling: Ceiling | Next) -> str:
@@ -82,11 +87,13 @@ def advice(cap: Ceiling, following: Next | None, predicted: Predicted | None, ra
 def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
     """What has to change, as the subject of a sentence."""
     target = rate if following is None else following.ceiling_bytes_per_second
-    times = f"{target / rate:.1f} times" if target > 1.1 * rate else "twice"
+    times = _times(target / rate)
     match cap.component, cap.cause:
         case "disk", verb:
             needed = rate_text(max(target, 1.1 * cap.bytes_per_second))
-            return f"A disk on the {cap.side} that {_DOES[verb]} at {needed} or more"
+            return (
+                f"A disk on the {cap.side} that {_DOES.get(verb, 'serves it')} at {needed} or more"
+            )
         case "network", "link-rate":
             bits = model.faster_link(max(target, 1.1 * cap.bytes_per_second))
             return f"A {link_text(bits)} link"
@@ -97,8 +104,14 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
         case "cpu", "contention":
             return f"More of the {cap.side}'s CPU than the other processes leave ({times} as much)"
         case _:
-            return f"A CPU on the {cap.side} {times} as fast, or less to encrypt and sign,"
+            return f"A CPU on the {cap.side} {times} as fast"
 
 
 def _band(predicted: Predicted) -> str:
     return range_text(predicted.low, predicted.high)
+
+
+def _times(ratio: float) -> str:
+    if ratio < 1.1:
+        return "twice"
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"

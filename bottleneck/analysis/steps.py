@@ -12,6 +12,9 @@ from probes.records import SIDES, Measured, Outcome, Spread, Usage, rates
 
 VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")
+Key = tuple[str, str, str]
+"""A copy's name, dialect and initiator."""
+Folders = dict[Key, tuple[int, Step, Outcome]]
 DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 """Oldest first."""
 
@@ -33,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of a report: the step that made it and the same without the client's disk."""
+    """A copy of a report: the step that made it, and its likes that leave one stage out."""
 
     name: str
     dialect: str
@@ -43,6 +46,9 @@ class Copy:
     made: Found | None
     """None: it was skipped, it failed or nothing moved."""
     memory: Found | None
+    """The same without the initiator's disk."""
+    twin: Found | None
+    """Of an uncached copy the cached one: the same without the sender's disk."""
 
     @property
     def verb(self) -> str:
@@ -96,8 +102,8 @@ def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
 
 def copies(report: Report) -> tuple[Copy, ...]:
     """Every copy of the report; the newest dialect first, then as the report has them."""
-    memories: dict[tuple[str, str, str], Found | None] = {}
-    folders: dict[tuple[str, str, str], tuple[int, Step, Outcome]] = {}
+    memories: dict[Key, Found | None] = {}
+    folders: Folders = {}
     for index, (step, outcome) in enumerate(report.entries):
         key = _copy_key(step)
         if key is None:
@@ -115,13 +121,20 @@ def copies(report: Report) -> tuple[Copy, ...]:
             index=index,
             made=_found(index, step, outcome),
             memory=memories.get(key),
+            twin=_twin(folders, key),
         )
         for key, (index, step, outcome) in folders.items()
     ]
     return tuple(sorted(found, key=lambda copy: -_age(copy.dialect)))
 
 
-def _copy_key(step: Step) -> tuple[str, str, str] | None:
+def _twin(folders: Folders, key: Key) -> Found | None:
+    name = key[0].replace(".uncached", ".cached")
+    entry = folders.get((name, *key[1:]))
+    return None if entry is None or name == key[0] else _found(*entry)
+
+
+def _copy_key(step: Step) -> Key | None:
     name, dialect = step.setting.get("copy"), step.setting.get("dialect")
     if step.stage != "smb-copy" or not isinstance(name, str) or not isinstance(dialect, str):
         return None

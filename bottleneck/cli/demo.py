@@ -39,7 +39,9 @@ def demo(
         shared, own = Path(scratch, "server"), Path(scratch, "client")
         for each in (shared, own):
             each.mkdir()
-        with private_samba(shared, password=password) as samba:
+        with private_samba(
+            str(shared), password=password, options=["server min protocol = NT1"]
+        ) as samba:
             chosen = running.choose(
                 target=f"//{samba.host}:{samba.port}/{samba.share}",
                 folder=own,

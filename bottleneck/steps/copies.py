@@ -189,9 +189,12 @@ def _server_cache(bench: Bench, copy: str) -> dict[str, Any]:
                 "needs an agent that finds the share's folder there"
             )
         return unproven
-    path = f"{bench.server_path}/source"
     try:
-        return {"cache": bench.server.ask("set-cache", path=path, requested=requested, seconds=20)}
+        return {
+            "cache": bench.server.ask(
+                "set-cache", path=bench.server_path, requested=requested, seconds=20.0
+            )
+        }
     except (StageError, Refused) as error:
         if requested == "uncached":
             raise Unavailable(f"the source could not be made uncached: {error}") from None

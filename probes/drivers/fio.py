@@ -29,6 +29,8 @@ OLDEST = (3, 0)
 """Nanosecond latencies and bw_bytes came with it."""
 
 BLOCK_BYTES = 1024 * 1024
+DEPTH = 4
+"""Requests in flight of direct I/O."""
 POLL_SECONDS = 0.01
 QUIET_START_SECONDS = 0.5
 """fio waits 0.1 s between its threads' start and the first I/O; some I/O no counter shows."""
@@ -65,8 +67,6 @@ class Result:
     latency_median_seconds: float | None
     latency_p99_seconds: float | None
     short_ios: int
-    device_read_ios: int | None
-    """Reads that reached the device, where fio found one (disk_util)."""
 
     @property
     def bytes_per_second(self) -> float:
@@ -112,7 +112,7 @@ def arguments(job: Job) -> list[str]:
         f"--direct={int(job.direct)}",
         "--invalidate=0",
     ]
-    chosen += ["--ioengine=libaio", "--iodepth=4"] if job.direct else ["--ioengine=psync"]
+    chosen += ["--ioengine=libaio", f"--iodepth={DEPTH}"] if job.direct else ["--ioengine=psync"]
     if job.looping:
         chosen.append("--time_based")
     if job.verb == "read":
@@ -192,6 +192,9 @@ class Run:
                 continue
             next_at += every_seconds
             moved = self._counted() - self._base
+            if self._job.direct:
+                # direct I/O is counted when it is sent off
+                moved -= DEPTH * BLOCK_BYTES
             if moved > 0:
                 yield Progress(now - self._began, moved)
 
@@ -249,8 +252,7 @@ def parse(text: str, verb: str, return_code: int, notes: str = "") -> Result:
     said = f": {reason}" if reason else ""
     if not reports:
         raise FioFailed(f"fio ended with code {return_code} and no complete report{said}")
-    whole: dict[str, Any] = reports[-1]
-    jobs = whole["jobs"]
+    jobs = reports[-1]["jobs"]
     if len(jobs) != 1 or not isinstance(jobs[0], dict):
         raise FioFailed("fio reported another number of jobs than the one that it was given")
     job = jobs[0]
@@ -270,7 +272,6 @@ def parse(text: str, verb: str, return_code: int, notes: str = "") -> Result:
         latency_median_seconds=_percentile_seconds(part, "50.000000"),
         latency_p99_seconds=_percentile_seconds(part, "99.000000"),
         short_ios=int(_number(part, "short_ios") or 0),
-        device_read_ios=_device_read_ios(whole),
     )
 
 
@@ -308,15 +309,6 @@ def _percentile_seconds(part: dict[str, Any], name: str) -> float | None:
         return None
     nanoseconds = _number(table, name)
     return None if nanoseconds is None else nanoseconds / 1e9
-
-
-def _device_read_ios(report: dict[str, Any]) -> int | None:
-    devices = report.get("disk_util")
-    if not isinstance(devices, list):
-        return None
-    counts = [_number(each, "read_ios") for each in devices if isinstance(each, dict)]
-    known = [count for count in counts if count is not None]
-    return int(sum(known)) if known else None
 
 
 def _signal_name(number: int) -> str:

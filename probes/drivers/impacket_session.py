@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from impacket import nmb, smb
+from impacket import smb
 
 from probes.records import Endpoint
 from probes.smb import status
-from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Wire, prepare
+from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late, Wire
 from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import (
     CAP_LARGE_READX,
@@ -30,7 +30,6 @@ from probes.smb.pipe1 import (
     Pipe1,
 )
 from probes.smb.session import (
-    SMB_PORT,
     STEP_SECONDS,
     Handle,
     SessionFacts,
@@ -53,6 +52,8 @@ CAPABILITIES = {
 """MS-SMB 2.2.4.5.2.1."""
 CAP_LARGE_FILES = 0x0008
 CAP_EXTENDED_SECURITY = 0x80000000
+CONTROL_FRAME_BYTES = 256 * 1024
+"""No reply but that to a READ is longer."""
 SMB1_OFF = "SMB1 is off on the server (good)"
 
 _FILE_OPEN, _FILE_CREATE = 1, 2
@@ -64,12 +65,27 @@ _QUERY_FS_SIZE_INFO = 0x0103
 _FS_SIZE = struct.Struct("<qqII")
 
 
+class _Transport:
+    """What impacket asks of its NetBIOS session, on guarded frames under a deadline."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def send_packet(self, data: bytes) -> None:
+        self._wire.send([data])
+
+    def receive(self) -> bytes:
+        message = memoryview(bytearray(self._wire.next_frame()))
+        self._wire.receive(message)
+        return bytes(message)
+
+
 class _Smb(smb.SMB):  # type: ignore[misc]
     """impacket's SMB1, asking for all that the server offers and checking signed replies."""
 
     def sendSMB(self, packet: Any) -> None:
         for command in packet["Data"]:
-            parameters = getattr(command, "fields", {}).get("Parameters")
+            parameters: Any = getattr(command, "fields", {}).get("Parameters")
             if "MaxMpxCount" in getattr(parameters, "fields", {}):
                 # the library offers 2 requests in flight and files below 4 GiB
                 parameters["MaxMpxCount"] = self._dialects_parameters["MaxMpxCount"]
@@ -77,7 +93,7 @@ class _Smb(smb.SMB):  # type: ignore[misc]
         super().sendSMB(packet)
 
     def recvSMB(self) -> Any:
-        message = self._sess.recv_packet(self.get_timeout()).get_trailer()
+        message = self._sess.receive()
         if self._SignatureEnabled:
             number = self._SignSequenceNumber - 1
             signer = Md5(bytes(self._SigningSessionKey) + bytes(self._SigningChallengeResponse))
@@ -93,27 +109,30 @@ class Smb1Session:
 
     def __init__(self, peer: Endpoint) -> None:
         self._peer = peer
+        self._where = peer.host
         self._opens: list[Handle] = []
         self._cut = False
         self._tree_id = -1
         before = time.monotonic()
         self._sock = connect(peer)
         self._connect_seconds = time.monotonic() - before
+        self._wire = Wire(self._sock, CONTROL_FRAME_BYTES)
         self._smb: Any = None
 
     def negotiate(self) -> None:
         """Agrees on NT LM 0.12 with extended security. Raises Unavailable where SMB1 is off."""
-        host, port = self._peer.host, self._peer.port or SMB_PORT
+        host = self._peer.host
+        self._wire.deadline = time.monotonic() + STEP_SECONDS
         try:
-            transport = nmb.NetBIOSTCPSession(
-                "BOTTLENECK", host, host, sess_port=port, timeout=STEP_SECONDS, sock=self._sock
-            )
-            self._smb = _Smb(host, host, sess_port=port, timeout=STEP_SECONDS, session=transport)
-        except nmb.NetBIOSTimeout:
+            self._smb = _Smb(host, host, session=_Transport(self._wire))
+        except Late:
             text = f"{host}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
             raise Refused("unreachable", text) from None
         except Exception as error:
+            # whatever came, it was no answer to NT LM 0.12
             raise Unavailable(SMB1_OFF) from error
+        finally:
+            self._wire.deadline = None
         parameters = self._smb._dialects_parameters
         if parameters["DialectIndex"] == 0xFFFF:
             raise Unavailable(SMB1_OFF)
@@ -129,6 +148,7 @@ class Smb1Session:
         with self._step(f"share {self._peer.share}"):
             path = rf"\\{self._peer.host}\{self._peer.share}"
             self._tree_id = self._smb.tree_connect_andx(path)
+        self._where = f"//{self._peer.host}/{self._peer.share}"
 
     @property
     def facts(self) -> SessionFacts:
@@ -194,10 +214,8 @@ class Smb1Session:
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:
         """See Session."""
-        library = self._smb
-        prepare(self._sock)
-        facts = self.facts
-        wire = Wire(self._sock, facts.max_read_bytes + FRAME_SPARE_BYTES)
+        library, facts, wire = self._smb, self.facts, self._wire
+        wire.frame_limit_bytes = facts.max_read_bytes + FRAME_SPARE_BYTES
         wire.deadline = time.monotonic() + STEP_SECONDS
         key = bytes(library._SigningSessionKey) + bytes(library._SigningChallengeResponse)
         link = Link1(
@@ -218,6 +236,8 @@ class Smb1Session:
             self._cut = True
             raise
         finally:
+            wire.frame_limit_bytes, wire.deadline = CONTROL_FRAME_BYTES, None
+            wire.patient = False
             library._SignSequenceNumber = link.sequence
 
     def disconnect(self) -> None:
@@ -266,18 +286,20 @@ class Smb1Session:
 
     @contextmanager
     def _step(self, what: str) -> Iterator[None]:
-        """Puts the library's errors in one line; each of its waits ends after STEP_SECONDS."""
-        host = self._peer.host
+        """Puts the library's errors in one line; it ends within STEP_SECONDS."""
+        self._wire.deadline = time.monotonic() + STEP_SECONDS
         try:
             yield
         except (Refused, Unavailable):
             raise
         except smb.SessionError as error:
-            raise status.refusal(host, what, error.get_error_code()) from error
+            raise status.refusal(self._where, what, error.get_error_code()) from error
         except Exception as error:
             # the library parses with eval and index errors: any of them means a bad reply
             text = " ".join(str(error).split()) or type(error).__name__
-            raise Refused("unreachable", f"{host}: {what}: {text}") from error
+            raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
+        finally:
+            self._wire.deadline = None
 
     def _longest(self, capability: int) -> int:
         """Longest READ or WRITE; a WRITE that is signed stays within MaxBufferSize."""
@@ -285,7 +307,7 @@ class Smb1Session:
         large = parameters["Capabilities"] & capability
         if large and not (capability == CAP_LARGE_WRITEX and self._smb._SignatureEnabled):
             return LARGE_BYTES
-        return max(1024, (parameters["MaxBufferSize"] - 64) & ~1023)
+        return max(1024, (int(parameters["MaxBufferSize"]) - 64) & ~1023)
 
 
 def _number(handle: Handle) -> int:

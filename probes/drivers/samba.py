@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Optional, Tuple
+from typing import Callable, Iterable, Iterator, Optional, Tuple, Union
 
 from probes.host.child import end_with_parent
 from probes.host.listeners import listeners, sockets
@@ -67,7 +67,7 @@ def find_smbd() -> Optional[str]:
 
 @contextmanager
 def private_samba(
-    folder: str,
+    folder: Union[str, os.PathLike[str]],
     *,
     share: str = "share",
     username: str = "bottleneck",

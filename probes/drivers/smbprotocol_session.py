@@ -21,7 +21,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from smbprotocol import Dialects
-from smbprotocol.connection import Ciphers, Commands, Connection, SigningAlgorithms
+from smbprotocol.connection import (
+    Ciphers,
+    Commands,
+    Connection,
+    SecurityMode,
+    SigningAlgorithms,
+)
 from smbprotocol.exceptions import SMBException, SMBResponseException
 from smbprotocol.file_info import FileFsFullSizeInformation, InfoType
 from smbprotocol.header import NtStatus, Smb2Flags
@@ -183,8 +189,8 @@ class _Connection(Connection):  # type: ignore[misc]
         timeout: float | None = None,
         resolve_symlinks: bool = True,
     ) -> Any:
-        limit = STEP_SECONDS if timeout is None else timeout
-        return super().receive(request, wait=wait, timeout=limit, resolve_symlinks=False)
+        # the transport's deadline ends every wait; the library's own would be moved by the peer
+        return super().receive(request, wait=wait, timeout=2 * STEP_SECONDS, resolve_symlinks=False)
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
         session = self.session_table.get(session_id)
@@ -208,7 +214,7 @@ class Smb2Session:
     """A Session (probes.smb.session) of SMB2 or SMB3."""
 
     def __init__(self, peer: Endpoint, connect_seconds: float, transport: _ParkableTcp) -> None:
-        self._host = peer.host
+        self._where = peer.host
         self._connect_seconds = connect_seconds
         self._transport = transport
         self._connection = _Connection(transport)
@@ -221,17 +227,20 @@ class Smb2Session:
         """Agrees on the dialect. Raises Unavailable where the server does not speak it."""
         number = NUMBERS[dialect] if dialect else None
         wanted = f"SMB {dialect}" if dialect else "SMB 2 or 3"
-        refusal = Unavailable(f"{self._host} does not offer {wanted}")
+        refusal = Unavailable(f"{self._where} does not offer {wanted}")
         try:
             with self._step("negotiate", quiet=True):
-                self._connection.connect(dialect=number, timeout=STEP_SECONDS)
+                self._connection.connect(dialect=number)
         except Late:
-            text = f"{self._host}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a server?"
+            text = f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a server?"
             raise Refused("unreachable", text) from None
         except (Broken, SMBException, KeyError, ValueError, struct.error) as error:
             raise refusal from error
         if number is not None and self._connection.dialect != number:
             raise refusal
+        # the library notes down the server's wish as our own, and 3.0's check of the negotiation
+        # then tells the server something else than what we had sent
+        self._connection.client_security_mode = SecurityMode.SMB2_NEGOTIATE_SIGNING_ENABLED
 
     def log_in(self, peer: Endpoint) -> None:
         """One attempt, then the tree connection; signing and encryption only where required."""
@@ -254,14 +263,14 @@ class Smb2Session:
                     raise
                 refuse_guest(peer, peer.access or access, guest=True)
                 text = (
-                    f"{self._host}: login: guests cannot sign and this server requires signing; "
+                    f"{self._where}: login: guests cannot sign and this server requires signing; "
                     "name a user"
                 )
                 raise Refused("login", text) from error
         self._session = session
         guest = session.signing_key is None
         refuse_guest(peer, access, guest)
-        self._tree = tree = TreeConnect(session, rf"\\{peer.host}\{peer.share}")
+        tree = TreeConnect(session, rf"\\{peer.host}\{peer.share}")
         number = self._connection.dialect
         with self._step(f"share {peer.share}"):
             required = session.signing_required
@@ -273,6 +282,8 @@ class Smb2Session:
                 tree.connect(require_secure_negotiate=number >= Dialects.SMB_3_0_0 and not guest)
             finally:
                 session.signing_required = required
+        self._tree = tree
+        self._where = f"//{peer.host}/{peer.share}"
 
     @property
     def facts(self) -> SessionFacts:
@@ -382,7 +393,7 @@ class Smb2Session:
 
     def disconnect(self) -> None:
         """See Session."""
-        if self._transport.connected and not self._cut and self._session is not None:
+        if self._transport.connected and not self._cut and self._tree is not None:
             # a server that is gone has closed everything already
             with contextlib.suppress(Refused, Broken), self._step("log off"):
                 while self._opens:
@@ -431,9 +442,9 @@ class Smb2Session:
             if quiet:
                 raise
             if isinstance(error, SMBResponseException):
-                raise status.refusal(self._host, what, error.status) from error
+                raise status.refusal(self._where, what, error.status) from error
             text = " ".join(str(error).split())
-            raise Refused("unreachable", f"{self._host}: {what}: {text}") from error
+            raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
         finally:
             self._transport.wire.deadline = None
 

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import time
 from dataclasses import dataclass
 
 CACHESTAT = 451
@@ -19,6 +20,8 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 STEP_BYTES = 1024 * 1024
 MINCORE_STEP_BYTES = 256 * 1024 * 1024
 EVICT_TRIES = 3
+EVICT_PAUSE_SECONDS = 0.01
+EVICT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,23 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def evict(fd: int) -> None:
     """Write the file's dirty pages and drop it from the page cache, as far as the kernel does.
 
-    No error where it has no effect (tmpfs, a system without posix_fadvise): state() tells.
+    Waits up to 2 s for pages that are still being read ahead. No error where it has no effect
+    (tmpfs, a system without posix_fadvise): state() tells.
     """
     size_bytes = os.fstat(fd).st_size
-    for _ in range(EVICT_TRIES):
+    until = time.monotonic() + EVICT_SECONDS
+    without_effect = 0
+    while without_effect < EVICT_TRIES:
         # a file system that is read-only or has no fsync has no dirty pages of ours
         with contextlib.suppress(OSError):
             os.fsync(fd)
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         told = state(fd, size_bytes)
-        if told is None or told.cached_ratio == 0:
+        if told is None or told.cached_ratio == 0 or time.monotonic() >= until:
             return
+        without_effect = without_effect + 1 if told.cached_ratio == 1 else 0
+        time.sleep(EVICT_PAUSE_SECONDS)
 
 
 def warm(fd: int, size_bytes: int) -> None:

@@ -37,7 +37,7 @@ class FolderSink:
             raise _refused(folder, error) from error
 
     def take(self, offset: int, view: memoryview) -> None:
-        """Writes what arrived; starts the write-back every WRITEBACK_BYTES, as a long copy has it."""
+        """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does."""
         size = len(view)
         try:
             done = os.pwrite(self._fd, view, offset)

@@ -36,7 +36,7 @@ class Reply(NamedTuple):
     offset: int
     view: memoryview
     """Of a READ: what arrived; empty otherwise."""
-    count: int
+    moved_bytes: int
     """Payload bytes that were moved; of a READ possibly fewer than asked, never 0."""
 
 
@@ -104,5 +104,5 @@ def received(pipe: Pipe, offset: int, view: memoryview) -> Iterator[memoryview]:
         size = pipe.affords(len(view) - done)
         pipe.read(offset + done, view[done : done + size])
         reply = pipe.wait()
-        done += reply.count
+        done += reply.moved_bytes
         yield reply.view

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 from probes.smb import status
-from probes.smb.frames import Broken, Wire
+from probes.smb.frames import Broken, Buffer, Wire
 from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
 from probes.smb.signing import Md5
 
@@ -104,7 +104,7 @@ class Pipe1:
             offset >> 32,
             0,
         )
-        self._send("read", offset, size, view, body)
+        self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
         """See Pipe."""
@@ -126,11 +126,11 @@ class Pipe1:
             (size + 1) & 0xFFFF,
             0,
         )
-        self._send("write", offset, size, EMPTY, body, data)
+        self._send("write", offset, body, payload=data)
 
     def flush(self) -> None:
         """See Pipe."""
-        self._send("flush", 0, 0, EMPTY, _FLUSH_BODY.pack(1, self._link.file_id, 0))
+        self._send("flush", 0, _FLUSH_BODY.pack(1, self._link.file_id, 0))
 
     def limit(self, deadline: float) -> None:
         """See Pipe."""
@@ -140,11 +140,11 @@ class Pipe1:
         self,
         verb: Verb,
         offset: int,
-        size: int,
-        view: memoryview,
         body: bytes,
+        view: memoryview = EMPTY,
         payload: memoryview = EMPTY,
     ) -> None:
+        size = len(view) or len(payload)
         link, counters = self._link, self.counters
         self._message_id = message_id = self._unused_message_id()
         sequence, security = link.sequence, b""
@@ -177,7 +177,7 @@ class Pipe1:
         # a disk may be busy with one flush for longer than a stall takes
         self._wire.patient |= verb == "flush"
         self._requests[message_id] = Request(verb, offset, size, view, sequence, time.monotonic())
-        parts = [head, payload] if payload else [head]
+        parts: list[Buffer] = [head, payload] if payload else [head]
         if link.signer is not None:
             head[14:22] = link.signer.sign(sequence, False, *parts)
         self._wire.send(parts)

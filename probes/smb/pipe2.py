@@ -97,7 +97,7 @@ class Pipe2:
             before = link.credits
             if before < 1:
                 raise Broken("the server left this session without credits")
-            self._send("echo", 0, 0, EMPTY, _ECHO_BODY.pack(4, 0))
+            self._send("echo", 0, _ECHO_BODY.pack(4, 0))
             self.wait()
             if link.credits <= before:
                 break
@@ -121,7 +121,7 @@ class Pipe2:
         """See Pipe."""
         size = len(view)
         body = _READ_BODY.pack(49, HEAD_BYTES, 0, size, offset, self._link.file_id, *_READ_REST)
-        self._send("read", offset, size, view, body)
+        self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
         """See Pipe."""
@@ -129,11 +129,11 @@ class Pipe2:
         body = _WRITE_BODY.pack(
             49, HEADER_BYTES + 48, size, offset, self._link.file_id, 0, 0, 0, 0, 0
         )
-        self._send("write", offset, size, EMPTY, body, data)
+        self._send("write", offset, body, payload=data)
 
     def flush(self) -> None:
         """See Pipe."""
-        self._send("flush", 0, 0, EMPTY, _FLUSH_BODY.pack(24, 0, 0, self._link.file_id))
+        self._send("flush", 0, _FLUSH_BODY.pack(24, 0, 0, self._link.file_id))
 
     def limit(self, deadline: float) -> None:
         """See Pipe."""
@@ -155,11 +155,11 @@ class Pipe2:
         self,
         verb: Verb,
         offset: int,
-        size: int,
-        view: memoryview,
         body: bytes,
+        view: memoryview = EMPTY,
         payload: memoryview = EMPTY,
     ) -> None:
+        size = len(view) or len(payload)
         link, counters = self._link, self.counters
         charge = self._charge(size)
         message_id = link.next_message_id
@@ -191,7 +191,7 @@ class Pipe2:
         # a disk may be busy with one flush for longer than a stall takes
         self._wire.patient |= verb == "flush"
         self._requests[message_id] = Request(verb, offset, size, view, 0, time.monotonic())
-        parts: list[Buffer] = [head, payload] if size and payload else [head]
+        parts: list[Buffer] = [head, payload] if payload else [head]
         if link.sealer is not None:
             parts = list(link.sealer.seal(head, payload))
         elif link.signer is not None:
@@ -200,7 +200,7 @@ class Pipe2:
 
     def _plain(self, length: int) -> Reply | None:
         """Receives a reply that is not encrypted; None: an interim one."""
-        if length < HEADER_BYTES + 8:
+        if length < HEADER_BYTES + 4:
             raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
         head = self._head[: min(length, HEAD_BYTES)]
         self._wire.receive(head)

@@ -127,4 +127,6 @@ def refusal(host: str, step: str, status: int) -> Refused:
     if known is None:
         return Refused("unreachable", f"{host}: {step}: refused with status 0x{status:08x}")
     name, kind, meaning, remedy = known
+    if status == ACCESS_DENIED and step.partition(" ")[0] in ("login", "share"):
+        remedy = "the server may require encryption (SMB 3), or give the user no right to the share"
     return Refused(kind, f"{host}: {step}: {meaning} ({name}); {remedy}")

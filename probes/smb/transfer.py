@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 from probes.smb.pipe import Pipe
 
+FLUSH_BYTES = 16 * 1024 * 1024
+
 Sink = Callable[[int, memoryview], None]
 """Takes what arrived for an offset; the buffer is reused after it returns."""
 Source = Callable[[int, int], memoryview]
@@ -41,23 +43,23 @@ def pull(pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, sink: Sink
             pipe.read(offset, memoryview(buffer)[:size])
         reply = pipe.wait()
         sink(reply.offset, reply.view)
-        moved += reply.count
+        moved += reply.moved_bytes
         buffer = _whole(reply.view)
-        reached = reply.offset + reply.count
+        reached = reply.offset + reply.moved_bytes
         if reached < ends[id(buffer)]:
             rest.append((reached, buffer))
-            longest = min(longest, max(4096, reply.count & ~1023))
+            longest = min(longest, max(4096, reply.moved_bytes & ~1023))
         else:
             free.append(buffer)
         yield moved
 
 
 def push(
-    pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, source: Source, flush_bytes: int
+    pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, source: Source
 ) -> Iterator[int]:
     """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
 
-    After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
+    After each FLUSH_BYTES a FLUSH goes along, one at a time, so that the server writes to its disk
     while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
     """
     sent = moved = flushed = flushing = 0
@@ -68,14 +70,14 @@ def push(
                 break
             pipe.write(sent, source(sent, size))
             sent += size
-            if sent - flushed >= flush_bytes and not flushing and pipe.affords(1):
+            if sent - flushed >= FLUSH_BYTES and not flushing and pipe.affords(1):
                 pipe.flush()
                 flushed, flushing = sent, 1
         reply = pipe.wait()
         if reply.verb == "flush":
             flushing = 0
             continue
-        moved += reply.count
+        moved += reply.moved_bytes
         yield moved
 
 

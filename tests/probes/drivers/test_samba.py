@@ -67,12 +67,13 @@ def put_list_get(folder: Path) -> None:
             assert back.read_bytes() == content
 
 
-def as_user(user: int, work: Callable[[], None]) -> None:
+def as_user(user: int, temporary: Path, work: Callable[[], None]) -> None:
     """Do the work in a child that has become another user; fails when it fails."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
+            tempfile.tempdir = str(temporary)
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
@@ -102,7 +103,7 @@ def test_a_client_lists_puts_and_gets_over_smb3_and_nt1(served: Path) -> None:
 def test_an_ordinary_user_can_serve_as_well(served: Path) -> None:
     """Run as root this becomes another user; run as an ordinary user it is one."""
     if os.geteuid() == 0:
-        as_user(NOBODY, lambda: put_list_get(served))
+        as_user(NOBODY, served, lambda: put_list_get(served))
         assert (served / "SMB3.bin").stat().st_uid == NOBODY
     else:
         put_list_get(served)

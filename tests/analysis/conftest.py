@@ -1,0 +1,257 @@
+"""Builds reports with planted caps: every rule is shown where it is right and where it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bottleneck.report import Report, Step
+from probes.records import (
+    Failed,
+    FolderFacts,
+    HostFacts,
+    InterfaceFacts,
+    Measured,
+    Outcome,
+    Sample,
+    Skipped,
+    Usage,
+)
+
+MB = 1e6
+RUN_SECONDS = 4.0
+
+
+def usage(**changes: Any) -> Usage:
+    """A host of two cores that is mostly idle."""
+    told: dict[str, Any] = {
+        "wall_seconds": RUN_SECONDS,
+        "core_busy_ratios": (0.12, 0.08),
+        "softirq_ratio": 0.01,
+        "steal_ratio": 0.0,
+        "copy_cpu_seconds": 0.3,
+        "busiest_process_ratio": 0.07,
+        "other_cpu_seconds": 0.05,
+        "quota_cores": None,
+        "throttled_ratio": None,
+        "run_delay_seconds": 0.01,
+        "memory_total_bytes": 8 << 30,
+        "memory_used_bytes": 1200 << 20,
+        "memory_cached_bytes": 3 << 30,
+        "memory_dirty_bytes": 12 << 20,
+        "interface_sent_bytes": None,
+        "interface_received_bytes": None,
+        "device_read_bytes": None,
+        "device_written_bytes": None,
+        "device_busy_ratio": None,
+    }
+    told.update(changes)
+    told.setdefault("busiest_core_ratio", max(told["core_busy_ratios"], default=0.0))
+    return Usage(**told)
+
+
+def host(side: str, **changes: Any) -> HostFacts:
+    """Facts of a plain host on a wired network."""
+    interface: dict[str, Any] = {
+        "name": "enp3s0",
+        "address": "192.168.1.20" if side == "client" else "192.168.1.10",
+        "rate_bits_per_second": 1_000_000_000,
+        "duplex": "full",
+        "mtu_bytes": 1500,
+        "driver": "r8169",
+        "virtual": False,
+    }
+    interface.update(changes)
+    return HostFacts(
+        name="desk" if side == "client" else "nas",
+        system="Linux 6.1.0-18-amd64",
+        distribution="Debian GNU/Linux 12 (bookworm)",
+        python="3.11.2",
+        cores=2,
+        quota_cores=None,
+        memory_total_bytes=8 << 30,
+        virtual=None,
+        privileged=side == "server",
+        interface=InterfaceFacts(**interface),
+        congestion_control="cubic",
+        socket_buffers={"net.core.rmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456"},
+        folder=FolderFacts(
+            path="/home/ann/media" if side == "client" else "/srv/media",
+            filesystem="ext4",
+            mount_options="rw,relatime",
+            device="nvme0n1p2" if side == "client" else "sda1",
+            rotational=side == "server",
+            total_bytes=500 << 30,
+            free_bytes=210 << 30,
+        ),
+        tools={"fio": "3.33"},
+    )
+
+
+def measured(rates: tuple[float, ...], own: Usage, other: Usage | None, details: Any) -> Measured:
+    """Runs of the planted rates, in bytes per second."""
+    runs = tuple(
+        tuple(Sample(RUN_SECONDS * at / 4, int(rate * RUN_SECONDS * at / 4)) for at in range(5))
+        for rate in rates
+    )
+    return Measured(runs, own, other, details)
+
+
+class World:
+    """A run in the making; every rate in MB/s, as `rate` or as (low, median, high)."""
+
+    def __init__(self, agent: bool = True) -> None:
+        self.agent = agent
+        self.entries: list[tuple[Step, Outcome]] = []
+        self.client: HostFacts | None = host("client")
+        self.server: HostFacts | None = host("server") if agent else None
+        self.status = "complete"
+        self.busy: dict[str, dict[str, Any]] = {"client": {}, "server": {}}
+
+    def add(
+        self,
+        stage: str,
+        initiator: str,
+        setting: dict[str, Any],
+        rate: float | tuple[float, ...],
+        details: dict[str, Any],
+        **loads: dict[str, Any],
+    ) -> int:
+        """A measured step; `client=` and `server=` change what its hosts were busy with."""
+        rates = tuple(each * MB for each in (rate if isinstance(rate, tuple) else (rate,)))
+        usages: dict[str, Usage | None] = {
+            side: usage(**{**self.busy[side], **loads.get(side, {})})
+            for side in ("client", "server")
+        }
+        if not self.agent or stage in ("disk", "loopback"):
+            usages["server" if initiator == "client" else "client"] = None
+        other = "server" if initiator == "client" else "client"
+        own_usage = usages[initiator]
+        assert own_usage is not None
+        outcome = measured(rates, own_usage, usages[other], details)
+        return self.put(stage, initiator, setting, outcome)
+
+    def put(self, stage: str, initiator: str, setting: dict[str, Any], outcome: Outcome) -> int:
+        """A step with an outcome of one's own; returns its index."""
+        self.entries.append((Step(stage, setting, initiator), outcome))
+        return len(self.entries) - 1
+
+    def loopback(self, side: str, rate: float, **loads: dict[str, Any]) -> int:
+        """A host to itself; it fills a core, as the real one does."""
+        full = {"core_busy_ratios": (1.0, 0.9), "busiest_process_ratio": 0.99}
+        load = {side: {**full, **loads.get(side, {})}}
+        setting = {"verb": "push", "streams": 1, "buffer_bytes": 262144, "seconds": 0.8}
+        return self.add("loopback", side, setting, rate, {}, **load)
+
+    def tcp(self, verb: str, rate: Any, streams: int = 1, by: str = "network", **loads: Any) -> int:
+        """A transfer between the hosts."""
+        setting = {"verb": verb, "streams": streams, "buffer_bytes": 262144, "seconds": 2.0}
+        details = {"limits": {"by": by}, "congestion_control": "cubic"}
+        return self.add("tcp", "client", setting, rate, details, **loads)
+
+    def disk(
+        self,
+        side: str,
+        verb: str,
+        rate: Any,
+        cache: str = "uncached",
+        proven: bool = True,
+        **loads: Any,
+    ) -> int:
+        """A disk alone."""
+        setting = {"side": side, "verb": verb, "cache": cache, "folder": "/srv"}
+        proof = {"side": side, "requested": cache, "proven": proven, "cached_ratio_before": 0.0}
+        details = {"cache": proof, "fio_version": "3.33"} if verb == "read" else {}
+        return self.add("disk", side, setting, rate, details, **loads)
+
+    def copy(
+        self,
+        name: str,
+        rate: Any,
+        memory: Any = None,
+        dialect: str = "3.1.1",
+        initiator: str = "client",
+        proven: bool = True,
+        details: dict[str, Any] | None = None,
+        **loads: Any,
+    ) -> int:
+        """A copy to or from a folder; with `memory`, before it the same without the disk."""
+        setting = {
+            "copy": name,
+            "dialect": dialect,
+            "signing": "aes-gmac",
+            "encryption": None,
+            "size_bytes": 256 << 20,
+            "request_bytes": 1 << 20,
+            "depth": 8,
+        }
+        if memory is not None:
+            self.add("smb-copy", initiator, {**setting, "end": "memory"}, memory, {}, **loads)
+        cache = name.split(".")[-1]
+        sender = "client" if "push" in name else "server"
+        told = {
+            "cache": {
+                "side": sender,
+                "requested": cache,
+                "proven": proven,
+                "cached_ratio_before": 1.0 if cache == "cached" else 0.0,
+            },
+            "hash_ok": True,
+            **(details or {}),
+        }
+        return self.add("smb-copy", initiator, {**setting, "end": "folder"}, rate, told, **loads)
+
+    def skip(self, name: str, reason: str, dialect: str = "3.1.1") -> int:
+        """A copy that cannot be made."""
+        setting = {"copy": name, "dialect": dialect, "end": "folder"}
+        return self.put("smb-copy", "client", setting, Skipped(reason))
+
+    def fail(self, name: str, error: str) -> int:
+        """A copy that broke off."""
+        setting = {"copy": name, "dialect": "3.1.1", "end": "folder"}
+        samples = (Sample(0.0, 0), Sample(1.5, 30_000_000))
+        return self.put("smb-copy", "client", setting, Failed(error, samples))
+
+    def report(self, **changes: Any) -> Report:
+        """The run as a report."""
+        told: dict[str, Any] = {
+            "status": self.status,
+            "tool": {"version": "0.1.0", "python": "3.11.2", "fio": "3.33"},
+            "started": "2026-11-20T23:45:00+00:00",
+            "elapsed_seconds": 41.3,
+            "target": {
+                "share": "//nas/media",
+                "dialect": "3.1.1",
+                "signing": "aes-gmac",
+                "encryption": None,
+            },
+            "client": self.client,
+            "server": self.server,
+            "entries": tuple(self.entries),
+            "notes": (),
+        }
+        told.update(changes)
+        return Report(**told)
+
+
+@pytest.fixture
+def empty_world() -> Callable[..., World]:
+    """Makes a world without a step: `empty_world(agent=False)`."""
+    return World
+
+
+@pytest.fixture
+def world() -> World:
+    """Two hosts on a gigabit link with disks that are faster; no copy yet."""
+    made = World()
+    made.loopback("client", 2100)
+    made.loopback("server", 1700)
+    made.tcp("push", 117.6)
+    made.tcp("pull", 117.5)
+    made.disk("client", "read", (1480, 1500, 1510))
+    made.disk("client", "write", (890, 900, 915))
+    made.disk("server", "read", (205, 210, 214))
+    made.disk("server", "write", (185, 190, 193))
+    return made

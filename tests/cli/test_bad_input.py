@@ -1,0 +1,133 @@
+"""Whatever is wrong, one line names host, step and remedy; the exit code is the contract's."""
+
+import os
+import socket
+
+import pytest
+
+from probes.drivers.samba import private_samba
+
+
+def args(target, folder, auth, *more):
+    return ("diagnose", target, "--folder", folder, "--auth-file", auth, "--yes", "--quiet", *more)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "client"
+    made.mkdir()
+    return made
+
+
+def left_behind(*folders):
+    return [str(path) for each in folders for path in each.rglob("*")]
+
+
+def test_a_wrong_password_is_tried_once_and_told_without_itself(
+    bottleneck, samba, target, folder, tmp_path
+):
+    server, shared = samba
+    report = tmp_path / "report.json"
+    ended = bottleneck(
+        *("diagnose", target, "--user", server.username, "--folder", folder, "--yes"),
+        *("--json", report, "--quiet"),
+        password="hunter2-wrong",
+    )
+    assert ended.code == 77
+    assert server.host in ended.complaint and "password" in ended.complaint
+    assert "hunter2" not in ended.err + ended.out + report.read_text()
+    assert left_behind(folder, shared) == []
+
+
+def test_an_unknown_host_is_named(bottleneck, folder, auth_file):
+    ended = bottleneck(*args("//no-such-host.invalid/x", folder, auth_file))
+    assert ended.code == 69
+    assert "no-such-host.invalid" in ended.complaint
+
+
+def test_a_closed_port_is_named(bottleneck, folder, auth_file):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ended = bottleneck(*args(f"//127.0.0.1:{port}/x", folder, auth_file))
+    assert ended.code == 69
+    assert str(port) in ended.complaint and "refused" in ended.complaint
+
+
+def test_something_else_on_the_port_is_named(bottleneck, folder, auth_file):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ended = bottleneck(*args(f"//127.0.0.1:{other.getsockname()[1]}/x", folder, auth_file))
+    assert ended.code == 69
+
+
+def test_a_share_that_does_not_exist_is_named(bottleneck, samba, target, folder, auth_file):
+    ended = bottleneck(*args(target.rsplit("/", 1)[0] + "/nothere", folder, auth_file))
+    assert ended.code == 69
+    assert "nothere" in ended.complaint
+
+
+def test_a_folder_on_the_share_that_does_not_exist_is_named(bottleneck, target, folder, auth_file):
+    ended = bottleneck(*args(f"{target}/missing", folder, auth_file))
+    assert ended.code == 69
+    assert "missing" in ended.complaint
+
+
+def test_a_folder_that_does_not_exist_here_is_named(bottleneck, target, tmp_path, auth_file):
+    ended = bottleneck(*args(target, tmp_path / "missing", auth_file))
+    assert ended.code == 64
+    assert "missing" in ended.complaint
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="not run: root may write everywhere")
+def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, folder, auth_file):
+    folder.chmod(0o500)
+    ended = bottleneck(*args(target, folder, auth_file))
+    assert ended.code == 77
+
+
+def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folder):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with private_samba(str(shared), password="p", share_options=["read only = yes"]) as server:
+        ended = bottleneck(
+            *("diagnose", f"//{server.host}:{server.port}/{server.share}", "--yes", "--quiet"),
+            *("--user", server.username, "--folder", folder),
+            password="p",
+        )
+    assert ended.code == 77
+    assert server.host in ended.complaint and "write" in ended.complaint
+
+
+def test_an_agent_that_does_not_start_is_named(bottleneck, target, folder, auth_file):
+    ended = bottleneck(*args(target, folder, auth_file, "--agent", "exec:no-such-container"))
+    assert ended.code == 69
+    assert "no-such-container" in ended.complaint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("diagnose",), "TARGET"),
+        (("diagnose", "nas/media", "--yes"), "no share"),
+        (("diagnose", "//nas/media", "--password", "x"), "--auth-file"),
+        (("diagnose", "//nas/media", "--password=x"), "--auth-file"),
+        (("diagnose", "//nas/media", "--user", "a%b", "--yes"), "--auth-file"),
+        (("diagnose", "smb://a:b@nas/media", "--yes"), "--auth-file"),
+        (("diagnose", "//nas/media", "--dialects", "4.0"), "4.0"),
+        (("diagnose", "//nas/media", "--size", "12 apples"), "size"),
+        (("diagnose", "//nas/media", "--budget", "1"), "budget"),
+        (("diagnose", "//nas/media", "--budget", "nan"), "budget"),
+        (("diagnose", "//nas/media", "--quick", "--thorough"), "exclude"),
+        (("diagnose", "//nas/media", "--user", "a"), "--yes"),
+        (("diagnose", "//nas/media", "--agent", "nas", "--user", "a", "--yes"), "--agent"),
+        (("probe", "nonsense"), "nonsense"),
+        (("probe", "tcp"), "TARGET"),
+        (("nonsense",), "nonsense"),
+        (("explain", "/no/such/report.json"), "report.json"),
+        (("explain", "/dev/null"), "/dev/null"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_64(bottleneck, tmp_path, arguments, says):
+    ended = bottleneck(*arguments, cwd=tmp_path, password="p")
+    assert ended.code == 64, ended
+    assert says in ended.complaint
+    assert list(tmp_path.iterdir()) == []

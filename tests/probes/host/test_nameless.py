@@ -1,0 +1,41 @@
+"""Files without a name: nothing is left in the folder, nothing of a user's is touched."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from probes.host import nameless
+
+
+@pytest.mark.parametrize("make", [nameless.create, nameless._created_and_unlinked])
+def test_a_file_is_made_that_no_folder_lists(make, tmp_path):
+    fd = make(str(tmp_path))
+    os.write(fd, b"payload")
+    told = os.fstat(fd)
+    assert list(tmp_path.iterdir()) == []
+    assert (told.st_size, told.st_nlink, stat.S_IMODE(told.st_mode)) == (7, 0, 0o600)
+    assert Path(f"/proc/self/fd/{fd}").read_bytes() == b"payload"
+    os.close(fd)
+
+
+def test_without_o_tmpfile_a_random_name_is_made_and_unlinked(tmp_path, monkeypatch):
+    monkeypatch.setattr(nameless.os, "O_TMPFILE", os.O_DIRECTORY | os.O_TMPFILE | os.O_CREAT)
+    fd = nameless.create(str(tmp_path))
+    assert os.fstat(fd).st_nlink == 0
+    os.close(fd)
+
+
+def test_a_name_that_exists_is_never_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(nameless.secrets, "token_hex", lambda size: "0")
+    users = tmp_path / ".bottleneck-0"
+    users.write_text("mine")
+    with pytest.raises(FileExistsError):
+        nameless._created_and_unlinked(str(tmp_path))
+    assert users.read_text() == "mine"
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        nameless.create(str(tmp_path / "none"))

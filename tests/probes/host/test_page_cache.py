@@ -1,0 +1,90 @@
+"""The page cache: evicted and warmed for real, and told as it is."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from probes.host import nameless, page_cache
+
+SIZE = 4 * 1024 * 1024
+
+
+def filled(folder):
+    fd = nameless.create(str(folder))
+    os.pwrite(fd, os.urandom(SIZE), 0)
+    return fd
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    fd = filled(tmp_path)
+    if page_cache.state(fd, SIZE) is None:
+        pytest.skip("this kernel tells nothing of the page cache")
+    yield fd
+    os.close(fd)
+
+
+def test_written_pages_are_cached_and_dirty(on_disk):
+    told = page_cache.state(on_disk, SIZE)
+    assert told.cached_ratio == 1.0
+
+
+def test_evicting_writes_the_pages_and_drops_them(on_disk):
+    page_cache.evict(on_disk)
+    told = page_cache.state(on_disk, SIZE)
+    assert (told.cached_ratio, told.dirty_bytes) == (0.0, 0)
+
+
+def test_warming_brings_them_back(on_disk):
+    page_cache.evict(on_disk)
+    page_cache.warm(on_disk, SIZE)
+    assert page_cache.state(on_disk, SIZE).cached_ratio == 1.0
+
+
+def test_a_part_is_told_as_a_part(on_disk):
+    page_cache.evict(on_disk)
+    os.posix_fadvise(on_disk, 0, 0, os.POSIX_FADV_RANDOM)
+    os.pread(on_disk, page_cache.PAGE_BYTES, 0)
+    assert 0 < page_cache.state(on_disk, SIZE).cached_ratio < 1
+
+
+def test_mincore_of_an_older_kernel_agrees(on_disk):
+    assert page_cache._resident_pages(on_disk, SIZE) == SIZE // page_cache.PAGE_BYTES
+    page_cache.evict(on_disk)
+    assert page_cache._resident_pages(on_disk, SIZE) == 0
+
+
+def test_without_cachestat_the_dirty_part_is_unknown(on_disk, monkeypatch):
+    class OldKernel:
+        mmap, munmap, mincore = page_cache._libc.mmap, page_cache._libc.munmap, None
+
+        def syscall(self, *arguments):
+            page_cache.ctypes.set_errno(errno.ENOSYS)
+            return -1
+
+    old = OldKernel()
+    old.mincore = page_cache._libc.mincore
+    monkeypatch.setattr(page_cache, "_libc", old)
+    assert page_cache.state(on_disk, SIZE) == page_cache.CacheState(1.0, None)
+
+
+def test_on_tmpfs_nothing_is_dropped_and_that_is_told():
+    if not Path("/dev/shm").is_dir():
+        pytest.skip("no tmpfs at /dev/shm")
+    fd = filled("/dev/shm")
+    page_cache.evict(fd)
+    told = page_cache.state(fd, SIZE)
+    assert told is None or told.cached_ratio == 1.0
+    os.close(fd)
+
+
+def test_an_empty_file_tells_nothing(tmp_path):
+    fd = nameless.create(str(tmp_path))
+    assert page_cache.state(fd, 0) is None
+    os.close(fd)
+
+
+def test_warming_ends_where_the_file_ends(on_disk):
+    page_cache.warm(on_disk, 10 * SIZE)

@@ -1,0 +1,52 @@
+"""The payload: the same from the same seed, incompressible, every block one slice."""
+
+import zlib
+
+import pytest
+
+from probes.host import payload
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def ring():
+    return payload.ring(b"seed")
+
+
+def test_the_same_seed_makes_the_same_bytes(ring):
+    assert payload.ring(b"seed") == ring
+    assert payload.ring(b"other")[:64] != ring[:64]
+
+
+def test_it_does_not_compress(ring):
+    assert len(zlib.compress(ring[:MIB], 1)) > 0.99 * MIB
+
+
+@pytest.mark.parametrize("offset", [0, 1, payload.PERIOD_BYTES - 1, 3 * payload.PERIOD_BYTES + 7])
+def test_blocks_join_to_one_stream_without_a_copy(ring, offset):
+    block = payload.block(ring, offset, 8 * MIB)
+    assert block.obj is ring.obj
+    assert len(block) == 8 * MIB
+    assert payload.block(ring, offset + MIB, MIB) == block[MIB : 2 * MIB]
+
+
+def test_aligned_blocks_do_not_come_back_within_a_gigabyte(ring):
+    beginnings = {bytes(payload.block(ring, at, 64)) for at in range(0, 1024 * MIB, MIB)}
+    assert len(beginnings) == 1024
+
+
+def test_a_longer_block_is_refused(ring):
+    with pytest.raises(ValueError, match="at most"):
+        payload.block(ring, 0, 8 * MIB + 1)
+    with pytest.raises(ValueError, match="at most"):
+        payload.matches(ring, 0, memoryview(bytes(8 * MIB + 1)))
+
+
+def test_a_changed_byte_and_a_shifted_block_are_seen(ring):
+    offset = 123_456_789
+    copied = bytearray(payload.block(ring, offset, MIB))
+    assert payload.matches(ring, offset, memoryview(copied))
+    assert not payload.matches(ring, offset + 1, memoryview(copied))
+    copied[-1] ^= 1
+    assert not payload.matches(ring, offset, memoryview(copied))
