@@ -71,7 +71,9 @@ def access(
         raise Refused(
             "login", "nobody to log in as: give --user NAME or --auth-file F, or --allow-guest"
         )
-    password = told.get("password", os.environ.get(PASSWORD_VARIABLE))
+    # Taken out, so that no process that we start inherits it.
+    from_environment = os.environ.pop(PASSWORD_VARIABLE, None)
+    password = told.get("password", from_environment)
     if password is None and prompt is not None:
         password = prompt(f"Password of {username}: ")
     if password is None:

@@ -73,10 +73,10 @@ class DiskStep:
 
 
 def disk_steps(sides: tuple[Side, ...]) -> Iterator[DiskStep]:
-    """For each side: read uncached, read cached, write flushed."""
+    """For each side: read cached (the file was just written), read uncached, write flushed."""
     for side in sides:
-        yield DiskStep(side, "read", "uncached")
         yield DiskStep(side, "read", "cached")
+        yield DiskStep(side, "read", "uncached")
         yield DiskStep(side, "write", "uncached")
 
 

@@ -46,6 +46,6 @@ def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
     assert spent < 0.5 * max(20.0, budget)
 
 
-def test_each_side_is_read_uncached_before_it_is_cached():
+def test_a_file_is_read_cached_while_it_still_is():
     steps = [(s.verb, s.cache) for s in plan.disk_steps(("client",))]
-    assert steps == [("read", "uncached"), ("read", "cached"), ("write", "uncached")]
+    assert steps == [("read", "cached"), ("read", "uncached"), ("write", "uncached")]

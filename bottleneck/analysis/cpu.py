@@ -29,7 +29,8 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
         seen = load(copy.made.usage(side))
         if seen is not None:
             yield from _quota(copy.made, side, seen)
-            yield from _cores(copy.made, side, seen)
+            if not seen.throttled:
+                yield from _cores(copy.made, side, seen)
 
 
 def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:

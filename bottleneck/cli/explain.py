@@ -22,7 +22,12 @@ def explain(file: File, format: Format = "text", verbose: options.Verbose = Fals
 
     if format not in {"text", "json"}:
         raise Refused("usage", f"--format {format!r} is neither text nor json")
-    loaded = report.load(file)
+    try:
+        loaded = report.load(file)
+    except report.ReportError as error:
+        raise Refused("usage", f"{file}: {error}") from None
+    except OSError as error:
+        raise Refused("usage", f"{file}: {error.strerror}") from None
     to_stdout = "-" if format == "json" else None
     running.write(loaded, diagnose(loaded), running.Output(to_stdout, False, verbose))
     return 0

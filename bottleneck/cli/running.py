@@ -21,7 +21,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
 from bottleneck.cli.progress import watching
-from bottleneck.hosts import AgentLost
+from bottleneck.hosts import AgentLost, command_for
 from bottleneck.report import Report
 from bottleneck.reports import units
 from bottleneck.reports.console import print_report
@@ -73,6 +73,8 @@ def choose(
         size_bytes = units.parse_size(size) if size else None
     except ValueError as error:
         raise Refused("usage", f"--size: {error}") from None
+    if agent != "none":
+        command_for(agent)
     if not folder.is_dir():
         raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -177,6 +179,9 @@ def write(final: Report, diagnosis: Diagnosis, output: Output) -> None:
         return
     if output.json:
         report.save(final, diagnosis, Path(output.json))
+    if not final.entries:
+        # Nothing was measured: the line on stderr has said why.
+        return
     # Width of a pipe is nobody's wish: what a reader of a log can take.
     width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
     if output.quiet:

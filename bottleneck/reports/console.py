@@ -214,6 +214,8 @@ def _spread(outcome: Outcome) -> Spread | None:
 
 def _spread_text(step: Step, spread: Spread, wide: bool, signs: Signs) -> str:
     about = _range(spread.low, spread.high, signs)
+    unit = rate_text(spread.median).split(" ")[1]
+    about = about.removesuffix(f" {unit}")
     bits = bit_rate_text(spread.median) if step.stage == "tcp" else ""
     return "  ".join(each for each in (bits, about) if each) if wide else bits or about
 

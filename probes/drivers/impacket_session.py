@@ -211,6 +211,17 @@ class Smb1Session:
         unit_bytes = sectors * sector_bytes
         return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
 
+    def names(self, folder: str) -> tuple[str, ...]:
+        """See Session."""
+        with self._step(f"list {folder}"):
+            entries = self._smb.list_path(self._peer.share, f"{folder}\\*")
+            found = [str(entry.get_longname()) for entry in entries]
+        return tuple(name for name in found if name not in (".", ".."))
+
+    def remove_file(self, path: str) -> None:
+        """See Session."""
+        self.close(self._open(path, _DELETE, _FILE_OPEN, _NON_DIRECTORY_FILE | _DELETE_ON_CLOSE))
+
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:
         """See Session."""

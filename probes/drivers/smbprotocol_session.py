@@ -28,8 +28,8 @@ from smbprotocol.connection import (
     SecurityMode,
     SigningAlgorithms,
 )
-from smbprotocol.exceptions import SMBException, SMBResponseException
-from smbprotocol.file_info import FileFsFullSizeInformation, InfoType
+from smbprotocol.exceptions import NoMoreFiles, SMBException, SMBResponseException
+from smbprotocol.file_info import FileFsFullSizeInformation, FileInformationClass, InfoType
 from smbprotocol.header import NtStatus, Smb2Flags
 from smbprotocol.open import (
     CreateDisposition,
@@ -353,6 +353,26 @@ class Smb2Session:
             total, free, _, sectors, sector_bytes = _FULL_SIZE.unpack(told[: _FULL_SIZE.size])
         unit_bytes = sectors * sector_bytes
         return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """See Session."""
+        access, options = DirectoryAccessMask.FILE_LIST_DIRECTORY, CreateOptions.FILE_DIRECTORY_FILE
+        handle = self._open(folder, access, CreateDisposition.FILE_OPEN, options)
+        opened, found = self._opens[handle.id], []
+        with self._step(f"list {folder}"), contextlib.suppress(NoMoreFiles):
+            while True:
+                for entry in opened.query_directory(
+                    "*", FileInformationClass.FILE_NAMES_INFORMATION
+                ):
+                    found.append(entry["file_name"].get_value().decode("utf-16-le"))
+        self.close(handle)
+        return tuple(name for name in found if name not in (".", ".."))
+
+    def remove_file(self, path: str) -> None:
+        """See Session."""
+        options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
+        access = FilePipePrinterAccessMask.DELETE
+        self.close(self._open(path, access, CreateDisposition.FILE_OPEN, options))
 
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import sys
 import time
 from dataclasses import dataclass
 
@@ -22,6 +23,11 @@ MINCORE_STEP_BYTES = 256 * 1024 * 1024
 EVICT_TRIES = 3
 EVICT_PAUSE_SECONDS = 0.01
 EVICT_SECONDS = 2.0
+
+
+CACHED_ELSEWHERE = (0x2FC12FC1, 0x65735546)
+"""ZFS (its ARC) and FUSE (its daemon, or the device below) hold data that the page cache does not
+show. statfs(2)."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +92,15 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
     """Cached and dirty part of the first size_bytes; None where the kernel cannot or may not tell.
 
     cachestat(2) needs Linux 6.5 and, unless root, ownership of the file or the right to write it.
-    On older kernels mincore(2), which tells the truth to owner and root alone.
+    On older kernels mincore(2), which tells the truth to owner and root alone. None too on file
+    systems that cache elsewhere.
     """
     pages = -(-size_bytes // PAGE_BYTES)
     if pages == 0:
         return None
     counts = _Counts()
     span = _Range(0, size_bytes)
-    if not hasattr(_libc, "syscall") or not hasattr(os, "posix_fadvise"):
+    if not sys.platform.startswith("linux") or _filesystem_number(fd) in CACHED_ELSEWHERE:
         return None
     answer = _libc.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0)
     if answer == 0:
@@ -103,6 +110,12 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
         cached = _resident_pages(fd, size_bytes)
         return None if cached is None else CacheState(min(1.0, cached / pages), None)
     return None
+
+
+def _filesystem_number(fd: int) -> int | None:
+    """f_type of fstatfs(2), its first word; None: cannot be told."""
+    told = (ctypes.c_long * 64)()
+    return told[0] & 0xFFFFFFFF if _libc.fstatfs(fd, told) == 0 else None
 
 
 def _resident_pages(fd: int, size_bytes: int) -> int | None:

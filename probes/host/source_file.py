@@ -35,7 +35,7 @@ class Setting:
     seconds: float
     """The file ends early when writing it has taken so long."""
     seed: str
-    """Of the payload, as text."""
+    """Of the payload, hex."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     try:
         size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
         began = time.monotonic()
-        written = fill(fd, size_bytes, setting.seed.encode(), began + setting.seconds)
+        written = fill(fd, size_bytes, bytes.fromhex(setting.seed), began + setting.seconds)
         facts = {"size_bytes": written, "seconds": time.monotonic() - began}
         yield Endpoint(path=f"/proc/{os.getpid()}/fd/{fd}", facts=facts)
     except OSError as error:

@@ -6,14 +6,19 @@ the last handle goes: closed by us, or by the server when our connection breaks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from probes.records import Endpoint
-from probes.smb.session import open_session
+from probes.smb.frames import Broken
+from probes.smb.session import Handle, Session, open_session
+from probes.stage import Refused, Unavailable
 
 NAME = "run-folder"
+OURS = re.compile(r"source|pushed-[0-9a-f]{16}")
+"""Names of the files that a run puts into its folder."""
 SOURCE = "source"
 """The file that pulls read; push steps with fill_source write it."""
 
@@ -39,17 +44,48 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Creates bottleneck-RUN in peer.folder, with an empty source file, and keeps both open.
 
     Yields the peer with that folder and with facts: what was agreed (SessionFacts), free_bytes and
-    total_bytes of the share. Raises Refused or Unavailable.
+    total_bytes of the share. Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with open_session(peer, setting.dialect) as session:
         folder = session.create_folder(path)
-        session.create_file(joined(path, SOURCE))
+        source = session.create_file(joined(path, SOURCE))
         space = session.space(folder)
         facts = {
             **session.facts.details(),
             "free_bytes": space.free_bytes,
             "total_bytes": space.total_bytes,
         }
-        # leaving the session closes the file, then the folder
-        yield replace(peer, folder=path, facts=facts)
+        try:
+            yield replace(peer, folder=path, facts=facts)
+        finally:
+            if not _vanished(session, source, folder):
+                _sweep(setting, peer, path)
+
+
+def _vanished(session: Session, source: Handle, folder: Handle) -> bool:
+    """Closes both, and looks whether that removed them."""
+    try:
+        session.close(source)
+        session.close(folder)
+    except Refused:
+        return False
+    try:
+        session.close(session.open_folder(folder.path))
+    except Refused as refused:
+        return refused.kind == "share"
+    return False
+
+
+def _sweep(setting: Setting, peer: Endpoint, path: str) -> None:
+    """Removes by name what a server that died left of this run, and nothing else."""
+    try:
+        with open_session(peer, setting.dialect) as session:
+            for name in filter(OURS.fullmatch, session.names(path)):
+                session.remove_file(joined(path, name))
+            session.close(session.open_folder(path))
+    except (Refused, Unavailable) as error:
+        if isinstance(error, Refused) and error.kind == "share":
+            return
+        text = f"//{peer.host}/{peer.share}: the folder {path} may be left there: {error}"
+        raise Broken(text) from error

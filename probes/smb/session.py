@@ -89,6 +89,12 @@ class Session(Protocol):
     def space(self, handle: Handle) -> Space:
         """Room on the file system that the handle lies on."""
 
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What lies in a folder."""
+
+    def remove_file(self, path: str) -> None:
+        """Deletes a file that this run created."""
+
     def pipe(self, handle: Handle) -> AbstractContextManager[Pipe]:
         """The data path on this session; the library rests until it is closed.
 

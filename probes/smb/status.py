@@ -57,6 +57,7 @@ _MEANINGS: dict[int, tuple[str, str, str, str]] = {
         "there is no such folder",
         "check the path on the share",
     ),
+    0xC0000056: ("STATUS_DELETE_PENDING", "share", "it is being deleted", "try again"),
     0xC0000033: ("STATUS_OBJECT_NAME_INVALID", "share", "the name is not valid", "check the path"),
     0xC0000103: ("STATUS_NOT_A_DIRECTORY", "share", "this is no folder", "check the path"),
     0xC0000257: (

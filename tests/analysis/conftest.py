@@ -1,4 +1,4 @@
-"""Builds reports with planted caps: every rule is shown where it is right and where it is silent."""
+"""Builds reports with planted caps, to show where each rule is right and where it is silent."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class World:
         }
         if memory is not None:
             self.add("smb-copy", initiator, {**setting, "end": "memory"}, memory, {}, **loads)
-        cache = name.split(".")[-1]
+        cache = name.rsplit(".", 1)[-1]
         sender = "client" if "push" in name else "server"
         told = {
             "cache": {

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 
 import pytest
 
@@ -77,11 +78,22 @@ def test_a_folder_that_does_not_exist_here_is_named(bottleneck, target, tmp_path
     assert "missing" in ended.complaint
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="not run: root may write everywhere")
-def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, folder, auth_file):
-    folder.chmod(0o500)
-    ended = bottleneck(*args(target, folder, auth_file))
+@pytest.fixture
+def closed_folder(folder):
+    """A folder that not even root can write to."""
+    if os.geteuid() == 0:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "closed", folder], check=True)
+        yield folder
+        subprocess.run(["umount", folder], check=True)
+    else:
+        folder.chmod(0o500)
+        yield folder
+
+
+def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed_folder, auth_file):
+    ended = bottleneck(*args(target, closed_folder, auth_file))
     assert ended.code == 77
+    assert str(closed_folder) in ended.complaint
 
 
 def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folder):

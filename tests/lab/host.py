@@ -147,7 +147,7 @@ def _disk(image: Path) -> Iterator[Path]:
         while _call("losetup", "--associated", image):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{device} is still in use")
-            _call("losetup", "--detach", device)
+            subprocess.run(["losetup", "--detach", device], stderr=subprocess.DEVNULL, check=False)
             time.sleep(0.05)
         image.unlink()
 

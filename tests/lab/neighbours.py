@@ -12,7 +12,6 @@ from host import Host
 from link import CLIENT_ADDRESS, SERVER_ADDRESS
 from plant import Plant
 
-_LOOP = "while :; do :; done"
 _SHARES = 1024
 """A group's ordinary weight."""
 
@@ -41,10 +40,12 @@ def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[None]:
     with cgroups.cpu_group(group, host.core, None):
         shares = round(_SHARES * share_ratio / (1 - share_ratio))
         (cgroups.ROOT / "cpu" / group / "cpu.shares").write_text(str(shares))
-        with host.running(["sh", "-c", _LOOP], work / "hog.log") as process:
-            for controller in cgroups.CONTROLLERS:
-                procs = cgroups.ROOT / controller / group / "cgroup.procs"
-                procs.write_text(str(process.pid))
+        joins = [
+            f"echo $$ > {cgroups.ROOT / controller / group / 'cgroup.procs'}"
+            for controller in cgroups.CONTROLLERS
+        ]
+        loop = " && ".join([*joins, "while :; do :; done"])
+        with host.running(["sh", "-c", loop], work / "hog.log"):
             yield
 
 

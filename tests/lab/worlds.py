@@ -103,8 +103,8 @@ _ALL = (
     _world("busy-link", "100 Mbit/s back, 50 of them somebody else's", _caps(),
            _caps(sends_bits_per_second=M100, foreign_bits_per_second=50 * MB),
            {c: {BUSY_LINK} for c in _PULLS}, _GIGABIT),
-    _world("busy-server", "a neighbour takes 95 % of the server's core", _caps(),
-           _caps(hog_share_ratio=0.95),
+    _world("busy-server", "no link, a neighbour takes 75 % of the server's core", Caps(),
+           Caps(hog_share_ratio=0.75),
            {c: _cpu("server", "contention") for c in COPIES}, set()),
 )
 WORLDS = {each.name: each for each in _ALL}

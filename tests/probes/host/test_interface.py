@@ -1,5 +1,8 @@
 """The interface towards the peer: the kernel's own answer, and None for what is not told."""
 
+# A None that should not be there fails the claim by itself.
+# mypy: disable-error-code="operator,union-attr"
+
 import socket
 
 import pytest

@@ -1,5 +1,8 @@
 """Files without a name: nothing is left in the folder, nothing of a user's is touched."""
 
+# A None that should not be there fails the claim by itself.
+# mypy: disable-error-code="attr-defined"
+
 import os
 import stat
 from pathlib import Path

@@ -1,0 +1,138 @@
+"""How a cap is chosen and how sure it is."""
+
+import pytest
+
+from bottleneck.analysis import diagnose
+
+
+def only(world):
+    return diagnose(world.report()).copies[0]
+
+
+def test_two_ceilings_within_the_noise_are_both_named_with_little_confidence(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 115)
+    world.copy("pull.cached", 111, memory=116)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.cause) == ("disk", "write")
+    assert "the network carries no more than 118 MB/s" in verdict.sentence
+    assert verdict.confidence <= 0.6
+
+
+def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world):
+    busy = {"core_busy_ratios": (0.95, 0.94), "busiest_process_ratio": 0.5, "other_cpu_seconds": 0}
+    world.copy("pull.cached", 114, memory=116, client=busy)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    assert "busy" in verdict.sentence
+    assert verdict.confidence <= 0.6
+
+
+@pytest.mark.parametrize(
+    ("second", "least", "most"), [(130, 0.5, 0.8), (150, 0.8, 0.92), (500, 0.97, 0.97)]
+)
+def test_confidence_grows_with_the_margin_to_the_next_ceiling(empty_world, second, least, most):
+    world = empty_world()
+    world.tcp("pull", (117.5, 117.6, 117.7))
+    world.disk("client", "write", second)
+    world.copy("pull.cached", (112, 113, 114), memory=116)
+    assert least <= only(world).verdict.confidence <= most
+
+
+def test_scattered_runs_cost_confidence(empty_world):
+    def confidence(rates):
+        world = empty_world()
+        world.tcp("pull", 117.6)
+        world.disk("client", "write", 500)
+        world.copy("pull.cached", rates)
+        return only(world).verdict.confidence
+
+    assert confidence((112, 113, 114)) == 0.97
+    assert confidence((98, 113, 116)) == 0.9
+    assert confidence((80, 113, 116)) == 0.75
+
+
+def test_one_run_and_a_gap_below_the_ceiling_cost_confidence(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", 113)
+    world.copy("pull.uncached", 101)
+    world.disk("server", "read", 500)
+    found = diagnose(world.report()).copies
+    assert found[0].verdict.confidence == 0.95
+    assert found[1].verdict.confidence == 0.85
+
+
+def test_a_stage_that_nobody_measured_costs_confidence_and_is_said(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", (112, 113, 114))
+    found = only(world)
+    assert found.verdict.confidence == 0.85
+    assert "Not known: what the client's disk would allow." in found.evidence
+
+
+def test_an_uncached_copy_without_proof_is_less_sure(world):
+    world.copy("pull.uncached", (112, 113, 114), memory=116, proven=False)
+    found = only(world)
+    assert found.verdict.confidence == 0.7
+    assert any("could not be proven" in line for line in found.evidence)
+
+
+def test_spreads_that_meet_reach_a_ceiling(empty_world):
+    world = empty_world()
+    world.tcp("pull", (100, 117, 118))
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", (93, 95, 104))
+    assert only(world).verdict.component == "network"
+
+
+def test_a_disk_that_overlaps_in_part_leaves_the_lower_ceiling_named(empty_world):
+    """Without the disk the copy fills the link; with it, it lies between both in turn and at once."""
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 160)
+    world.copy("pull.cached", 84, memory=116)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    assert "overlaps only in part" in verdict.sentence
+    assert verdict.confidence <= 0.7
+
+
+def test_it_is_not_said_where_the_copy_is_slower_than_both_in_turn(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 160)
+    world.copy("pull.cached", 40, memory=116)
+    assert only(world).verdict.component == "unknown"
+
+
+def test_it_is_not_said_where_the_copy_without_the_disk_is_unexplained(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 160)
+    world.copy("pull.cached", 50, memory=60)
+    assert only(world).verdict.component == "unknown"
+
+
+def test_two_stages_that_take_turns_are_recognised(empty_world):
+    world = empty_world()
+    world.tcp("push", 117.6)
+    world.disk("server", "write", 120)
+    world.disk("client", "read", 900)
+    world.copy("push.cached", 60, memory=60)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    assert "takes turns with the server's disk (write) (120 MB/s)" in verdict.sentence
+    assert verdict.confidence <= 0.75
+
+
+def test_a_disk_that_makes_no_difference_takes_no_turn(empty_world):
+    """Half the link, but no slower with the client's disk than without: it is not the disk."""
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 120)
+    world.copy("pull.cached", 60, memory=60)
+    assert only(world).verdict.component == "unknown"

@@ -1,0 +1,94 @@
+"""The whole: which copies are told of, which one leads, and that the same report gives the same."""
+
+from bottleneck.analysis import diagnose
+from bottleneck.report import Step
+from probes.records import Skipped
+
+
+def test_the_headline_is_the_slowest_copy_that_a_user_would_make(world):
+    world.copy("pull.cached", 112, memory=116)
+    world.copy("push.uncached", 95, memory=116)
+    world.copy("push.cached", 108, memory=116)
+    found = diagnose(world.report())
+    assert found.headline == "push.uncached"
+    assert found.chosen is not None
+    assert found.summary == found.chosen.verdict.sentence
+
+
+def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
+    world.copy("pull.cached", 20, dialect="smb1")
+    world.copy("pull.cached", 112, memory=116)
+    found = diagnose(world.report())
+    assert [copy.dialect for copy in found.copies] == ["3.1.1", "smb1"]
+    assert found.chosen is not None
+    assert found.chosen.dialect == "3.1.1"
+    world.entries.pop()
+    world.entries.pop()
+    alone = diagnose(world.report())
+    assert alone.chosen is not None
+    assert alone.chosen.dialect == "smb1"
+    assert "over SMB1" in alone.summary
+
+
+def test_copies_that_the_server_started_do_not_lead(world):
+    world.copy("pull.cached", 112, memory=116)
+    world.copy("server.push.cached", 40, initiator="server")
+    found = diagnose(world.report())
+    assert found.headline == "pull.cached"
+    assert "started by the server" in found.copies[1].verdict.sentence
+
+
+def test_a_copy_that_failed_leads_only_where_none_was_made(world):
+    world.fail("pull.cached", "nas: reset")
+    assert diagnose(world.report()).headline == "pull.cached"
+    world.copy("push.cached", 110, memory=116)
+    assert diagnose(world.report()).headline == "push.cached"
+
+
+def test_a_run_that_ended_early_tells_of_the_copies_that_it_never_came_to(world):
+    world.copy("push.cached", 110, memory=116)
+    found = diagnose(world.report(status="interrupted"))
+    untried = {c.copy: c.verdict.sentence for c in found.copies if c.bytes_per_second is None}
+    assert set(untried) == {"pull.cached", "pull.uncached", "push.uncached"}
+    assert all("interrupted" in sentence for sentence in untried.values())
+    complete = diagnose(world.report())
+    assert [c.copy for c in complete.copies] == ["push.cached"]
+
+
+def test_a_report_without_copies_names_nothing(world):
+    found = diagnose(world.report())
+    assert found.headline is None
+    assert found.copies == ()
+    assert "No copy was tried" in found.summary
+
+
+def test_steps_with_strange_settings_are_left_aside(world):
+    for setting in ({}, {"copy": 5, "dialect": "3.1.1"}, {"copy": "sideways", "dialect": "2.1"}):
+        world.put("smb-copy", "client", setting, Skipped("x"))
+    world.put("tcp", "client", {"verb": 7}, Skipped("x"))
+    world.tcp("pull", 117.6)
+    world.entries[-1] = (Step("tcp", {}, "client"), world.entries[-1][1])
+    assert diagnose(world.report()).copies == ()
+
+
+def test_ceilings_are_listed_lowest_first_and_point_at_their_steps(world):
+    world.copy("pull.uncached", 112, memory=116)
+    found = diagnose(world.report()).copies[0]
+    levels = [each.bytes_per_second for each in found.ceilings]
+    assert levels == sorted(levels)
+    stages = {world.entries[at][0].stage for each in found.ceilings for at in each.steps}
+    assert stages == {"tcp", "disk", "loopback", "smb-copy"}
+
+
+def test_a_flush_that_takes_long_is_told(world):
+    slow = {"flush_seconds": 1.2, "acknowledged_bytes_per_second": 160e6}
+    world.copy("push.cached", 112, memory=116, details=slow)
+    assert any(
+        "went into making it durable" in e for e in diagnose(world.report()).copies[0].evidence
+    )
+
+
+def test_the_same_report_gives_the_same_diagnosis(world):
+    world.copy("pull.uncached", 112, memory=116)
+    report = world.report()
+    assert diagnose(report) == diagnose(report)

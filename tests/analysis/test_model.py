@@ -1,0 +1,78 @@
+"""The arithmetic against published figures."""
+
+import pytest
+
+from bottleneck.analysis import model
+
+
+@pytest.mark.parametrize(
+    ("settings", "payload", "wire"),
+    [
+        ({"timestamps": False}, 1460, 1538),
+        ({}, 1448, 1538),
+        ({"vlan_tags": 1}, 1448, 1542),
+        ({"ipv6": True}, 1428, 1538),
+        ({"mtu_bytes": 9000}, 8948, 9038),
+    ],
+)
+def test_payload_efficiency_is_that_of_rfc_6349(settings, payload, wire):
+    assert model.payload_efficiency(**settings) == pytest.approx(payload / wire)
+
+
+@pytest.mark.parametrize(
+    ("rate", "mtu", "bits"),
+    [
+        (11.77e6, 1500, 10**8),
+        (117.69e6, 1500, 10**9),
+        (118.66e6, None, 10**9),  # timestamps off
+        (115.76e6, 1500, 10**9),  # IPv6 and a VLAN tag
+        (119.7e6, 1500, 10**9),  # a shaper that does not count preamble and gap
+        (123.76e6, 9000, 10**9),
+        (294e6, 1500, 25 * 10**8),
+    ],
+)
+def test_a_full_link_is_recognised(rate, mtu, bits):
+    found = model.looks_like(rate, mtu)
+    assert found is not None
+    assert found.bits_per_second == bits
+
+
+@pytest.mark.parametrize(
+    ("rate", "mtu"), [(113e6, 1500), (123.76e6, 1500), (80e6, 1500), (117.7e6, 65536), (5, 1500)]
+)
+def test_other_rates_look_like_no_link(rate, mtu):
+    assert model.looks_like(rate, mtu) is None
+
+
+def test_a_faster_link_carries_the_payload_that_is_asked():
+    assert model.faster_link(100e6) == 10**9
+    assert model.faster_link(118e6) == 25 * 10**8
+    assert model.faster_link(1e12) == model.LINK_BITS_PER_SECOND[-1]
+
+
+def test_stages_compose_overlapped_or_in_turn():
+    assert model.overlapped((25, 100)) == 25
+    assert model.in_turn((25, 100)) == pytest.approx(20)
+    assert model.composed((25, 100), 1) == pytest.approx(25)
+    assert model.composed((25, 100), 0) == pytest.approx(20)
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.3, 0.8, 1.0])
+def test_the_fitted_overlap_gives_the_copy_back(factor):
+    rates = (25.0, 100.0, 300.0)
+    copy = model.composed(rates, factor)
+    assert model.overlap_factor(copy, rates) == pytest.approx(factor)
+
+
+def test_the_overlap_is_clamped_and_one_stage_overlaps_itself():
+    assert model.overlap_factor(200, (25, 100)) == 1
+    assert model.overlap_factor(1, (25, 100)) == 0
+    assert model.overlap_factor(25, (25,)) == 1
+
+
+def test_a_prediction_lies_around_its_median_and_below_every_limit():
+    stages = [model.Band(116, 117, 118), model.Band(900, 900, 900)]
+    free = model.predicted(stages, [], 0.8)
+    assert free.low < free.median < free.high <= 118 * 1.03
+    bound = model.predicted(stages, [model.Band(60, 60, 60)], 0.8)
+    assert bound == model.Band(60 * 0.97, 60, pytest.approx(60 * 1.03))

@@ -1,0 +1,456 @@
+"""Each rule with planted caps: right where one was planted, silent where none was."""
+
+import pytest
+
+from bottleneck.analysis import diagnose
+
+FULL = {"core_busy_ratios": (0.98, 0.97), "busiest_process_ratio": 0.6, "copy_cpu_seconds": 7.0}
+THROTTLED = {
+    "core_busy_ratios": (0.08,),
+    "busiest_process_ratio": 0.07,
+    "copy_cpu_seconds": 0.31,
+    "quota_cores": 0.08,
+    "throttled_ratio": 0.93,
+}
+
+
+def verdict_of(world, at=0):
+    return diagnose(world.report()).copies[at].verdict
+
+
+def words_of(world, at=0):
+    verdict = verdict_of(world, at)
+    return verdict.component, verdict.side, verdict.cause
+
+
+def diagnosis_of(world, at=0):
+    return diagnose(world.report()).copies[at]
+
+
+# -- disk --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("copy", "side", "verb"),
+    [
+        ("pull.uncached", "server", "read"),
+        ("push.uncached", "client", "read"),
+        ("pull.cached", "client", "write"),
+        ("push.cached", "server", "write"),
+        ("push.uncached", "server", "write"),
+    ],
+)
+def test_a_slow_disk_on_the_way_is_named(empty_world, copy, side, verb):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.tcp("push", 117.6)
+    for each in ("client", "server"):
+        for does in ("read", "write"):
+            world.disk(each, does, 25 if (each, does) == (side, verb) else 500)
+    memory = 116 if side == "client" else 24.5
+    world.copy(copy, (23.4, 23.6, 23.9), memory=memory)
+    found = diagnosis_of(world)
+    verdict = found.verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("disk", side, verb)
+    assert verdict.ceiling_bytes_per_second == 25e6
+    assert verdict.confidence >= 0.9
+    assert (found.next.component, found.next.ceiling_bytes_per_second) == ("network", 117.6e6)
+    assert "23.6 MB/s" in verdict.sentence
+    assert "25 MB/s" in verdict.sentence
+
+
+def test_the_sentence_reads_as_promised(world):
+    world.disk("server", "read", 25)
+    world.entries = [e for e in world.entries if e[1].runs[0][-1].moved_bytes != 210e6 * 4]
+    world.entries = [
+        (step, outcome)
+        for step, outcome in world.entries
+        if not (
+            step.stage == "disk"
+            and step.setting["side"] == "server"
+            and len(outcome.runs) == 3
+            and step.setting["verb"] == "read"
+        )
+    ]
+    world.copy("pull.uncached", (23.4, 23.6, 23.9), memory=24.5)
+    assert verdict_of(world).sentence.startswith(
+        "Pulling this file uncached runs at 23.6 MB/s: the server's disk reads no faster than "
+        "25 MB/s. Next is the network (118 MB/s); a faster disk would give about "
+    )
+
+
+@pytest.mark.parametrize(
+    ("copy", "side", "verb"),
+    [
+        ("pull.cached", "server", "read"),  # the source is in RAM
+        ("push.cached", "client", "read"),
+        ("pull.uncached", "server", "write"),  # not on the way
+        ("push.uncached", "client", "write"),
+    ],
+)
+def test_a_slow_disk_that_is_not_on_the_way_is_not(world, copy, side, verb):
+    world.disk(side, verb, 25)
+    world.copy(copy, 112, memory=116)
+    assert words_of(world) == ("network", "path", "link-rate")
+    assert (("disk", side, verb)) not in [
+        (c.component, c.side, c.cause) for c in diagnosis_of(world).ceilings
+    ]
+
+
+def test_a_disk_read_without_proof_is_never_named(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("server", "read", 25, proven=False)
+    world.disk("client", "write", 500)
+    world.copy("pull.uncached", 24)
+    assert words_of(world) == ("unknown", None, "inconclusive")
+    assert any("could not be proven" in line for line in diagnosis_of(world).evidence)
+
+
+def test_a_disk_measured_under_a_quota_is_a_lower_bound(empty_world):
+    world = empty_world()
+    world.busy["server"] = THROTTLED
+    world.disk("server", "write", 30)
+    world.copy("push.cached", 29)
+    found = diagnosis_of(world)
+    assert (found.verdict.component, found.verdict.cause) == ("cpu", "quota")
+    assert [c.standing for c in found.ceilings if c.component == "disk"] == ["at-least"]
+
+
+def test_a_ceiling_that_the_copy_exceeds_is_dropped_and_said(world):
+    world.disk("server", "write", 60)
+    world.entries = [e for e in world.entries if len(getattr(e[1], "runs", ())) == 1]
+    world.copy("push.cached", 110, memory=116)
+    found = diagnosis_of(world)
+    assert found.verdict.component == "network"
+    assert any("no ceiling of it" in line for line in found.evidence)
+    assert all(c.bytes_per_second * 1.1 >= 110e6 for c in found.ceilings)
+
+
+# -- network -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rate", "link"), [(11.77, "100 Mbit/s"), (117.7, "1 Gbit/s")])
+def test_a_full_link_is_named_with_what_it_looks_like(world, rate, link):
+    world.entries = [e for e in world.entries if e[0].stage != "tcp"]
+    world.tcp("pull", rate)
+    world.tcp("pull", rate * 1.001, streams=4)
+    world.copy("pull.cached", rate * 0.96, memory=rate * 0.99)
+    assert words_of(world) == ("network", "path", "link-rate")
+    assert f"a {link} link's payload at MTU 1500" in verdict_of(world).sentence
+
+
+def test_each_direction_has_its_own_link(empty_world):
+    world = empty_world()
+    world.tcp("push", 117.7)
+    world.tcp("pull", 11.77)
+    for side in ("client", "server"):
+        world.disk(side, "write", 500)
+    world.copy("pull.cached", 11.5)
+    world.copy("push.cached", 112)
+    assert verdict_of(world, 0).ceiling_bytes_per_second == 11.77e6
+    assert verdict_of(world, 1).ceiling_bytes_per_second == 117.7e6
+
+
+def test_a_rate_of_no_standard_link_is_named_with_less_confidence(world):
+    world.entries = [e for e in world.entries if e[0].stage != "tcp"]
+    world.tcp("pull", 60)
+    world.copy("pull.cached", 58, memory=59)
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    assert "link's payload" not in verdict.sentence
+    assert verdict.confidence <= 0.85
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        {"server": FULL},
+        {"client": {"busiest_process_ratio": 0.96}},
+        {"server": THROTTLED},
+        {"by": "receive-window"},
+    ],
+    ids=["full cores", "one thread", "quota", "window"],
+)
+def test_tcp_that_something_else_limited_is_never_a_link(world, loads):
+    world.entries = [e for e in world.entries if e[0].stage != "tcp"]
+    world.tcp("pull", 60, **loads)
+    world.copy("pull.cached", 58, memory=59)
+    found = diagnosis_of(world)
+    assert found.verdict.component == "unknown"
+    assert [c.standing for c in found.ceilings if c.component == "network"] == ["at-least"]
+    assert any("the network may carry more" in line for line in found.evidence)
+
+
+def test_a_busy_core_beside_a_standard_rate_is_still_a_link(world):
+    world.entries = [e for e in world.entries if e[0].stage != "tcp"]
+    world.tcp("pull", 117.6, server=FULL)
+    world.copy("pull.cached", 113, memory=116)
+    assert words_of(world) == ("network", "path", "link-rate")
+
+
+def test_tcp_near_the_tools_own_ceiling_is_a_lower_bound(empty_world):
+    world = empty_world()
+    world.loopback("client", 80)
+    world.tcp("pull", 60)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", 40)
+    network = [c for c in diagnosis_of(world).ceilings if c.component == "network"]
+    assert [c.standing for c in network] == ["at-least"]
+
+
+def test_packets_that_never_leave_the_host_prove_no_link(empty_world):
+    world = empty_world()
+    world.client = world.server = None
+    from_lo = world.report()
+    assert from_lo.client is None
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", 115)
+    assert words_of(world) == ("network", "path", "link-rate")
+
+
+def test_a_slow_part_between_fast_interfaces_is_pointed_at(world):
+    world.entries = [e for e in world.entries if e[0].stage != "tcp"]
+    world.tcp("pull", 11.77)
+    world.copy("pull.cached", 11.5, memory=11.7)
+    assert any("claims 1 Gbit/s" in line for line in diagnosis_of(world).evidence)
+
+
+def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(empty_world):
+    world = empty_world(agent=False)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", 11.4, memory=11.74)
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.side, verdict.cause) == ("network", "path", "link-rate")
+    assert verdict.confidence <= 0.8
+    assert "inferred" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("rate", "client"),
+    [(18.0, {}), (11.74, {"core_busy_ratios": (0.99, 0.98), "busiest_process_ratio": 0.98})],
+    ids=["no standard link", "the client's CPU is full"],
+)
+def test_without_an_agent_nothing_is_inferred_from_other_rates(empty_world, rate, client):
+    world = empty_world(agent=False)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", rate, memory=rate, client=client)
+    assert verdict_of(world).component != "network"
+
+
+# -- network contention ------------------------------------------------------------------------
+
+
+def traffic(rate_mb, seconds=4.0):
+    return int(rate_mb * 1e6 * seconds / (1448 / 1514))
+
+
+def contended(world, own, total):
+    seen = {
+        "client": {"interface_received_bytes": traffic(total)},
+        "server": {"interface_sent_bytes": traffic(total)},
+    }
+    world.copy("pull.cached", own, **seen)
+
+
+def test_somebody_elses_traffic_on_a_full_link_is_named(empty_world):
+    world = empty_world()
+    world.tcp("pull", 6, client={"interface_received_bytes": traffic(11.7)})
+    world.disk("client", "write", 500)
+    contended(world, 6, 11.7)
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.side, verdict.cause) == ("network", "path", "contention")
+    assert "5.7 MB/s" in verdict.sentence
+    assert diagnosis_of(world).next.cause == "link-rate"
+
+
+def test_the_copys_own_packets_are_nobody_elses(world):
+    contended(world, 113, 113)
+    assert words_of(world) == ("network", "path", "link-rate")
+
+
+def test_traffic_on_a_link_with_room_is_not_blamed(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 25)
+    contended(world, 24, 54)
+    assert words_of(world) == ("disk", "client", "write")
+    assert any("not known to have been full" in line for line in diagnosis_of(world).evidence)
+
+
+def test_without_an_agent_a_full_link_is_known_by_its_total(empty_world):
+    world = empty_world(agent=False)
+    contended(world, 6, 11.77)
+    assert words_of(world) == ("network", "path", "contention")
+
+
+def test_without_an_agent_a_total_of_no_link_blames_nobody(empty_world):
+    world = empty_world(agent=False)
+    contended(world, 6, 9)
+    assert verdict_of(world).component == "unknown"
+
+
+# -- cpu ---------------------------------------------------------------------------------------
+
+
+def test_a_throttled_server_is_named_and_its_stages_are_lower_bounds(empty_world):
+    world = empty_world()
+    world.busy["server"] = THROTTLED
+    world.loopback("server", 45)
+    world.tcp("pull", 40)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", 30)
+    found = diagnosis_of(world)
+    assert (found.verdict.component, found.verdict.side, found.verdict.cause) == (
+        "cpu",
+        "server",
+        "quota",
+    )
+    assert found.predicted_bytes_per_second is None
+    assert not any(c.component == "instrument" for c in found.ceilings)
+
+
+def test_a_quota_that_cannot_be_seen_is_deduced_from_waiting_beside_idle_cores(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", 30, server={"run_delay_seconds": 3.2, "other_cpu_seconds": 0.02})
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "server", "quota")
+    assert verdict.confidence <= 0.8
+
+
+def test_a_quota_with_room_is_not_named(world):
+    seen = {"quota_cores": 0.5, "throttled_ratio": 0.1, "copy_cpu_seconds": 1.2}
+    world.copy("pull.cached", 112, memory=116, server=seen)
+    assert words_of(world) == ("network", "path", "link-rate")
+
+
+def test_full_cores_are_named(empty_world):
+    world = empty_world()
+    world.tcp("pull", 1100)
+    world.disk("client", "write", 900)
+    world.copy("pull.cached", 240, client=FULL)
+    assert words_of(world) == ("cpu", "client", "all-cores")
+
+
+def test_one_full_core_of_many_is_named(empty_world):
+    world = empty_world()
+    world.tcp("pull", 1100)
+    world.disk("client", "write", 900)
+    busy = {"core_busy_ratios": (0.98, 0.2, 0.1, 0.1), "busiest_process_ratio": 0.97}
+    world.copy("pull.cached", 240, client=busy)
+    assert words_of(world) == ("cpu", "client", "one-core")
+
+
+def test_the_only_core_is_all_cores(empty_world):
+    world = empty_world()
+    busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.95}
+    world.copy("push.cached", 240, server=busy)
+    assert words_of(world) == ("cpu", "server", "all-cores")
+    assert "only core" in verdict_of(world).sentence
+
+
+def test_other_processes_on_full_cores_are_named(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    busy = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
+    world.copy("pull.cached", 40, server=busy)
+    assert words_of(world) == ("cpu", "server", "contention")
+
+
+def test_other_processes_in_idle_time_are_not(world):
+    busy = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.5, "run_delay_seconds": 0.1}
+    world.copy("pull.cached", 113, memory=116, server=busy)
+    assert words_of(world) == ("network", "path", "link-rate")
+    assert any("did not wait" in line for line in diagnosis_of(world).evidence)
+
+
+def test_half_loaded_hosts_are_not_named(world):
+    busy = {"core_busy_ratios": (0.7, 0.5), "busiest_process_ratio": 0.7}
+    world.copy("pull.cached", 112, memory=116, client=busy, server=busy)
+    assert words_of(world) == ("network", "path", "link-rate")
+
+
+# -- instrument --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_near_the_tools_own_ceiling_nobody_is_blamed(empty_world, side):
+    world = empty_world()
+    world.loopback(side, 150)
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", 113)
+    found = diagnosis_of(world)
+    verdict = found.verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("instrument", side, "ceiling")
+    assert found.next is None
+    assert found.predicted_bytes_per_second is None
+
+
+def test_far_below_it_the_tool_is_not_named(world):
+    world.copy("pull.cached", 113, memory=116)
+    assert verdict_of(world).component != "instrument"
+
+
+# -- unknown -----------------------------------------------------------------------------------
+
+
+def test_a_copy_far_below_all_its_ceilings_is_not_guessed_at(world):
+    world.copy("pull.uncached", 30, memory=30)
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.cause) == ("unknown", "inconclusive")
+    assert verdict.confidence == 0
+    assert "30 MB/s" in verdict.sentence
+
+
+def test_a_copy_without_any_ceiling_says_so(empty_world):
+    world = empty_world(agent=False)
+    idle = {
+        "core_busy_ratios": (0.0, 0.0),
+        "busiest_process_ratio": 0.0,
+        "softirq_ratio": 0.0,
+        "other_cpu_seconds": 0.0,
+    }
+    world.copy("pull.cached", 30, client=idle)
+    assert "no ceiling around it" in verdict_of(world).sentence
+    assert any("--agent" in line for line in diagnosis_of(world).advice)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda w: w.skip("pull.uncached", "the cache cannot be controlled"), "the cache cannot"),
+        (lambda w: w.fail("pull.uncached", "nas: connection reset"), "nas: connection reset"),
+        (lambda w: w.copy("pull.uncached", 0.0), "moved nothing"),
+    ],
+    ids=["skipped", "failed", "nothing moved"],
+)
+def test_a_copy_that_was_not_made_has_the_reason_as_its_sentence(world, make, text):
+    make(world)
+    found = diagnosis_of(world)
+    verdict = found.verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("unknown", None, "not-measured")
+    assert text in verdict.sentence
+    assert found.bytes_per_second is None
+
+
+def test_wrong_bytes_are_loud_and_blame_nobody(world):
+    world.copy("pull.cached", 113, memory=116, details={"hash_ok": False})
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.cause) == ("unknown", "inconclusive")
+    assert verdict.sentence.startswith("THE BYTES THAT ARRIVED ARE NOT")
+
+
+def test_unstable_runs_blame_nobody(world):
+    world.copy("pull.cached", (40, 80, 113), memory=116)
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.cause) == ("unknown", "inconclusive")
+    assert "unstable" in verdict.sentence
+
+
+def test_strange_details_are_no_evidence_and_no_error(world):
+    world.copy("pull.cached", 113, memory=116)
+    step, outcome = world.entries[-1]
+    for strange in ({"cache": "x", "flush_seconds": "soon"}, {"cache": {"proven": 1}}, {}):
+        world.entries[-1] = (step, type(outcome)(outcome.runs, outcome.initiator, None, strange))
+        assert words_of(world) == ("network", "path", "link-rate")

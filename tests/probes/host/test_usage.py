@@ -1,0 +1,176 @@
+"""Usage: two readings of counters; exact for children that live, end, or begin in between."""
+
+import dataclasses
+
+import pytest
+
+from probes.host.counters import CoreTimes, Counters, QuotaCounts
+from probes.host.processes import ProcessTimes, ThreadTimes
+from probes.host.usage import usage
+
+START = Counters(
+    clock_seconds=100.0,
+    cores=(CoreTimes(0, 50.0, 5.0, 1.0, 500.0), CoreTimes(1, 60.0, 6.0, 0.0, 500.0)),
+    processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 2.0, 0.0)),
+    threads=(ThreadTimes(11, 2.0, 0.5),),
+    others={"20.1": (100.0, 50.0, 0.0), "21.1": (7.0, 0.0, 1.0)},
+    others_complete=True,
+)
+"""A host with the agent (10), its child (11) and two strangers, one on each core."""
+
+
+def after(seconds=10.0, **changes):
+    end = {
+        "clock_seconds": START.clock_seconds + seconds,
+        "cores": (CoreTimes(0, 58.0, 7.0, 2.0, 510.0), CoreTimes(1, 61.0, 6.0, 0.0, 510.0)),
+        **changes,
+    }
+    return dataclasses.replace(START, **end)
+
+
+def test_cores_are_busy_with_stolen_and_interrupt_time():
+    told = usage(START, after())
+    assert told.wall_seconds == 10.0
+    assert told.core_busy_ratios == pytest.approx((0.8, 0.1))
+    assert told.busiest_core_ratio == pytest.approx(0.8)
+    assert told.softirq_ratio == pytest.approx(0.1)
+    assert told.steal_ratio == pytest.approx(0.05)
+
+
+def test_a_core_that_came_online_in_between_is_left_aside():
+    cores = (*after().cores, CoreTimes(2, 9.0, 0.0, 0.0, 9.0))
+    assert len(usage(START, after(cores=cores)).core_busy_ratios) == 2
+
+
+def test_a_child_that_lives_counts_by_its_growth():
+    end = after(
+        processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
+        threads=(ThreadTimes(11, 5.0, 1.25), ThreadTimes(12, 1.0, 0.25)),
+    )
+    told = usage(START, end)
+    assert told.copy_cpu_seconds == pytest.approx(4.0)
+    assert told.busiest_process_ratio == pytest.approx(0.3)
+    assert told.run_delay_seconds == pytest.approx(1.0)
+
+
+def test_a_child_that_ended_counts_by_what_the_agent_inherited():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 3.0 + 6.0),), threads=())
+    told = usage(START, end)
+    assert told.copy_cpu_seconds == pytest.approx(4.0)
+    assert told.busiest_process_ratio == pytest.approx(0.4)
+    assert told.run_delay_seconds is None
+
+
+def test_a_child_that_began_and_ended_in_between_counts_whole():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 5.5), START.processes[1]))
+    assert usage(START, end).copy_cpu_seconds == pytest.approx(2.5)
+
+
+def test_a_child_that_nobody_waited_for_takes_nothing_away():
+    begun = ProcessTimes(12, 9, 1.5, 0.0)
+    end = after(processes=(START.processes[0], begun), threads=(ThreadTimes(12, 1.5, 0.0),))
+    assert usage(START, end).copy_cpu_seconds == pytest.approx(1.5)
+
+
+def test_a_pid_that_was_given_again_is_another_process():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 5.0), ProcessTimes(11, 99, 1.0, 0.0)))
+    assert usage(START, end).copy_cpu_seconds == pytest.approx(1.0)
+
+
+def test_no_thread_has_more_than_a_core():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 43.0), START.processes[1]))
+    assert usage(START, end).busiest_process_ratio == 1.0
+
+
+def test_others_are_told_by_their_growth():
+    end = after(others={"20.1": (104.0, 50.0, 0.0), "21.1": (7.5, 0.0, 1.0)})
+    assert usage(START, end).other_cpu_seconds == pytest.approx(4.5)
+
+
+def test_a_strangers_child_that_ends_is_not_counted_with_its_whole_life():
+    before = dataclasses.replace(START, others={**START.others, "22.5": (90.0, 0.0, 0.0)})
+    end = after(others={"20.1": (100.0, 50.0 + 93.0, 0.0), "21.1": (7.0, 0.0, 1.0)})
+    assert usage(before, end).other_cpu_seconds == pytest.approx(3.0)
+
+
+def test_others_on_other_cores_are_left_aside():
+    one_core = dataclasses.replace(START, cores=START.cores[:1])
+    end = after(
+        cores=after().cores[:1],
+        others={"20.1": (101.0, 50.0, 0.0), "21.1": (17.0, 0.0, 1.0)},
+    )
+    assert usage(one_core, end).other_cpu_seconds == pytest.approx(1.0)
+
+
+def test_where_not_all_are_seen_the_cores_tell_the_rest():
+    before = dataclasses.replace(START, others_complete=False)
+    end = after(
+        others_complete=False,
+        processes=(START.processes[0], ProcessTimes(11, 2, 4.0, 0.0)),
+    )
+    # 9 busy seconds, 3 of interrupts and stolen, 2 of the copy
+    assert usage(before, end).other_cpu_seconds == pytest.approx(4.0)
+
+
+def test_others_never_have_more_than_the_cores_were_busy():
+    end = after(others={"20.1": (900.0, 50.0, 0.0)})
+    assert usage(START, end).other_cpu_seconds == pytest.approx(9.0)
+
+
+def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():
+    before = dataclasses.replace(
+        START, quotas=(QuotaCounts("a", 0.5, 10, 0), QuotaCounts("b", 2.0, 100, 50))
+    )
+    end = after(quotas=(QuotaCounts("a", 0.5, 50, 30), QuotaCounts("b", 2.0, 200, 60)))
+    told = usage(before, end)
+    assert told.quota_cores == 0.5
+    assert told.throttled_ratio == pytest.approx(0.75)
+
+
+def test_a_quota_without_counts_is_a_quota_all_the_same():
+    before = dataclasses.replace(START, quotas=(QuotaCounts("a", 0.5, None, None),))
+    told = usage(before, after(quotas=before.quotas))
+    assert (told.quota_cores, told.throttled_ratio) == (0.5, None)
+
+
+def test_no_quota_is_none():
+    told = usage(START, after())
+    assert (told.quota_cores, told.throttled_ratio) == (None, None)
+
+
+def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
+    before = dataclasses.replace(
+        START,
+        interface_sent_bytes=10,
+        interface_received_bytes=20,
+        device_read_bytes=30,
+        device_written_bytes=40,
+        device_busy_seconds=1.0,
+        memory_used_bytes=5,
+    )
+    end = after(
+        interface_sent_bytes=110,
+        interface_received_bytes=19,
+        device_read_bytes=31,
+        device_written_bytes=40,
+        device_busy_seconds=6.0,
+        memory_used_bytes=77,
+    )
+    told = usage(before, end)
+    assert told.interface_sent_bytes == 100
+    assert told.interface_received_bytes is None, "a counter that ran backwards was reset"
+    assert (told.device_read_bytes, told.device_written_bytes) == (1, 0)
+    assert told.device_busy_ratio == pytest.approx(0.5)
+    assert told.memory_used_bytes == 77
+
+
+def test_what_the_system_does_not_tell_stays_none():
+    told = usage(START, after())
+    assert told.device_busy_ratio is None
+    assert told.interface_sent_bytes is None
+    assert told.memory_total_bytes is None
+
+
+def test_two_readings_of_one_moment_are_refused():
+    with pytest.raises(ValueError, match="one moment"):
+        usage(START, START)

@@ -1,0 +1,92 @@
+"""A peer on the other end of a socket pair, and a real Samba whose logins end at two mistakes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probes.drivers.samba import Samba, private_samba
+from probes.records import Access, Endpoint
+from probes.smb.frames import Wire, prepare
+
+PASSWORD = "correct horse 47 %&"
+
+
+class Peer:
+    """The server's end of a connection, driven by a test."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+
+    def take(self) -> bytes:
+        """The next message that came."""
+        (length,) = struct.unpack(">I", self._exactly(4))
+        return self._exactly(length)
+
+    def give(self, message: bytes) -> None:
+        """Sends a message in its frame."""
+        self.sock.sendall(struct.pack(">I", len(message)) + message)
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self.sock.recv(size - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Wire, Peer]]:
+    """A Wire, and the peer that it talks to."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        ours = socket.create_connection(listener.getsockname())
+        theirs, _ = listener.accept()
+    with ours, theirs:
+        prepare(ours)
+        theirs.settimeout(20)
+        yield Wire(ours, 1 << 20), Peer(theirs)
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Runs a function beside the test and waits for its end."""
+    threads: list[threading.Thread] = []
+
+    def start(work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        threads.append(thread)
+
+    yield start
+    for thread in threads:
+        thread.join(timeout=20)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def share(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Serves a fresh folder by a real smbd of its own: (peer to log in to, folder, server)."""
+
+    @contextmanager
+    def serve(*options: str, **more: Any) -> Iterator[tuple[Endpoint, Path, Samba]]:
+        folder = tmp_path_factory.mktemp("share")
+        with private_samba(str(folder), password=PASSWORD, options=options, **more) as server:
+            access = Access(server.username, server.password)
+            yield (
+                Endpoint(host=server.host, port=server.port, share=server.share, access=access),
+                folder,
+                server,
+            )
+
+    return serve

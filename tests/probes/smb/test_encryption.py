@@ -1,0 +1,91 @@
+"""Encrypted messages: what the other side can read, and that nothing altered is believed."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM
+
+from probes.smb.encryption import HEADER_BYTES, Sealer
+from probes.smb.frames import Broken
+
+NAMES = ["aes-128-gcm", "aes-256-gcm", "aes-128-ccm", "aes-256-ccm"]
+SESSION = 0x1122334455667788
+HEAD = bytes([1]) * 66 + bytes([80, 0]) + struct.pack("<I", 5000) + bytes(8)
+PAYLOAD = bytes(range(250)) * 20
+
+
+def keys(name: str) -> tuple[bytes, bytes]:
+    size = 32 if "256" in name else 16
+    return bytes(range(size)), bytes(range(100, 100 + size))
+
+
+def aead(name: str, key: bytes) -> AESGCM | AESCCM:
+    return AESGCM(key) if name.endswith("gcm") else AESCCM(key)
+
+
+def sealed_by_server(name: str, plain: bytes, session: int = SESSION) -> bytearray:
+    """A reply, encrypted in one piece by the cryptography library."""
+    nonce = bytes(range(12 if name.endswith("gcm") else 11))
+    aad = nonce.ljust(16, b"\0") + struct.pack("<IHHQ", len(plain), 0, 1, session)
+    both = aead(name, keys(name)[1]).encrypt(nonce, plain, aad)
+    return bytearray(b"\xfdSMB" + both[-16:] + aad + both[:-16])
+
+
+def unsealed(name: str, frame: bytearray, target: memoryview | None) -> bytes:
+    sealer = Sealer(name, *keys(name), SESSION)
+    room = memoryview(bytearray(len(frame) + 16))
+    room[: len(frame)] = frame
+    return bytes(sealer.unseal(room, len(frame), lambda head, length: target))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sealed_request_is_what_the_standard_says(name: str) -> None:
+    sealer = Sealer(name, *keys(name), SESSION)
+    nonces = set()
+    for _ in range(3):
+        header, secret = sealer.seal(b"h" * 112, memoryview(PAYLOAD))
+        size = 12 if name.endswith("gcm") else 11
+        nonce = header[20 : 20 + size]
+        nonces.add(nonce)
+        plain = aead(name, keys(name)[0]).decrypt(
+            nonce, bytes(secret) + header[4:20], header[20:HEADER_BYTES]
+        )
+        assert plain == b"h" * 112 + PAYLOAD
+    assert len(nonces) == 3
+
+
+@pytest.mark.parametrize("start", [80, 88])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_lands_in_its_own_buffer_wherever_it_starts(name: str, start: int) -> None:
+    head = HEAD[:66] + bytes([start]) + HEAD[67:]
+    target = memoryview(bytearray(len(PAYLOAD)))
+    plain = head + bytes(start - 80) + PAYLOAD + b"tail"
+    told = unsealed(name, sealed_by_server(name, plain), target)
+    assert target == PAYLOAD
+    assert told[:80] == head
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_flipped_bit_anywhere_is_found(name: str) -> None:
+    frame = sealed_by_server(name, HEAD + PAYLOAD)
+    for place in (4, 19, 20, HEADER_BYTES, HEADER_BYTES + 90, len(frame) - 1):
+        altered = bytearray(frame)
+        altered[place] ^= 1
+        with pytest.raises(Broken):
+            unsealed(name, altered, memoryview(bytearray(len(PAYLOAD))))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\xfeSMB" + bytes(200),
+        b"\xfdSMB" + bytes(30),
+        bytes(sealed_by_server("aes-128-gcm", HEAD + PAYLOAD, session=5)),
+        bytes(sealed_by_server("aes-128-gcm", HEAD + PAYLOAD))[:-10],
+    ],
+)
+def test_plain_short_and_foreign_messages_are_refused(frame: bytes) -> None:
+    with pytest.raises(Broken):
+        unsealed("aes-128-gcm", bytearray(frame), None)

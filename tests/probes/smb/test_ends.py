@@ -1,0 +1,121 @@
+"""The client's end of a copy: real files, their cache state, and folders that cannot take it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from probes.host import page_cache, payload
+from probes.smb.ends import FolderSink, FolderSource, MemorySink, MemorySource
+from probes.stage import Refused
+
+RING = payload.ring(b"\x01")
+SIZE = 3 * 1024 * 1024 + 17
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A file of payload."""
+    path = tmp_path / "source"
+    path.write_bytes(payload.block(RING, 0, SIZE))
+    return path
+
+
+@pytest.fixture
+def on_disk(source: Path) -> Iterator[Path]:
+    """The same on a file system whose pages can be dropped; /tmp may be memory."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        path = Path(folder) / "source"
+        path.write_bytes(source.read_bytes())
+        yield path
+
+
+def test_a_pull_lands_in_a_file_without_a_name(tmp_path: Path) -> None:
+    with closing(FolderSink(str(tmp_path))) as sink:
+        for offset in (1 << 20, 0, 2 << 20):
+            sink.take(offset, payload.block(RING, offset, 1 << 20))
+        sink.finish()
+        assert list(tmp_path.iterdir()) == []
+        assert b"".join(sink.block(0, 3 << 20)) == payload.block(RING, 0, 3 << 20)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("nowhere", "usage"), ("file", "usage")])
+def test_a_folder_that_is_none_is_the_users_to_mend(tmp_path: Path, name: str, kind: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Refused, match="name another folder") as caught:
+        FolderSink(str(tmp_path / name))
+    assert caught.value.kind == kind
+
+
+def test_a_full_folder_is_the_users_to_mend(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with closing(FolderSink(str(tmp_path))) as sink:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
+        try:
+            with pytest.raises(Refused, match="no room") as caught:
+                sink.take(0, memoryview(bytes(2 << 20)))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.kind == "space"
+
+
+def test_one_reply_in_sixteen_is_compared(tmp_path: Path) -> None:
+    sink = MemorySink(RING)
+    for number in range(40):
+        sink.take(number * 4096, payload.block(RING, number * 4096, 4096))
+    assert sink.intact
+    for number in range(16):
+        sink.take(number * 4096, memoryview(bytes(4096)))
+    assert not sink.intact
+
+
+def test_a_file_is_given_whole_and_cached(source: Path) -> None:
+    with closing(FolderSource(str(source), SIZE, cached=True)) as given:
+        assert given.cache()["proven"]
+        parts = [bytes(given.give(at, min(65536, SIZE - at))) for at in range(0, SIZE, 65536)]
+    assert b"".join(parts) == source.read_bytes()
+
+
+def test_a_file_is_dropped_from_the_cache_and_the_proof_is_the_kernels(on_disk: Path) -> None:
+    with closing(FolderSource(str(on_disk), SIZE, cached=False)) as given:
+        told = given.cache()
+        fd = os.open(on_disk, os.O_RDONLY)
+        state = page_cache.state(fd, SIZE)
+        os.close(fd)
+        assert told["cached_ratio_before"] == (None if state is None else state.cached_ratio)
+        assert told["proven"] == (state is not None and state.cached_ratio <= 0.01)
+        parts = [bytes(given.give(at, min(65536, SIZE - at))) for at in range(0, SIZE, 65536)]
+    assert b"".join(parts) == on_disk.read_bytes()
+
+
+def test_a_file_through_proc_is_read_without_a_name(tmp_path: Path) -> None:
+    with tempfile.TemporaryFile(dir=tmp_path) as file:
+        file.write(b"x" * 1000)
+        file.flush()
+        path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+        with closing(FolderSource(path, 1000, cached=True)) as given:
+            assert given.give(0, 1000) == b"x" * 1000
+
+
+def test_a_file_that_is_too_short_is_refused_before_it_is_copied(source: Path) -> None:
+    with pytest.raises(ValueError, match="bytes"):
+        FolderSource(str(source), SIZE + 1, cached=True)
+
+
+def test_a_file_that_shrinks_under_the_copy_is_an_error(source: Path) -> None:
+    with closing(FolderSource(str(source), SIZE, cached=True)) as given:
+        os.truncate(source, 1000)
+        with pytest.raises(OSError, match="shorter"):
+            given.give(0, 4096)
+
+
+def test_memory_gives_the_payload(source: Path) -> None:
+    given = MemorySource(RING, cached=True)
+    assert given.give(12345, 1000) == payload.block(RING, 12345, 1000)
+    assert given.cache()["proven"]

@@ -1,0 +1,106 @@
+"""Frames: nothing that a peer sends makes us take more than was asked, or wait longer than told."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+
+import pytest
+
+from probes.smb import frames
+from probes.smb.frames import Broken, Late, Wire
+
+
+def test_a_message_is_sent_in_one_frame_whatever_its_parts(ends: tuple[Wire, object]) -> None:
+    wire, peer = ends
+    wire.send([b"head", memoryview(b"payload"), bytearray(b"!")])
+    assert peer.take() == b"headpayload!"  # type: ignore[attr-defined]
+
+
+def test_a_large_message_arrives_whole_through_partial_sends(ends, served) -> None:  # type: ignore[no-untyped-def]
+    wire, peer = ends
+    payload = bytes(range(256)) * 65536
+    got: list[bytes] = []
+    served(lambda: got.append(peer.take()))
+    wire.send([payload[:100], memoryview(payload)[100:]])
+    for _ in range(1000):
+        if got:
+            break
+        time.sleep(0.01)
+    assert got == [payload]
+
+
+def test_keep_alives_are_passed_over(ends) -> None:  # type: ignore[no-untyped-def]
+    wire, peer = ends
+    peer.sock.sendall(b"\x85\0\0\0\x85\0\0\0\0\0\0\x05hello")
+    assert wire.next_frame() == 5
+    view = memoryview(bytearray(5))
+    wire.receive(view)
+    assert view == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("header", "complaint"),
+    [
+        (b"SSH-", "no SMB message"),
+        (b"\x01\0\0\0", "no SMB message"),
+        (b"\x85\0\0\x01", "no SMB message"),
+        (struct.pack(">I", (1 << 20) + 1), "more than asked"),
+    ],
+)
+def test_what_is_no_frame_or_too_long_is_refused_before_memory_is_taken(  # type: ignore[no-untyped-def]
+    ends, header: bytes, complaint: str
+) -> None:
+    wire, peer = ends
+    peer.sock.sendall(header)
+    with pytest.raises(Broken, match=complaint):
+        wire.next_frame()
+
+
+def test_a_peer_that_trickles_cannot_move_the_deadline(ends, served) -> None:  # type: ignore[no-untyped-def]
+    wire, peer = ends
+    wire.deadline = time.monotonic() + 1
+
+    def trickle() -> None:
+        peer.sock.sendall(b"\0\0\x10\0")
+        try:
+            while True:
+                peer.sock.sendall(b"x")
+                time.sleep(0.05)
+        except OSError:
+            return
+
+    served(trickle)
+    with pytest.raises(Late):
+        wire.receive(memoryview(bytearray(wire.next_frame())))
+    wire._sock.close()
+
+
+def test_a_silent_peer_has_stalled_unless_it_is_known_to_be_busy(  # type: ignore[no-untyped-def]
+    ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire, _ = ends
+    monkeypatch.setattr(frames, "STALL_SECONDS", 0.1)
+    with pytest.raises(Broken, match="stalled"):
+        wire.next_frame()
+    wire.patient, wire.deadline = True, time.monotonic() + 1.5
+    with pytest.raises(Late):
+        wire.next_frame()
+
+
+def test_a_peer_that_takes_nothing_has_stalled(ends, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    wire, _ = ends
+    monkeypatch.setattr(frames, "STALL_SECONDS", 0.1)
+    block = memoryview(bytes(1 << 20))
+    with pytest.raises(Broken, match="took nothing"):
+        for _ in range(100):
+            wire.send([block])
+
+
+@pytest.mark.parametrize("end", [lambda sock: sock.close(), lambda sock: sock.shutdown(2)])
+def test_a_closed_connection_is_told_in_one_line(ends, end: Callable[[object], None]) -> None:  # type: ignore[no-untyped-def]
+    wire, peer = ends
+    end(peer.sock)
+    with pytest.raises(Broken, match=r"^the (server closed the connection|connection broke)"):
+        wire.next_frame()

@@ -1,0 +1,117 @@
+"""The window of requests: kept full, never over, whatever order and length the replies have."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from probes.smb.pipe import EMPTY, Counters, Reply, Verb
+from probes.smb.transfer import FLUSH_BYTES, finish, pull, push
+
+CONTENT = random.Random(1).randbytes(300_001)
+
+
+class HonestServer:
+    """A Pipe that serves CONTENT, in any order, short or starved of credits on demand."""
+
+    def __init__(self, fills: int = 1 << 30, pays: int = 1 << 30) -> None:
+        self.counters = Counters()
+        self.asked: list[tuple[Verb, int, memoryview]] = []
+        self.sizes: list[int] = []
+        self.most = 0
+        self.written = bytearray(len(CONTENT))
+        self._fills, self._pays, self._random = fills, pays, random.Random(2)
+
+    @property
+    def outstanding(self) -> int:
+        return len(self.asked)
+
+    def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
+        return request_bytes, depth
+
+    def affords(self, size_bytes: int) -> int:
+        if size_bytes <= self._pays:
+            return size_bytes
+        return 0 if self.asked else self._pays
+
+    def read(self, offset: int, view: memoryview) -> None:
+        self._ask("read", offset, view)
+
+    def write(self, offset: int, data: memoryview) -> None:
+        self.written[offset : offset + len(data)] = data
+        self._ask("write", offset, data)
+
+    def flush(self) -> None:
+        self.counters.flushes += 1
+        assert sum(verb == "flush" for verb, _, _ in self.asked) == 0
+        self._ask("flush", 0, EMPTY)
+
+    def limit(self, deadline: float) -> None:
+        raise AssertionError("a transfer sets no deadline")
+
+    def wait(self) -> Reply:
+        verb, offset, view = self.asked.pop(self._random.randrange(len(self.asked)))
+        count = len(view)
+        if verb == "read":
+            count = min(count, self._fills)
+            view[:count] = CONTENT[offset : offset + count]
+        return Reply(verb, offset, view[:count] if verb == "read" else EMPTY, count)
+
+    def _ask(self, verb: Verb, offset: int, view: memoryview) -> None:
+        self.asked.append((verb, offset, view))
+        self.sizes.append(len(view))
+        self.most = max(self.most, len(self.asked))
+
+
+@pytest.mark.parametrize("pays", [1 << 30, 5000, 1])
+@pytest.mark.parametrize("fills", [1 << 30, 7000, 4097])
+def test_a_pull_delivers_every_byte_once(fills: int, pays: int) -> None:
+    size = len(CONTENT) if pays > 1 else 3000
+    server, got = HonestServer(fills, pays), bytearray(size)
+    seen: list[tuple[int, int]] = []
+
+    def sink(offset: int, view: memoryview) -> None:
+        got[offset : offset + len(view)] = view
+        seen.append((offset, len(view)))
+
+    moved = list(pull(server, size, 10_000, 4, sink))
+    assert got == CONTENT[:size]
+    assert sum(length for _, length in seen) == size == moved[-1]
+    assert moved == sorted(moved)
+    assert server.most <= 4
+
+
+def test_a_pull_asks_for_less_after_a_short_reply() -> None:
+    server = HonestServer(fills=7000)
+    list(pull(server, len(CONTENT), 10_000, 2, lambda offset, view: None))
+    assert max(server.sizes[10:]) <= 7000
+
+
+@pytest.mark.parametrize("pays", [1 << 30, 5000])
+def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
+    server = HonestServer(pays=pays)
+    content = memoryview(CONTENT)
+    moved = list(
+        push(server, len(CONTENT), 10_000, 4, lambda offset, size: content[offset : offset + size])
+    )
+    finish(server)
+    assert server.written == CONTENT
+    assert moved[-1] == len(CONTENT) == sum(server.sizes)
+    assert server.most <= 4
+    assert server.counters.flushes == 1
+    assert server.outstanding == 0
+
+
+def test_a_long_push_flushes_on_its_way_and_once_more_at_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server: Any = HonestServer()
+    server.written = bytearray()
+    size = 5 * FLUSH_BYTES
+    block = memoryview(bytes(1 << 20))
+    list(push(server, size, 1 << 20, 2, lambda offset, length: block[:length]))
+    assert 2 <= server.counters.flushes <= 5
+    finish(server)
+    assert server.outstanding == 0

@@ -1,0 +1,226 @@
+"""The disk stage: shapes and proofs, with the real fio; never a figure."""
+
+# A None that should not be there fails the claim by itself.
+# mypy: disable-error-code="attr-defined"
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from probes import disk
+from probes.host import folders, page_cache, source_file
+from probes.records import Endpoint, Sample
+from probes.stage import Last, Refused, Unavailable
+
+MIB = 1024 * 1024
+
+
+def carried_out(setting, peer):
+    """The samples and the details of one stage."""
+    running = disk.initiate(setting, peer)
+    samples = []
+    while True:
+        try:
+            samples.append(next(running))
+        except StopIteration as end:
+            return samples, end.value
+
+
+def setting(folder, verb, cache, size_bytes=16 * MIB, seconds=1.0):
+    return disk.Setting(verb, cache, str(folder), "client", size_bytes, seconds, "ab")
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    for each in (tmp_path, Path("/var/tmp")):
+        if folders.folder_facts(str(each)).filesystem != "tmpfs":
+            return each
+    pytest.skip("needs a folder that is not on tmpfs")
+
+
+@pytest.fixture
+def source(on_disk):
+    with source_file.hold(
+        source_file.Setting(str(on_disk), 16 * MIB, 30.0, "ab"), Endpoint()
+    ) as held:
+        yield held
+
+
+def check_shape(samples, details):
+    assert samples[0] == Sample(0.0, 0)
+    assert isinstance(samples[-1], Last)
+    assert not any(isinstance(each, Last) for each in samples[:-1])
+    for earlier, later in zip(samples, samples[1:], strict=False):
+        assert earlier.elapsed_seconds <= later.elapsed_seconds
+        assert earlier.moved_bytes <= later.moved_bytes
+    (zone,) = details["zones"]
+    assert (zone["from_ratio"], zone["to_ratio"]) == (0.0, 1.0)
+    last = samples[-1]
+    assert zone["bytes_per_second"] == pytest.approx(last.moved_bytes / last.elapsed_seconds)
+    assert details["seek_seconds"] is None
+    json.dumps(details, allow_nan=False)
+
+
+def test_an_uncached_read_is_proven_and_reads_each_byte_once(on_disk, source):
+    samples, details = carried_out(setting(on_disk, "read", "uncached"), source)
+    check_shape(samples, details)
+    assert samples[-1].moved_bytes == 16 * MIB
+    cache = details["cache"]
+    assert (cache["side"], cache["requested"]) == ("client", "uncached")
+    if cache["cached_ratio_before"] is not None:
+        assert cache["cached_ratio_before"] == 0.0
+    assert details["stack"][0] == folders.folder_facts(str(on_disk)).filesystem
+
+
+def test_a_longer_uncached_read_tries_both_ways(on_disk, source):
+    _, details = carried_out(setting(on_disk, "read", "uncached", seconds=5.0), source)
+    if "trials_bytes_per_second" in details:
+        trials = details["trials_bytes_per_second"]
+        assert set(trials) == {"direct", "buffered"}
+        assert details["direct"] == (trials["direct"] >= trials["buffered"])
+
+
+def test_a_cached_read_is_proven_and_goes_on_for_its_time(on_disk, source):
+    samples, details = carried_out(setting(on_disk, "read", "cached"), source)
+    check_shape(samples, details)
+    assert samples[-1].moved_bytes > 16 * MIB
+    assert details["direct"] is False
+    cache = details["cache"]
+    if cache["cached_ratio_before"] is not None:
+        assert (cache["proven"], cache["cached_ratio_before"]) == (True, 1.0)
+
+
+def test_an_uncached_read_that_leaves_the_file_cached_is_not_called_proven(
+    on_disk, source, monkeypatch
+):
+    monkeypatch.setattr(page_cache, "evict", lambda fd: None)
+    _, details = carried_out(setting(on_disk, "read", "uncached"), source)
+    assert details["cache"]["proven"] is False
+
+
+def test_a_read_that_never_reached_the_device_is_not_called_proven(on_disk, monkeypatch):
+    """Blocks that were reserved and never written are read without the disk."""
+    if folders.folder_facts(str(on_disk)).device is None:
+        pytest.skip("needs a block device below the folder")
+    counted = disk.read_device(folders.folder_facts(str(on_disk)).device)
+    if counted is None:
+        pytest.skip("the device is not in /proc/diskstats")
+    monkeypatch.setattr(disk, "read_device", lambda device: counted)
+    fd = source_file.open_new(str(on_disk))
+    try:
+        os.posix_fallocate(fd, 0, 16 * MIB)
+        peer = Endpoint(path=f"/proc/{os.getpid()}/fd/{fd}")
+        _, details = carried_out(setting(on_disk, "read", "uncached"), peer)
+    finally:
+        os.close(fd)
+    assert details["device_read_bytes"] == 0
+    assert details["cache"]["proven"] is False
+
+
+def test_a_write_is_flushed_and_leaves_nothing(tmp_path):
+    samples, details = carried_out(setting(tmp_path, "write", "uncached"), Endpoint())
+    check_shape(samples, details)
+    assert samples[-1].moved_bytes == 16 * MIB
+    assert details["cache"] is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_direct_io_a_write_is_flushed_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "takes_direct", lambda fd: False)
+    samples, details = carried_out(setting(tmp_path, "write", "uncached"), Endpoint())
+    check_shape(samples, details)
+    assert details["direct"] is False
+
+
+def test_no_source_file_is_unavailable(tmp_path):
+    with pytest.raises(Unavailable, match="no source file"):
+        next(disk.initiate(setting(tmp_path, "read", "cached"), Endpoint()))
+
+
+def test_a_file_below_a_block_is_unavailable(tmp_path):
+    small = tmp_path / "small"
+    small.write_bytes(b"x")
+    with pytest.raises(Unavailable, match="smaller than one block"):
+        next(disk.initiate(setting(tmp_path, "read", "cached"), Endpoint(path=str(small))))
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(Refused) as caught:
+        next(disk.initiate(setting(tmp_path / "none", "write", "uncached"), Endpoint()))
+    assert caught.value.kind == "usage"
+
+
+def test_a_users_file_is_read_and_never_changed(tmp_path):
+    users = tmp_path / "users"
+    users.write_bytes(os.urandom(4 * MIB))
+    before = users.read_bytes()
+    carried_out(setting(tmp_path, "read", "uncached"), Endpoint(path=str(users)))
+    assert users.read_bytes() == before
+
+
+def test_there_is_no_other_verb(tmp_path):
+    with pytest.raises(ValueError, match="no disk stage"):
+        next(disk.initiate(setting(tmp_path, "trim", "uncached"), Endpoint()))
+
+
+def test_windows_are_half_a_second_and_longer():
+    samples = [Sample(0.25 * number, 100 * number) for number in range(8)]
+    assert disk.window_rates(samples) == pytest.approx([400.0] * 3)
+    assert disk.window_rates(samples[:2]) == []
+
+
+THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
+
+
+@pytest.fixture
+def slow_disk(tmp_path):
+    """An ext4 on a loop device that reads and writes no faster than 25 MB/s."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    if not THROTTLE.exists() or shutil.which("mkfs.ext4") is None:
+        pytest.skip("needs the blkio throttle of cgroup v1 and mkfs.ext4")
+    image, point = tmp_path / "image", tmp_path / "disk"
+    point.mkdir()
+    with image.open("wb") as file:
+        file.truncate(256 * MIB)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    made = subprocess.run(
+        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
+    )
+    loop = Path(made.stdout.strip())
+    number = Path(f"/sys/block/{loop.name}/dev").read_text().strip()
+    limits = [THROTTLE, THROTTLE.with_name("blkio.throttle.write_bps_device")]
+    try:
+        subprocess.run(["mount", loop, point], check=True)
+        for each in limits:
+            each.write_text(f"{number} 25000000\n")
+        yield point
+    finally:
+        for each in limits:
+            each.write_text(f"{number} 0\n")
+        subprocess.run(["umount", point], check=False)
+        subprocess.run(["losetup", "-d", loop], check=True)
+
+
+def test_a_slow_disk_is_read_and_written_within_the_time(slow_disk):
+    """The time bounds the stage, not the file's size: nothing is flushed for seconds after it."""
+    held = source_file.Setting(str(slow_disk), 128 * MIB, 1.5, "ab")
+    with source_file.hold(held, Endpoint()) as source:
+        assert source.facts["size_bytes"] < 128 * MIB
+        samples, details = carried_out(
+            setting(slow_disk, "read", "uncached", 128 * MIB, 1.0), source
+        )
+        check_shape(samples, details)
+        assert details["cache"]["proven"] is not None
+        assert details["device"] == details["stack"][1]
+        assert details["device_read_bytes"] >= samples[-1].moved_bytes
+    samples, details = carried_out(
+        setting(slow_disk, "write", "uncached", 128 * MIB, 1.0), Endpoint()
+    )
+    check_shape(samples, details)
+    assert samples[-1].moved_bytes < 128 * MIB
+    assert details["device_written_bytes"] > 0
