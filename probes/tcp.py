@@ -89,9 +89,8 @@ class Flow:
             connection.close()
 
 
-def _send(flow: Flow, index: int, buffer_bytes: int, until: float) -> None:
+def _send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: float) -> None:
     connection = flow.connections[index]
-    ring = payload.ring(secrets.token_bytes(16))
     offset = 0
     while time.monotonic() < until:
         block = payload.block(ring, offset, buffer_bytes)
@@ -116,26 +115,39 @@ def _warm_up_seconds(setting: Setting) -> float:
 
 
 def _watch_receiver(flow: Flow, setting: Setting, seen: List[int]) -> Iterator[Sample]:
-    """Samples of a receiving flow; the window opens after the warm-up, at payload's arrival."""
+    """Samples of a receiving flow; the window opens after the warm-up, at payload's arrival.
+
+    What counts is what has arrived, read or not: a receiver that was kept waiting and then empties
+    its socket would else seem faster than the link.
+    """
     deadline = time.monotonic() + setting.seconds + STALL_SECONDS
     while not any(flow.moved):
         if flow.ended.wait(0.001) or time.monotonic() > deadline:
             raise RuntimeError(f"no payload arrived{_why(flow)}")
     flow.ended.wait(_warm_up_seconds(setting))
-    began, base = time.monotonic(), sum(flow.moved)
+    began, base = time.monotonic(), _arrived(flow, [])
+    moved = 0
     yield Sample(0.0, 0)
     while not flow.ended.wait(INTERVAL_SECONDS):
         now = time.monotonic()
-        yield Sample(now - began, sum(flow.moved) - base)
-        for connection in flow.connections:
-            unread = tcp_info.unread_bytes(connection)
-            if unread is not None:
-                seen.append(unread)
+        moved = max(moved, _arrived(flow, seen) - base)
+        yield Sample(now - began, moved)
         if now > deadline:
             raise RuntimeError(f"the transfer stalled after {sum(flow.moved)} bytes")
     if flow.errors:
         raise RuntimeError(f"the transfer broke{_why(flow)}")
     yield Last(time.monotonic() - began, sum(flow.moved) - base)
+
+
+def _arrived(flow: Flow, seen: List[int]) -> int:
+    """Payload that reached this host; the sockets' unread queues are added to `seen`."""
+    total = sum(flow.moved)
+    for connection in flow.connections:
+        unread = tcp_info.unread_bytes(connection)
+        if unread is not None:
+            seen.append(unread)
+            total += unread
+    return total
 
 
 def _why(flow: Flow) -> str:
@@ -206,7 +218,9 @@ def respond(setting: Setting) -> Iterator[Endpoint]:
     """Listens for one session; yields the port and the nonce that opens it."""
     nonce = secrets.token_hex(16)
     listener = _listen(setting.address)
-    server = threading.Thread(target=_serve, args=(listener, nonce, setting), daemon=True)
+    # Made before anybody waits: a CPU quota can stretch it to seconds.
+    ring = payload.ring(secrets.token_bytes(16))
+    server = threading.Thread(target=_serve, args=(listener, nonce, ring, setting), daemon=True)
     server.start()
     try:
         yield Endpoint(host=setting.address, port=listener.getsockname()[1], nonce=nonce)
@@ -233,7 +247,7 @@ def _listen(address: str) -> socket.socket:
     return socket.create_server(("", 0))
 
 
-def _serve(listener: socket.socket, nonce: str, setting: Setting) -> None:
+def _serve(listener: socket.socket, nonce: str, ring: memoryview, setting: Setting) -> None:
     rendezvous = _Rendezvous(setting.streams)
     slots = threading.BoundedSemaphore(_MAX_WAITING)
     while True:
@@ -245,7 +259,7 @@ def _serve(listener: socket.socket, nonce: str, setting: Setting) -> None:
             connection.close()
             continue
         threading.Thread(
-            target=_admit, args=(connection, nonce, rendezvous, slots, setting), daemon=True
+            target=_admit, args=(connection, nonce, rendezvous, slots, ring, setting), daemon=True
         ).start()
 
 
@@ -277,6 +291,7 @@ def _admit(
     nonce: str,
     rendezvous: _Rendezvous,
     slots: threading.BoundedSemaphore,
+    ring: memoryview,
     setting: Setting,
 ) -> None:
     try:
@@ -294,7 +309,7 @@ def _admit(
     _prepare(connection)
     whole = rendezvous.add(index, connection)
     if whole is not None:
-        _transfer(*whole, setting)
+        _transfer(*whole, ring, setting)
 
 
 def _read_exactly(connection: socket.socket, size: int, deadline: float) -> bytes:
@@ -319,7 +334,7 @@ def _prepare(connection: socket.socket) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def _transfer(control: socket.socket, flow: Flow, setting: Setting) -> None:
+def _transfer(control: socket.socket, flow: Flow, ring: memoryview, setting: Setting) -> None:
     """The responder's half; what it saw goes back over the control connection."""
     told: Dict[str, Any] = {}
     try:
@@ -331,7 +346,8 @@ def _transfer(control: socket.socket, flow: Flow, setting: Setting) -> None:
             told["samples"] = [[s.elapsed_seconds, s.moved_bytes] for s in samples]
             told["unread"] = unread
         else:
-            flow.run(_send, setting.buffer_bytes, time.monotonic() + setting.seconds)
+            until = time.monotonic() + setting.seconds
+            flow.run(_send, ring, setting.buffer_bytes, until)
             told["sender"] = _watch_sender(flow, setting)
     except (OSError, RuntimeError) as error:
         told["error"] = str(error)
@@ -353,12 +369,13 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Returns:
         limits, congestion_control (of the sender), window_rates_bytes_per_second.
     """
+    ring = payload.ring(secrets.token_bytes(16))
     control = _connect(peer, setting.verb, _CONTROL)
     flow = Flow([_connect(peer, setting.verb, index) for index in range(setting.streams)])
     try:
         _read_exactly(control, 1, time.monotonic() + CONNECT_SECONDS)
         if setting.verb == "push":
-            samples, unread, sender = yield from _push(flow, control, setting)
+            samples, unread, sender = yield from _push(flow, control, ring, setting)
         else:
             samples, unread, sender = yield from _pull(flow, control, setting)
     except (EOFError, ConnectionResetError):
@@ -402,8 +419,8 @@ def _heard(control: socket.socket, setting: Setting) -> Dict[str, Any]:
 Halves = Tuple[List[Sample], List[int], Details]
 
 
-def _push(flow: Flow, control: socket.socket, setting: Setting) -> Any:
-    flow.run(_send, setting.buffer_bytes, time.monotonic() + setting.seconds)
+def _push(flow: Flow, control: socket.socket, ring: memoryview, setting: Setting) -> Any:
+    flow.run(_send, ring, setting.buffer_bytes, time.monotonic() + setting.seconds)
     flow.ended.wait(_warm_up_seconds(setting))
     yield Sample(0.0, 0)
     sender = _watch_sender(flow, setting)

@@ -190,7 +190,7 @@ class _Connection(Connection):  # type: ignore[misc]
         resolve_symlinks: bool = True,
     ) -> Any:
         # the transport's deadline ends every wait; the library's own would be moved by the peer
-        return super().receive(request, wait=wait, timeout=2 * STEP_SECONDS, resolve_symlinks=False)
+        return super().receive(request, wait=wait, timeout=STEP_SECONDS + 10, resolve_symlinks=False)
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
         session = self.session_table.get(session_id)

@@ -81,13 +81,19 @@ def _copy_seconds(before: Counters, after: Counters) -> float:
     for each in after.processes:
         was = earlier.get((each.pid, each.started_ticks))
         alive += each.cpu_seconds - (was.cpu_seconds if was else 0.0)
-    return max(0.0, whole, alive)
+    # The accounts above are kept in ticks of 10 ms: under a small quota they see half of it.
+    return max(0.0, whole, alive, sum(_threads_growth(before, after)))
+
+
+def _threads_growth(before: Counters, after: Counters) -> list[float]:
+    """CPU time of each thread alive at the end, by the scheduler's own nanoseconds."""
+    earlier = {each.thread: each.cpu_seconds for each in before.threads}
+    return [max(0.0, each.cpu_seconds - earlier.get(each.thread, 0.0)) for each in after.threads]
 
 
 def _busiest_seconds(before: Counters, after: Counters) -> float:
     """CPU time of the busiest thread; children that ended in between count as one, in sum."""
-    earlier = {each.thread: each.cpu_seconds for each in before.threads}
-    grown = [each.cpu_seconds - earlier.get(each.thread, 0.0) for each in after.threads]
+    grown = _threads_growth(before, after)
     living = {(each.pid, each.started_ticks) for each in after.processes}
     known = {(each.pid, each.started_ticks): each for each in before.processes}
     ended = sum(

@@ -75,7 +75,9 @@ class Host:
         )
 
     @contextlib.contextmanager
-    def running(self, command: Sequence[str | Path], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    def running(
+        self, command: Sequence[str | Path], log: Path
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """A command that serves on this host until the end of the block or of this process."""
         with log.open("ab") as out:
             process = subprocess.Popen(

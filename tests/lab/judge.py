@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from worlds import LINK, Expected, LabWorld
+from worlds import BUSY_LINK, LINK, Expected, LabWorld, Triple
 
-REACHED_RATIO = 0.85
-"""Below this share of the shaped payload rate a copy does not reach the link."""
+REACHED_RATIO, FULL_RATIO = 0.85, 0.97
+"""Shares of the shaped payload rate: below the first a copy does not reach the link and the link
+cannot be its cap; above the second it fills the link and nothing else can; between, either may."""
 MEMORY_TOLERANCE, FOLDER_TOLERANCE, TCP_TOLERANCE = 0.03, 0.10, 0.02
 BLAMES_NOBODY = ("unknown", "instrument")
 
@@ -45,7 +46,7 @@ class Ratio:
 
 
 def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
-    """Every copy of the world, in each dialect that the report holds; a copy not there is missed."""
+    """Every copy of the world in each dialect of the report; one that is not there is missed."""
     judged = []
     for expected in chosen.expected:
         payload = chosen.plant.payload_bytes_per_second(expected.copy.split(".")[0])
@@ -53,8 +54,9 @@ def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
         judged += [_verdict(expected, copy, payload) for copy in found]
         if not found:
             grade = MISSED if expected.touched else ABSTAINED
+            right = _words(expected.right)
             judged.append(
-                Judged(expected.copy, None, None, "not in the report", None, grade, _words(expected))
+                Judged(expected.copy, None, None, "not in the report", None, grade, right)
             )
     return judged
 
@@ -62,16 +64,15 @@ def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
 def _verdict(expected: Expected, copy: dict[str, Any], payload: float | None) -> Judged:
     verdict, rate = copy["verdict"], copy["bytes_per_second"]
     found = (verdict["component"], verdict["side"], verdict["cause"])
-    at_link = payload is not None and (rate or 0) >= REACHED_RATIO * payload
-    right = set(expected.right)
-    if payload is not None:
-        # Two caps can stand close together in a world; whether the link is reached is a fact.
-        right = right | {LINK} if at_link else right - {LINK}
+    filled = (rate or 0) / payload if payload else None
+    right = truth(expected.right, filled)
+    # A copy that comes near the link although something else is planted may leave open which.
+    undecided = LINK in right and LINK not in expected.right
     if found in right:
         grade = RIGHT
     elif verdict["component"] not in BLAMES_NOBODY:
         grade = WRONG
-    elif expected.touched and not (at_link and LINK not in expected.right):
+    elif expected.touched and not undecided:
         grade = MISSED
     else:
         grade = ABSTAINED
@@ -82,20 +83,32 @@ def _verdict(expected: Expected, copy: dict[str, Any], payload: float | None) ->
         "/".join(str(word) for word in found if word is not None),
         verdict.get("confidence"),
         grade,
-        _words(expected),
+        _words(right),
     )
 
 
-def _words(expected: Expected) -> tuple[str, ...]:
-    return tuple(sorted("/".join(str(word) for word in triple) for triple in expected.right))
+def truth(expected: frozenset[Triple], filled: float | None) -> frozenset[Triple]:
+    """True verdicts of a copy that fills this share of the shaped link; None: no shaped link.
+
+    Whether a copy fills the link is a fact of its rate, whatever else is planted: a quota that
+    leaves enough CPU for the whole link caps nothing. A link shared with others stays shared.
+    """
+    if filled is None or BUSY_LINK in expected:
+        return expected
+    if filled >= FULL_RATIO:
+        return frozenset({LINK})
+    return expected | {LINK} if filled >= REACHED_RATIO else expected - {LINK}
 
 
-def rates(
-    chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]
-) -> Iterator[Ratio]:
-    """Measured over true rates: tcp over iperf3 always, copies over the link where it alone is planted.
+def _words(right: frozenset[Triple]) -> tuple[str, ...]:
+    return tuple(sorted("/".join(str(word) for word in triple) for triple in right))
 
-    iperf3: payload rate by verb ("push", "pull") of one stream run beside it, bytes per second.
+
+def rates(chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) -> Iterator[Ratio]:
+    """Measured over true rates: tcp over iperf3, disks over what is planted, copies over the link.
+
+    Copies are compared in the worlds where the link alone is planted. iperf3: payload rate by verb
+    ("push", "pull") of one stream run beside it, bytes per second; a verb not there is left out.
     """
     link_world = all(LINK in expected.right and expected.touched for expected in chosen.expected)
     for step in report["steps"]:
@@ -103,8 +116,8 @@ def rates(
         if outcome["kind"] != "measured":
             continue
         rate = outcome["bytes_per_second"]["median"]
-        if step["stage"] == "tcp" and setting["verb"] in iperf3:
-            what = f"tcp {setting['verb']} x{setting['streams']} / iperf3"
+        if step["stage"] == "tcp" and setting["streams"] == 1 and setting["verb"] in iperf3:
+            what = f"tcp {setting['verb']} / iperf3"
             yield Ratio(what, rate / iperf3[setting["verb"]], TCP_TOLERANCE)
         elif step["stage"] == "smb-copy" and link_world:
             payload = chosen.plant.payload_bytes_per_second(setting["copy"].split(".")[0])

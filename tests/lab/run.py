@@ -41,6 +41,7 @@ class Ran:
     """Of the whole command, its start included."""
     allowed_seconds: float
     iperf3_bytes_per_second: dict[str, float]
+    """By verb; empty where it was not run."""
     verdicts: tuple[Judged, ...]
     rates: tuple[Ratio, ...]
     left_behind: tuple[str, ...]
@@ -59,7 +60,7 @@ def experiment(chosen: LabWorld, quick: bool, reports: Path | None) -> Ran:
     """Build the world, run the product in it, judge its report."""
     allowed = 20.0 if quick else 60.0
     with world(chosen.plant) as lab:
-        references = {verb: iperf3(lab, verb, 3) for verb in ("push", "pull")}
+        references = {} if quick else {verb: iperf3(lab, verb, 3) for verb in ("push", "pull")}
         file = lab.work / "report.json"
         code, elapsed, message = _diagnose(lab, file, quick, allowed)
         text = file.read_text() if file.exists() else ""
@@ -86,6 +87,7 @@ def experiment(chosen: LabWorld, quick: bool, reports: Path | None) -> Ran:
 
 
 def _diagnose(lab: World, file: Path, quick: bool, allowed: float) -> tuple[int | None, float, str]:
+    command: list[str | Path]
     command = [lab.client.script, sys.executable, "-m", "bottleneck", "diagnose", lab.share.target]
     command += ["--user", lab.share.user, "--agent", f"exec:{lab.server.script}"]
     command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
@@ -115,8 +117,9 @@ def _diagnose(lab: World, file: Path, quick: bool, allowed: float) -> tuple[int 
 def _left_behind(lab: World) -> list[str]:
     left = []
     for host in (lab.client, lab.server):
-        found = host.run(["find", host.folder, "-mindepth", "1", "(", "-name", "bottleneck*"]
-                         + ["-o", "-type", "f", ")", "-print"])
+        search: list[str | Path] = ["find", host.folder, "-mindepth", "1", "("]
+        search += ["-name", "bottleneck*", "-o", "-type", "f", ")", "-print"]
+        found = host.run(search)
         left += [f"{host.name}: {line}" for line in found.stdout.splitlines()]
     return left
 
@@ -156,7 +159,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The product in worlds with a planted bottleneck.")
     parser.add_argument("worlds", nargs="*", metavar="WORLD", help=" ".join(WORLDS))
     parser.add_argument("--json", type=Path, metavar="F", help="also write the results there")
-    parser.add_argument("--quick", action="store_true", help="the product's --quick")
+    parser.add_argument("--quick", action="store_true", help="the product's, and no iperf3 beside")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     options = parser.parse_args()
     strange = [name for name in options.worlds if name not in WORLDS]

@@ -75,6 +75,7 @@ def serving(server: Host, address: str, work: Path) -> Iterator[Share]:
         check=True,
         capture_output=True,
     )
+    command: list[str | Path]
     command = ["smbd", "-s", configuration, "--foreground", "--no-process-group"]
     with server.running(command, work / "smbd.log") as process:
         _wait_until_open(server, address, process, work / "smbd.log")

@@ -38,7 +38,7 @@ class LabWorld:
 
     def slowest_bytes_per_second(self) -> float | None:
         """Lowest planted rate; None: nothing is planted that has one."""
-        rates = [
+        rates: list[float | None] = [
             rate
             for caps in (self.plant.client, self.plant.server)
             for rate in (caps.disk_read_bytes_per_second, caps.disk_write_bytes_per_second)
@@ -78,33 +78,87 @@ _MACHINE = _BUSY | {
 _PULLS, _PUSHES = COPIES[:2], COPIES[2:]
 
 _ALL = (
-    _world("link-100", "link 100 Mbit/s", _caps(sends_bits_per_second=M100),
-           _caps(sends_bits_per_second=M100), {c: {LINK} for c in COPIES}, set()),
+    _world(
+        "link-100",
+        "link 100 Mbit/s",
+        _caps(sends_bits_per_second=M100),
+        _caps(sends_bits_per_second=M100),
+        {c: {LINK} for c in COPIES},
+        set(),
+    ),
     _world("link-1000", "link 1 Gbit/s", _caps(), _caps(), {c: {LINK} for c in COPIES}, set()),
-    _world("link-1000-100", "1 Gbit/s out, 100 Mbit/s back", _caps(),
-           _caps(sends_bits_per_second=M100), {c: {LINK} for c in COPIES}, set()),
-    _world("server-read", "server disk reads 25 MB/s", _caps(),
-           _caps(disk_read_bytes_per_second=25 * MB),
-           {"pull.uncached": {("disk", "server", "read")}}, _GIGABIT),
-    _world("server-write", "server disk writes 18 MB/s", _caps(),
-           _caps(disk_write_bytes_per_second=18 * MB),
-           {c: {("disk", "server", "write")} for c in _PUSHES}, _GIGABIT),
-    _world("client-write", "client disk writes 22 MB/s",
-           _caps(disk_write_bytes_per_second=22 * MB), _caps(),
-           {c: {("disk", "client", "write")} for c in _PULLS}, _GIGABIT),
-    _world("client-read", "client disk reads 28 MB/s",
-           _caps(disk_read_bytes_per_second=28 * MB), _caps(),
-           {"push.uncached": {("disk", "client", "read")}}, _GIGABIT),
-    _world("server-quota", "server CPU quota 8 %", _caps(), _caps(quota_ratio=0.08),
-           {c: _cpu("server", "quota") for c in COPIES}, set()),
-    _world("client-quota", "client CPU quota 15 %", _caps(quota_ratio=0.15), _caps(),
-           {c: _cpu("client", "quota") for c in COPIES}, set()),
+    _world(
+        "link-1000-100",
+        "1 Gbit/s out, 100 Mbit/s back",
+        _caps(),
+        _caps(sends_bits_per_second=M100),
+        {c: {LINK} for c in COPIES},
+        set(),
+    ),
+    _world(
+        "server-read",
+        "server disk reads 25 MB/s",
+        _caps(),
+        _caps(disk_read_bytes_per_second=25 * MB),
+        {"pull.uncached": {("disk", "server", "read")}},
+        _GIGABIT,
+    ),
+    _world(
+        "server-write",
+        "server disk writes 18 MB/s",
+        _caps(),
+        _caps(disk_write_bytes_per_second=18 * MB),
+        {c: {("disk", "server", "write")} for c in _PUSHES},
+        _GIGABIT,
+    ),
+    _world(
+        "client-write",
+        "client disk writes 22 MB/s",
+        _caps(disk_write_bytes_per_second=22 * MB),
+        _caps(),
+        {c: {("disk", "client", "write")} for c in _PULLS},
+        _GIGABIT,
+    ),
+    _world(
+        "client-read",
+        "client disk reads 28 MB/s",
+        _caps(disk_read_bytes_per_second=28 * MB),
+        _caps(),
+        {"push.uncached": {("disk", "client", "read")}},
+        _GIGABIT,
+    ),
+    _world(
+        "server-quota",
+        "server CPU quota 8 %",
+        _caps(),
+        _caps(quota_ratio=0.08),
+        {c: _cpu("server", "quota") for c in COPIES},
+        set(),
+    ),
+    _world(
+        "client-quota",
+        "client CPU quota 15 %",
+        _caps(quota_ratio=0.15),
+        _caps(),
+        {c: _cpu("client", "quota") for c in COPIES},
+        set(),
+    ),
     _world("nothing", "nothing", Caps(), Caps(), {}, _MACHINE),
-    _world("busy-link", "100 Mbit/s back, 50 of them somebody else's", _caps(),
-           _caps(sends_bits_per_second=M100, foreign_bits_per_second=50 * MB),
-           {c: {BUSY_LINK} for c in _PULLS}, _GIGABIT),
-    _world("busy-server", "no link, a neighbour takes 75 % of the server's core", Caps(),
-           Caps(hog_share_ratio=0.75),
-           {c: _cpu("server", "contention") for c in COPIES}, set()),
+    _world(
+        "busy-link",
+        "100 Mbit/s back, 50 of them somebody else's",
+        _caps(),
+        _caps(sends_bits_per_second=M100, foreign_bits_per_second=50 * MB),
+        {c: {BUSY_LINK} for c in _PULLS},
+        _GIGABIT,
+    ),
+    _world(
+        "busy-server",
+        "no link, a neighbour takes 75 % of the server's core",
+        Caps(),
+        Caps(hog_share_ratio=0.75),
+        {c: _cpu("server", "contention") for c in COPIES},
+        set(),
+    ),
 )
 WORLDS = {each.name: each for each in _ALL}

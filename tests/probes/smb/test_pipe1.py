@@ -170,16 +170,22 @@ def test_a_signed_request_counts_by_two_and_its_reply_is_checked(ends: Any) -> N
     assert bytes(first) + bytes(second) == b"abcdefgh"
 
 
-def test_a_stripped_replayed_or_altered_reply_ends_the_copy(ends: Any) -> None:
-    key = Md5(b"key")
-    good = reply(1, READ, read_body(b"abcd"), signed=(key, 5))
-    for message, complaint in (
+KEY = Md5(b"key")
+GOOD = reply(1, READ, read_body(b"abcd"), signed=(KEY, 5))
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
         (reply(1, READ, read_body(b"abcd")), "without the signature"),
-        (good[:-1] + b"X", "wrong signature"),
-        (reply(1, READ, read_body(b"abcd"), signed=(key, 3)), "wrong signature"),
-    ):
-        pipe, peer = pipe_of(ends, signer=key)
-        pipe.read(0, buffer(4))
-        peer.give(message)
-        with pytest.raises(Broken, match=complaint):
-            pipe.wait()
+        (GOOD[:-1] + b"X", "wrong signature"),
+        (reply(1, READ, read_body(b"abcd"), signed=(KEY, 3)), "wrong signature"),
+    ],
+    ids=["stripped", "altered", "replayed"],
+)
+def test_a_forged_reply_ends_the_copy(ends: Any, message: bytes, complaint: str) -> None:
+    pipe, peer = pipe_of(ends, signer=KEY)
+    pipe.read(0, buffer(4))
+    peer.give(message)
+    with pytest.raises(Broken, match=complaint):
+        pipe.wait()

@@ -1,0 +1,104 @@
+"""The lab's own judgement, on small reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from judge import ABSTAINED, MISSED, RIGHT, WRONG, rates, verdicts
+from plant import PAYLOAD_RATIO
+from worlds import COPIES, WORLDS
+
+GIGABIT = 125e6 * PAYLOAD_RATIO
+
+
+def _copy(copy: str, rate: float | None, component: str, side: str | None, cause: str) -> Any:
+    verdict = {"component": component, "side": side, "cause": cause, "confidence": 0.9}
+    return {"copy": copy, "dialect": "3.1.1", "bytes_per_second": rate, "verdict": verdict}
+
+
+def _grade(world: str, *found: Any) -> str:
+    report = {"diagnosis": {"copies": [_copy(*found)]}, "steps": []}
+    (row,) = [each for each in verdicts(WORLDS[world], report) if each.copy == found[0]]
+    return row.grade
+
+
+def test_the_planted_cap_is_right_and_another_is_wrong() -> None:
+    """Side and cause count as much as the component."""
+    copy = "pull.uncached"
+    assert _grade("server-read", copy, 25e6, "disk", "server", "read") == RIGHT
+    assert _grade("server-read", copy, 25e6, "disk", "client", "read") == WRONG
+    assert _grade("server-read", copy, 25e6, "disk", "server", "write") == WRONG
+    assert _grade("server-read", copy, 25e6, "network", "path", "link-rate") == WRONG
+
+
+def test_blaming_nobody_is_a_miss_only_where_the_plant_caps_the_copy() -> None:
+    """An abstention elsewhere is no fault, nor is the instrument's own ceiling."""
+    unknown = ("unknown", None, "inconclusive")
+    assert _grade("server-read", "pull.uncached", 25e6, *unknown) == MISSED
+    assert _grade("server-read", "push.cached", 70e6, *unknown) == ABSTAINED
+    assert _grade("nothing", "push.cached", 500e6, "instrument", "client", "ceiling") == ABSTAINED
+
+
+def test_a_copy_below_the_link_is_not_capped_by_it() -> None:
+    """Whatever else is allowed, the link is blamed only where it is reached."""
+    link = ("network", "path", "link-rate")
+    assert _grade("client-read", "pull.cached", 0.95 * GIGABIT, *link) == RIGHT
+    assert _grade("client-read", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
+    assert _grade("link-1000", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
+
+
+@pytest.mark.parametrize(
+    ("filled", "quota", "link", "unknown"),
+    [
+        (0.60, RIGHT, WRONG, MISSED),
+        (0.90, RIGHT, RIGHT, ABSTAINED),
+        (0.99, WRONG, RIGHT, ABSTAINED),
+    ],
+)
+def test_a_quota_caps_only_a_copy_that_does_not_fill_the_link(
+    filled: float, quota: str, link: str, unknown: str
+) -> None:
+    """Two caps can stand close together: which of them holds is told by the rate."""
+    at = ("pull.cached", filled * GIGABIT)
+    assert _grade("server-quota", *at, "cpu", "server", "quota") == quota
+    assert _grade("server-quota", *at, "network", "path", "link-rate") == link
+    assert _grade("server-quota", *at, "unknown", None, "inconclusive") == unknown
+
+
+def test_a_shared_link_stays_shared() -> None:
+    """The rate that others leave free is reached, and still the link is not simply slow."""
+    free = WORLDS["busy-link"].plant.payload_bytes_per_second("pull")
+    at = ("pull.cached", free)
+    assert _grade("busy-link", *at, "network", "path", "contention") == RIGHT
+    assert _grade("busy-link", *at, "network", "path", "link-rate") == WRONG
+
+
+def test_a_copy_that_could_not_be_made_has_no_rate_and_is_missed() -> None:
+    """A verdict without a rate is judged all the same; so is a copy that the report leaves out."""
+    assert _grade("link-100", "pull.cached", None, "unknown", None, "not-measured") == MISSED
+    empty = verdicts(WORLDS["link-100"], {"diagnosis": {"copies": []}, "steps": []})
+    assert [(row.copy, row.grade) for row in empty] == [(copy, MISSED) for copy in COPIES]
+
+
+def test_rates_are_compared_where_the_truth_is_planted() -> None:
+    """tcp with iperf3, a disk with its throttle, copies with the link in a link's own world."""
+
+    def step(stage: str, rate: float, **setting: Any) -> Any:
+        outcome = {"kind": "measured", "bytes_per_second": {"median": rate}}
+        return {"stage": stage, "setting": setting, "outcome": outcome}
+
+    steps = [
+        step("tcp", 100e6, verb="push", streams=1),
+        step("tcp", 110e6, verb="push", streams=4),
+        step("disk", 24e6, side="server", verb="read", cache="uncached"),
+        step("disk", 9e9, side="server", verb="read", cache="cached"),
+        step("smb-copy", 0.96 * GIGABIT, copy="push.cached", dialect="3.1.1", end="memory"),
+        {"stage": "udp", "setting": {}, "outcome": {"kind": "skipped", "reason": "no"}},
+    ]
+    report = {"diagnosis": {"copies": []}, "steps": steps}
+    disk = [(r.what, round(r.ratio, 3)) for r in rates(WORLDS["server-read"], report, {})]
+    assert disk == [("disk server read / planted", 0.96)]
+    tcp, copy = rates(WORLDS["link-1000"], report, {"push": 99e6})
+    assert tcp.within and tcp.ratio == pytest.approx(100 / 99)
+    assert not copy.within

@@ -1,0 +1,38 @@
+"""The product names a bottleneck that was planted: four worlds of the lab, real programs all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from world import missing
+
+RUN = Path(__file__).with_name("run.py")
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.mark.parametrize("name", ["link-100", "server-read", "client-write", "server-quota"])
+def test_the_planted_cap_is_named_and_nobody_is_blamed_wrongly(name: str, tmp_path: Path) -> None:
+    """Each copy that the plant caps is blamed on it; the others on nothing that is untrue."""
+    if lacks := missing():
+        pytest.skip("not run: " + "; ".join(lacks))
+    results = tmp_path / "results.json"
+    done = subprocess.run(
+        [sys.executable, RUN, name, "--quick", "--json", results],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    told = done.stdout + done.stderr
+    assert results.exists(), told
+    (ran,) = json.loads(results.read_text())
+    assert ran["verdicts"], told
+    grades = {f"{row['copy']} {row['dialect']}": row["grade"] for row in ran["verdicts"]}
+    assert not {"wrong", "missed"} & set(grades.values()), told
+    assert "right" in grades.values(), told
+    assert not ran["left_behind"], told

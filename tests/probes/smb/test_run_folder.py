@@ -1,0 +1,178 @@
+"""The run's folder on a real share: there while it is held, gone however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from probes import smb_copy
+from probes.records import Endpoint
+from probes.smb.run_folder import Setting, hold
+from probes.smb.session import open_session
+
+RUN = "0123abcd"
+FOLDER = f"bottleneck-{RUN}"
+NT1 = "server min protocol = NT1"
+DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
+
+
+def forked(work: Callable[[], object]) -> int:
+    """A process of its own that does the work until it is killed."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def kill(*pids: int) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        os.waitpid(pid, 0)
+
+
+def becomes(condition: Callable[[], bool], seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+@DIALECTS
+def test_it_is_there_while_it_is_held_and_gone_afterwards(share: Any, dialect: str) -> None:
+    with share(NT1) as (peer, folder, _):
+        (folder / "mine").mkdir()
+        (folder / "mine" / "precious").write_text("stays")
+        with hold(Setting(run=RUN, dialect=dialect), replace(peer, folder="mine")) as held:
+            assert held.folder == f"mine\\{FOLDER}"
+            assert files(folder) == sorted(["mine", "precious", FOLDER, "source"])
+            assert held.facts["dialect"] == (dialect or "3.1.1")
+            assert 0 < held.facts["free_bytes"] <= held.facts["total_bytes"]
+            assert held.facts["signing"] is None
+        assert files(folder) == ["mine", "precious"]
+
+
+@DIALECTS
+def test_a_held_folder_is_refused_to_a_second_run_of_the_same_name(
+    share: Any, dialect: str
+) -> None:
+    with share(NT1) as (peer, folder, _):
+        (folder / FOLDER).mkdir()
+        with (
+            pytest.raises(Exception, match="exists already"),
+            hold(Setting(run=RUN, dialect=dialect), peer),
+        ):
+            pass
+        assert files(folder) == [FOLDER]
+
+
+@DIALECTS
+def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
+    with share(NT1) as (peer, folder, _):
+
+        def work() -> None:
+            with hold(Setting(run=RUN, dialect=dialect), peer):
+                time.sleep(60)
+
+        holder = forked(work)
+        assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+        kill(holder)
+        assert becomes(lambda: files(folder) == [], 2)
+
+
+@pytest.mark.parametrize("copy", ["push", "pull"])
+@DIALECTS
+def test_kill_9_of_holder_and_running_copy_leaves_nothing(
+    share: Any, dialect: str, copy: str
+) -> None:
+    with share(NT1) as (peer, folder, _):
+
+        def work() -> None:
+            with hold(Setting(run=RUN, dialect=dialect), peer):
+                time.sleep(60)
+
+        holder = forked(work)
+        assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+        held = replace(peer, folder=FOLDER)
+        setting = smb_copy.Setting(
+            copy="push.cached",
+            dialect=dialect or "3.1.1",
+            end="memory",
+            size_bytes=4 << 30,
+            seconds=60,
+            fill_source=copy == "pull",
+        )
+        copier = forked(lambda: list(smb_copy.initiate(setting, held)))
+        grown = "source" if copy == "pull" else "pushed-*"
+        assert becomes(lambda: any(path.stat().st_size for path in folder.glob(f"*/{grown}")), 10)
+        kill(holder)
+        time.sleep(0.2)
+        kill(copier)
+        assert becomes(lambda: files(folder) == [], 2)
+
+
+@DIALECTS
+def test_what_a_dead_server_process_left_is_swept_and_nothing_else(
+    share: Any, dialect: str
+) -> None:
+    with share(NT1) as (peer, folder, server):
+        with hold(Setting(run=RUN, dialect=dialect), peer):
+            (folder / FOLDER / "pushed-0123456789abcdef").write_text("ours")
+            (folder / "pushed-0123456789abcdef").write_text("not in our folder")
+            for child in psutil.Process(server.process_id).children(recursive=True):
+                child.kill()
+        assert files(folder) == ["pushed-0123456789abcdef"]
+
+
+def test_a_foreign_file_in_the_folder_is_left_alone(share: Any) -> None:
+    with share() as (peer, folder, _):
+        with hold(Setting(run=RUN), peer):
+            (folder / FOLDER / "somebody's").write_text("precious")
+        assert files(folder) == sorted([FOLDER, "somebody's"])
+
+
+def test_an_idle_session_lives_on_echoes(share: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from probes.drivers import smbprotocol_session
+
+    monkeypatch.setattr(smbprotocol_session, "KEEP_ALIVE_SECONDS", 0.2)
+    with share() as (peer, folder, _), open_session(peer) as session:
+        handle = session.create_folder("idle")
+        window = session._connection.sequence_window  # type: ignore[attr-defined]
+        before = window["low"]
+        assert becomes(lambda: window["low"] > before + 1, 10)
+        assert session.space(handle).total_bytes > 0
+        assert threading.active_count() < 20
+    assert files(folder) == []
+
+
+def test_a_server_that_is_gone_is_told_with_what_may_be_left(share: Any) -> None:
+    with (
+        share() as (peer, _, server),
+        pytest.raises(RuntimeError, match="may be left there"),
+        hold(Setting(run=RUN), peer) as held,
+    ):
+        assert isinstance(held, Endpoint)
+        os.killpg(server.process_id, signal.SIGKILL)
+        assert becomes(lambda: not psutil.pid_exists(server.process_id) or _zombie(server), 5)
+
+
+def _zombie(server: Any) -> bool:
+    return bool(psutil.Process(server.process_id).status() == psutil.STATUS_ZOMBIE)

@@ -1,0 +1,316 @@
+"""Logging in to real servers: once, signed and encrypted where they require it, in plain words."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from probes.records import Access, Endpoint
+from probes.smb.frames import Broken
+from probes.smb.session import open_session
+from probes.stage import Refused, Unavailable
+
+NT1 = "server min protocol = NT1"
+PINNED = ["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]
+DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """A server that requires nothing and speaks everything."""
+    from probes.drivers.samba import private_samba
+
+    folder = tmp_path_factory.mktemp("plain")
+    with private_samba(str(folder), password="right", options=[NT1]) as server:
+        access = Access(server.username, "right")
+        yield Endpoint(host=server.host, port=server.port, share=server.share, access=access)
+
+
+@pytest.mark.parametrize("dialect", [*PINNED, "smb1"])
+def test_each_dialect_is_the_one_that_was_asked(plain: Endpoint, dialect: str) -> None:
+    with open_session(plain, dialect) as session:
+        facts = session.facts
+    assert facts.dialect == dialect
+    assert (facts.signing, facts.encryption) == (None, None)
+    assert facts.multi_credit == (dialect not in ("2.0.2", "smb1"))
+    assert facts.max_read_bytes >= 65536 and facts.max_write_bytes >= 65536
+    assert facts.credits >= 1 and facts.connect_seconds > 0 and facts.server_guid
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            ["server signing = mandatory"],
+            ["hmac-sha256", "hmac-sha256", "aes-cmac", "aes-cmac", "aes-gmac", "md5"],
+        ),
+        (
+            ["server smb encrypt = required"],
+            [None, None, "aes-128-ccm", "aes-128-ccm", "aes-128-gcm", None],
+        ),
+    ],
+)
+def test_what_the_server_requires_is_used(
+    share: Any, options: list[str], expected: list[str | None]
+) -> None:
+    with share(NT1, *options) as (peer, _, _):
+        for dialect, name in zip([*PINNED, "smb1"], expected, strict=True):
+            try:
+                with open_session(peer, dialect) as session:
+                    session.close(session.create_folder("x"))
+                    assert name in (session.facts.signing, session.facts.encryption)
+            except Refused as refused:
+                assert name is None, refused
+                assert refused.kind == "permission"
+
+
+@DIALECTS
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        ({"access": Access("bottleneck", "wrong-secret")}, "login", "wrong user or password"),
+        ({"access": Access("nobody-here", "x")}, "login", "wrong user or password"),
+        ({"access": None}, "login", "no user was given"),
+        ({"share": "missing"}, "share", "no such share"),
+        ({"host": "no.such.host.invalid"}, "unreachable", "does not resolve"),
+    ],
+)
+def test_what_the_user_can_mend_is_one_line(
+    plain: Endpoint, dialect: str, change: dict[str, Any], kind: str, words: str
+) -> None:
+    with (
+        pytest.raises(Refused, match=words) as caught,
+        open_session(replace(plain, **change), dialect),
+    ):
+        pass
+    assert caught.value.kind == kind
+    assert caught.value.text.startswith(change.get("host", plain.host))
+    assert "\n" not in caught.value.text and "wrong-secret" not in caught.value.text
+
+
+@DIALECTS
+def test_a_missing_folder_is_named(plain: Endpoint, dialect: str) -> None:
+    with (
+        pytest.raises(Refused, match=r"no\\such\\folder") as caught,
+        open_session(plain, dialect) as s,
+    ):
+        s.create_folder(r"no\such\folder")
+    assert caught.value.kind == "share"
+
+
+@DIALECTS
+def test_a_wrong_password_is_tried_once(share: Any, dialect: str) -> None:
+    with share(NT1) as (peer, _, server):
+        policy = ["pdbedit", "-s", server.configuration, "-P", "bad lockout attempt", "-C", "2"]
+        subprocess.run(policy, check=True, capture_output=True)
+        wrong = replace(peer, access=Access(server.username, "wrong"))
+        with pytest.raises(Refused, match="wrong user or password"), open_session(wrong, dialect):
+            pass
+        with open_session(peer, dialect):
+            pass  # a second attempt would have locked the account
+        for words in ("wrong user or password", "locked|wrong user or password"):
+            with pytest.raises(Refused, match=words), open_session(wrong, dialect):
+                pass
+        with pytest.raises(Refused, match="locked") as caught, open_session(peer, dialect):
+            pass
+        assert caught.value.kind == "login"
+
+
+@DIALECTS
+def test_a_guest_is_taken_only_where_that_was_allowed(share: Any, dialect: str) -> None:
+    options = (NT1, "map to guest = bad user")
+    with share(*options, share_options=["guest ok = yes"]) as (peer, _, _):
+        stranger = replace(peer, access=Access("stranger", "x"))
+        with pytest.raises(Refused, match="guest"), open_session(stranger, dialect):
+            pass
+        for access in (Access(allow_guest=True), Access("stranger", "x", allow_guest=True)):
+            with open_session(replace(peer, access=access), dialect) as session:
+                session.close(session.create_folder("x"))
+
+
+@DIALECTS
+def test_a_read_only_share_is_a_matter_of_rights(share: Any, dialect: str) -> None:
+    with share(NT1, share_options=["read only = yes"]) as (peer, _, _):
+        with pytest.raises(Refused) as caught, open_session(peer, dialect) as session:
+            session.create_folder("x")
+        assert caught.value.kind == "permission"
+
+
+def test_smb1_that_is_off_is_good_news_and_no_error(share: Any) -> None:
+    with (
+        share("server min protocol = SMB2_02") as (peer, _, _),
+        pytest.raises(Unavailable, match=r"SMB1 is off on the server \(good\)"),
+        open_session(peer, "smb1"),
+    ):
+        pass
+
+
+def test_a_dialect_that_is_not_offered_is_unavailable(share: Any) -> None:
+    with share("server max protocol = SMB3_00") as (peer, _, _):
+        with (
+            pytest.raises(Unavailable, match=r"does not offer SMB 3\.1\.1"),
+            open_session(peer, "3.1.1"),
+        ):
+            pass
+        with open_session(peer) as session:
+            assert session.facts.dialect == "3.0"
+    with pytest.raises(Unavailable, match="no SMB dialect"), open_session(peer, "4.0"):
+        pass
+
+
+def test_a_server_of_smb1_alone_is_reached_without_a_second_login(share: Any) -> None:
+    with (
+        share(NT1, "server max protocol = NT1") as (peer, _, _),
+        open_session(peer) as session,
+    ):
+        assert session.facts.dialect == "smb1"
+
+
+def test_a_closed_port_is_unreachable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        peer = Endpoint(host="127.0.0.1", port=taken.getsockname()[1], access=Access("a", "b"))
+        with pytest.raises(Refused, match="refused") as caught, open_session(peer):
+            pass
+    assert caught.value.kind == "unreachable"
+
+
+@contextmanager
+def impostor(work: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
+    """A server that is none."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    sock, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=work, args=[sock], daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        access = Access("a", "b")
+        yield Endpoint(host="127.0.0.1", port=listener.getsockname()[1], share="s", access=access)
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [b"SSH-2.0-OpenSSH_9.2\r\n", b"\0\xff\xff\xff", b"\0\0\0\x04junk", b"\0\0\x10\0\xfeSMB", b""],
+)
+def test_what_is_no_file_server_is_unreachable(
+    greeting: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from probes.drivers import impacket_session, smbprotocol_session
+
+    for module in (impacket_session, smbprotocol_session):
+        monkeypatch.setattr(module, "STEP_SECONDS", 1.0)
+
+    def greet(sock: socket.socket) -> None:
+        with sock:
+            sock.sendall(greeting)
+            sock.settimeout(5)
+            with contextlib.suppress(OSError):
+                while greeting and sock.recv(4096):
+                    pass
+
+    with impostor(greet) as peer, pytest.raises(Refused) as caught, open_session(peer):
+        pass
+    assert caught.value.kind == "unreachable"
+
+
+def test_a_server_that_says_nothing_costs_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    from probes.drivers import smbprotocol_session
+
+    monkeypatch.setattr(smbprotocol_session, "STEP_SECONDS", 0.5)
+    with (
+        impostor(lambda sock: threading.Event().wait(20) and sock.close() or None) as peer,
+        pytest.raises(Refused, match="no answer"),
+        open_session(peer),
+    ):
+        pass
+
+
+def relay(peer: Endpoint, change: Callable[[bytes], bytes]) -> Callable[[socket.socket], None]:
+    """Somebody in the middle, who changes what the server says."""
+
+    def forward(source: socket.socket, target: socket.socket, reply: bool) -> None:
+        with source, target, source.makefile("rb") as stream:
+            while header := stream.read(4):
+                message = stream.read(struct.unpack(">I", header)[0])
+                try:
+                    target.sendall(header + (change(message) if reply else message))
+                except OSError:
+                    return
+
+    def work(sock: socket.socket) -> None:
+        server = socket.create_connection((peer.host, peer.port))
+        threading.Thread(target=forward, args=[sock, server, False], daemon=True).start()
+        forward(server, sock, True)
+
+    return work
+
+
+def read_file(peer: Endpoint, dialect: str) -> None:
+    with open_session(peer, dialect) as session:
+        with session.pipe(session.open_file("file", write=False)) as pipe:
+            pipe.read(0, memoryview(bytearray(7)))
+            assert pipe.wait().view == b"genuine"
+
+
+@pytest.mark.parametrize("command", [3, 5, 8], ids=["tree", "create", "read"])
+@pytest.mark.parametrize("dialect", ["2.1", "3.0.2", "3.1.1"])
+def test_a_signature_stripped_on_the_way_is_not_accepted(
+    share: Any, dialect: str, command: int
+) -> None:
+    def strip(message: bytes) -> bytes:
+        if message[:4] != b"\xfeSMB" or struct.unpack_from("<H", message, 12)[0] != command:
+            return message
+        (flags,) = struct.unpack_from("<I", message, 16)
+        return message[:16] + struct.pack("<I", flags & ~8) + message[20:]
+
+    with share("server signing = mandatory") as (peer, folder, _):
+        (folder / "file").write_bytes(b"genuine")
+        with impostor(relay(peer, strip)) as between:
+            middle = replace(peer, port=between.port)
+            with pytest.raises((Refused, Broken), match="without the signature"):
+                read_file(middle, dialect)
+            read_file(peer, dialect)
+
+
+def test_a_signature_of_smb1_is_checked_before_and_during_a_copy(share: Any) -> None:
+    for command in (0xA2, 0x2E):
+
+        def alter(message: bytes, command: int = command) -> bytes:
+            return message[:-1] + b"!" if message[4] == command else message
+
+        with share(NT1, "server signing = mandatory") as (peer, folder, _):
+            (folder / "file").write_bytes(b"genuine")
+            with impostor(relay(peer, alter)) as between:
+                middle = replace(peer, port=between.port)
+                with pytest.raises((Refused, Broken), match="signature"):
+                    read_file(middle, "smb1")
+
+
+def test_an_answer_in_plain_text_is_not_accepted_from_an_encrypted_share(share: Any) -> None:
+    def unwrap(message: bytes) -> bytes:
+        if message[:4] != b"\xfdSMB":
+            return message
+        return b"\xfeSMB" + message[4:]
+
+    with (
+        share(share_options=["smb encrypt = required"]) as (peer, _, _),
+        impostor(relay(peer, unwrap)) as between,
+        pytest.raises(Refused),
+        open_session(replace(peer, port=between.port)) as session,
+    ):
+        session.create_folder("x")

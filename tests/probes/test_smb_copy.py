@@ -1,0 +1,371 @@
+"""Real copies to and from real servers: every dialect and protection, and every way to break."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from probes import smb_copy
+from probes.drivers.samba import Samba, private_samba
+from probes.host import payload
+from probes.records import Access, Details, Endpoint, Sample
+from probes.smb.frames import Broken, Late
+from probes.smb.run_folder import Setting as RunFolder
+from probes.smb.run_folder import hold
+from probes.stage import Last, Refused, Unavailable
+
+MIB = 1024 * 1024
+SIZE = 3 * MIB + 12_345
+SEED = "00ff11"
+NT1 = "server min protocol = NT1"
+PASSWORD = "correct horse 47 %&"
+Serve = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
+    """A real smbd with the run's folder on it: (peer to copy with, folder, server)."""
+
+    @contextmanager
+    def started(
+        *options: str, folder: Path | None = None, dialect: str = "", **more: Any
+    ) -> Iterator[tuple[Endpoint, Path, Samba]]:
+        folder = folder or tmp_path_factory.mktemp("share")
+        with private_samba(str(folder), password=PASSWORD, options=options, **more) as server:
+            peer = Endpoint(
+                host=server.host,
+                port=server.port,
+                share=server.share,
+                access=Access(server.username, PASSWORD),
+            )
+            with hold(RunFolder(run="0abc", dialect=dialect), peer) as held:
+                yield held, folder, server
+
+    return started
+
+
+def setting(copy: str, dialect: str = "3.1.1", **more: Any) -> smb_copy.Setting:
+    told = {"end": "memory", "size_bytes": SIZE, "seconds": 60.0, "seed": SEED, **more}
+    return smb_copy.Setting(copy=copy, dialect=dialect, **told)
+
+
+def run(wanted: smb_copy.Setting, peer: Endpoint) -> tuple[list[Sample], Details]:
+    """All samples and the details of one copy."""
+    running = smb_copy.initiate(wanted, peer)
+    samples: list[Sample] = []
+    while True:
+        try:
+            samples.append(next(running))
+        except StopIteration as end:
+            return samples, end.value
+
+
+def run_and_check(wanted: smb_copy.Setting, peer: Endpoint) -> Details:
+    samples, details = run(wanted, peer)
+    assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
+    assert samples[-1].moved_bytes == wanted.size_bytes
+    moments = [sample.elapsed_seconds for sample in samples]
+    assert moments == sorted(moments)
+    assert details["hash_ok"] is True
+    assert details["dialect"] == wanted.dialect
+    assert 0 < details["in_flight_bytes"] <= details["request_bytes"] * details["depth"]
+    return details
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, SIZE))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "protection"),
+    [
+        ([], dict.fromkeys(["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1", "smb1"])),
+        (
+            ["server signing = mandatory"],
+            {
+                "2.0.2": "hmac-sha256",
+                "2.1": "hmac-sha256",
+                "3.0": "aes-cmac",
+                "3.0.2": "aes-cmac",
+                "3.1.1": "aes-gmac",
+                "smb1": "md5",
+            },
+        ),
+        (
+            ["server signing = mandatory", "server smb3 signing algorithms = aes-128-cmac"],
+            {"3.1.1": "aes-cmac"},
+        ),
+        (
+            ["server smb encrypt = required"],
+            {"3.0": "aes-128-ccm", "3.0.2": "aes-128-ccm", "3.1.1": "aes-128-gcm"},
+        ),
+        *(
+            (
+                ["server smb encrypt = required", f"server smb3 encryption algorithms = {name}"],
+                {"3.1.1": name},
+            )
+            for name in ("aes-128-ccm", "aes-256-ccm", "aes-256-gcm")
+        ),
+    ],
+)
+def test_every_copy_arrives_intact_in_every_dialect_and_protection(
+    serve: Serve,
+    options: list[str],
+    protection: dict[str, str | None],
+    tmp_path: Path,
+    source: Path,
+) -> None:
+    with serve(NT1, *options) as (peer, folder, _):
+        for dialect, name in protection.items():
+            filled = run_and_check(setting("push.cached", dialect, fill_source=True), peer)
+            assert (filled["signing"] or filled["encryption"]) == name
+            assert (folder / "bottleneck-0abc" / "source").read_bytes() == source.read_bytes()
+            run_and_check(setting("pull.cached", dialect), peer)
+            run_and_check(
+                setting("pull.uncached", dialect, end="folder", folder=str(tmp_path)), peer
+            )
+            pushed = run_and_check(
+                setting("push.cached", dialect, end="folder"), replace(peer, path=str(source))
+            )
+            assert pushed["flushes"] >= 1
+        assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source"]
+    assert list(folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("end", ["folder", "memory"])
+def test_the_details_say_what_the_contract_asks(serve: Serve, source: Path, end: str) -> None:
+    with serve() as (peer, _, _):
+        details = run_and_check(
+            setting("push.cached", end=end, fill_source=True), replace(peer, path=str(source))
+        )
+        assert details["cache"] == {
+            "side": "client",
+            "requested": "cached",
+            "proven": True,
+            "cached_ratio_before": 1.0,
+        }
+        assert details["requests"] == 4 and details["request_bytes"] == MIB
+        assert details["acknowledged_bytes_per_second"] > 0
+        assert details["flush_seconds"] > 0 and details["request_seconds_median"] > 0
+        for key in ("credit_stalls", "pending_replies", "short_replies"):
+            assert details[key] >= 0
+        pulled = run_and_check(setting("pull.uncached"), peer)
+        assert pulled["cache"] == {
+            "side": "server",
+            "requested": "uncached",
+            "proven": False,
+            "cached_ratio_before": None,
+        }
+
+
+@pytest.mark.parametrize(
+    ("options", "request_bytes", "depth"),
+    [
+        (["smb2 max credits = 40"], MIB, 8),
+        (["smb2 max credits = 3"], 3 * 65536, 8),
+        (["smb2 max read = 65536", "smb2 max write = 65536"], 65536, 8),
+    ],
+)
+def test_a_server_with_little_to_give_is_copied_with_all_the_same(
+    serve: Serve, options: list[str], request_bytes: int, depth: int
+) -> None:
+    with serve(*options) as (peer, _, _):
+        for copy in ("push.cached", "pull.cached"):
+            more = {"fill_source": copy == "push.cached", "size_bytes": 24 * MIB}
+            details = run_and_check(setting(copy, **more), peer)
+            assert (details["request_bytes"], details["depth"]) == (request_bytes, depth)
+            assert (details["credit_stalls"] > 0) == ("credits" in options[0])
+
+
+def test_request_size_and_depth_can_be_chosen(serve: Serve) -> None:
+    with serve(NT1) as (peer, _, _):
+        for dialect in ("3.1.1", "smb1"):
+            details = run_and_check(
+                setting("push.cached", dialect, request_bytes=8192, depth=2), peer
+            )
+            assert (details["request_bytes"], details["depth"]) == (8192, 2)
+            assert details["in_flight_bytes"] <= 16384
+
+
+@pytest.mark.parametrize("size", [1, 4096, 65536, MIB + 1])
+def test_files_of_any_size_are_copied_whole(serve: Serve, size: int, tmp_path: Path) -> None:
+    with serve() as (peer, _, _):
+        more = {"size_bytes": size, "end": "folder", "folder": str(tmp_path)}
+        run_and_check(setting("push.cached", size_bytes=size, fill_source=True), peer)
+        run_and_check(setting("pull.cached", **more), peer)
+
+
+@pytest.mark.parametrize("end", ["folder", "memory"])
+@pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
+def test_wrong_content_is_told(serve: Serve, dialect: str, end: str, tmp_path: Path) -> None:
+    with serve(NT1) as (peer, folder, _):
+        run(setting("push.cached", fill_source=True), peer)
+        file = folder / "bottleneck-0abc" / "source"
+        file.write_bytes(bytes(SIZE))
+        details = run(setting("pull.cached", dialect, end=end, folder=str(tmp_path)), peer)[1]
+        assert details["hash_ok"] is False
+        lying = tmp_path / "lying"
+        lying.write_bytes(bytes(SIZE))
+        pushed = setting("push.cached", dialect, end="folder")
+        assert run(pushed, replace(peer, path=str(lying)))[1]["hash_ok"] is False
+
+
+@pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
+@pytest.mark.parametrize("copy", ["push.cached", "pull.cached"])
+def test_a_server_killed_in_mid_copy_is_one_line_with_how_far_it_came(
+    serve: Serve, dialect: str, copy: str
+) -> None:
+    with serve(NT1) as (peer, folder, server):
+        if copy == "pull.cached":
+            run(setting("push.cached", size_bytes=64 * MIB, fill_source=True), peer)
+            os.truncate(folder / "bottleneck-0abc" / "source", 64 << 30)
+        running = smb_copy.initiate(setting(copy, dialect, size_bytes=32 << 30), peer)
+        for _ in range(3):
+            assert not isinstance(next(running), Last)
+        for child in psutil.Process(server.process_id).children(recursive=True):
+            child.kill()
+        line = rf"^//127\.0\.0\.1/share: {copy} broke after \d+ of \d+ bytes: the "
+        with pytest.raises(Broken, match=line):
+            list(running)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_server_that_stalls_ends_at_the_deadline(serve: Serve) -> None:
+    with serve() as (peer, _, server):
+        running = smb_copy.initiate(setting("push.cached", size_bytes=32 << 30, seconds=2), peer)
+        for _ in range(3):
+            next(running)
+        children = psutil.Process(server.process_id).children(recursive=True)
+        try:
+            for child in children:
+                child.send_signal(signal.SIGSTOP)
+            with pytest.raises(Late, match=r"broke after \d+ of"):
+                list(running)
+        finally:
+            for child in children:
+                with suppress(psutil.NoSuchProcess):
+                    child.send_signal(signal.SIGCONT)
+
+
+def test_a_copy_ends_at_its_deadline_and_leaves_nothing(serve: Serve) -> None:
+    with serve() as (peer, folder, _):
+        with pytest.raises(Late, match=r"the time for it was over \(0\.3 s\)"):
+            run(setting("push.cached", size_bytes=32 << 30, seconds=0.3), peer)
+        assert peer.folder
+    assert list(folder.iterdir()) == []
+
+
+def test_a_copy_that_is_given_up_leaves_nothing(serve: Serve) -> None:
+    before = threading.active_count()
+    with serve() as (peer, folder, _):
+        running = smb_copy.initiate(setting("push.cached", size_bytes=32 << 30), peer)
+        next(running), next(running)
+        running.close()
+    assert list(folder.iterdir()) == []
+    assert threading.active_count() <= before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting a small file system needs root")
+@pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
+def test_a_full_disk_on_either_side_is_the_users_to_mend(
+    serve: Serve, dialect: str, tmp_path: Path
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", small], check=True)
+    try:
+        with serve(NT1, folder=small) as (peer, _, _):
+            with pytest.raises(Refused, match="disk is full") as caught:
+                run(setting("push.cached", dialect, size_bytes=20 * MIB), peer)
+            assert caught.value.kind == "space"
+            run(setting("push.cached", size_bytes=9 * MIB, fill_source=True), peer)
+            into = {"end": "folder", "folder": str(small), "size_bytes": 9 * MIB}
+            with pytest.raises(Refused, match="no room") as caught:
+                run(setting("pull.cached", dialect, **into), peer)
+            assert caught.value.kind == "space"
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_a_dialect_that_the_login_is_refused_in_does_not_end_the_run(serve: Serve) -> None:
+    with serve(NT1, "server smb encrypt = required") as (peer, _, _):
+        for dialect in ("2.1", "smb1"):
+            with pytest.raises(Unavailable, match=rf"^not by {dialect}, though by 3\.1\.1"):
+                run(setting("push.cached", dialect), peer)
+    with serve("server min protocol = SMB2_02") as (peer, _, _), pytest.raises(Unavailable):
+        run(setting("push.cached", "smb1"), peer)
+
+
+def test_settings_that_make_no_sense_are_refused(serve: Serve, source: Path) -> None:
+    for wrong in (
+        setting("steal.cached"),
+        setting("pull.cached", end="nowhere"),
+        setting("pull.cached", size_bytes=0),
+        setting("pull.cached", fill_source=True),
+    ):
+        with pytest.raises(ValueError, match=r"copy|filled"):
+            run(wrong, Endpoint())
+    with serve() as (peer, _, _):
+        with pytest.raises(ValueError, match="has 0 bytes"):
+            run(setting("pull.cached"), peer)
+        larger = setting("push.cached", end="folder", size_bytes=SIZE + 1)
+        with pytest.raises(ValueError, match="are to be pushed"):
+            run(larger, replace(peer, path=str(source)))
+        with pytest.raises(Refused, match="does not exist"):
+            run(setting("pull.cached", end="folder", folder="/no/such"), peer)
+
+
+def test_the_stage_and_its_pipes_load_no_smb_library_until_they_are_used() -> None:
+    code = (
+        "import sys, probes.smb_copy, probes.smb.run_folder, probes.smb.pipe1, probes.smb.pipe2\n"
+        "loaded = {'smbprotocol', 'impacket', 'cryptography', 'spnego'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+        "probes.smb_copy.preload()\n"
+        "assert 'smbprotocol' in sys.modules and 'impacket' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_copy_of_1_gib_stays_far_below_100_mib_of_memory(serve: Serve, tmp_path: Path) -> None:
+    with serve() as (peer, _, _):
+        code = (
+            "import resource, sys, json\n"
+            "from probes import smb_copy\n"
+            "from probes.records import Access, Endpoint\n"
+            "host, port, share, user, password, folder = json.load(sys.stdin)\n"
+            "peer = Endpoint(host=host, port=port, share=share, folder=folder,\n"
+            "                access=Access(user, password))\n"
+            "setting = smb_copy.Setting('push.cached', '3.1.1', 'memory', 1 << 30, 60.0)\n"
+            "for sample in smb_copy.initiate(setting, peer): pass\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        )
+        import json
+
+        access = peer.access or Access()
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            input=json.dumps(
+                [peer.host, peer.port, peer.share, access.username, access.password, peer.folder]
+            ),
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parents[2],
+        )
+    assert int(done.stdout) < 100 * 1024
