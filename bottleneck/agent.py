@@ -122,6 +122,8 @@ class Agent:
         try:
             if do == "close":
                 self.close_control(self.tasks.get(number))
+            elif do == "continue":
+                self.let_continue(self.tasks.get(number))
             elif do == "watch":
                 self.watched = wire.from_plain(counters.Watched, request["watched"])
                 self.reply(number, {"answer": None})
@@ -189,6 +191,11 @@ class Agent:
         if task is not None and task.open:
             task.open = False
             os.close(task.child.control_fd)
+
+    def let_continue(self, task: Optional[Task]) -> None:
+        """Lets a child go on after it opened or closed its window."""
+        if task is not None and task.open:
+            os.write(task.child.control_fd, b".")
 
     def end_overdue(self) -> None:
         """Kills what has not ended in its time; the peer cannot extend it."""
@@ -261,6 +268,7 @@ def _initiate(request: wire.Message) -> Any:
         module = stage_module(request["name"])
         setting = wire.from_plain(module.Setting, request["setting"])
         running = module.initiate(setting, _peer(request))
+        opened = False
         while True:
             try:
                 sample = next(running)
@@ -271,6 +279,13 @@ def _initiate(request: wire.Message) -> Any:
             if isinstance(sample, Last):
                 event["last"] = True
             tell(event)
+            if opened and "last" not in event:
+                continue
+            opened = True
+            # The window's ends wait until both hosts were read: what follows would be in it, and
+            # a file server's process that ended before would not.
+            if not os.read(control_fd, 1):
+                return
 
     return work
 

@@ -20,6 +20,8 @@ from probes.host.usage import usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped
 from probes.stage import Refused, Unavailable
 
+CLOSING_SECONDS = 1.0
+CLOSING_SHARE = 0.04
 NEEDS_AGENT = "needs an agent on the server: --agent ssh://HOST"
 
 
@@ -91,8 +93,9 @@ class Bench:
         return time.monotonic() - self.began
 
     def left(self) -> float:
-        """Seconds of the budget that remain."""
-        return self.options.budget_seconds - self.elapsed()
+        """Seconds of the budget that remain for steps; closing the hosts takes the rest."""
+        closing = max(CLOSING_SECONDS, CLOSING_SHARE * self.options.budget_seconds)
+        return self.options.budget_seconds - closing - self.elapsed()
 
     def note(self, text: str) -> None:
         """One line for the report about what was not measured, and why."""

@@ -317,8 +317,12 @@ class Host:
                     own.append(reply["counters"])
                     if watch_too is not None:
                         other.append(watch_too.tell("counters"))
+                    self._write(wire.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
+        except OSError as error:
+            lost = f"{self.side}: the agent broke off in {name} ({error})"
+            raise PartlyRan(lost, tuple(samples), True) from None
         except (StageError, AgentLost) as error:
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:

@@ -13,8 +13,8 @@ from typing import Literal
 from bottleneck.target import Target
 
 Side = Literal["client", "server"]
-COPIES = ("push.cached", "push.uncached", "pull.cached", "pull.uncached")
-"""In the order in which they are made."""
+COPIES = ("push.uncached", "push.cached", "pull.uncached", "pull.cached")
+"""In the order in which they are made: after an uncached copy its source is cached for the next."""
 
 MIB = 1 << 20
 SMALLEST_COPY_BYTES = 8 * MIB

@@ -61,7 +61,8 @@ class Usage:
     quota_cores: Optional[float]
     """CPU limit of the cgroup of the copy's processes, in cores; None: no limit known."""
     throttled_ratio: Optional[float]
-    """Share of the quota's periods in which the copy's processes were stopped by it."""
+    """Share of the quota's periods in which the copy's processes were stopped by it; 0.0 where
+    none is set; None: whether one is set cannot be seen."""
     run_delay_seconds: Optional[float]
     """Time that the copy's processes were ready to run and were not let (/proc/PID/schedstat)."""
     memory_total_bytes: Optional[int]

@@ -105,7 +105,8 @@ def _rates(bench: Bench) -> dict[str, float]:
 def _size(bench: Bench, copy: str, end: str) -> tuple[int, float | None]:
     """Bytes of the next run of a copy, and the rate expected of it."""
     rate = plan.expected_rate(copy, _rates(bench))
-    seconds = bench.times.copy
+    # Towards the end of the budget a smaller file is better than none.
+    seconds = max(LEAST_SECONDS / 2, min(bench.times.copy, bench.left() - STEP_OVERHEAD_SECONDS))
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:
         # Pulls read this file: it may take longer to write than a copy that counts.
         seconds *= 1.5

@@ -1,21 +1,15 @@
 """Sessions of SMB 2.0.2 to 3.1.1 by the smbprotocol library: everything but READ and WRITE.
 
 The library logs in, opens and closes; for the copy itself its reader thread is parked and the
-socket handed to probes.smb.pipe2. What the library leaves open is closed here: it checks
-signatures only of replies that claim to have one, believes any frame length, waits without end
-while a server says PENDING, and follows links to other hosts.
+socket handed to probes.smb.pipe2.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import select
-import socket
 import struct
-import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,14 +17,11 @@ from typing import Any
 from smbprotocol import Dialects
 from smbprotocol.connection import (
     Ciphers,
-    Commands,
-    Connection,
     SecurityMode,
     SigningAlgorithms,
 )
 from smbprotocol.exceptions import NoMoreFiles, SMBException, SMBResponseException
 from smbprotocol.file_info import FileFsFullSizeInformation, FileInformationClass, InfoType
-from smbprotocol.header import NtStatus, Smb2Flags
 from smbprotocol.open import (
     CreateDisposition,
     CreateOptions,
@@ -44,13 +35,17 @@ from smbprotocol.open import (
     SMB2QueryInfoResponse,
 )
 from smbprotocol.session import Session as LibrarySession
-from smbprotocol.transport import Tcp
 from smbprotocol.tree import TreeConnect
 
+from probes.drivers.smbprotocol_connection import (
+    CONTROL_FRAME_BYTES,
+    GuardedConnection,
+    ParkableTcp,
+)
 from probes.records import Endpoint
 from probes.smb import status
 from probes.smb.encryption import Sealer
-from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late, Wire
+from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late
 from probes.smb.pipe import Pipe
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.session import (
@@ -66,10 +61,6 @@ from probes.smb.session import (
 from probes.smb.signing import signer
 from probes.stage import Refused, Unavailable
 
-KEEP_ALIVE_SECONDS = 20
-"""An idle session sends an ECHO that often, and notices so that its server went."""
-CONTROL_FRAME_BYTES = 1024 * 1024
-"""No reply but that to a READ is longer."""
 NUMBERS = {
     "2.0.2": Dialects.SMB_2_0_2,
     "2.1": Dialects.SMB_2_1_0,
@@ -104,120 +95,14 @@ _SHARE_ALL = (
 _FULL_SIZE = struct.Struct("<qqqII")
 
 
-class _ParkableTcp(Tcp):  # type: ignore[misc]
-    """The library's transport: guarded frames, a deadline, and a reader that can be parked."""
-
-    def __init__(self, sock: socket.socket, server: str, port: int) -> None:
-        super().__init__(server, port, None)
-        self._sock = sock
-        self.wire = Wire(sock, CONTROL_FRAME_BYTES)
-        self.connected = True
-        self._wake_read, self._wake_write = socket.socketpair()
-        self._parked, self._resume = threading.Event(), threading.Event()
-
-    def connect(self) -> None:
-        """Nothing to do: it was made from a connected socket."""
-
-    def send(self, header: Any) -> None:
-        message = header if isinstance(header, bytes) else header.pack()
-        self.wire.send([message])
-
-    def recv(self, timeout: float) -> bytes:
-        """One message; b"" at the end of the connection. TimeoutError: nothing for that long."""
-        idle_until = time.monotonic() + timeout
-        while self.connected:
-            ready = select.select([self._sock, self._wake_read], [], [], 1.0)[0]
-            if self._wake_read in ready:
-                self._wake_read.recv(1)
-                self._parked.set()
-                self._resume.wait()
-            elif ready:
-                message = memoryview(bytearray(self.wire.next_frame()))
-                self.wire.receive(message)
-                return bytes(message)
-            elif self.wire.deadline is not None and time.monotonic() > self.wire.deadline:
-                raise Late("no answer in time")
-            elif time.monotonic() > idle_until:
-                raise TimeoutError("idle")
-        return b""
-
-    def park(self) -> None:
-        """Takes the socket from the reader thread."""
-        self._resume.clear()
-        self._parked.clear()
-        self._wake_write.send(b"p")
-        if not self._parked.wait(STEP_SECONDS):
-            raise Broken("the SMB library did not let go of its socket")
-
-    def unpark(self) -> None:
-        """Lets the reader thread go on."""
-        self._resume.set()
-
-    def close(self) -> None:
-        if self.connected:
-            self.connected = False
-            with contextlib.suppress(OSError):
-                self._sock.shutdown(socket.SHUT_RDWR)
-            self._resume.set()
-
-    def release(self) -> None:
-        """Closes the descriptors; the reader thread has ended."""
-        for each in (self._sock, self._wake_read, self._wake_write):
-            each.close()
-
-
-class _Connection(Connection):  # type: ignore[misc]
-    """The library's connection on our transport, with no reply unchecked and no wait unbounded."""
-
-    def __init__(self, transport: _ParkableTcp) -> None:
-        self._ours = transport
-        super().__init__(uuid.uuid4(), transport.server, transport.port, require_signing=False)
-        self._receive_timeout = KEEP_ALIVE_SECONDS
-
-    @property
-    def transport(self) -> _ParkableTcp:
-        return self._ours
-
-    @transport.setter
-    def transport(self, theirs: object) -> None:
-        """The library's own transport is never used."""
-
-    def receive(
-        self,
-        request: Any,
-        wait: bool = True,
-        timeout: float | None = None,
-        resolve_symlinks: bool = True,
-    ) -> Any:
-        # the transport's deadline ends every wait; the library's own would be moved by the peer
-        return super().receive(request, wait=wait, timeout=STEP_SECONDS + 10, resolve_symlinks=False)
-
-    def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
-        session = self.session_table.get(session_id)
-        command = header["command"].get_value()
-        interim = header["status"].get_value() == NtStatus.STATUS_PENDING
-        if session is not None and not force and command != Commands.SMB2_SESSION_SETUP:
-            # only replies that came unencrypted get here
-            trees = session.tree_connect_table.values()
-            sealed_tree = command != Commands.SMB2_TREE_CONNECT and any(
-                tree.encrypt_data for tree in trees
-            )
-            if session.encrypt_data or sealed_tree:
-                raise Broken("the server answered without the encryption that was agreed")
-            signed = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
-            if session.signing_required and not signed and not interim:
-                raise Broken("a reply came without the signature that this session has to have")
-        super().verify_signature(header, session_id, force)
-
-
 class Smb2Session:
     """A Session (probes.smb.session) of SMB2 or SMB3."""
 
-    def __init__(self, peer: Endpoint, connect_seconds: float, transport: _ParkableTcp) -> None:
+    def __init__(self, peer: Endpoint, connect_seconds: float, transport: ParkableTcp) -> None:
         self._where = peer.host
         self._connect_seconds = connect_seconds
         self._transport = transport
-        self._connection = _Connection(transport)
+        self._connection = GuardedConnection(transport)
         self._session: Any = None
         self._tree: Any = None
         self._opens: dict[bytes, Any] = {}
@@ -232,7 +117,9 @@ class Smb2Session:
             with self._step("negotiate", quiet=True):
                 self._connection.connect(dialect=number)
         except Late:
-            text = f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a server?"
+            text = (
+                f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
+            )
             raise Refused("unreachable", text) from None
         except (Broken, SMBException, KeyError, ValueError, struct.error) as error:
             raise refusal from error
@@ -517,7 +404,7 @@ def open_session(peer: Endpoint, dialect: str | None) -> Smb2Session:
     before = time.monotonic()
     sock = connect(peer)
     seconds = time.monotonic() - before
-    session = Smb2Session(peer, seconds, _ParkableTcp(sock, peer.host, peer.port or SMB_PORT))
+    session = Smb2Session(peer, seconds, ParkableTcp(sock, peer.host, peer.port or SMB_PORT))
     try:
         session.negotiate(dialect)
         session.log_in(peer)

@@ -124,6 +124,11 @@ def quotas(pid: int) -> list[Quota]:
     return found
 
 
+def shows_quotas(pid: int) -> bool:
+    """Whether a CPU quota on the process would be seen: its groups' own files can be read."""
+    return any((folder / "cgroup.procs").exists() for _, folder in _folders(pid, "cpu"))
+
+
 def memory_limit(pid: int) -> MemoryLimit | None:
     """The lowest memory limit on the process and its group's use of it; None: no limit seen."""
     lowest = None

@@ -76,6 +76,8 @@ class Counters:
     others_complete: bool = False
     """Whether every process of the machine could be seen."""
     quotas: Tuple[QuotaCounts, ...] = ()
+    quotas_visible: bool = False
+    """Whether a quota would be seen: then none seen is none."""
     memory_total_bytes: Optional[int] = None
     memory_used_bytes: Optional[int] = None
     memory_cached_bytes: Optional[int] = None
@@ -179,6 +181,7 @@ def read_counters(watched: Watched, agent_pid: int) -> Counters:
         others=others,
         others_complete=processes.sees_all(seen),
         quotas=_quotas(servers | {agent_pid}),
+        quotas_visible=all(cgroup.shows_quotas(pid) for pid in servers | {agent_pid}),
         memory_total_bytes=memory.total_bytes if memory else None,
         memory_used_bytes=memory.used_bytes if memory else None,
         memory_cached_bytes=memory.cached_bytes if memory else None,

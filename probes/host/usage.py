@@ -138,7 +138,9 @@ def _others_growth(before: Counters, after: Counters) -> float:
 
 
 def _throttled_ratio(before: Counters, after: Counters) -> float | None:
-    """Of the group that was stopped most."""
+    """Of the group that was stopped most; 0.0 where a quota would be seen and there is none."""
+    if not after.quotas and after.quotas_visible:
+        return 0.0
     earlier = {each.group: each for each in before.quotas}
     ratios = []
     for each in after.quotas:

@@ -7,7 +7,6 @@ from probes.stage import Refused
 
 SUCCESS = 0
 PENDING = 0x00000103
-END_OF_FILE = 0xC0000011
 ACCESS_DENIED = 0xC0000022
 NOT_SUPPORTED = 0xC00000BB
 NO_ROOM = (0xC000007F, 0xC0000044, 0xC0000802)
@@ -58,6 +57,7 @@ _MEANINGS: dict[int, tuple[str, str, str, str]] = {
         "check the path on the share",
     ),
     0xC0000056: ("STATUS_DELETE_PENDING", "share", "it is being deleted", "try again"),
+    0xC0000011: ("STATUS_END_OF_FILE", "share", "the file ends before that", "run it again"),
     0xC0000033: ("STATUS_OBJECT_NAME_INVALID", "share", "the name is not valid", "check the path"),
     0xC0000103: ("STATUS_NOT_A_DIRECTORY", "share", "this is no folder", "check the path"),
     0xC0000257: (

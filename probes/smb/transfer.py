@@ -65,14 +65,17 @@ def push(
     sent = moved = flushed = flushing = 0
     while moved < size_bytes:
         while sent < size_bytes and pipe.outstanding - flushing < depth:
+            if sent - flushed >= FLUSH_BYTES and not flushing:
+                # Before the next WRITE: where the window is all in use there is never room else.
+                if not pipe.affords(1):
+                    break
+                pipe.flush()
+                flushed, flushing = sent, 1
             size = pipe.affords(min(request_bytes, size_bytes - sent))
             if not size:
                 break
             pipe.write(sent, source(sent, size))
             sent += size
-            if sent - flushed >= FLUSH_BYTES and not flushing and pipe.affords(1):
-                pipe.flush()
-                flushed, flushing = sent, 1
         reply = pipe.wait()
         if reply.verb == "flush":
             flushing = 0

@@ -137,7 +137,7 @@ def show(ran: Ran) -> None:
         if row.grade in (WRONG, MISSED):
             print(f"            true would be: {' | '.join(row.right)}")
     for each in ran.rates:
-        off = "" if each.within else f"  OFF by more than {each.tolerance:.0%}"
+        off = "" if each.within else f"  OFF by more than {each.tolerance or 0:.0%}"
         print(f"  {each.ratio:6.3f}  {each.what}{off}")
     for line in ran.left_behind:
         print(f"  LEFT BEHIND on {line}")

@@ -143,6 +143,22 @@ _ALL = (
         {c: _cpu("client", "quota") for c in COPIES},
         set(),
     ),
+    _world(
+        "server-quota-4",
+        "server CPU quota 4 %",
+        _caps(),
+        _caps(quota_ratio=0.04),
+        {c: _cpu("server", "quota") for c in COPIES},
+        set(),
+    ),
+    _world(
+        "client-quota-8",
+        "client CPU quota 8 %",
+        _caps(quota_ratio=0.08),
+        _caps(),
+        {c: _cpu("client", "quota") for c in COPIES},
+        set(),
+    ),
     _world("nothing", "nothing", Caps(), Caps(), {}, _MACHINE),
     _world(
         "busy-link",

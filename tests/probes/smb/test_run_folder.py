@@ -150,9 +150,9 @@ def test_a_foreign_file_in_the_folder_is_left_alone(share: Any) -> None:
 
 
 def test_an_idle_session_lives_on_echoes(share: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from probes.drivers import smbprotocol_session
+    from probes.drivers import smbprotocol_connection
 
-    monkeypatch.setattr(smbprotocol_session, "KEEP_ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(smbprotocol_connection, "KEEP_ALIVE_SECONDS", 0.2)
     with share() as (peer, folder, _), open_session(peer) as session:
         handle = session.create_folder("idle")
         window = session._connection.sequence_window  # type: ignore[attr-defined]
