@@ -1,9 +1,13 @@
 """What many tests start: the program itself, and a real Samba of its own."""
 
+import getpass
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,3 +94,58 @@ def target(samba):
 def load_report():
     """Reads a report as an outsider would: as JSON."""
     return lambda path: json.loads(Path(path).read_text())
+
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:" + os.environ.get("PATH", ""))
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory):
+    """Port and client configuration of an sshd of our own."""
+    if SSHD is None:
+        pytest.fail("openssh-server is not installed: run ./test, which installs it")
+    folder = tmp_path_factory.mktemp("sshd")
+    for name in ("host", "user"):
+        key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+        subprocess.run(key, check=True)
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (folder / "banner").write_text("This host belongs to nobody.\n")
+    (folder / "config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
+        f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
+        f"PasswordAuthentication no\nPermitRootLogin yes\nBanner {folder}/banner\n"
+    )
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    command = [SSHD, "-D", "-e", "-f", str(folder / "config")]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with socket.socket() as attempt:
+            if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    public = (folder / "host.pub").read_text().split()
+    (folder / "known").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
+    yield folder, port
+    server.terminate()
+    server.wait(10)
+
+
+@pytest.fixture
+def ssh_on_path(sshd, tmp_path, monkeypatch):
+    """The system's ssh, with this test's configuration in place of the user's."""
+    folder, port = sshd
+    configuration = tmp_path / "ssh_config"
+    configuration.write_text(
+        f"Host nas\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/user\n"
+        f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n  User {getpass.getuser()}\n"
+    )
+    wrapper = tmp_path / "bin" / "ssh"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {configuration} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    return folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bottleneck.analysis import model
@@ -16,7 +16,9 @@ REACHED_RATIO = 0.85
 NOISE_RATIO = 0.75
 """Reached as well where the spreads meet, but not below this."""
 NEAR_RATIO = 1.1
+NEARLY_RATIO = 0.95
 CLEAR_RATIO = 1.5
+SCATTERED_TRUST = 0.75
 TURNS_RATIO = 0.1
 STAGES = ("disk", "network")
 """Components that all bytes pass one after the other."""
@@ -44,7 +46,21 @@ def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     reached = [each for each in ladder.valid if _reached(each, made.rate)]
     if reached:
         return _lowest(copy, made, ladder, reached)
-    return _overlapping(copy, made, ladder) or _in_turn(copy, made, ladder)
+    return (
+        _part_of_the_time(copy, made, ladder)
+        or _overlapping(copy, made, ladder)
+        or _in_turn(copy, made, ladder)
+    )
+
+
+def despite_scatter(cap: Cap) -> Cap | None:
+    """A cap of runs that lie far apart: what the load itself shows stands, the rest does not.
+
+    A neighbour on the cores or on the link scatters the runs: that is its mark, no doubt of it.
+    """
+    if cap.claim.reached is not True or cap.claim.ceiling.component == "instrument":
+        return None
+    return replace(cap, confidence=min(cap.confidence, SCATTERED_TRUST))
 
 
 def _is_reached_instrument(claim: Claim) -> bool:
@@ -69,6 +85,10 @@ def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -
     cap = near[0]
     part = cap.ceiling.part
     rival = next((each for each in near if each.ceiling.part != part), None)
+    if rival is None and made.rate.median < NEARLY_RATIO * cap.ceiling.bytes_per_second:
+        # What is missing to the ceiling may well be the time that a quota took.
+        rival = next((e for e in _partial(ladder) if e.ceiling.cause == "quota"), None)
+        rival = None if rival is None or rival.ceiling.part == part else rival
     return Cap(cap, "reached", _confidence(copy, made, ladder, cap, rival), rival)
 
 
@@ -137,6 +157,22 @@ def required_parts(copy: Copy) -> tuple[tuple[str, str | None], ...]:
     """The stages that every byte of a copy passes."""
     parts: tuple[tuple[str, str | None], ...] = (("network", "path"), ("disk", copy.receiver))
     return (*parts, ("disk", copy.sender)) if copy.cache == "uncached" else parts
+
+
+def _partial(ladder: Ladder) -> list[Claim]:
+    """What held the copy for a part of the time, the surest first."""
+    found = [each for each in ladder.valid if each.partial_trust]
+    return sorted(found, key=lambda each: (-each.partial_trust, each.ceiling.bytes_per_second))
+
+
+def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
+    """A CPU or its quota that was full for a part of the time, where no ceiling is reached."""
+    found = _partial(ladder)
+    if not found:
+        return None
+    rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
+    confidence = min(found[0].partial_trust, _proof(copy, made), 0.97 if rival is None else 0.5)
+    return Cap(found[0], "reached", confidence, rival)
 
 
 def _stages(ladder: Ladder) -> list[Claim]:

@@ -16,6 +16,11 @@ IDLE_RATIO = 0.02
 QUOTA_TRUST = 0.95
 UNSEEN_QUOTA_TRUST = 0.8
 BUSY_TRUST = 0.9
+PARTLY_THROTTLED_RATIO = 0.1
+PARTLY_THROTTLED_TRUST = 0.7
+PARTLY_BUSY_RATIO = 0.8
+"""Less than full on average over a window whose last part waits for the disk."""
+PARTLY_BUSY_TRUST = 0.6
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
@@ -60,6 +65,11 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             used,
             words=f"the {side}'s CPU quota{limit} stops it in {stops} of its periods",
             trust=QUOTA_TRUST,
+            partial_trust=(
+                PARTLY_THROTTLED_TRUST
+                if (seen.throttled_ratio or 0.0) >= PARTLY_THROTTLED_RATIO
+                else 0.0
+            ),
             evidence=(f"The {side}'s quota{limit} was used up in {stops} of its periods.",),
         )
 
@@ -92,6 +102,7 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             "all-cores",
             used,
             reached=seen.all_cores_ratio >= SATURATED_RATIO,
+            partial_trust=PARTLY_BUSY_TRUST if used >= PARTLY_BUSY_RATIO else 0.0,
             words=f"the {side}'s {which} {percent_text(min(1.0, seen.all_cores_ratio))} busy",
             trust=BUSY_TRUST,
             evidence=(_busy(side, seen),),
@@ -107,6 +118,7 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
                 f"{percent_text(min(1.0, seen.one_core_ratio))} busy with it"
             ),
             trust=BUSY_TRUST,
+            partial_trust=PARTLY_BUSY_TRUST if seen.one_core_ratio >= PARTLY_BUSY_RATIO else 0.0,
             evidence=(_busy(side, seen),),
         )
 
@@ -127,6 +139,7 @@ def _claim(
     reached: bool | None = None,
     words: str,
     trust: float,
+    partial_trust: float = 0.0,
     evidence: tuple[str, ...],
 ) -> Claim:
     scale = 1 / min(1.0, used_ratio)
@@ -144,5 +157,6 @@ def _claim(
         words=words,
         reached=used_ratio >= SATURATED_RATIO if reached is None else reached,
         trust=trust,
+        partial_trust=partial_trust,
         evidence=evidence,
     )

@@ -58,8 +58,10 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict)
     rate = made.rate.median
     ladder = ceilings.ladder(report, copy, rate)
-    unusable = unknown.untrustworthy(copy, made)
-    cap = None if unusable is not None else caps.find(copy, made, ladder)
+    altered, unstable = unknown.altered(copy, made), unknown.unstable(copy, made)
+    cap = None if altered is not None else caps.find(copy, made, ladder)
+    if cap is not None and unstable is not None:
+        cap = caps.despite_scatter(cap)
     following = None if cap is None else prediction.after(cap, ladder)
     predicted = None if cap is None else prediction.without(cap, copy, made, ladder)
     advice: tuple[str, ...]
@@ -68,7 +70,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{outlook}")
         advice = (sentences.advice(cap.claim.ceiling, following, predicted, rate),)
     else:
-        verdict = unusable or unknown.inconclusive(copy, made, ladder)
+        verdict = altered or unstable or unknown.inconclusive(copy, made, ladder)
         advice = tuple(_what_to_try(report))
     return CopyDiagnosis(
         copy=copy.name,

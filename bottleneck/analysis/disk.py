@@ -11,6 +11,7 @@ from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text
 
+BUSY_RATIO = 0.5
 _DOES = {"read": "reads", "write": "writes"}
 
 
@@ -72,6 +73,7 @@ def _evidence(best: Found, copy: Copy, side: str, verb: str) -> Iterator[str]:
     rate = rate_text(best.rate.median)
     yield f"Alone, the {side}'s disk {_DOES[verb]} {rate} in sequence, {how}."
     usage = copy.made and copy.made.usage(side)
-    if usage and usage.device_busy_ratio is not None:
+    # A device that is throttled in front of its queue seems idle: that would say nothing.
+    if usage and usage.device_busy_ratio is not None and usage.device_busy_ratio > BUSY_RATIO:
         busy = percent_text(min(1.0, usage.device_busy_ratio))
         yield f"The {side}'s disk had I/O in flight {busy} of the copy."

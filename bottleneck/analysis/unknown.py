@@ -31,21 +31,26 @@ def missing(status: str) -> Verdict:
     )
 
 
-def untrustworthy(copy: Copy, made: Found) -> Verdict | None:
-    """The verdict of a copy whose figures may not be judged; None: they may."""
-    if flag(made.outcome.details, "hash_ok") is False:
-        return _inconclusive(
-            "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT. "
-            f"{runs(copy, made.rate.median)}, but the rate of a copy that alters the file means "
-            "nothing: find out why before trusting this path with data."
-        )
+def altered(copy: Copy, made: Found) -> Verdict | None:
+    """The verdict of a copy whose bytes did not arrive as they were sent; None: they did."""
+    if flag(made.outcome.details, "hash_ok") is not False:
+        return None
+    return _inconclusive(
+        "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT. "
+        f"{runs(copy, made.rate.median)}, but the rate of a copy that alters the file means "
+        "nothing: find out why before trusting this path with data."
+    )
+
+
+def unstable(copy: Copy, made: Found) -> Verdict | None:
+    """The verdict of a copy whose runs lie too far apart; None: they do not."""
     rate = made.rate
-    if rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO:
-        return _inconclusive(
-            f"{runs(copy, rate.median)}, but its {rate.runs} runs lie between "
-            f"{range_text(rate.low, rate.high)}: unstable, so that nothing can be named."
-        )
-    return None
+    if rate.runs < 2 or (rate.high - rate.low) / rate.median <= SCATTERED_RATIO:
+        return None
+    return _inconclusive(
+        f"{runs(copy, rate.median)}, but its {rate.runs} runs lie between "
+        f"{range_text(rate.low, rate.high)}: unstable, so that nothing can be named."
+    )
 
 
 def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:

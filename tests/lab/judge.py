@@ -52,7 +52,8 @@ def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
     for expected in chosen.expected:
         payload = chosen.plant.payload_bytes_per_second(expected.copy.split(".")[0])
         found = [c for c in report["diagnosis"]["copies"] if c["copy"] == expected.copy]
-        judged += [_verdict(expected, copy, payload) for copy in found]
+        measured = any(copy["bytes_per_second"] is not None for copy in found)
+        judged += [_verdict(expected, copy, payload, measured) for copy in found]
         if not found:
             grade = MISSED if expected.touched else ABSTAINED
             right = _words(expected.right)
@@ -62,7 +63,10 @@ def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
     return judged
 
 
-def _verdict(expected: Expected, copy: dict[str, Any], payload: float | None) -> Judged:
+def _verdict(
+    expected: Expected, copy: dict[str, Any], payload: float | None, measured: bool
+) -> Judged:
+    """measured: whether the copy was made in some dialect; if so, one left out is no miss."""
     verdict, rate = copy["verdict"], copy["bytes_per_second"]
     found = (verdict["component"], verdict["side"], verdict["cause"])
     filled = (rate or 0) / payload if payload else None
@@ -73,7 +77,7 @@ def _verdict(expected: Expected, copy: dict[str, Any], payload: float | None) ->
         grade = RIGHT
     elif verdict["component"] not in BLAMES_NOBODY:
         grade = WRONG
-    elif expected.touched and not undecided:
+    elif expected.touched and not undecided and (rate is not None or not measured):
         grade = MISSED
     else:
         grade = ABSTAINED

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run the product in the lab's worlds and print planted against found.
 
-Usage: python tests/lab/run.py [WORLD ...] [--json F] [--quick] [--reports DIR]
+Usage: python tests/lab/run.py [WORLD ...] [--quick | --budget SECONDS] [--json F] [--reports DIR]
 
 Exit code: 0 every verdict is right; 1 something is blamed wrongly, or a run broke; 3 nothing is
 wrong but a planted cap was not named; 69 this machine cannot hold the lab.
@@ -56,13 +56,12 @@ class Ran:
         return not self.verdicts
 
 
-def experiment(chosen: LabWorld, quick: bool, reports: Path | None) -> Ran:
-    """Build the world, run the product in it, judge its report."""
-    allowed = 20.0 if quick else 60.0
+def experiment(chosen: LabWorld, budget_seconds: int, beside: bool, reports: Path | None) -> Ran:
+    """Build the world, run the product in it, judge its report; beside: iperf3 as well."""
     with world(chosen.plant) as lab:
-        references = {} if quick else {verb: iperf3(lab, verb, 3) for verb in ("push", "pull")}
+        references = {verb: iperf3(lab, verb, 3) for verb in ("push", "pull")} if beside else {}
         file = lab.work / "report.json"
-        code, elapsed, message = _diagnose(lab, file, quick, allowed)
+        code, elapsed, message = _diagnose(lab, file, budget_seconds)
         text = file.read_text() if file.exists() else ""
         left = tuple(_left_behind(lab))
     if reports is not None and text:
@@ -76,7 +75,7 @@ def experiment(chosen: LabWorld, quick: bool, reports: Path | None) -> Ran:
         planted=chosen.planted,
         exit_code=code,
         elapsed_seconds=elapsed,
-        allowed_seconds=allowed,
+        allowed_seconds=budget_seconds,
         iperf3_bytes_per_second=references,
         verdicts=tuple(judged),
         rates=tuple(compared),
@@ -86,12 +85,12 @@ def experiment(chosen: LabWorld, quick: bool, reports: Path | None) -> Ran:
     )
 
 
-def _diagnose(lab: World, file: Path, quick: bool, allowed: float) -> tuple[int | None, float, str]:
+def _diagnose(lab: World, file: Path, budget_seconds: int) -> tuple[int | None, float, str]:
     command: list[str | Path]
     command = [lab.client.script, sys.executable, "-m", "bottleneck", "diagnose", lab.share.target]
     command += ["--user", lab.share.user, "--agent", f"exec:{lab.server.script}"]
     command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
-    command += ["--quick"] if quick else []
+    command += ["--budget", str(budget_seconds)]
     environment = {
         **os.environ,
         "BOTTLENECK_PASSWORD": lab.share.password,
@@ -106,11 +105,11 @@ def _diagnose(lab: World, file: Path, quick: bool, allowed: float) -> tuple[int 
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=3 * allowed,
+            timeout=3 * budget_seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return None, time.monotonic() - began, f"did not end within {3 * allowed:.0f} s"
+        return None, time.monotonic() - began, f"did not end within {3 * budget_seconds} s"
     return done.returncode, time.monotonic() - began, done.stderr[-2000:]
 
 
@@ -159,7 +158,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The product in worlds with a planted bottleneck.")
     parser.add_argument("worlds", nargs="*", metavar="WORLD", help=" ".join(WORLDS))
     parser.add_argument("--json", type=Path, metavar="F", help="also write the results there")
-    parser.add_argument("--quick", action="store_true", help="the product's, and no iperf3 beside")
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--budget", type=int, default=60, metavar="SECONDS", help="the product's")
+    budget.add_argument("--quick", dest="budget", action="store_const", const=20, help="20 s")
+    parser.add_argument("--no-iperf3", dest="beside", action="store_false", help="do not compare")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     options = parser.parse_args()
     strange = [name for name in options.worlds if name not in WORLDS]
@@ -171,7 +173,7 @@ def main() -> int:
         return NO_LAB
     results: list[Ran] = []
     for name in options.worlds or list(WORLDS):
-        results.append(experiment(WORLDS[name], options.quick, options.reports))
+        results.append(experiment(WORLDS[name], options.budget, options.beside, options.reports))
         show(results[-1])
         if options.json:
             options.json.write_text(json.dumps([asdict(ran) for ran in results], indent=1) + "\n")

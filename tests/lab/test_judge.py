@@ -81,6 +81,14 @@ def test_a_copy_that_could_not_be_made_has_no_rate_and_is_missed() -> None:
     assert [(row.copy, row.grade) for row in empty] == [(copy, MISSED) for copy in COPIES]
 
 
+def test_a_second_dialect_that_the_budget_left_out_is_no_miss() -> None:
+    """The copy was made and its cap named; a copy made in no dialect is missed."""
+    skipped = _copy("pull.cached", None, "unknown", None, "not-measured")
+    made = _copy("pull.cached", 12e6, "network", "path", "link-rate")
+    report = {"diagnosis": {"copies": [made, skipped]}, "steps": []}
+    assert [row.grade for row in verdicts(WORLDS["link-100"], report)[:2]] == [RIGHT, ABSTAINED]
+
+
 def test_rates_are_compared_where_the_truth_is_planted() -> None:
     """tcp with iperf3, a disk with its throttle, copies with the link in a link's own world."""
 

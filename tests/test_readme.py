@@ -1,0 +1,89 @@
+"""Each command of the README runs as it is written there, against a real Samba and a real sshd."""
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from probes.drivers.samba import private_samba
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+COMMANDS = list(
+    dict.fromkeys(
+        line.removeprefix("$ ")
+        for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    )
+)
+PASSWORD = "anna's password"
+
+
+def of(program):
+    return [each for each in COMMANDS if each.split()[0] == program]
+
+
+def test_every_command_is_run_here():
+    assert set(COMMANDS) == {*of("bottleneck"), "./demo", "./test"}
+
+
+@pytest.fixture(scope="module")
+def nas(tmp_path_factory):
+    """The share that the README calls //nas/media."""
+    shared = tmp_path_factory.mktemp("media")
+    with private_samba(str(shared), share="media", username="anna", password=PASSWORD) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """Where the commands are typed; what one leaves the next may read."""
+    return tmp_path_factory.mktemp("here")
+
+
+@pytest.mark.parametrize("command", of("bottleneck"))
+def test_a_command_runs_as_written(command, nas, here, ssh_on_path, bottleneck):
+    words = shlex.split(command)[1:]
+    words = [each.replace("//nas/media", f"//{nas.host}:{nas.port}/media") for each in words]
+    if words[0] in {"diagnose", "probe"} and "--quick" not in words:
+        words += ["--budget", "12"]
+    if words[0] == "explain" and not (here / "report.json").exists():
+        pytest.fail("the README explains a report that no command before has written")
+    ended = bottleneck(*words, password=PASSWORD, cwd=here)
+    assert ended.code in {0, 3}, ended
+    assert ended.out.strip()
+    if words[0] == "schema":
+        assert json.loads(ended.out)["$id"]
+
+
+def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
+    command = [ROOT / "demo", "--quick", "--json", tmp_path / "report.json"]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Copies" in done.stdout
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["diagnosis"]["headline"] in {c["copy"] for c in found["diagnosis"]["copies"]}
+
+
+def test_the_test_command_hands_its_arguments_to_pytest():
+    command = [ROOT / "test", "tests/test_target.py", "-q"]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ passed", done.stdout)
+
+
+def test_the_verdict_shown_first_is_one_that_the_program_gives(bottleneck):
+    """The picture is made of lines that the console prints for a recorded run of the lab."""
+    shown = README.split("```console\n", 1)[1].split("...", 1)[0].splitlines()[1:]
+    printed = bottleneck("explain", ROOT / "examples" / "server-disk-read.json").out
+    flat = " ".join(printed.split())
+    for line in shown:
+        assert " ".join(line.split()) in flat, line
