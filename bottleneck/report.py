@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ STATUSES = ("complete", "partial", "interrupted", "failed")
 LARGEST_FILE_BYTES = 16 << 20
 MOST_CONTAINERS = 500_000
 """Arrays and objects in one file: each costs a parser fifty times its two characters."""
+MOST_LEVELS = 64
+"""Arrays and objects inside each other; what is written nests a dozen deep."""
 _TOLD_RATE_TOLERANCE = 0.02
 
 
@@ -186,13 +189,16 @@ def _usual_mode() -> int:
 
 def load(path: str | Path) -> Report:
     """The report in a file. Errors: ReportError; OSError where it cannot be opened."""
-    # Not blocking: opening a pipe without a writer would wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReportError("not a regular file")
         content = file.read(LARGEST_FILE_BYTES + 1)
     return loads(content)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # Opening a pipe without a writer would wait for ever.
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def loads(content: bytes) -> Report:
@@ -215,7 +221,18 @@ def loads(content: bytes) -> Report:
         raise ReportError(f"not JSON: {reason.splitlines()[0][:160]}") from None
     if not isinstance(document, dict):
         raise ReportError("a report must be an object")
+    if _is_deep(document):
+        raise ReportError(f"nested more than {MOST_LEVELS} levels deep")
     return from_json(document)
+
+
+def _is_deep(document: dict[str, Any]) -> bool:
+    """Whether it nests deeper than a walk that calls itself could follow."""
+    level: list[Any] = [document]
+    for _ in range(MOST_LEVELS):
+        inside = chain.from_iterable(e.values() if isinstance(e, dict) else e for e in level)
+        level = [each for each in inside if isinstance(each, (dict, list))]
+    return bool(level)
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -322,7 +339,10 @@ def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
     )
     spread = typed.mapping(told.get("bytes_per_second"), f"{where}.bytes_per_second")
     said = typed.number(spread.get("median"), f"{where}.bytes_per_second.median")
-    derived = rates(outcome).median
+    found = rates(outcome)
+    if found.high > typed.LARGEST:
+        raise typed.NotTyped(f"{where}: the rate of its samples is out of range")
+    derived = found.median
     if abs(said - derived) > _TOLD_RATE_TOLERANCE * max(said, derived):
         raise typed.NotTyped(
             f"{where}.bytes_per_second.median says {said:.6g}, its samples {derived:.6g}"

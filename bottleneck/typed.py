@@ -6,7 +6,6 @@ Pure; knows records only by their annotations.
 from __future__ import annotations
 
 import dataclasses
-import math
 import types
 import typing
 from collections.abc import Callable
@@ -53,7 +52,7 @@ def typed(hint: Any, value: object, where: str) -> Any:
         return tuple(typed(arguments[0], each, f"{where}[{at}]") for at, each in items)
     if origin is dict:
         pairs = mapping(value, where).items()
-        return {key: typed(arguments[1], each, f"{where}.{key}") for key, each in pairs}
+        return {key: typed(arguments[1], each, f"{where}[{key[:40]!r}]") for key, each in pairs}
     if dataclasses.is_dataclass(hint):
         return record(typing.cast("type[Any]", hint), value, where)
     return _SCALARS[hint](value, where)
@@ -77,7 +76,8 @@ def number(value: object, where: str) -> float:
     """A finite number, not below zero: every quantity of a report is an amount."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise NotTyped(f"{where} must be a number")
-    if not math.isfinite(value) or not 0 <= value <= LARGEST:
+    # NaN compares as false; a whole number may be larger than any float.
+    if not 0 <= value <= LARGEST:
         raise NotTyped(f"{where} is out of range")
     return float(value)
 

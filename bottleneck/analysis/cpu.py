@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis.finding import Ceiling, Claim
-from bottleneck.analysis.load import SATURATED_RATIO, Load, load
+from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, Load, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text
@@ -101,8 +101,8 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             side,
             "all-cores",
             used,
-            reached=seen.all_cores_ratio >= SATURATED_RATIO,
-            partial_trust=PARTLY_BUSY_TRUST if used >= PARTLY_BUSY_RATIO else 0.0,
+            reached=seen.full,
+            partial_trust=_partly(seen, used),
             words=f"the {side}'s {which} {percent_text(min(1.0, seen.all_cores_ratio))} busy",
             trust=BUSY_TRUST,
             evidence=(_busy(side, seen),),
@@ -118,9 +118,14 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
                 f"{percent_text(min(1.0, seen.one_core_ratio))} busy with it"
             ),
             trust=BUSY_TRUST,
-            partial_trust=PARTLY_BUSY_TRUST if seen.one_core_ratio >= PARTLY_BUSY_RATIO else 0.0,
+            partial_trust=_partly(seen, seen.one_core_ratio),
             evidence=(_busy(side, seen),),
         )
+
+
+def _partly(seen: Load, used_ratio: float) -> float:
+    own = seen.copy_ratio * seen.cores >= OWN_RATIO
+    return PARTLY_BUSY_TRUST if own and used_ratio >= PARTLY_BUSY_RATIO else 0.0
 
 
 def _busy(side: str, seen: Load) -> str:

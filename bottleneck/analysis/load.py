@@ -14,6 +14,8 @@ CROWDED_RATIO = 0.3
 """Share of the cores that other processes must take to be blamed."""
 WAITING_RATIO = 0.2
 """Ready to run and not let, from which on a crowd of others matters."""
+OWN_RATIO = 0.5
+"""Share of full cores that must be the copy's own work where it did not wait for them."""
 IDLE_ENOUGH_RATIO = 0.7
 
 
@@ -27,6 +29,8 @@ class Load:
     """The busiest thread of the copy, or the core that serves the interrupts."""
     others_ratio: float
     """Share of all cores that other processes took."""
+    copy_ratio: float
+    """Share of all cores that the copy's own processes and the interrupts took."""
     waiting_ratio: float | None
     """Time ready to run and not let, over the window; None: not told."""
     quota_cores: float | None
@@ -60,11 +64,17 @@ class Load:
         return full and self.others_ratio > CROWDED_RATIO and waited
 
     @property
+    def full(self) -> bool:
+        """All cores are full, and it matters to the copy: it is most of that, or had to wait."""
+        if self.all_cores_ratio < SATURATED_RATIO:
+            return False
+        waited = self.waiting_ratio is not None and self.waiting_ratio > WAITING_RATIO
+        return waited or self.copy_ratio >= OWN_RATIO
+
+    @property
     def bound(self) -> bool:
         """Whether this host's CPU, and no other component, may have set the rate."""
-        harmless = self.others_ratio > 0.5 and not self.crowded
-        full = self.all_cores_ratio > SATURATED_RATIO and not harmless
-        return self.throttled or self.one_core_ratio > SATURATED_RATIO or full
+        return self.throttled or self.one_core_ratio > SATURATED_RATIO or self.full
 
 
 def hindrance(seen: Load | None, side: str) -> str | None:
@@ -89,6 +99,7 @@ def load(usage: Usage | None) -> Load | None:
         all_cores_ratio=sum(usage.core_busy_ratios) / cores,
         one_core_ratio=max(usage.busiest_process_ratio, interrupts),
         others_ratio=usage.other_cpu_seconds / (wall * cores),
+        copy_ratio=usage.copy_cpu_seconds / (wall * cores) + usage.softirq_ratio,
         waiting_ratio=None if usage.run_delay_seconds is None else usage.run_delay_seconds / wall,
         quota_cores=quota,
         quota_used_ratio=quota and usage.copy_cpu_seconds / (wall * quota),

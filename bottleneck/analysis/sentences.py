@@ -95,7 +95,8 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
                 f"A disk on the {cap.side} that {_DOES.get(verb, 'serves it')} at {needed} or more"
             )
         case "network", "link-rate":
-            bits = model.faster_link(max(target, 1.1 * cap.bytes_per_second))
+            # One step more for the last tenth of what the next component allows is not advice.
+            bits = model.faster_link(max(0.9 * target, 1.1 * cap.bytes_per_second))
             return f"A {link_text(bits)} link"
         case "network", _:
             return f"More than the {rate_text(rate)} that the others' traffic leaves"

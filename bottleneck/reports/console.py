@@ -176,7 +176,8 @@ def _ceiling_remark(ceiling: Ceiling, signs: Signs) -> str:
 
 
 def _range(low: float, high: float, signs: Signs) -> str:
-    return "" if low == high else range_text(low, high).replace("-", signs.dash)
+    told = range_text(low, high)
+    return told.replace("-", signs.dash) if "-" in told else ""
 
 
 def _print_stages(report: Report, console: Console, signs: Signs) -> None:

@@ -70,8 +70,12 @@ def _cell(text: str, width: int, right: bool) -> str:
 
 
 def line(console: Console, text: str, style: str = "") -> None:
-    """One line as it is: no markup, no highlighting, no wrapping."""
-    console.print(Text(text.rstrip(), style=style), no_wrap=True, overflow="ignore", crop=False)
+    """One line as it is: no markup, no highlighting, no wrapping.
+
+    What the terminal's encoding has no character for is written as its escape.
+    """
+    shown = text.rstrip().encode(console.encoding, "backslashreplace").decode(console.encoding)
+    console.print(Text(shown, style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
 def paragraph(console: Console, text: str, style: str = "", bullet: str = "") -> None:

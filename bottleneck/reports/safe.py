@@ -7,7 +7,7 @@ import unicodedata
 LONGEST = 256
 """Characters of a foreign string that are shown."""
 
-_HIDDEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+_HIDDEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 """Letters by category that draw nothing."""
 
 

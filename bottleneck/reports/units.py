@@ -20,7 +20,7 @@ _BYTE_MULTIPLES = {
     "gi": 2**30,
     "ti": 2**40,
 }
-_NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kKmMgGtT]?[iI]?)"
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>(?:[kKmMgGtT][iI]?)?)"
 _SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
 _RATE = re.compile(_NUMBER + r"(?P<unit>B|bytes|bit|bits)(?:/s|ps)", re.ASCII)
 _MOST = 10**18
@@ -138,10 +138,7 @@ def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:
 
 
 def _scaled(text: str, number: str, prefix: str) -> float:
-    multiple = _BYTE_MULTIPLES.get(prefix.lower())
-    if multiple is None:
-        raise UnitError(f"{text!r} has no known unit: write for example MB, MiB or GB")
-    value = float(number) * multiple
+    value = float(number) * _BYTE_MULTIPLES[prefix.lower()]
     if not 0 < value <= _MOST:
         raise UnitError(f"{text!r} is out of range")
     return value

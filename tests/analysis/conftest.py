@@ -31,7 +31,6 @@ def usage(**changes: Any) -> Usage:
         "core_busy_ratios": (0.12, 0.08),
         "softirq_ratio": 0.01,
         "steal_ratio": 0.0,
-        "copy_cpu_seconds": 0.3,
         "busiest_process_ratio": 0.07,
         "other_cpu_seconds": 0.05,
         "quota_cores": None,
@@ -48,6 +47,8 @@ def usage(**changes: Any) -> Usage:
         "device_busy_ratio": None,
     }
     told.update(changes)
+    busy_seconds = sum(told["core_busy_ratios"]) * told["wall_seconds"]
+    told.setdefault("copy_cpu_seconds", max(0.0, 0.9 * busy_seconds - told["other_cpu_seconds"]))
     told.setdefault("busiest_core_ratio", max(told["core_busy_ratios"], default=0.0))
     return Usage(**told)
 

@@ -136,3 +136,63 @@ def test_a_disk_that_makes_no_difference_takes_no_turn(empty_world):
     world.disk("client", "write", 120)
     world.copy("pull.cached", 60, memory=60)
     assert only(world).verdict.component == "unknown"
+
+
+BUSY_NEIGHBOUR = {
+    "core_busy_ratios": (1.0,),
+    "other_cpu_seconds": 2.0,
+    "run_delay_seconds": 2.1,
+}
+
+
+def test_scattered_runs_leave_a_cap_that_the_load_itself_shows(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", (20, 40, 60), server=BUSY_NEIGHBOUR)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "server", "contention")
+    assert verdict.confidence <= 0.75
+
+
+def test_scattered_runs_leave_no_cap_that_a_rate_alone_would_show(world):
+    world.copy("pull.cached", (60, 112, 118), memory=116)
+    assert only(world).verdict.component == "unknown"
+
+
+def test_scattered_runs_near_the_tools_ceiling_blame_nobody(empty_world):
+    world = empty_world()
+    world.loopback("client", 50)
+    world.copy("pull.cached", (20, 40, 60))
+    assert only(world).verdict.component == "unknown"
+
+
+PARTLY = {"quota_cores": 0.15, "throttled_ratio": 0.35, "copy_cpu_seconds": 0.4}
+
+
+def test_a_quota_that_holds_a_part_of_the_time_is_named_where_nothing_is_reached(world):
+    world.copy("pull.cached", 70, memory=70, client=PARTLY)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "client", "quota")
+    assert verdict.confidence <= 0.7
+
+
+def test_it_is_not_where_a_ceiling_is_reached(world):
+    world.copy("pull.cached", 116, memory=117, client=PARTLY)
+    assert only(world).verdict.component == "network"
+
+
+def test_it_is_the_rival_of_a_ceiling_that_is_barely_reached(world):
+    world.copy("pull.cached", 105, memory=106, client=PARTLY)
+    verdict = only(world).verdict
+    assert verdict.component == "network"
+    assert "the client's CPU quota of 0.15 cores" in verdict.sentence
+    assert verdict.confidence <= 0.6
+
+
+def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world):
+    busy = {"core_busy_ratios": (0.85,), "busiest_process_ratio": 0.85, "copy_cpu_seconds": 3.3}
+    world.copy("pull.cached", 60, memory=60, client=PARTLY, server=busy)
+    verdict = only(world).verdict
+    assert (verdict.component, verdict.side) == ("cpu", "client")
+    assert "too close to tell" in verdict.sentence
+    assert verdict.confidence <= 0.5

@@ -1,8 +1,10 @@
 """The whole: which copies are told of, which one leads, and that the same report gives the same."""
 
-from bottleneck.analysis import diagnose
+from dataclasses import replace
+
+from bottleneck.analysis import contention, cpu, diagnose, instrument, steps
 from bottleneck.report import Step
-from probes.records import Skipped
+from probes.records import Sample, Skipped
 
 
 def test_the_headline_is_the_slowest_copy_that_a_user_would_make(world):
@@ -92,3 +94,28 @@ def test_the_same_report_gives_the_same_diagnosis(world):
     world.copy("pull.uncached", 112, memory=116)
     report = world.report()
     assert diagnose(report) == diagnose(report)
+
+
+def test_every_rule_is_silent_about_a_copy_that_was_not_made(world):
+    world.skip("pull.uncached", "no agent")
+    report = world.report()
+    (copy,) = steps.copies(report)
+    from_loads = (contention.rule, cpu.rule, instrument.rule)
+    assert all(not list(rule(report, copy)) for rule in from_loads)
+
+
+def test_a_run_without_duration_is_no_figure(world):
+    world.copy("pull.cached", 113, memory=116)
+    step, outcome = world.entries[-1]
+    instant = (Sample(0.0, 0), Sample(0.0, 9))
+    world.entries[-1] = (step, replace(outcome, runs=(instant,)))
+    (found,) = diagnose(world.report()).copies
+    assert found.verdict.cause == "not-measured"
+
+
+def test_a_lower_bound_below_the_copy_says_nothing_and_is_left_out(empty_world):
+    world = empty_world()
+    world.tcp("pull", 40, by="receive-window")
+    world.copy("pull.cached", 60)
+    (found,) = diagnose(world.report()).copies
+    assert not any(c.component == "network" for c in found.ceilings)

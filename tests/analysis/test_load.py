@@ -29,7 +29,7 @@ def usage(**changes):
         {"throttled_ratio": 0.93, "quota_cores": 0.08},
         {"run_delay_seconds": 3.0},
         {"busiest_process_ratio": 0.97},
-        {"core_busy_ratios": (0.98, 0.96)},
+        {"core_busy_ratios": (0.98, 0.96), "copy_cpu_seconds": 7.0},
         {
             "core_busy_ratios": (1.0,),
             "busiest_core_ratio": 1.0,
@@ -79,3 +79,10 @@ def test_nothing_is_deduced_from_nothing():
 def test_a_quota_above_the_cores_is_none():
     assert load(usage(quota_cores=4.0)).quota_cores is None
     assert load(usage(quota_cores=0.5)).quota_used_ratio == pytest.approx(0.2)
+
+
+def test_cores_that_others_fill_are_no_cap_of_a_copy_that_did_not_wait():
+    """A slow disk's copy needs a twentieth of a core, whoever uses the rest of it."""
+    idle_copy = usage(core_busy_ratios=(0.95,), copy_cpu_seconds=0.05, run_delay_seconds=0.01)
+    seen = load(idle_copy)
+    assert seen is not None and not seen.full and not seen.bound

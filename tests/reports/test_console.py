@@ -1,0 +1,152 @@
+"""The console, against outputs that were looked at; `UPDATE_GOLDEN=1` writes them anew."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bottleneck import report as reports
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import Verdict
+from bottleneck.reports.console import confidence_text, print_report
+from bottleneck.reports.layout import Columns
+
+DATA = Path(__file__).parent.parent / "data"
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = ("server-disk", "no-agent", "server-quota", "strange")
+
+
+def shown(name, width=80, encoding="utf-8", verbose=False, **options) -> str:
+    report = reports.load(DATA / f"report-v1-{name}.json")
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
+    print_report(report, diagnose(report), Console(file=file, width=width, **options), verbose)
+    return raw.getvalue().decode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("server-disk", 80), ("no-agent", 80), ("server-quota", 120)]
+)
+def test_the_output_is_the_one_that_was_looked_at(name, width):
+    path = GOLDEN / f"{name}-{width}.txt"
+    text = shown(name, width)
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_no_line_is_wider_than_the_terminal_or_ends_in_a_space(name, width):
+    for line in shown(name, width).splitlines():
+        assert len(line) <= width
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_verdict_comes_first(name):
+    report = reports.load(DATA / f"report-v1-{name}.json")
+    words = shown(name).split()
+    sentence = diagnose(report).summary.split()
+    assert words[:8] == sentence[:8]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_block_characters_gets_ascii(encoding):
+    text = shown("server-disk", encoding=encoding)
+    assert text.isascii()
+    assert "####" in text
+    assert "<- cap" in text
+
+
+def test_the_cap_is_marked_once():
+    marked = [line for line in shown("server-disk").splitlines() if "◀ cap" in line]
+    assert len(marked) == 1
+    assert marked[0].startswith("server disk: read")
+
+
+def test_network_rows_tell_bits_and_the_footnote_explorers_mb():
+    text = shown("server-disk")
+    assert re.search(r"network: link-rate .* 118 MB/s  942 Mbit/s", text)
+    assert "tcp pull" in text
+    assert re.search(r"23\.6 MB/s is\s+22\.5 MB/s there", text)
+
+
+def test_verbose_shows_every_copys_reasons():
+    text = shown("server-disk", verbose=True)
+    assert text.count("Evidence (") == 5
+    assert "Evidence (pull.uncached, SMB1)" in text
+
+
+def test_long_evidence_is_cut_with_a_word():
+    report = reports.load(DATA / "report-v1-server-disk.json")
+    diagnosis = diagnose(report)
+    chosen = diagnosis.chosen
+    assert chosen is not None
+    file = io.StringIO()
+    many = type(chosen)(**{**vars(chosen), "evidence": tuple(f"point {n}" for n in range(11))})
+    print_report(report, type(diagnosis)(chosen.copy, (many,), "s"), Console(file=file, width=80))
+    assert "and 3 more with --verbose" in file.getvalue()
+
+
+def test_what_was_not_measured_is_told_with_its_reason():
+    text = shown("no-agent")
+    assert "- tcp push, tcp pull: no agent on the server (--agent)" in text
+    assert "pull.uncached 3.1.1: the server's page cache cannot be" in text
+
+
+@pytest.mark.parametrize("options", [{}, {"force_terminal": True, "color_system": "truecolor"}])
+def test_foreign_text_neither_controls_the_terminal_nor_is_markup(options):
+    text = shown("strange", 120, **options)
+    own = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", own)
+    assert "[bold]no[/bold] such \\u200bshare" in own
+    assert "\\x1b]0;x" in own
+
+
+def test_colour_is_off_when_the_user_says_so(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = shown("server-disk", force_terminal=True)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", plain)
+
+
+def test_an_old_windows_console_gets_ascii():
+    assert shown("server-disk", legacy_windows=True, color_system=None).isascii()
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [(0.97, "high (0.97)"), (0.9, "high (0.90)"), (0.75, "fair (0.75)"), (0.6, "low (0.60)")],
+)
+def test_confidence_is_a_word_and_a_number(confidence, text):
+    assert confidence_text(Verdict("disk", "server", "read", confidence, 1.0, "")) == text
+    assert confidence_text(Verdict("unknown", None, "inconclusive", 0.0, None, "")) == "-"
+
+
+def test_a_step_without_a_rate_and_a_report_without_copies_are_shown():
+    report = reports.load(DATA / "report-v1-server-disk.json")
+    tcp = [entry for entry in report.entries if entry[0].stage == "tcp"]
+    step, outcome = tcp[0]
+    instant = replace(outcome, runs=(outcome.runs[0][:1],))
+    bare = replace(report, entries=((step, instant), tcp[1]))
+    file = io.StringIO()
+    print_report(bare, diagnose(bare), Console(file=file, width=80))
+    text = file.getvalue()
+    assert text.startswith("No copy was tried")
+    assert "tcp push x4" in text
+    assert "Copies" not in text
+    assert "Explorer" not in text
+
+
+def test_a_name_that_is_too_long_gives_way_and_the_figures_stay():
+    file = io.StringIO()
+    table = Columns(("stage", "rate"))
+    table.add("x" * 100, "118 MB/s")
+    table.print(Console(file=file, width=40))
+    assert file.getvalue().splitlines()[1] == "x" * 29 + "~  118 MB/s"

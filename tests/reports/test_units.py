@@ -1,0 +1,132 @@
+"""Figures for people, and back."""
+
+import pytest
+
+from bottleneck.reports import units
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (23.6e6, "23.6 MB/s"),
+        (25e6, "25 MB/s"),
+        (117.69e6, "118 MB/s"),
+        (1.17e9, "1.17 GB/s"),
+        (999.6e6, "1 GB/s"),
+        (999.4e6, "999 MB/s"),
+        (250e3, "0.25 MB/s"),
+        (4200, "4.2 kB/s"),
+        (0, "0 kB/s"),
+        (99.96e6, "100 MB/s"),
+        (1234e9, "1234 GB/s"),
+    ],
+)
+def test_rates_have_three_digits_and_are_decimal(rate, text):
+    assert units.rate_text(rate) == text
+
+
+def test_network_people_read_bits():
+    assert units.bit_rate_text(117.7e6) == "942 Mbit/s"
+    assert units.link_text(10**8) == "100 Mbit/s"
+    assert units.link_text(25 * 10**8) == "2.5 Gbit/s"
+    assert units.link_text(56_000) == "56 kbit/s"
+
+
+def test_a_range_has_one_unit_and_one_figure_where_both_read_the_same():
+    assert units.range_text(24.8e6, 25.1e6) == "24.8-25.1 MB/s"
+    assert units.range_text(900e6, 1.1e9) == "0.9-1.1 GB/s"
+    assert units.range_text(25.01e6, 25.02e6) == "25 MB/s"
+    assert units.range_text(100, 200) == "0.1-0.2 kB/s"
+
+
+def test_explorers_mb_are_mib():
+    assert units.explorer_text(105 * 10**6) == "100 MB/s"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (256 << 20, "256 MiB"),
+        (3 << 29, "1.5 GiB"),
+        (2 << 40, "2 TiB"),
+        (64 << 10, "64 KiB"),
+        (12, "12 B"),
+        (0, "0 B"),
+    ],
+)
+def test_sizes_are_binary(size, text):
+    assert units.size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (8.12, "8.12 s"), (0.0124, "12.4 ms"), (350e-6, "350 us"), (125, "2 min 5 s")],
+)
+def test_times(seconds, text):
+    assert units.seconds_text(seconds) == text
+
+
+def test_shares():
+    assert units.percent_text(0.314) == "31 %"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("256MiB", 256 << 20),
+        ("1GB", 10**9),
+        ("1.5 GiB", 3 << 29),
+        ("1048576", 1 << 20),
+        ("512 kB", 512_000),
+        ("100B", 100),
+        (" 2TiB ", 2 << 40),
+    ],
+)
+def test_sizes_are_read(text, size):
+    assert units.parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("100MB/s", 100e6),
+        ("110 MiB/s", 110 * 2**20),
+        ("1Gbit/s", 125e6),
+        ("2.5 Gbit/s", 312.5e6),
+        ("8bit/s", 1),
+        ("100Mbitps", 12.5e6),
+    ],
+)
+def test_rates_are_read(text, rate):
+    assert units.parse_rate(text) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("text", ["100M", "1.5 G", "64k", "3Mi"])
+def test_a_size_that_reads_two_ways_is_refused_with_both(text):
+    with pytest.raises(units.UnitError, match="two ways: write .*B or .*iB"):
+        units.parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["100M", "100Mb/s", "100Mbps", "1G/s", "100"])
+def test_a_rate_that_reads_two_ways_is_refused_with_both(text):
+    with pytest.raises(units.UnitError, match=r"two ways: write .*B/s or .*bit/s"):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "-1GB", "0", "1e9", "1 GB extra", "5iB", "9" * 40 + "TB", "١GB", "1GB\n2"]
+)
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(units.UnitError):
+        units.parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["", "fast", "-1MB/s", "0MB/s", "100MB", "100 MB/s/s", "nan MB/s"])
+def test_what_is_no_rate_is_refused(text):
+    with pytest.raises(units.UnitError):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize("rate", [1.0, 4200.0, 23.6e6, 117e6, 1.17e9])
+def test_a_rate_survives_being_shown_and_read(rate):
+    assert units.parse_rate(units.rate_text(rate)) == pytest.approx(rate, rel=0.005)

@@ -1,0 +1,312 @@
+"""The report as a file: lossless, strict, whole or not at all, and as its schema says."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import stat
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bottleneck import report as reports
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import CAUSES
+from bottleneck.report import Report, ReportError, Step
+from probes.records import Failed, Measured, Sample, Skipped, Usage
+
+DATA = Path(__file__).parent / "data"
+STORED = sorted(DATA.glob("report-v*.json"))
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.json"))
+VALIDATOR = jsonschema.Draft202012Validator(
+    reports.schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+)
+
+
+@pytest.fixture
+def document():
+    return json.loads((DATA / "report-v1-server-disk.json").read_text())
+
+
+def loads(document):
+    return reports.loads(json.dumps(document).encode())
+
+
+def test_there_are_stored_reports():
+    assert len(STORED) >= 4
+
+
+@pytest.mark.parametrize("path", STORED + EXAMPLES, ids=lambda path: path.stem)
+def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
+    VALIDATOR.validate(json.loads(path.read_text()))
+    report = reports.load(path)
+    again = json.loads(reports.dumps(report, diagnose(report)))
+    VALIDATOR.validate(again)
+    assert reports.from_json(again) == report
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_what_was_saved_is_what_was_measured(path):
+    """Every key but the diagnosis survives a load and a save unchanged."""
+    before = json.loads(path.read_text())
+    report = reports.loads(path.read_bytes())
+    after = json.loads(reports.dumps(report, diagnose(report)))
+    before.pop("diagnosis")
+    after.pop("diagnosis")
+    assert after == before
+
+
+def test_the_schema_is_one_and_knows_the_verdicts_words():
+    schema = reports.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["schema"]["const"] == reports.SCHEMA
+    assert set(schema["$defs"]["component"]["enum"]) == set(CAUSES)
+    assert set(schema["$defs"]["cause"]["enum"]) == set().union(*CAUSES.values())
+
+
+def test_the_diagnosis_in_a_file_is_never_believed(document):
+    forged = copy.deepcopy(document)
+    forged["diagnosis"] = {"headline": "push.cached", "copies": "forged"}
+    assert loads(forged) == loads(document)
+
+
+def usage(**changes) -> Usage:
+    told = {
+        "wall_seconds": 2.0,
+        "core_busy_ratios": (0.5,),
+        "busiest_core_ratio": 0.5,
+        "softirq_ratio": 0.0,
+        "steal_ratio": 0.0,
+        "copy_cpu_seconds": 0.4,
+        "busiest_process_ratio": 0.2,
+        "other_cpu_seconds": 0.0,
+    }
+    told.update(dict.fromkeys(set(Usage.__dataclass_fields__) - set(told)))
+    return Usage(**{**told, **changes})
+
+
+def small(outcome, initiator="client") -> Report:
+    entries = ((Step("tcp", {"verb": "push"}, initiator), outcome),)
+    started = "2026-11-20T23:45:00+00:00"
+    return Report("partial", {"version": "0.1.0"}, started, 1.0, {}, None, None, entries, ("n",))
+
+
+def written(report):
+    return json.loads(reports.dumps(report, diagnose(report)))["steps"][0]["outcome"]
+
+
+RUNS = tuple((Sample(0.0, 0), Sample(2.0, total)) for total in (600, 200, 400))
+
+
+def test_rates_are_those_of_the_runs_and_the_samples_the_median_runs():
+    outcome = written(small(Measured(RUNS, usage(), None)))
+    assert outcome["bytes_per_second"] == {"median": 200, "low": 100, "high": 300, "runs": 3}
+    assert outcome["samples"] == [[0.0, 0], [2.0, 400]]
+    assert [run[-1][1] for run in outcome["runs"]] == [600, 200, 400]
+
+
+def test_usage_is_told_by_side_whoever_ran_it():
+    outcome = Measured(RUNS, usage(copy_cpu_seconds=1.5), None)
+    told = written(small(outcome, "server"))["usage"]
+    assert told["client"] is None
+    assert told["server"]["copy_cpu_seconds"] == 1.5
+    assert loads_small(outcome, "server") == outcome
+
+
+def loads_small(outcome, initiator="client"):
+    report = small(outcome, initiator)
+    return reports.loads(reports.dumps(report, diagnose(report)).encode()).entries[0][1]
+
+
+def test_a_failed_step_keeps_its_samples_and_a_skipped_one_its_reason():
+    failed = Failed("reset by peer", (Sample(0.0, 0), Sample(0.4, 77)))
+    assert loads_small(failed) == failed
+    assert loads_small(Skipped("no agent")) == Skipped("no agent")
+
+
+def test_a_run_without_duration_is_written_as_failed_and_not_as_a_number():
+    instant = Measured(((Sample(0.0, 0), Sample(0.0, 5)),), usage(), None)
+    assert written(small(instant))["kind"] == "failed"
+
+
+def test_names_that_are_no_utf_8_survive(tmp_path):
+    strange = Skipped("\udcff\udc80.bin")
+    path = tmp_path / "r.json"
+    report = small(strange)
+    reports.save(report, diagnose(report), path)
+    assert path.read_bytes().isascii()
+    assert reports.load(path) == report
+
+
+def test_a_report_that_tells_one_runs_samples_alone_is_read(document):
+    outcome = document["steps"][0]["outcome"]
+    del outcome["runs"]
+    outcome["samples"] = outcome["samples"][1:]
+    assert loads(document).entries[0][1].runs[0][0] == Sample(0.0, 0)
+
+
+def test_keys_of_later_versions_are_left_aside(document):
+    document["new"] = {"a": 1}
+    document["hosts"]["client"]["new"] = 1
+    document["steps"][0]["outcome"]["usage"]["client"]["new"] = None
+    VALIDATOR.validate(document)
+    loads(document)
+
+
+def test_figures_that_a_host_did_not_tell_may_be_missing(document):
+    del document["hosts"]["client"]["quota_cores"]
+    del document["hosts"]["client"]["interface"]["driver"]
+    report = loads(document)
+    assert report.client is not None
+    assert report.client.quota_cores is None
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+CHANGES = [
+    ("schema", "copy-bottleneck/report/2"),
+    ("schema", None),
+    ("status", "done"),
+    ("started", "yesterday"),
+    ("elapsed_seconds", -1),
+    ("elapsed_seconds", "41"),
+    ("elapsed_seconds", True),
+    ("elapsed_seconds", 10**30),
+    ("target", []),
+    ("hosts", None),
+    ("hosts.client.cores", 1.5),
+    ("hosts.client.cores", -1),
+    ("hosts.client.cores", True),
+    ("hosts.client.privileged", 1),
+    ("hosts.client.name", 7),
+    ("hosts.client.socket_buffers", {"a": 1}),
+    ("hosts.client.interface", "eth0"),
+    ("steps", {}),
+    ("steps.0", 5),
+    ("steps.0.initiator", "path"),
+    ("steps.0.setting", None),
+    ("steps.0.outcome.kind", "guessed"),
+    ("steps.0.outcome.runs", []),
+    ("steps.0.outcome.runs", [[[0, 0]]]),
+    ("steps.0.outcome.runs", [[[0, 0], [0, 9]]]),
+    ("steps.0.outcome.runs", [[[0, 0], [2, 9], [1, 10]]]),
+    ("steps.0.outcome.runs", [[[0, 0], [1, 9], [2, 8]]]),
+    ("steps.0.outcome.runs", [[[0, 0], [1, 2, 3]]]),
+    ("steps.0.outcome.runs", [[[0, 0], [1, 2.5]]]),
+    ("steps.0.outcome.usage.client", None),
+    ("steps.0.outcome.usage.client.core_busy_ratios", 0.5),
+    ("steps.0.outcome.usage.client.wall_seconds", None),
+    ("steps.0.outcome.bytes_per_second.median", 12),
+    ("steps.0.outcome.details", []),
+    ("steps.0.outcome.details", {"window_rates_bytes_per_second": "abc"}),
+    ("steps.0.outcome.details", {"window_rates_bytes_per_second": [1, "x"]}),
+    ("notes", [1]),
+]
+
+
+@pytest.mark.parametrize(("where", "value"), CHANGES, ids=lambda each: str(each)[:40])
+def test_what_is_no_report_is_refused_in_one_line(document, where, value):
+    *path, last = where.split(".")
+    at = document
+    for key in path:
+        at = at[int(key) if key.isdigit() else key]
+    at[int(last) if last.isdigit() else last] = value
+    with pytest.raises(ReportError) as refused:
+        loads(document)
+    assert "\n" not in str(refused.value)
+    assert str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["status", "started", "elapsed_seconds", "target", "hosts", "steps"])
+def test_a_missing_key_is_refused(document, key):
+    del document[key]
+    with pytest.raises(ReportError):
+        loads(document)
+
+
+def test_a_missing_figure_is_never_zero(document):
+    del document["steps"][0]["outcome"]["usage"]["client"]["wall_seconds"]
+    with pytest.raises(ReportError, match="wall_seconds is missing"):
+        loads(document)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b'{"a": 1, "a": 2}',
+        b'{"a": NaN}',
+        b'{"a": -Infinity}',
+        b'{"a": 1e400}',
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
+        b'{"a": ' * 20_000 + b"1" + b"}" * 20_000,
+        b"[" + b"[]," * 600_000 + b"[]]",
+        b" " * (reports.LARGEST_FILE_BYTES + 1),
+    ],
+    ids=lambda content: f"{content[:12]!r} {len(content)}",
+)
+def test_what_is_no_document_is_refused(content):
+    with pytest.raises(ReportError):
+        reports.loads(content)
+
+
+def test_only_a_regular_file_is_loaded(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for path in (fifo, Path("/dev/zero"), tmp_path):
+        with pytest.raises((ReportError, OSError)):
+            reports.load(path)
+
+
+# -- saving ------------------------------------------------------------------------------------
+
+
+def save(path):
+    report = small(Skipped("x"))
+    reports.save(report, diagnose(report), path)
+    return report
+
+
+def test_saving_keeps_the_mode_and_leaves_nothing_beside(tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    report = save(path)
+    assert reports.load(path) == report
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.json"
+    link.symlink_to(tmp_path / "real" / "r.json")
+    report = save(link)
+    assert link.is_symlink()
+    assert reports.load(link) == report
+
+
+def test_a_device_is_written_to_and_not_replaced():
+    save("/dev/null")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_a_save_that_breaks_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "r.json"
+    path.write_text("old")
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        save(path)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
