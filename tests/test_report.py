@@ -195,6 +195,7 @@ CHANGES = [
     ("steps.0.outcome.runs", [[[0, 0], [1, 9], [2, 8]]]),
     ("steps.0.outcome.runs", [[[0, 0], [1, 2, 3]]]),
     ("steps.0.outcome.runs", [[[0, 0], [1, 2.5]]]),
+    ("steps.0.outcome.runs", [[[0, 0], [1e-300, 10**18]]]),
     ("steps.0.outcome.usage.client", None),
     ("steps.0.outcome.usage.client.core_busy_ratios", 0.5),
     ("steps.0.outcome.usage.client.wall_seconds", None),
@@ -219,7 +220,9 @@ def test_what_is_no_report_is_refused_in_one_line(document, where, value):
     assert str(refused.value)
 
 
-@pytest.mark.parametrize("key", ["status", "started", "elapsed_seconds", "target", "hosts", "steps"])
+@pytest.mark.parametrize(
+    "key", ["status", "started", "elapsed_seconds", "target", "hosts", "steps"]
+)
 def test_a_missing_key_is_refused(document, key):
     del document[key]
     with pytest.raises(ReportError):
@@ -247,6 +250,7 @@ def test_a_missing_figure_is_never_zero(document):
         b'{"a": ' + b"9" * 5000 + b"}",
         b"[" * 100_000,
         b'{"a": ' * 20_000 + b"1" + b"}" * 20_000,
+        b'{"a": ' * 80 + b"1" + b"}" * 80,
         b"[" + b"[]," * 600_000 + b"[]]",
         b" " * (reports.LARGEST_FILE_BYTES + 1),
     ],

@@ -18,6 +18,7 @@ UNSEEN_QUOTA_TRUST = 0.8
 BUSY_TRUST = 0.9
 PARTLY_THROTTLED_RATIO = 0.1
 PARTLY_THROTTLED_TRUST = 0.7
+PARTLY_USED_RATIO = 0.4
 PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 PARTLY_BUSY_TRUST = 0.6
@@ -68,6 +69,7 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             partial_trust=(
                 PARTLY_THROTTLED_TRUST
                 if (seen.throttled_ratio or 0.0) >= PARTLY_THROTTLED_RATIO
+                and (seen.quota_used_ratio or 0.0) >= PARTLY_USED_RATIO
                 else 0.0
             ),
             evidence=(f"The {side}'s quota{limit} was used up in {stops} of its periods.",),

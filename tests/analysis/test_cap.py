@@ -90,7 +90,7 @@ def test_spreads_that_meet_reach_a_ceiling(empty_world):
 
 
 def test_a_disk_that_overlaps_in_part_leaves_the_lower_ceiling_named(empty_world):
-    """Without the disk the copy fills the link; with it, it lies between both in turn and at once."""
+    """Without the disk it fills the link; with it, it lies between both in turn and at once."""
     world = empty_world()
     world.tcp("pull", 117.6)
     world.disk("client", "write", 160)
