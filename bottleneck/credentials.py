@@ -1,4 +1,4 @@
-"""Where the login comes from: an authentication file, the environment, or a prompt; never an argument."""
+"""Where the login comes from: a file, the environment, or a prompt; never an argument."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def read_auth_file(path: Path) -> dict[str, str]:
         name = key.strip().lower()
         if not equals or name not in {"username", "password", "domain"}:
             raise Refused(
-                "usage", f"--auth-file {path}, line {number}: write username =, password =, domain ="
+                "usage",
+                f"--auth-file {path}, line {number}: write username =, password =, domain =",
             )
         found[name] = value.strip()
     return found

@@ -1,4 +1,4 @@
-"""Reach an agent: a pipe on this host, the system's ssh, or any command whose streams are its own."""
+"""Reach an agent: a pipe on this host, the system's ssh, or any command that passes streams."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AgentLost(Exception):
 
 @dataclass(frozen=True)
 class Ran:
-    """What an initiated stage gave: samples, details, and the counters of both hosts at its ends."""
+    """What an initiated stage gave, with the counters of both hosts at its window's ends."""
 
     samples: tuple[Sample, ...]
     details: Details
@@ -288,7 +288,7 @@ class Host:
         watch_too: Host | None = None,
         progress: Progress | None = None,
     ) -> Ran:
-        """Runs a stage from this host; both hosts' counters are read where its window opens and closes.
+        """Runs a stage from this host; both hosts' counters are read at its window's ends.
 
         Raises:
             PartlyRan: it broke; what was seen is kept with it.

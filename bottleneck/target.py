@@ -52,7 +52,9 @@ def parse(text: str) -> Target:
     elif text.startswith(("//", "\\\\")):
         rest = text[2:]
     else:
-        raise _refused(f"{text!r} is no share: write //host/share, \\\\host\\share or smb://host/share")
+        raise _refused(
+            f"{text!r} is no share: write //host/share, \\\\host\\share or smb://host/share"
+        )
     host_port, _, path = rest.replace("\\", "/").partition("/")
     host, port = _host_and_port(host_port)
     parts = [part for part in path.split("/") if part]

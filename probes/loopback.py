@@ -1,4 +1,4 @@
-"""TCP to this same host, memory to memory: the ceiling of its CPU, its stack and of this tool itself.
+"""TCP to this same host, memory to memory: the ceiling of CPU, stack and this tool itself.
 
 Both ends run on one host as two processes, each with the code that the tcp stage runs.
 """

@@ -1,4 +1,4 @@
-"""The records that every part of the product exchanges: frozen, typed, bytes, seconds and ratios only.
+"""The records that all parts exchange: frozen, typed; bytes, seconds and ratios only.
 
 Runs on Python 3.9 with the standard library alone: it travels to the other host.
 """
@@ -196,7 +196,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Access:
-    """Who logs in to the share. Never part of a report: no repr, no wire form but the agent's own pipe."""
+    """Who logs in to the share. Never in a report: no repr, no wire form but the agent's pipe."""
 
     username: str = field(default="", repr=False)
     password: str = field(default="", repr=False)

@@ -7,6 +7,7 @@ from typing import Any, Generator, Protocol
 
 from probes.records import Details, Endpoint, Sample
 
+
 class Last(Sample):
     """The sample that closes the measured window; checks and clean-up may follow it."""
 

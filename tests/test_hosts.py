@@ -72,7 +72,7 @@ def test_what_travels_needs_nothing_but_python(tmp_path):
 
 
 def test_a_banner_in_front_of_the_stream_is_tolerated_and_shown():
-    noisy = "sh -c 'echo \"Welcome to nas!\"; echo \"2 updates\"; exec \"$@\"' sh"
+    noisy = 'sh -c \'echo "Welcome to nas!"; echo "2 updates"; exec "$@"\' sh'
     with hosts.start_there(f"exec:{noisy}") as host:
         assert host.banner == ["Welcome to nas!", "2 updates"]
         assert host.tell("counters")["clock_seconds"] > 0

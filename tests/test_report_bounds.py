@@ -1,10 +1,9 @@
-"""What a foreign or damaged report can do: one line, soon, and nothing else; and what it means."""
+"""What a foreign or damaged report can do: one line and nothing else; and what it means."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +17,6 @@ from probes.records import Failed, Measured, Sample, Skipped
 
 DATA = Path(__file__).parent / "data"
 LAB = ("lab-with-agent", "lab-no-agent")
-SOON_SECONDS = 10.0
-"""A hang takes the test's whole time; what is refused at once is far below on any machine."""
 
 
 def stored(name: str) -> Path:
@@ -38,10 +35,8 @@ def with_agent() -> Report:
 
 def refusal(call, *arguments) -> str:
     """The one line that a refused report ends in."""
-    began = time.monotonic()
     with pytest.raises((ReportError, OSError)) as refused:
         call(*arguments)
-    assert time.monotonic() - began < SOON_SECONDS
     text = str(refused.value)
     assert text
     assert len(text.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""`bottleneck demo`: the same against a private Samba on loopback, set up and taken down by itself."""
+"""`bottleneck demo`: the same against a private Samba on loopback, gone afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def demo(
     from probes.drivers.samba import private_samba
     from probes.records import Access
 
-    seconds = running.budget_seconds(budget or (None if quick or thorough else 40.0), quick, thorough)
+    seconds = running.budget_seconds(
+        budget or (None if quick or thorough else 40.0), quick, thorough
+    )
     password = secrets.token_urlsafe(16)
     # Not in /tmp: where that is memory there would be no disk to measure.
     with tempfile.TemporaryDirectory(prefix="bottleneck-demo-", dir=Path("/var/tmp")) as scratch:

@@ -12,7 +12,9 @@ Domain = Annotated[str | None, typer.Option("--domain", metavar="D", help="Domai
 AuthFile = Annotated[
     Path | None,
     typer.Option(
-        "--auth-file", metavar="F", help="username =, password =, domain = as smbclient's; mode 0600."
+        "--auth-file",
+        metavar="F",
+        help="username =, password =, domain = as smbclient's; mode 0600.",
     ),
 ]
 AllowGuest = Annotated[

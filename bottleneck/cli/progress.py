@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from bottleneck.bench import Event
 from bottleneck.reports import units
 from bottleneck.reports.safe import safe
-from bottleneck.bench import Event
 
 
 @contextmanager
@@ -35,7 +35,9 @@ def _ending(event: Event) -> str:
 def _plain(event: Event) -> None:
     if event.outcome:
         left = max(0.0, event.budget_seconds - event.elapsed_seconds)
-        line = f"{event.elapsed_seconds:5.1f} s  {event.step}: {_ending(event)}  ({left:.0f} s left)"
+        line = (
+            f"{event.elapsed_seconds:5.1f} s  {event.step}: {_ending(event)}  ({left:.0f} s left)"
+        )
         print(safe(line), file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The copies: first from and to memory, which fills the pulls' source, then as a user makes them."""
+"""The copies: from and to memory, which fills the pulls' source, then as a user makes them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ SMB1_SHARE_OF_BUDGET = 0.15
 
 def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
     """Every dialect's copies; `endpoint` is the share as the user named it."""
-    for dialect in bench.options.dialects or ("", "smb1"):
+    opened = str(bench.share.facts["dialect"])
+    for asked in bench.options.dialects or ("", "smb1"):
+        dialect = asked or opened
         labels = {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
         rounds = plan.MAX_ROUNDS
-        if dialect not in {"", bench.share.facts["dialect"]}:
+        if dialect != opened:
             found = _labels_of(bench, endpoint, dialect)
             if found is None:
                 continue
             labels, rounds = found, 1 if dialect == "smb1" else 2
-        else:
-            dialect = str(bench.share.facts["dialect"])
         if not bench.source_bytes:
             _copy(bench, dialect, labels, "push.cached", "memory")
         if rounds > 1:

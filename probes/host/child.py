@@ -1,4 +1,4 @@
-"""A child process for work that touches a peer or a disk: bounded memory, its own group, dies with us.
+"""A child process for what touches a peer or a disk: bounded memory, its own group, dies with us.
 
 The libraries behind a probe can be made to hang or to eat memory by a hostile reply; the child
 bounds both, and a clean process makes a clean measurement.
@@ -27,7 +27,7 @@ Work = Callable[[Callable[[Event], None], int], None]
 
 @dataclass(frozen=True)
 class Child:
-    """A running child: its events come as lines from events_fd; closing control_fd asks it to end."""
+    """A running child: events come as lines from events_fd; closing control_fd asks it to end."""
 
     pid: int
     events_fd: int

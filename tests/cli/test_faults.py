@@ -1,4 +1,4 @@
-"""A fault in the middle of a run: one line, the contract's code, what was measured so far, nothing left."""
+"""A fault in mid-run: one line, the contract's code, what was measured so far, nothing left."""
 
 import json
 import os
@@ -147,7 +147,9 @@ def test_ctrl_c_with_json_on_stdout_is_one_document(folders, start):
         assert json.loads(out)["status"] == "interrupted"
 
 
-@pytest.mark.parametrize("moment", ["loopback client", "tcp pull x1", "client write", "push.cached 3"])
+@pytest.mark.parametrize(
+    "moment", ["loopback client", "tcp pull x1", "client write", "push.cached 3"]
+)
 def test_kill_9_leaves_no_file_and_no_process(folders, start, moment):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
@@ -209,7 +211,7 @@ def hidden_fio():
     """A command prefix in whose mount namespace there is no fio."""
     if os.geteuid() != 0:
         pytest.skip("not run: needs root to hide the system's fio")
-    hide = 'for f in /usr/bin/fio /usr/local/bin/fio; do [ ! -e $f ] || mount --bind /dev/null $f; '
+    hide = "for f in /usr/bin/fio /usr/local/bin/fio; do [ ! -e $f ] || mount --bind /dev/null $f; "
     return ["unshare", "--mount", "sh", "-c", hide + 'done; exec "$@"', "sh"]
 
 

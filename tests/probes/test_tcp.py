@@ -31,7 +31,13 @@ def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(verb, s
     moved = [each.moved_bytes for each in samples]
     assert moved == sorted(moved) and moved[-1] > 0
     assert details["congestion_control"]
-    assert details["limits"]["by"] in {"network", "receiver", "sender", "send-buffer", "receive-window"}
+    assert details["limits"]["by"] in {
+        "network",
+        "receiver",
+        "sender",
+        "send-buffer",
+        "receive-window",
+    }
 
 
 def test_loopback_is_the_tcp_stage_to_oneself():

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from pathlib import Path
 
 from probes.host import child
 from probes.stage import Refused, Unavailable
@@ -45,7 +46,7 @@ def test_four_gigabytes_are_refused_by_the_kernel_not_taken():
 
 
 def test_a_child_has_no_other_descriptor_of_ours():
-    with open(os.devnull) as ours:
+    with Path(os.devnull).open() as ours:
         number = ours.fileno()
 
         def look(tell, control):
@@ -81,7 +82,7 @@ def test_killing_a_child_takes_what_it_started_with_it():
 
 def is_alive(pid):
     try:
-        with open(f"/proc/{pid}/stat") as stat:
+        with Path(f"/proc/{pid}/stat").open() as stat:
             return stat.read().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except FileNotFoundError:
         return False
