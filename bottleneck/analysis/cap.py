@@ -58,7 +58,9 @@ def despite_scatter(cap: Cap) -> Cap | None:
 
     A neighbour on the cores or on the link scatters the runs: that is its mark, no doubt of it.
     """
-    if cap.claim.reached is not True or cap.claim.ceiling.component == "instrument":
+    ceiling = cap.claim.ceiling
+    shared = (ceiling.component, ceiling.cause) == ("network", "contention")
+    if ceiling.component == "instrument" or not (cap.claim.reached is True or shared):
         return None
     return replace(cap, confidence=min(cap.confidence, SCATTERED_TRUST))
 

@@ -14,6 +14,8 @@ CROWDED_RATIO = 0.3
 """Share of the cores that other processes must take to be blamed."""
 WAITING_RATIO = 0.2
 """Ready to run and not let, from which on a crowd of others matters."""
+SHORTEST_SECONDS = 1e-6
+LEAST_QUOTA_CORES = 1e-6
 OWN_RATIO = 0.5
 """Share of full cores that must be the copy's own work where it did not wait for them."""
 IDLE_ENOUGH_RATIO = 0.7
@@ -88,12 +90,13 @@ def hindrance(seen: Load | None, side: str) -> str | None:
 
 def load(usage: Usage | None) -> Load | None:
     """The load that a usage tells of; None: nothing was told."""
-    if usage is None or not usage.core_busy_ratios or usage.wall_seconds <= 0:
+    if usage is None or not usage.core_busy_ratios or usage.wall_seconds < SHORTEST_SECONDS:
         return None
     cores = len(usage.core_busy_ratios)
     wall = usage.wall_seconds
     interrupts = min(usage.busiest_core_ratio, usage.softirq_ratio * cores)
-    quota = usage.quota_cores if usage.quota_cores and usage.quota_cores < cores else None
+    limit = usage.quota_cores or 0.0
+    quota = limit if LEAST_QUOTA_CORES <= limit < cores else None
     return Load(
         cores=cores,
         all_cores_ratio=sum(usage.core_busy_ratios) / cores,

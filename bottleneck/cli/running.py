@@ -25,6 +25,7 @@ from bottleneck.hosts import AgentLost, command_for
 from bottleneck.report import Report
 from bottleneck.reports import units
 from bottleneck.reports.console import print_report
+from bottleneck.reports.safe import safe
 from bottleneck.session import measure
 from bottleneck.target import Target, parse
 from probes.records import Access
@@ -32,6 +33,7 @@ from probes.stage import Refused
 
 DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 LEAST_BUDGET_SECONDS = 5.0
+LONGEST_SUMMARY = 2000
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,8 @@ def write(final: Report, diagnosis: Diagnosis, output: Output) -> None:
     # Width of a pipe is nobody's wish: what a reader of a log can take.
     width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
     if output.quiet:
-        print(diagnosis.summary)
+        summary = safe(diagnosis.summary, LONGEST_SUMMARY)
+        encoding = sys.stdout.encoding or "ascii"
+        print(summary.encode(encoding, "backslashreplace").decode(encoding))
         return
     print_report(final, diagnosis, Console(width=width, highlight=False), output.verbose)

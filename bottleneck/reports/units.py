@@ -112,7 +112,10 @@ def parse_size(text: str) -> int:
     prefix = match["prefix"]
     if prefix and match["unit"] is None:
         raise UnitError(_ambiguous(text, match["number"], prefix, ""))
-    return int(_scaled(text, match["number"], prefix))
+    size = int(_scaled(text, match["number"], prefix))
+    if size == 0:
+        raise UnitError(f"{text!r} is less than a byte")
+    return size
 
 
 def parse_rate(text: str) -> float:
@@ -124,14 +127,16 @@ def parse_rate(text: str) -> float:
     if match is not None:
         bits = match["unit"].startswith("bit")
         return _scaled(text, match["number"], match["prefix"]) / (8 if bits else 1)
-    loose = re.fullmatch(_NUMBER + r"b?(?:/s|ps)?", text.strip(), re.ASCII)
+    loose = re.fullmatch(_NUMBER + r"(?P<unit>b?)(?:/s|ps)?", text.strip(), re.ASCII)
     if loose is not None:
-        raise UnitError(_ambiguous(text, loose["number"], loose["prefix"], "/s"))
+        # A bare number is most likely meant as the MB/s or Mbit/s that tools print.
+        prefix = loose["prefix"] or ("" if loose["unit"] else "M")
+        raise UnitError(_ambiguous(text, loose["number"], prefix, "/s"))
     raise UnitError(f"{text!r} is not a rate: write for example 100MB/s or 1Gbit/s")
 
 
 def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:
-    letter = prefix[:1].upper() or "M"
+    letter = prefix[:1].upper()
     letter = "k" if letter == "K" else letter
     other = f"{number}{letter}bit/s" if per else f"{number}{letter.upper()}iB"
     return f"{text!r} can be read in two ways: write {number}{letter}B{per} or {other}"

@@ -130,3 +130,67 @@ def test_what_is_no_rate_is_refused(text):
 @pytest.mark.parametrize("rate", [1.0, 4200.0, 23.6e6, 117e6, 1.17e9])
 def test_a_rate_survives_being_shown_and_read(rate):
     assert units.parse_rate(units.rate_text(rate)) == pytest.approx(rate, rel=0.005)
+
+
+@pytest.mark.parametrize("text", ["1 GB", "1gB", "1gbytes", "1 Gbytes", "1000MB", "1000000kB"])
+def test_one_size_has_many_spellings(text):
+    assert units.parse_size(text) == 10**9
+
+
+@pytest.mark.parametrize("text", ["1GiB", "1giB", "1 GIB", "1024MiB", "1048576KiB"])
+def test_binary_sizes_have_as_many(text):
+    assert units.parse_size(text) == 2**30
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1gb", "1Gbit", "1,5GB", ".5GB", "1.GB", "+1GB", "1_000", "5i", "5iB", "0.5", "0.1B", "0x10"],
+)
+def test_a_size_that_needs_a_guess_is_refused_in_one_plain_line(text):
+    with pytest.raises(units.UnitError) as refused:
+        units.parse_size(text)
+    assert repr(text) in str(refused.value)
+    assert "two ways" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 MB/s", "1MBps", "1000 kB/s", "1Mbytes/s", "8Mbit/s", "8Mbitsps"]
+)
+def test_one_rate_has_many_spellings(text):
+    assert units.parse_rate(text) == 10**6
+
+
+@pytest.mark.parametrize(
+    ("text", "ways"),
+    [
+        ("100b/s", "100B/s or 100bit/s"),
+        ("5kb/s", "5kB/s or 5kbit/s"),
+        ("100Mbps", "100MB/s or 100Mbit/s"),
+        ("2.5G", "2.5GB/s or 2.5Gbit/s"),
+        ("100", "100MB/s or 100Mbit/s"),
+    ],
+)
+def test_both_readings_of_a_rate_are_offered_at_its_own_size(text, ways):
+    with pytest.raises(units.UnitError) as refused:
+        units.parse_rate(text)
+    assert str(refused.value).endswith(f"write {ways}")
+    for way in ways.split(" or "):
+        units.parse_rate(way)
+
+
+@pytest.mark.parametrize(
+    "text", ["5iB/s", "1MB/S", "1MB/m", "1 MB / s", "1e3MB/s", "Mbit/s", "1/m"]
+)
+def test_a_rate_that_needs_a_guess_is_refused(text):
+    with pytest.raises(units.UnitError):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "megabits"),
+    [("100MB/s", 800), ("100Mbit/s", 100), ("1Gbit/s", 1000), ("100MiB/s", 838.8608)],
+)
+def test_bits_are_eighths_of_bytes_and_mega_is_decimal(text, megabits):
+    rate = units.parse_rate(text)
+    assert rate * 8 / 1e6 == pytest.approx(megabits)
+    assert units.bit_rate_text(rate) == units.link_text(megabits * 1e6)
