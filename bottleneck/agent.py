@@ -114,7 +114,11 @@ class Agent:
 
     def reply(self, number: int, event: Event) -> None:
         """One event of a request."""
-        self.reply_bytes(wire.encode({"id": number, **event}))
+        try:
+            line = wire.encode({"id": number, **event})
+        except wire.WireError as error:
+            line = wire.encode({"id": number, **failure(error)})
+        self.reply_bytes(line)
 
     def take(self, request: wire.Message) -> None:
         """Starts what a request asks for."""

@@ -62,6 +62,8 @@ class Bench:
     reached: dict[plan.Side, Host] = field(default_factory=dict)
     sources: dict[plan.Side, Endpoint] = field(default_factory=dict)
     """Each side's own file to read from."""
+    unclosed: list[str] = field(default_factory=list)
+    """What could not be closed in order at the end, and may be left on a host."""
     source_bytes: int = 0
     """Size of the file on the share that pulls read; 0: not written yet."""
 
@@ -141,6 +143,7 @@ class Bench:
 
         Raises:
             AgentLost: an agent went with it; nothing more can be measured.
+        Refused: the login is refused by now; it is not tried again.
         """
         self.tell(label)
         outcome = "measured"
@@ -157,6 +160,9 @@ class Bench:
         except (StageError, Refused) as error:
             outcome = f"failed: {error}"
             self.ledger.end(step, Failed(str(error)))
+            if isinstance(error, Refused) and error.kind == "login":
+                # Each further copy would be one more wrong login: accounts lock.
+                raise
         finally:
             rate = self.ledger.rate(step)
             self.tell(label, outcome=outcome, bytes_per_second=rate)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
 import re
+import select
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -14,14 +18,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from bottleneck import __version__, travel, wire
+from probes.host.child import end_with_parent, one_line
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Refused, Unavailable
 
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
+WRITE_SECONDS = 10.0
+LONGEST_WORDS_BYTES = 500
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
@@ -65,22 +72,22 @@ def command_for(spec: str) -> list[str]:
         raise Refused(
             "usage", f"--agent {spec!r} is none of ssh://[user@]host[:port], exec:PREFIX, none"
         )
-    try:
-        parts = urlsplit(spec)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise Refused("usage", f"--agent {spec!r}: {error}") from None
-    if parts.password is not None:
+    user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
+    if ":" in user:
         raise Refused("usage", "--agent takes no password: use a key or an ssh agent")
-    names = [each for each in (host, parts.username) if each is not None]
-    if not host or any(not re.fullmatch(r"[\w.:%][\w.:%-]*", each) for each in names):
+    # The host as it is written: an alias in ssh's configuration minds its capitals.
+    found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
+    if found is None or at and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
         raise Refused("usage", f"--agent {spec!r} names no host that ssh could reach")
+    host, port = found[1] or found[2], found[3]
+    if port and not 0 < int(port) < 65536:
+        raise Refused("usage", f"--agent {spec!r}: {port} is no port")
     options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
     options += ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]
     if port:
-        options += ["-p", str(port)]
-    if parts.username:
-        options += ["-l", parts.username]
+        options += ["-p", port]
+    if user:
+        options += ["-l", unquote(user)]
     # ssh hands one string to the other side's shell: it is quoted here for that shell.
     return ["ssh", *options, "--", host, shlex.join(starter)]
 
@@ -104,6 +111,9 @@ class Host:
     number: int = 0
     sending: threading.Lock = field(default_factory=threading.Lock)
     errors: list[str] = field(default_factory=list)
+    """The last words of its stderr."""
+    unclosed: list[str] = field(default_factory=list)
+    """What could not be closed in order, and may be left there."""
 
     @classmethod
     def start(cls, side: str, command: list[str], program: bytes = b"") -> Self:
@@ -112,6 +122,7 @@ class Host:
         Raises:
             AgentLost: no greeting in time, or of another version.
         """
+        parent = os.getpid()
         try:
             process = subprocess.Popen(
                 command,
@@ -120,26 +131,36 @@ class Host:
                 stderr=subprocess.PIPE,
                 # Ctrl-C is the coordinator's alone: it closes the agents in order.
                 start_new_session=True,
+                # A coordinator that is killed closes nothing: this ends an ssh that waits.
+                preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),
             )
         except OSError as error:
             what = f"{command[0]}: {error.strerror}"
             raise AgentLost(f"the {side}'s agent did not start: {what}") from None
         host = cls(side, process)
-        threading.Thread(target=host._read_errors, daemon=True).start()
+        try:
+            host._greet(program)
+        except BaseException:
+            host.close(now=True)
+            raise
+        return host
+
+    def _greet(self, program: bytes) -> None:
+        threading.Thread(target=self._read_errors, daemon=True).start()
         greeted: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=host._read, args=(program, greeted), daemon=True).start()
+        threading.Thread(target=self._read, args=(program, greeted), daemon=True).start()
         try:
             trouble = greeted.get(timeout=GREETING_SECONDS)
         except queue.Empty:
             trouble = f"said nothing for {GREETING_SECONDS:.0f} s"
-        if not trouble and host.about["version"] != __version__:
-            trouble = f"has version {host.about['version']}, this host {__version__}"
+        version = self.about.get("version")
+        if not trouble and version != __version__:
+            trouble = f"has version {version}, this host {__version__}"
         if trouble:
-            host.close(now=True)
             raise AgentLost(
-                f"the {side}'s agent {trouble}{host._last_words()}; try the same command by hand"
+                f"the {self.side}'s agent {trouble}{self._last_words()}; "
+                "try the same command by hand"
             )
-        return host
 
     def _last_words(self) -> str:
         words = [*self.errors[-1:]] or self.banner[-1:]
@@ -147,8 +168,9 @@ class Host:
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            text = line[:500].decode(errors="replace").strip()
+        stream = self.process.stderr
+        for line in iter(lambda: stream.readline(LONGEST_WORDS_BYTES), b""):
+            text = line.decode(errors="replace").strip()
             if text:
                 self.errors.append(text)
                 del self.errors[:-20]
@@ -172,12 +194,13 @@ class Host:
             greeted.put("")
             while line := stream.readline(wire.MAX_LINE_BYTES + 1):
                 reply = wire.decode(line)
-                replies = self.replies.get(reply.get("id", -1))
+                number = reply.get("id")
+                replies = self.replies.get(number) if isinstance(number, int) else None
                 if replies is not None:
                     replies.put(reply)
             self._lose("ended")
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            self._lose(f"broke off: {error}")
+        except Exception as error:  # whatever an agent sends, it is the agent that is lost
+            self._lose(f"broke off: {one_line(error)}")
             greeted.put(self.lost)
 
     def _lose(self, how: str) -> None:
@@ -187,9 +210,15 @@ class Host:
 
     def _write(self, line: bytes) -> None:
         assert self.process.stdin is not None
+        # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
         with self.sending:
-            self.process.stdin.write(line)
-            self.process.stdin.flush()
+            until = time.monotonic() + WRITE_SECONDS
+            fd = self.process.stdin.fileno()
+            os.set_blocking(fd, False)
+            while line:
+                if not select.select([], [fd], [], max(0.0, until - time.monotonic()))[1]:
+                    raise TimeoutError("it takes no more requests")
+                line = line[os.write(fd, line) :]
 
     def send(self, request: dict[str, Any]) -> int:
         """Sends a request; its number."""
@@ -277,7 +306,7 @@ class Host:
             if opened:
                 self.next(number, time.monotonic() + CLOSING_SECONDS, f"closing {name}")
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
-            self.errors.append(f"closing {name}: {error}")
+            self.unclosed.append(f"{self.side}: closing the {name}: {error}")
 
     def initiate(
         self,
@@ -335,16 +364,22 @@ class Host:
     def close(self, now: bool = False) -> None:
         """Closes the stream: the agent and its children end; what does not is killed."""
         process = self.process
-        try:
-            if process.stdin is not None:
+        if now:
+            self._signal(signal.SIGTERM)
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
                 process.stdin.close()
-        except OSError as error:
-            self.errors.append(str(error))
         try:
-            process.wait(0.5 if now else CLOSING_SECONDS)
+            process.wait(1.0 if now else CLOSING_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
+            self._signal(signal.SIGKILL)
             process.wait()
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        """To the command and to whatever it left in its session's process group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
 
     def __enter__(self) -> Self:
         return self

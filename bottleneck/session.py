@@ -7,7 +7,7 @@ import socket
 from contextlib import ExitStack
 from dataclasses import replace
 
-from bottleneck import hosts, wire
+from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import copies, disks, network
@@ -16,6 +16,8 @@ from probes.records import Endpoint, HostFacts
 from probes.smb import run_folder
 from probes.stage import Refused, Unavailable
 
+LOGIN_SECONDS = 45.0
+"""Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
 CLOSING_SECONDS = 60.0
 """How much longer than the budget a hold may live."""
 
@@ -29,6 +31,7 @@ def measure(bench: Bench) -> None:
         KeyboardInterrupt: after the hosts were closed.
     """
     with ExitStack() as stack:
+        stack.callback(_note_unclosed, bench)
         bench.tell("reaching the hosts")
         bench.address = _look_up(bench.options.target.host, bench.options.target.port)
         _reach(bench, stack)
@@ -49,6 +52,13 @@ def measure(bench: Bench) -> None:
             copies.measure_copies(bench, _endpoint(bench))
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
+
+
+def _note_unclosed(bench: Bench) -> None:
+    """What could not be closed in order may be left: that is said, not hidden."""
+    bench.unclosed = [line for host in bench.reached.values() for line in host.unclosed]
+    for line in bench.unclosed:
+        bench.note(line)
 
 
 def _look_up(host: str, port: int) -> str:
@@ -109,14 +119,19 @@ def _endpoint(bench: Bench) -> Endpoint:
 def _open_share(bench: Bench, stack: ExitStack) -> None:
     """Logs in, once, and holds this run's folder and source file on the share."""
     bench.tell("logging in")
-    first = bench.options.dialects[0] if bench.options.dialects else ""
-    setting = run_folder.Setting(dialect=first, run=secrets.token_hex(8))
     lifetime = bench.options.budget_seconds + CLOSING_SECONDS
-    try:
-        held = bench.client.hold("run-folder", setting, _endpoint(bench), lifetime)
-        bench.share = replace(stack.enter_context(held), access=bench.access)
-    except (StageError, Unavailable) as error:
-        raise Refused("unreachable", f"{bench.options.target.name}: {error}") from None
+    why = ""
+    for dialect in plan.newest_first(bench.options.dialects) or ("",):
+        setting = run_folder.Setting(dialect=dialect, run=secrets.token_hex(8))
+        try:
+            held = bench.client.hold(
+                "run-folder", setting, _endpoint(bench), lifetime, LOGIN_SECONDS
+            )
+            bench.share = replace(stack.enter_context(held), access=bench.access)
+            return
+        except (StageError, Unavailable) as error:
+            why = str(error)
+    raise Refused("unreachable", f"{bench.options.target.name}: {why}")
 
 
 def _locate(bench: Bench) -> None:

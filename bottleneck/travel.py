@@ -5,6 +5,7 @@ Nothing is written on the other host: the modules are loaded from memory.
 
 from __future__ import annotations
 
+import base64
 import io
 import zipfile
 from pathlib import Path
@@ -16,7 +17,7 @@ STAYS_HOME = ("probes/smb/", "probes/smb_copy.py", "probes/drivers/")
 """Needs libraries that the other host has not; the drivers that need none are named next."""
 TRAVELS_ALL_THE_SAME = ("probes/drivers/__init__.py", "probes/drivers/fio.py")
 
-STARTER = """
+_STARTER_SOURCE = """
 import importlib.abc,importlib.util,io,os,sys,zipfile
 def take(n):
  b=b""
@@ -42,6 +43,13 @@ from bottleneck.agent import main
 main()
 """
 """Reads the zip's length and the zip from stdin, then serves on the same stream."""
+
+STARTER = (
+    'exec(__import__("base64").b64decode("'
+    + base64.b64encode(_STARTER_SOURCE.encode()).decode()
+    + '"))'
+)
+"""The same as one line without a single quote, a newline or a `!`: any login shell passes it on."""
 
 
 def names_and_sources() -> dict[str, bytes]:

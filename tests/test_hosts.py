@@ -192,3 +192,75 @@ def test_ssh_gets_its_host_behind_a_double_dash_and_asks_nothing():
     assert command[command.index("-p") + 1] == "2222"
     assert command[command.index("-l") + 1] == "anna"
     assert shlex.split(command[-1]) == ["python3", "-c", travel.STARTER]
+
+
+def test_an_alias_of_sshs_configuration_keeps_its_capitals():
+    command = hosts.command_for("ssh://NAS")
+    assert command[command.index("--") + 1] == "NAS"
+    assert hosts.command_for("ssh://[fe80::1]:2222")[-2] == "fe80::1"
+
+
+@pytest.mark.parametrize("shell", ["sh", "dash", "bash"])
+def test_the_starter_is_one_line_that_shells_leave_alone(shell):
+    assert not set("\n'!`$\\") & set(travel.STARTER)
+    command = [shell, "-c", shlex.join(["python3", "-c", travel.STARTER])]
+    with hosts.Host.start("server", command, travel.program()) as host:
+        assert host.tell("counters")
+
+
+def test_a_command_that_says_nothing_is_ended_with_all_that_it_started(monkeypatch):
+    monkeypatch.setattr(hosts, "GREETING_SECONDS", 0.5)
+    marker = "311.4159"
+    with pytest.raises(hosts.AgentLost, match="said nothing"):
+        hosts.Host.start("server", ["sh", "-c", f"sleep {marker}; true"])
+    assert ended(pids_with(marker))
+
+
+def pids_with(word):
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in line.read_bytes().split(b"\0"):
+                found.append(int(line.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_command_that_never_reads_does_not_hold_up_its_own_end(monkeypatch):
+    monkeypatch.setattr(hosts, "GREETING_SECONDS", 0.5)
+    began = time.monotonic()
+    with pytest.raises(hosts.AgentLost):
+        hosts.Host.start("server", ["sleep", "312"], bytes(1 << 20))
+    assert time.monotonic() - began < hosts.CLOSING_SECONDS + 5
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [b'{"protocol":1}\n', b'{"protocol":1,"version":7}\n', b"[]\n", b'{"protocol":1'],
+)
+def test_a_strange_greeting_is_refused(greeting):
+    line = shlex.quote((wire.MARK + greeting).decode())
+    with pytest.raises(hosts.AgentLost, match="server"):
+        hosts.Host.start("server", ["sh", "-c", f"printf %s {line}; sleep 9"])
+
+
+@pytest.mark.parametrize("reply", ['{"id":[]}', '{"id":{}}', "[]", '{"id":1e400}', "{"])
+def test_a_strange_reply_is_a_lost_agent(reply):
+    line = wire.greeting(hosts.__version__, "3.9.0", "nas").decode()
+    script = f"printf %s {shlex.quote(line)}; read n; printf '%s\\n' {shlex.quote(reply)}; sleep 1"
+    with (
+        hosts.Host.start("server", ["sh", "-c", script], b"\n") as host,
+        pytest.raises((hosts.AgentLost, hosts.StageError)),
+    ):
+        host.tell("counters")
+
+
+def test_endless_words_on_stderr_are_not_kept():
+    line = wire.greeting(hosts.__version__, "3.9.0", "nas").decode()
+    script = f"printf %s {shlex.quote(line)}; head -c 50000000 /dev/zero >&2; echo end >&2; cat"
+    with hosts.Host.start("server", ["sh", "-c", script], b"") as host:
+        until = time.monotonic() + 20
+        while not any("end" in each for each in host.errors) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert sum(map(len, host.errors)) < 100_000

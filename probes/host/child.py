@@ -42,11 +42,11 @@ class Child:
                 continue
 
 
-def end_with_parent(parent_pid: int) -> None:
-    """Has the kernel kill this process when its parent dies (prctl(2), Linux alone)."""
+def end_with_parent(parent_pid: int, by: int = signal.SIGKILL) -> None:
+    """Has the kernel signal this process when its parent dies (prctl(2), Linux alone)."""
     if not sys.platform.startswith("linux"):
         return
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, by, 0, 0, 0)
     if os.getppid() != parent_pid:
         os._exit(1)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
-CONTROLLERS = ("cpuset", "cpu")
+CONTROLLERS = ("cpuset", "cpu", "cpuacct")
 QUOTA_PERIOD_SECONDS = 0.1
 THROTTLES = {
     "read": ROOT / "blkio" / "blkio.throttle.read_bps_device",
@@ -25,8 +25,8 @@ def cpu_group(name: str, core: int, quota_ratio: float | None) -> Iterator[None]
     folders = [ROOT / controller / name for controller in CONTROLLERS]
     try:
         for folder in folders:
-            folder.mkdir()
-        cpuset, cpu = folders
+            folder.mkdir(exist_ok=True)  # cpu and cpuacct may be one hierarchy
+        cpuset, cpu, _ = folders
         (cpuset / "cpuset.cpus").write_text(str(core))
         (cpuset / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
         if quota_ratio is not None:

@@ -17,12 +17,13 @@ _SHARES = 1024
 
 
 @contextlib.contextmanager
-def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator[None]:
-    """Whatever traffic and work of others the plant names, until the block ends."""
+def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator[tuple[str, ...]]:
+    """Whatever traffic and work of others the plant names; yields the busy loops' cgroups."""
+    hogs = []
     with contextlib.ExitStack() as stack:
         for host, caps in ((client, plant.client), (server, plant.server)):
             if caps.hog_share_ratio is not None:
-                stack.enter_context(_hog(host, caps.hog_share_ratio, work))
+                hogs.append(stack.enter_context(_hog(host, caps.hog_share_ratio, work)))
         for sender, receiver, address, caps in (
             (client, server, SERVER_ADDRESS, plant.client),
             (server, client, CLIENT_ADDRESS, plant.server),
@@ -30,11 +31,11 @@ def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator
             if caps.foreign_bits_per_second is not None:
                 rate = caps.foreign_bits_per_second
                 stack.enter_context(_traffic(sender, receiver, address, rate, work))
-        yield
+        yield tuple(hogs)
 
 
 @contextlib.contextmanager
-def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[None]:
+def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[str]:
     """A busy loop on the host's core, in a group that outweighs the host's own."""
     group = f"{host.group}-hog"
     with cgroups.cpu_group(group, host.core, None):
@@ -46,7 +47,7 @@ def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[None]:
         ]
         loop = " && ".join([*joins, "while :; do :; done"])
         with host.running(["sh", "-c", loop], work / "hog.log"):
-            yield
+            yield group
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ def test_the_planted_cap_is_named_and_nobody_is_blamed_wrongly(
         [*command, "--budget", str(budget_seconds)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=280,
         check=False,
     )
     told = done.stdout + done.stderr

@@ -37,6 +37,8 @@ class World:
     server: Host
     share: samba.Share
     work: Path
+    groups: tuple[str, ...]
+    """Names of its cgroups, those of the planted neighbours included."""
     client_address: str = CLIENT_ADDRESS
     server_address: str = SERVER_ADDRESS
 
@@ -73,8 +75,9 @@ def world(plant: Plant) -> Iterator[World]:
         server = stack.enter_context(host("server", f"{prefix}server", 1, plant.server, work))
         connect(client, server, plant)
         share = stack.enter_context(samba.serving(server, SERVER_ADDRESS, work))
-        stack.enter_context(neighbours(client, server, plant, work))
-        yield World(plant, client, server, share, work)
+        hogs = stack.enter_context(neighbours(client, server, plant, work))
+        groups = (client.group, server.group, *hogs)
+        yield World(plant, client, server, share, work, groups)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,86 @@
+"""Whether the lab had the machine to itself: CPU time that went to processes outside of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import cgroups
+
+WINDOW_SECONDS = 1.0
+KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD (include/linux/sched.h): its work is done for the lab as well, and not counted."""
+TOO_MUCH_CORES = 0.3
+"""Of the two cores of the lab: beyond it a verdict may be true of the neighbour, not the plant."""
+
+
+@dataclass
+class Foreign:
+    """CPU time of others, in cores, over consecutive windows."""
+
+    windows_cores: list[float] = field(default_factory=list)
+
+    @property
+    def peak_cores(self) -> float:
+        """The worst window."""
+        return max(self.windows_cores, default=0.0)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took enough to be a cap themselves."""
+        return self.peak_cores > TOO_MUCH_CORES
+
+
+@contextlib.contextmanager
+def watching(groups: Sequence[str]) -> Iterator[Foreign]:
+    """Watch the machine until the block ends; groups: the names of the lab's own cgroups."""
+    foreign, stop = Foreign(), threading.Event()
+    watcher = threading.Thread(target=_watch, args=(groups, foreign, stop), daemon=True)
+    watcher.start()
+    try:
+        yield foreign
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def _watch(groups: Sequence[str], foreign: Foreign, stop: threading.Event) -> None:
+    before, began = _foreign_seconds(groups), time.monotonic()
+    while not stop.wait(WINDOW_SECONDS):
+        after, now = _foreign_seconds(groups), time.monotonic()
+        foreign.windows_cores.append(max(0.0, after - before) / (now - began))
+        before, began = after, now
+
+
+def _foreign_seconds(groups: Sequence[str]) -> float:
+    """CPU time so far of everything but the lab and the kernel's own threads."""
+    root = cgroups.ROOT / "cpuacct"
+    ours = sum(_usage_seconds(root / group) for group in groups)
+    return _usage_seconds(root) - ours - _kernel_seconds()
+
+
+def _usage_seconds(folder: Path) -> float:
+    return int((folder / "cpuacct.usage").read_text()) / 1e9
+
+
+def _kernel_seconds() -> float:
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    total = 0
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                total += _kernel_ticks((process / "stat").read_text())
+    return total * tick
+
+
+def _kernel_ticks(stat: str) -> int:
+    """User and system ticks of a kernel thread's /proc/PID/stat; 0 for any other process."""
+    fields = stat.rpartition(")")[2].split()
+    if not int(fields[6]) & KERNEL_THREAD:
+        return 0
+    return int(fields[11]) + int(fields[12])

@@ -1,0 +1,77 @@
+"""When the lab repeats a world, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from disturbance import Foreign, _kernel_ticks
+from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
+from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, Ran, grade, undisturbed
+from worlds import WORLDS
+
+KTHREAD = (
+    "9 (kworker/0:1-ev (x)) I 2 0 0 0 -1 69238880 0 0 0 0 7 35 0 0 20 0 1 0 30 0 0 18446744073"
+)
+SHELL = "812 (bash) S 801 812 812 0 -1 4194304 900 8000 0 3 11 22 33 44 20 0 1 0 5000 9000000 1000"
+
+
+def _ran(*grades: str, disturbed: bool = False, **changes: Any) -> Ran:
+    rows = tuple(Judged("pull.cached", "3.1.1", 1e7, "", 0.9, each, ()) for each in grades)
+    facts: dict[str, Any] = {
+        "world": "link-100",
+        "planted": "",
+        "exit_code": 0,
+        "elapsed_seconds": 1.0,
+        "allowed_seconds": 60,
+        "iperf3_bytes_per_second": {},
+        "verdicts": rows,
+        "rates": (),
+        "left_behind": (),
+        "foreign_peak_cores": 1.0 if disturbed else 0.0,
+        "disturbed": disturbed,
+        "message": "",
+    }
+    return Ran(**{**facts, **changes})
+
+
+@pytest.mark.parametrize(
+    ("runs", "counted"),
+    [
+        ([_ran(RIGHT, disturbed=True)], 0),
+        ([_ran(WRONG), _ran(RIGHT)], 0),
+        ([_ran(WRONG, disturbed=True), _ran(RIGHT)], 1),
+        ([_ran(MISSED, disturbed=True), _ran(WRONG, disturbed=True), _ran(WRONG)], 2),
+        ([_ran(WRONG, disturbed=True)] * 4, 2),
+    ],
+)
+def test_a_wrong_verdict_is_excused_by_a_measured_disturbance_alone(
+    runs: list[Ran], counted: int
+) -> None:
+    """A world is repeated only where others took the CPU, three times at most; the last counts."""
+    left: Iterator[Ran] = iter(runs)
+    assert undisturbed(WORLDS["link-100"], 3, lambda _: next(left)) is runs[counted]
+    assert len(list(left)) == len(runs) - counted - 1
+
+
+def test_the_exit_code_tells_the_worst() -> None:
+    """A wrong verdict, a broken run or a file left behind outweighs a cap not named."""
+    assert grade([_ran(RIGHT, ABSTAINED)]) == ALL_RIGHT
+    assert grade([_ran(RIGHT), _ran(MISSED)]) == NOT_NAMED
+    assert grade([_ran(MISSED, WRONG)]) == CONFIDENTLY_WRONG
+    assert grade([_ran()]) == CONFIDENTLY_WRONG
+    assert grade([_ran(RIGHT, left_behind=("client: /x",))]) == CONFIDENTLY_WRONG
+
+
+def test_only_the_kernels_own_threads_are_taken_off() -> None:
+    """Their time is the lab's as much as anybody's; a shell's is somebody else's."""
+    assert _kernel_ticks(KTHREAD) == 42
+    assert _kernel_ticks(SHELL) == 0
+
+
+def test_one_bad_window_is_a_disturbance() -> None:
+    """A copy takes a second or two: an average over the whole run would hide its neighbour."""
+    assert Foreign([0.0, 0.9, 0.0]).disturbed
+    assert not Foreign([0.1, 0.2]).disturbed
+    assert not Foreign().disturbed
