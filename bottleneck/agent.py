@@ -22,7 +22,7 @@ from bottleneck import __version__, wire
 from probes import STAGES
 from probes.host import counters
 from probes.host.child import Child, Event, failure, spawn
-from probes.records import Access, Endpoint
+from probes.records import Endpoint
 from probes.stage import Last
 
 CLOSING_SECONDS = 3.0
@@ -240,13 +240,7 @@ def _ask(request: wire.Message) -> Any:
 
 
 def _peer(request: wire.Message) -> Endpoint:
-    plain = dict(request["peer"])
-    access = plain.pop("access", None)
-    endpoint = wire.from_plain(Endpoint, plain)
-    if access is None:
-        return endpoint
-    fields = {**{f: getattr(endpoint, f) for f in plain}, "access": Access(**access)}
-    return Endpoint(**fields)
+    return wire.from_plain(Endpoint, request["peer"])
 
 
 def _hold(request: wire.Message) -> Any:

@@ -291,9 +291,7 @@ class Host:
         try:
             reply = self.next(number, time.monotonic() + opening_seconds, name)
             opened = True
-            plain = dict(reply["endpoint"])
-            plain.pop("access", None)
-            yield wire.from_plain(Endpoint, plain)
+            yield wire.from_plain(Endpoint, reply["endpoint"])
         finally:
             self._close_hold(number, name, opened)
             del self.replies[number]

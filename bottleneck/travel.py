@@ -17,6 +17,9 @@ STAYS_HOME = ("probes/smb/", "probes/smb_copy.py", "probes/drivers/")
 """Needs libraries that the other host has not; the drivers that need none are named next."""
 TRAVELS_ALL_THE_SAME = ("probes/drivers/__init__.py", "probes/drivers/fio.py")
 
+CARRIED = ("__init__", "agent", "typed", "wire")
+"""The modules of the coordinator's package that the agent needs."""
+
 _STARTER_SOURCE = """
 import importlib.abc,importlib.util,io,os,sys,zipfile
 def take(n):
@@ -55,7 +58,7 @@ STARTER = (
 def names_and_sources() -> dict[str, bytes]:
     """Path in the zip and source of each module that travels."""
     root = Path(bottleneck.__file__).parent
-    carried = {f"bottleneck/{n}.py": (root / f"{n}.py") for n in ("__init__", "agent", "wire")}
+    carried = {f"bottleneck/{n}.py": (root / f"{n}.py") for n in CARRIED}
     probes_root = Path(probes.__file__).parent
     for path in sorted(probes_root.rglob("*.py")):
         name = f"probes/{path.relative_to(probes_root).as_posix()}"

@@ -1,6 +1,6 @@
 """Plain JSON values into frozen records, strictly: types, finite numbers, ranges by the unit.
 
-Pure; knows records only by their annotations.
+Pure; knows records only by their annotations. Runs on Python 3.9: it travels with the agent.
 """
 
 from __future__ import annotations
@@ -21,19 +21,26 @@ class NotTyped(ValueError):
     """A value that is not what the record asks for; the text says where and what."""
 
 
-def record(kind: type[T], value: object, where: str) -> T:
+_UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
+
+
+def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
     """An instance of a dataclass from a JSON object.
 
-    Unknown keys are left aside (a later version may have added them); a missing key is None or the
-    field's default where the record has one. Errors: NotTyped.
+    Unknown keys are left aside (a later version may have added them) unless `exact`; a missing key
+    is None or the field's default where the record has one. Errors: NotTyped.
     """
     if not isinstance(value, dict):
         raise NotTyped(f"{where} must be an object")
     hints = typing.get_type_hints(kind)
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    for key in set(value) - {field.name for field in fields} if exact else ():
+        raise NotTyped(f"{where} has an unknown key {key[:40]!r}")
+    for field in fields:
+        name = f"{where}.{field.name}"
         if field.name in value:
-            found[field.name] = typed(hints[field.name], value[field.name], f"{where}.{field.name}")
+            found[field.name] = typed(hints[field.name], value[field.name], name, exact)
         elif type(None) in typing.get_args(hints[field.name]):
             found[field.name] = None
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
@@ -41,20 +48,24 @@ def record(kind: type[T], value: object, where: str) -> T:
     return kind(**found)
 
 
-def typed(hint: Any, value: object, where: str) -> Any:
+def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
     """The value as the annotation asks for it; `where` names it in errors."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         inner = next(each for each in arguments if each is not type(None))
-        return None if value is None else typed(inner, value, where)
+        return None if value is None else typed(inner, value, where, exact)
     if origin is tuple:
         items = enumerate(array(value, where))
-        return tuple(typed(arguments[0], each, f"{where}[{at}]") for at, each in items)
+        return tuple(typed(arguments[0], each, f"{where}[{at}]", exact) for at, each in items)
     if origin is dict:
         pairs = mapping(value, where).items()
-        return {key: typed(arguments[1], each, f"{where}[{key[:40]!r}]") for key, each in pairs}
+        return {
+            key: typed(arguments[1], each, f"{where}[{key[:40]!r}]", exact) for key, each in pairs
+        }
     if dataclasses.is_dataclass(hint):
-        return record(typing.cast("type[Any]", hint), value, where)
+        return record(typing.cast("type[Any]", hint), value, where, exact)
+    if hint is Any:
+        return value
     return _SCALARS[hint](value, where)
 
 

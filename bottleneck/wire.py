@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-from typing import Any, Dict, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Dict, Optional, Type, TypeVar
 
+from bottleneck import typed
 from probes.records import Access, Endpoint
 
 PROTOCOL = 1
@@ -108,64 +108,7 @@ def from_plain(kind: Type[T], value: Any) -> T:
     Raises:
         WireError: a key missing or too many, a wrong type, a number that is not finite.
     """
-    made: T = _from_plain(kind, value, kind.__name__)
-    return made
-
-
-def _from_plain(hint: Any, value: Any, where: str) -> Any:
-    if hint is Any:
-        return value
-    origin = get_origin(hint)
-    if origin is Union:
-        if value is None and type(None) in get_args(hint):
-            return None
-        (inner,) = (each for each in get_args(hint) if each is not type(None))
-        return _from_plain(inner, value, where)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise WireError(f"{where}: no list")
-        inner = get_args(hint)[0]
-        return tuple(_from_plain(inner, each, f"{where}[]") for each in value)
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise WireError(f"{where}: no object")
-        inner = get_args(hint)[1]
-        return {key: _from_plain(inner, each, f"{where}.{key}") for key, each in value.items()}
-    if dataclasses.is_dataclass(hint):
-        return _record(hint, value, where)
-    return _scalar(hint, value, where)
-
-
-def _record(hint: Any, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        raise WireError(f"{where}: no object")
-    hints = get_type_hints(hint)
-    fields = {f.name: f for f in dataclasses.fields(hint)}
-    for key in value:
-        if key not in fields:
-            raise WireError(f"{where}: unknown key {key!r}")
-    made = {}
-    for name, f in fields.items():
-        if name in value:
-            made[name] = _from_plain(hints[name], value[name], f"{where}.{name}")
-        elif f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
-            raise WireError(f"{where}: {name} is missing")
-    return hint(**made)
-
-
-def _scalar(hint: Any, value: Any, where: str) -> Any:
-    if hint is float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise WireError(f"{where}: no number")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise WireError(f"{where}: not a finite number") from None
-        if not math.isfinite(number):
-            raise WireError(f"{where}: not a finite number")
-        return number
-    if hint is int and isinstance(value, bool):
-        raise WireError(f"{where}: no whole number")
-    if not isinstance(value, hint):
-        raise WireError(f"{where}: no {hint.__name__}")
-    return value
+    try:
+        return typed.record(kind, value, kind.__name__, exact=True)
+    except typed.NotTyped as error:
+        raise WireError(str(error)) from None

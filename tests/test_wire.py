@@ -52,12 +52,12 @@ def test_a_record_survives_the_wire(record):
     ("plain", "says"),
     [
         ({"elapsed_seconds": 1.0}, "moved_bytes is missing"),
-        ({"elapsed_seconds": 1.0, "moved_bytes": 1.5}, "no int"),
-        ({"elapsed_seconds": 1.0, "moved_bytes": True}, "no whole number"),
-        ({"elapsed_seconds": "1", "moved_bytes": 1}, "no number"),
-        ({"elapsed_seconds": 10**400, "moved_bytes": 1}, "not a finite number"),
-        ({"elapsed_seconds": 1.0, "moved_bytes": 1, "extra": 0}, "unknown key"),
-        ([1, 2], "no object"),
+        ({"elapsed_seconds": 1.0, "moved_bytes": 1.5}, "must be a whole number"),
+        ({"elapsed_seconds": 1.0, "moved_bytes": True}, "must be a whole number"),
+        ({"elapsed_seconds": "1", "moved_bytes": 1}, "must be a number"),
+        ({"elapsed_seconds": 10**400, "moved_bytes": 1}, "out of range"),
+        ({"elapsed_seconds": 1.0, "moved_bytes": 1, "extra": 0}, "unknown key .extra"),
+        ([1, 2], "must be an object"),
     ],
 )
 def test_a_record_of_another_shape_is_refused(plain, says):

@@ -50,37 +50,57 @@ def watching(groups: Sequence[str]) -> Iterator[Foreign]:
 
 
 def _watch(groups: Sequence[str], foreign: Foreign, stop: threading.Event) -> None:
-    before, began = _foreign_seconds(groups), time.monotonic()
+    before = _read(groups)
     while not stop.wait(WINDOW_SECONDS):
-        after, now = _foreign_seconds(groups), time.monotonic()
-        foreign.windows_cores.append(max(0.0, after - before) / (now - began))
-        before, began = after, now
+        after = _read(groups)
+        foreign.windows_cores.append(foreign_cores(before, after))
+        before = after
 
 
-def _foreign_seconds(groups: Sequence[str]) -> float:
-    """CPU time so far of everything but the lab and the kernel's own threads."""
+@dataclass(frozen=True)
+class Moment:
+    """CPU time so far: of all but the lab, and of each of the kernel's own threads."""
+
+    clock_seconds: float
+    others_seconds: float
+    kernel_seconds: dict[int, float]
+
+
+def foreign_cores(before: Moment, after: Moment) -> float:
+    """CPU time of other processes between two moments, in cores; ended threads left out."""
+    kernel = sum(
+        seconds - before.kernel_seconds.get(pid, 0.0)
+        for pid, seconds in after.kernel_seconds.items()
+    )
+    others = after.others_seconds - before.others_seconds - kernel
+    return max(0.0, others) / (after.clock_seconds - before.clock_seconds)
+
+
+def _read(groups: Sequence[str]) -> Moment:
     root = cgroups.ROOT / "cpuacct"
     ours = sum(_usage_seconds(root / group) for group in groups)
-    return _usage_seconds(root) - ours - _kernel_seconds()
+    return Moment(time.monotonic(), _usage_seconds(root) - ours, _kernel_threads())
 
 
 def _usage_seconds(folder: Path) -> float:
     return int((folder / "cpuacct.usage").read_text()) / 1e9
 
 
-def _kernel_seconds() -> float:
+def _kernel_threads() -> dict[int, float]:
     tick = 1 / os.sysconf("SC_CLK_TCK")
-    total = 0
+    found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             with contextlib.suppress(OSError):  # it ended meanwhile
-                total += _kernel_ticks((process / "stat").read_text())
-    return total * tick
+                ticks = kernel_ticks((process / "stat").read_text())
+                if ticks is not None:
+                    found[int(process.name)] = ticks * tick
+    return found
 
 
-def _kernel_ticks(stat: str) -> int:
-    """User and system ticks of a kernel thread's /proc/PID/stat; 0 for any other process."""
+def kernel_ticks(stat: str) -> int | None:
+    """User and system ticks of a kernel thread's /proc/PID/stat; None for any other process."""
     fields = stat.rpartition(")")[2].split()
     if not int(fields[6]) & KERNEL_THREAD:
-        return 0
+        return None
     return int(fields[11]) + int(fields[12])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from disturbance import Foreign, _kernel_ticks
+from disturbance import Foreign, Moment, foreign_cores, kernel_ticks
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
 from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, Ran, grade, undisturbed
 from worlds import WORLDS
@@ -66,8 +66,11 @@ def test_the_exit_code_tells_the_worst() -> None:
 
 def test_only_the_kernels_own_threads_are_taken_off() -> None:
     """Their time is the lab's as much as anybody's; a shell's is somebody else's."""
-    assert _kernel_ticks(KTHREAD) == 42
-    assert _kernel_ticks(SHELL) == 0
+    assert kernel_ticks(KTHREAD) == 42
+    assert kernel_ticks(SHELL) is None
+    before = Moment(10.0, 100.0, {9: 50.0, 11: 30.0})
+    after = Moment(12.0, 101.5, {9: 50.5, 12: 0.25})  # 11 has ended, 12 is new
+    assert foreign_cores(before, after) == pytest.approx((1.5 - 0.75) / 2)
 
 
 def test_one_bad_window_is_a_disturbance() -> None:
