@@ -99,6 +99,15 @@ class Bench:
         closing = max(CLOSING_SECONDS, CLOSING_SHARE * self.options.budget_seconds)
         return self.options.budget_seconds - closing - self.elapsed()
 
+    def keep_time(self, share: float) -> None:
+        """Leaves the rest of the budget to the copies, which a user came for.
+
+        Raises:
+            Unavailable: more than this share of the budget is spent.
+        """
+        if self.elapsed() > share * self.options.budget_seconds:
+            raise Unavailable("left out, so that the copies get their time: give a larger --budget")
+
     def note(self, text: str) -> None:
         """One line for the report about what was not measured, and why."""
         self.ledger.notes.append(text)

@@ -15,6 +15,9 @@ from probes.stage import Refused, Unavailable
 SIDES: tuple[plan.Side, ...] = ("client", "server")
 FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0
+CACHED_UNTIL_RATIO = 0.6
+"""Of the budget: later than that, what the page cache gives would cost a copy."""
+UNTIL_RATIO = 0.75
 
 
 def hold_sources(bench: Bench, stack: ExitStack) -> None:
@@ -70,4 +73,5 @@ def measure_disks(bench: Bench) -> None:
                     if bench.folder(each.side)
                     else "the share's folder was not found there: --server-folder DIR"
                 )
+            bench.keep_time(CACHED_UNTIL_RATIO if each.cache == "cached" else UNTIL_RATIO)
             bench.initiate(step, setting, source, seconds + STEP_GRACE_SECONDS, both=False)

@@ -14,6 +14,10 @@ HOLD_SECONDS = 30.0
 """How much longer than its transfer a responder waits."""
 
 
+EXTRA_UNTIL_RATIO = 0.4
+"""Of the budget: later than that, more streams would cost a copy."""
+
+
 def measure_loopbacks(bench: Bench) -> None:
     """TCP to oneself on each host that has an agent."""
     seconds = bench.times.loopback
@@ -36,6 +40,8 @@ def measure_transfers(bench: Bench) -> None:
         with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
             if bench.server is None:
                 raise Unavailable(NEEDS_AGENT)
+            if each.streams > 1:
+                bench.keep_time(EXTRA_UNTIL_RATIO)
             with bench.server.hold("tcp", setting, Endpoint(), seconds + HOLD_SECONDS) as peer:
                 there = replace(peer, host=bench.address)
                 bench.initiate(step, setting, there, seconds + HOLD_SECONDS)
