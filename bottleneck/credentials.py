@@ -11,25 +11,52 @@ from probes.records import Access
 from probes.stage import Refused
 
 PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
+_taken: list[str] = []
+
+
+def take_from_environment() -> None:
+    """Takes the password out of the environment: no process that we start inherits it."""
+    password = os.environ.pop(PASSWORD_VARIABLE, None)
+    if password is not None:
+        _taken[:] = [password]
 
 
 def read_auth_file(path: Path) -> dict[str, str]:
     """`username`, `password` and `domain` of a file in smbclient's format.
 
     Raises:
-        Refused: kind "usage"; readable by others, not a regular file, or not the format.
+        Refused: kind "usage"; readable or written by others, not a regular file, or not the format.
     """
     try:
-        with open(path, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                raise Refused("usage", f"--auth-file {path}: not a regular file")
-            if stat.S_IMODE(mode) & 0o077:
-                raise Refused("usage", f"--auth-file {path}: others may read it; chmod 600 {path}")
+        # The opened file is judged, through links too, and not what the name may mean later.
+        with open(path, opener=_open_at_once) as file:
+            _check(path, os.fstat(file.fileno()))
             lines = file.read(1 << 16).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
         raise Refused("usage", f"--auth-file {path}: {why}") from None
+    return _parsed(path, lines)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # Opening a pipe without a writer would wait for ever.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _check(path: Path, about: os.stat_result) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        raise Refused(
+            "usage",
+            f"--auth-file {path}: not a regular file (a pipe will not do); "
+            "write it to a file of mode 0600",
+        )
+    if stat.S_IMODE(about.st_mode) & 0o077:
+        raise Refused("usage", f"--auth-file {path}: others may read it; chmod 600 {path}")
+    if about.st_uid not in {0, os.geteuid()}:
+        raise Refused("usage", f"--auth-file {path}: it belongs to another user; chown it")
+
+
+def _parsed(path: Path, lines: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -72,8 +99,8 @@ def access(
         raise Refused(
             "login", "nobody to log in as: give --user NAME or --auth-file F, or --allow-guest"
         )
-    # Taken out, so that no process that we start inherits it.
-    from_environment = os.environ.pop(PASSWORD_VARIABLE, None)
+    take_from_environment()
+    from_environment = _taken.pop() if _taken else None
     password = told.get("password", from_environment)
     if password is None and prompt is not None:
         password = prompt(f"Password of {username}: ")

@@ -27,6 +27,8 @@ class Ledger:
     steps: list[Step] = field(default_factory=list)
     passes: dict[int, list[Pass]] = field(default_factory=dict)
     ends: dict[int, Skipped | Failed] = field(default_factory=dict)
+    failures: dict[int, list[str]] = field(default_factory=dict)
+    """Errors of a step's runs, each of them."""
     notes: list[str] = field(default_factory=list)
 
     def _index(self, step: Step) -> int:
@@ -40,7 +42,10 @@ class Ledger:
 
     def end(self, step: Step, outcome: Skipped | Failed) -> None:
         """A step that could not be made, or broke; runs that were measured before it stand."""
-        self.ends.setdefault(self._index(step), outcome)
+        index = self._index(step)
+        self.ends.setdefault(index, outcome)
+        if isinstance(outcome, Failed):
+            self.failures.setdefault(index, []).append(outcome.error)
 
     def rate(self, step: Step) -> float | None:
         """Median rate of a step's runs, bytes per second."""
@@ -64,6 +69,12 @@ class Ledger:
         details = dict(middle.details)
         if "hash_ok" in details:
             details["hash_ok"] = all(each.details.get("hash_ok") for each in made)
+        if details.get("cache"):
+            proofs = [each.details.get("cache") or {} for each in made]
+            proven = all(each.get("proven") is True for each in proofs)
+            details["cache"] = {**details["cache"], "proven": proven}
+        if index in self.failures:
+            details["failed_runs"] = list(self.failures[index])
         return Measured(
             tuple(each.run for each in made), middle.initiator, middle.responder, details
         )

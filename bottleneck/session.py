@@ -90,6 +90,9 @@ def _learn(bench: Bench) -> None:
         watched = Watched(
             interface=facts.interface.name if facts.interface else None,
             folder_device=facts.folder.device if facts.folder else None,
+            # The client's copies are made by its agent alone: a Samba there is another's.
+            file_server=side == "server",
+            peer_address=toward[side],
         )
         host.tell("watch", watched=wire.to_plain(watched))
 

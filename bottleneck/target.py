@@ -42,28 +42,48 @@ def parse(text: str) -> Target:
     """
     username = None
     if text.startswith("smb://"):
-        authority, slash, path = text.removeprefix("smb://").partition("/")
-        rest = authority + slash + unquote(path)
-        if "@" in authority:
-            user, _, rest = rest.partition("@")
-            if ":" in user or "%" in user and ":" in unquote(user):
-                raise _refused("a password in TARGET is seen by everybody: use --auth-file")
-            username = unquote(user)
+        username, rest = _user_and_rest(text.removeprefix("smb://"))
     elif text.startswith(("//", "\\\\")):
         rest = text[2:]
     else:
         raise _refused(
-            f"{text!r} is no share: write //host/share, \\\\host\\share or smb://host/share"
+            f"{_shown(text)} is no share: write //host/share, \\\\host\\share or smb://host/share"
         )
     host_port, _, path = rest.replace("\\", "/").partition("/")
+    if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):
+        raise _refused("what stands before the last @ of TARGET is no host: use --user for a user")
     host, port = _host_and_port(host_port)
     parts = [part for part in path.split("/") if part]
     if not parts:
-        raise _refused(f"{text!r} names no share: write //{host}/SHARE")
+        raise _refused(f"{_shown(text)} names no share: write //{host}/SHARE")
     for part in parts:
         if part in {".", ".."} or _NOT_IN_A_NAME.search(part) or len(part) > 255:
-            raise _refused(f"{part!r} cannot be the name of a share or folder")
+            raise _refused(f"{_shown(part)} cannot be the name of a share or folder")
     return Target(host, port, parts[0], "\\".join(parts[1:]), username)
+
+
+def _user_and_rest(text: str) -> tuple[str | None, str]:
+    """The user of a URL behind its smb://, and what follows him, with its path's escapes undone.
+
+    A password may hold any character, a slash too: up to the last @ it may be one.
+    """
+    authority, slash, path = text.partition("/")
+    before = text.rpartition("@")[0]
+    if ":" in unquote(before):
+        raise _refused(
+            "TARGET seems to hold a password, which everybody would see: use --auth-file; "
+            "an @ in a folder's name is written %40"
+        )
+    if "@" not in authority:
+        return None, authority + slash + unquote(path)
+    user, _, host = authority.partition("@")
+    return unquote(user), host + slash + unquote(path)
+
+
+def _shown(text: str) -> str:
+    """A part of TARGET as a refusal may repeat it: nothing that stands before an @."""
+    before, at, behind = text.rpartition("@")
+    return repr(f"...@{behind}" if at else behind)
 
 
 def _refused(sentence: str) -> Refused:

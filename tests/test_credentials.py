@@ -1,6 +1,7 @@
 """Who logs in: the file, the environment, the prompt; and what is refused."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -41,11 +42,53 @@ def test_a_line_of_another_format_is_named_without_its_text(tmp_path):
     assert "hunter2" not in refused.value.text
 
 
-def test_a_link_is_not_followed(tmp_path):
+def test_links_as_kubernetes_makes_them_are_followed(tmp_path):
+    (tmp_path / "..2026").mkdir()
+    auth_file(tmp_path / "..2026", "username = anna\n")
+    (tmp_path / "..data").symlink_to("..2026")
+    link = tmp_path / "secret"
+    link.symlink_to("..data/auth")
+    assert credentials.read_auth_file(link) == {"username": "anna"}
+
+
+def test_a_link_to_a_file_that_others_may_read_is_refused(tmp_path):
     link = tmp_path / "link"
-    link.symlink_to(auth_file(tmp_path, "username = anna\n"))
-    with pytest.raises(Refused, match="--auth-file"):
+    link.symlink_to(auth_file(tmp_path, "username = anna\n", 0o644))
+    with pytest.raises(Refused, match="chmod 600"):
         credentials.read_auth_file(link)
+
+
+def test_a_file_of_another_user_is_refused(tmp_path, monkeypatch):
+    path = auth_file(tmp_path, "username = anna\n")
+    if os.geteuid() == 0:
+        os.chown(path, 4711, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    with pytest.raises(Refused, match="another user"):
+        credentials.read_auth_file(path)
+
+
+def test_a_pipe_without_a_writer_is_refused_at_once(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path, 0o600)
+    with pytest.raises(Refused, match="regular"):
+        credentials.read_auth_file(path)
+
+
+def test_the_pipe_of_a_process_substitution_is_refused_with_the_remedy():
+    reader, writer = os.pipe()
+    os.write(writer, b"username = anna\n")
+    with pytest.raises(Refused, match="pipe will not do.*0600"):
+        credentials.read_auth_file(Path(f"/dev/fd/{reader}"))
+    os.close(reader)
+    os.close(writer)
+
+
+def test_the_password_leaves_the_environment_at_once_and_is_still_known(monkeypatch):
+    monkeypatch.setenv(credentials.PASSWORD_VARIABLE, "p")
+    credentials.take_from_environment()
+    assert credentials.PASSWORD_VARIABLE not in os.environ
+    assert credentials.access("anna", None, None, False, None) == Access("anna", "p")
 
 
 def test_a_pipe_is_no_file(tmp_path):

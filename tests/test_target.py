@@ -17,6 +17,9 @@ from probes.stage import Refused
         ("//10.0.0.7/c$", Target("10.0.0.7", 445, "c$", "")),
         ("//[fe80::1]:445/x", Target("fe80::1", 445, "x", "")),
         ("smb://nas/media", Target("nas", 445, "media", "")),
+        ("smb://nas/mine%40home", Target("nas", 445, "mine@home", "")),
+        ("smb://nas/mine@home", Target("nas", 445, "mine@home", "")),
+        ("//nas:446/mine@home", Target("nas", 446, "mine@home", "")),
         ("smb://anna@nas:446/my%20films/a", Target("nas", 446, "my films", "a", "anna")),
     ],
 )
@@ -29,6 +32,18 @@ def test_a_share_is_understood_in_every_usual_spelling(text, target):
     [
         ("smb://anna:secret@nas/media", "password"),
         ("smb://anna%3Asecret@nas/media", "password"),
+        ("smb://anna:se/cret@nas/media", "password"),
+        ("smb://anna:secret/@nas/media", "password"),
+        ("smb://anna:12/secret@nas/media", "password"),
+        ("smb://anna:secret@x@nas/media", "password"),
+        ("smb://anna:x@secret:y@nas/media", "password"),
+        ("smb://anna:secret%2F@nas/media", "password"),
+        ("smb://anna@secret@nas/media", "smb://user@host"),
+        ("//anna:secret@nas/media", "smb://user@host"),
+        ("//anna:secret/x@nas/media", "last @"),
+        ("SMB://anna:secret@nas/media", "is no share"),
+        ("anna:secret@nas/media", "is no share"),
+        ("//nas/secret:x@y:z", "name of a share"),
         ("//anna@nas/media", "smb://user@host"),
         ("//nas", "names no share"),
         ("//nas/", "names no share"),
@@ -51,7 +66,7 @@ def test_what_is_no_share_is_refused_with_the_reason(text, says):
     with pytest.raises(Refused, match=says) as refused:
         parse(text)
     assert refused.value.kind == "usage"
-    assert "secret" not in refused.value.text
+    assert "secret" not in refused.value.text and "se'" not in refused.value.text
 
 
 @pytest.mark.parametrize("text", ["//nas/media", "//nas:1445/media/films", "//[fe80::1]/x"])

@@ -66,7 +66,8 @@ def despite_scatter(cap: Cap) -> Cap | None:
 
 
 def _is_reached_instrument(claim: Claim) -> bool:
-    return claim.ceiling.component == "instrument" and claim.reached is True
+    # One that is read off the load has to be the lowest, like every load.
+    return claim.ceiling.tool and claim.reached is True
 
 
 def _reached(claim: Claim, rate: Spread) -> bool:
@@ -101,7 +102,7 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
     after = [
         each.ceiling.bytes_per_second / level
         for each in ladder.valid
-        if each.ceiling.part != cap.ceiling.part and each.ceiling.component != "instrument"
+        if each.ceiling.part != cap.ceiling.part and not each.ceiling.tool
     ]
     bounds.append(_by_margin(min((ratio for ratio in after if ratio >= 1), default=CLEAR_RATIO)))
     if rival is not None:
@@ -209,7 +210,10 @@ def _overlapping(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
 
 
 def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
-    """The two lowest stages work one after the other."""
+    """The two lowest stages work one after the other.
+
+    Arithmetic alone would fit much: the same copy without one of the two has to reach the other.
+    """
     stages = _stages(ladder)
     if copy.memory is not None and made.rate.median >= 0.9 * copy.memory.rate.median:
         # Without the initiator's disk it runs no faster: that disk takes no turn.
@@ -220,4 +224,17 @@ def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     turns = model.in_turn((first.ceiling.bytes_per_second, second.ceiling.bytes_per_second))
     if abs(made.rate.median / turns - 1) > TURNS_RATIO:
         return None
+    if not (_alone(copy, second, first) or _alone(copy, first, second)):
+        return None
     return Cap(first, "turns", min(0.6, _proof(copy, made), first.trust), second)
+
+
+def _alone(copy: Copy, without: Claim, other: Claim) -> bool:
+    """Whether the same copy without a stage was made and reaches the other stage."""
+    part = without.ceiling.part
+    made = [
+        copy.twin if part == ("disk", copy.sender) else None,
+        copy.memory if part == ("disk", copy.initiator) else None,
+    ]
+    least = REACHED_RATIO * other.ceiling.bytes_per_second
+    return any(each is not None and each.rate.median >= least for each in made)

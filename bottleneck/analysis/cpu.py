@@ -1,11 +1,16 @@
-"""Rule cpu/one-core, all-cores, quota, contention: what the load of the copy says of each host."""
+"""Rule cpu/one-core, all-cores, quota, contention: what the load of the copy says of each host.
+
+At the client the copy is this tool's own process: a core that it fills is the instrument's ceiling.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, Claim
-from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, Load, load
+from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECONDS, Load, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text
@@ -32,11 +37,24 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     if copy.made is None:
         return
     for side in SIDES:
-        seen = load(copy.made.usage(side))
+        seen = _load(report, copy.made, side)
         if seen is not None:
             yield from _quota(copy.made, side, seen)
             if not seen.throttled:
                 yield from _cores(copy.made, side, seen)
+
+
+def _load(report: Report, made: Found, side: str) -> Load | None:
+    """A side's load; where both sides are one host, the other side's work is the copy's as well."""
+    seen, its = load(made.usage(side)), made.usage(steps.other(side))
+    if seen is None or its is None or not steps.on_one_host(report):
+        return seen
+    share = its.copy_cpu_seconds / (max(SHORTEST_SECONDS, its.wall_seconds) * seen.cores)
+    return replace(
+        seen,
+        others_ratio=max(0.0, seen.others_ratio - share),
+        copy_ratio=seen.copy_ratio + share,
+    )
 
 
 def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
@@ -95,8 +113,10 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             f"The {side}'s cores are full with other processes, and the copy did not wait for them."
         )
     # What others use is not the copy's to grow into.
+    yield from _own(made, side, seen)
     used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
-    if used > IDLE_RATIO and not others:
+    own = seen.cores == 1 and _is_own(side, seen) and seen.process_ratio >= SATURATED_RATIO
+    if used > IDLE_RATIO and not others and not own:
         which = "only core is" if seen.cores == 1 else f"{seen.cores} cores are"
         yield _claim(
             made,
@@ -109,7 +129,7 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             trust=BUSY_TRUST,
             evidence=(_busy(side, seen),),
         )
-    if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO:
+    if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not _is_own(side, seen):
         yield _claim(
             made,
             side,
@@ -123,6 +143,31 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             partial_trust=_partly(seen, seen.one_core_ratio),
             evidence=(_busy(side, seen),),
         )
+
+
+def _is_own(side: str, seen: Load) -> bool:
+    """Whether the busiest thread is this tool's own, and no core is busier with interrupts."""
+    return side == "client" and seen.process_ratio >= seen.one_core_ratio
+
+
+def _own(made: Found, side: str, seen: Load) -> Iterator[Claim]:
+    """This tool's own thread, where it is the busiest; of an only core where it fills that."""
+    least = IDLE_RATIO if seen.cores > 1 else SATURATED_RATIO
+    if not _is_own(side, seen) or seen.process_ratio < least:
+        return
+    share = percent_text(min(1.0, seen.process_ratio))
+    full = seen.process_ratio >= SATURATED_RATIO
+    used = "all of one core" if full else f"{share} of one core"
+    yield _claim(
+        made,
+        side,
+        "ceiling",
+        seen.process_ratio,
+        words=f"this tool's own process used {used} of the {side}, so that nothing else is blamed",
+        trust=BUSY_TRUST,
+        partial_trust=_partly(seen, seen.process_ratio),
+        evidence=(_busy(side, seen),),
+    )
 
 
 def _partly(seen: Load, used_ratio: float) -> float:
@@ -152,7 +197,7 @@ def _claim(
     scale = 1 / min(1.0, used_ratio)
     return Claim(
         Ceiling(
-            component="cpu",
+            component="instrument" if cause == "ceiling" else "cpu",
             side=side,
             cause=cause,
             bytes_per_second=made.rate.median * scale,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, prediction, sentences, steps, unknown
@@ -16,6 +17,9 @@ from bottleneck.reports.units import percent_text, rate_text, seconds_text
 OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 """The copies that a user at the client would make."""
 FLUSH_RATIO = 0.1
+ENDED_EARLY = ("interrupted", "failed")
+NO_DIALECT = "unknown"
+"""Of copies that no session was opened for."""
 
 
 def diagnose(report: Report) -> Diagnosis:
@@ -43,12 +47,27 @@ def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
 def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
     """The copies that a run which ended early never came to."""
     tried = {copy.name for copy in copies}
-    if report.status == "complete" or not tried:
+    if report.status == "complete":
+        return
+    if not tried:
+        yield from _never_begun(report)
         return
     for name in OWN_COPIES:
         if name not in tried:
             verdict = unknown.missing(report.status)
             yield CopyDiagnosis(name, "client", copies[0].dialect, None, verdict)
+
+
+def _never_begun(report: Report) -> Iterator[CopyDiagnosis]:
+    """All copies of a run that ended before the first: the last note says why."""
+    if report.status not in ENDED_EARLY:
+        return
+    verdict = unknown.missing(report.status)
+    if report.notes:
+        verdict = replace(verdict, sentence=report.notes[-1])
+    dialect = steps.word(report.target, "dialect") or NO_DIALECT
+    for name in OWN_COPIES:
+        yield CopyDiagnosis(name, "client", dialect, None, verdict)
 
 
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
@@ -132,6 +151,10 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"Without the {copy.initiator}'s disk the same copy runs at "
             f"{rate_text(copy.memory.rate.median)}."
         )
+    failed = steps.texts(made.outcome.details, "failed_runs")
+    if failed:
+        count = "A run" if len(failed) == 1 else f"{len(failed)} runs"
+        yield f"{count} of it failed beside those that were measured: {failed[0]}"
     yield from _cache(copy, made)
     unknown_parts = caps.unknown_parts(copy, ladder, made.rate.median)
     if unknown_parts:

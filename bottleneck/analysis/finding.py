@@ -66,6 +66,11 @@ class Ceiling:
         """The component and its side: what a person would exchange."""
         return self.component, self.side
 
+    @property
+    def tool(self) -> bool:
+        """Whether this tool alone, apart from the copy, showed it: nothing of the copy's path."""
+        return self.component == "instrument" and self.standing == "measured"
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -29,6 +29,8 @@ class Load:
     all_cores_ratio: float
     one_core_ratio: float
     """The busiest thread of the copy, or the core that serves the interrupts."""
+    process_ratio: float
+    """The busiest thread of the copy alone."""
     others_ratio: float
     """Share of all cores that other processes took."""
     copy_ratio: float
@@ -101,6 +103,7 @@ def load(usage: Usage | None) -> Load | None:
         cores=cores,
         all_cores_ratio=sum(usage.core_busy_ratios) / cores,
         one_core_ratio=max(usage.busiest_process_ratio, interrupts),
+        process_ratio=usage.busiest_process_ratio,
         others_ratio=usage.other_cpu_seconds / (wall * cores),
         copy_ratio=usage.copy_cpu_seconds / (wall * cores) + usage.softirq_ratio,
         waiting_ratio=None if usage.run_delay_seconds is None else usage.run_delay_seconds / wall,

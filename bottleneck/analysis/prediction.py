@@ -10,9 +10,12 @@ from bottleneck.analysis.steps import Copy, Found
 
 
 def after(cap: Cap, ladder: Ladder) -> Next | None:
-    """The lowest ceiling that is another component's; None: none is known."""
+    """The lowest ceiling that is another component's; None: none is known.
+
+    This tool's own process at work is one of them: it would be the next to hold the copy.
+    """
     left = _left(cap, ladder)
-    found = next((each for each in left if each.ceiling.component != "instrument"), None)
+    found = next((each for each in left if not each.ceiling.tool), None)
     if found is None or cap.claim.ceiling.component == "instrument":
         return None
     ceiling = found.ceiling

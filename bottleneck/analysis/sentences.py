@@ -59,7 +59,7 @@ def outlook(cap: Ceiling, following: Next | None, predicted: Predicted | None, r
     """What comes next and what lifting the cap is worth; empty where neither is known."""
     parts = []
     if following is not None:
-        about = "about " if following.component == "cpu" else ""
+        about = "about " if following.component in ("cpu", "instrument") else ""
         told = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
         parts.append(f"Next is {name_with_verb(following)} ({told})")
     if predicted is not None:

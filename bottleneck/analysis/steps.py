@@ -167,6 +167,16 @@ def flag(details: Any, *path: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+def texts(details: Any, *path: str) -> tuple[str, ...]:
+    """The texts in a list at a path in details; empty: there are none."""
+    value = _at(details, path)
+    return tuple(each for each in value if isinstance(each, str)) if _is_list(value) else ()
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
 def _at(details: Any, path: tuple[str, ...]) -> Any:
     for key in path:
         details = details.get(key) if isinstance(details, dict) else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from bottleneck.cli import interrupts, streams
+
 
 def refuse_numeric_bottleneck() -> None:
     """Ends with 64 where PyPI's numeric package of the same import name is installed beside us."""
@@ -23,7 +25,13 @@ def refuse_numeric_bottleneck() -> None:
 
 def main() -> None:
     """Runs the command line and exits with its code."""
+    # First of all: from here on no signal can end the program without its last words.
+    interrupts.hold()
+    streams.open_missing()
     refuse_numeric_bottleneck()
     from bottleneck.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # The interpreter's own end would show a traceback.
+    interrupts.ignore()
+    sys.exit(code)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
 import typer
 
-from bottleneck import __version__
-from bottleneck.cli import exits
+from bottleneck import __version__, credentials
+from bottleneck.cli import debt, exits, interrupts
 from bottleneck.cli.agent import agent
 from bottleneck.cli.demo import demo
 from bottleneck.cli.diagnose import diagnose
@@ -48,7 +47,35 @@ def options(
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command; its exit code. No ending of it is a traceback."""
+    """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
+    # Before anything is started: no process of ours inherits it.
+    credentials.take_from_environment()
+    debt.owe(arguments)
+    exits.said.clear()
+    try:
+        with interrupts.let_through():
+            code, sentence = _run(arguments)
+    except KeyboardInterrupt:
+        code, sentence = exits.INTERRUPTED, "interrupted"
+    if sentence:
+        if not exits.said:
+            exits.complain(sentence)
+        _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
+    return code
+
+
+def _settle(status: str, sentence: str) -> None:
+    try:
+        debt.owed.settle(status, sentence)
+    except BrokenPipeError:
+        exits.abandon_stdout()
+    except OSError:
+        # The one complaint has been made; a second would not help to find its cause.
+        return
+
+
+def _run(arguments: list[str]) -> tuple[int, str]:
+    """Exit code of a command, and what is left to say about it."""
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         refuse_passwords(arguments)
@@ -56,41 +83,28 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except usage_error as error:
         return _usage(error)
-    except (KeyboardInterrupt, typer.Abort):
-        exits.complain("interrupted")
-        return exits.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has enough; the interpreter must not complain at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return exits.DONE
+    except typer.Abort:
+        return exits.INTERRUPTED, "interrupted"
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code != 1:
+            return (error.code if isinstance(error.code, int) else exits.DONE), ""
+        # typer and rich end with 1 where whoever read our output has enough.
+        exits.abandon_stdout()
+        return exits.DONE, ""
     except Exception as error:
-        return _known(error)
-    return code if isinstance(code, int) else exits.DONE
+        return exits.of_error(error)
+    if code == exits.INTERRUPTED and not exits.said:
+        # typer makes this code of a KeyboardInterrupt, without a word.
+        return code, "interrupted"
+    return (code if isinstance(code, int) else exits.DONE), ""
 
 
-def _usage(error: Exception) -> int:
+def _usage(error: Exception) -> tuple[int, str]:
     text = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text)
-    else:
-        exits.complain(f"{text} ('bottleneck --help' lists commands and options)")
-    return exits.USAGE
-
-
-def _known(error: Exception) -> int:
-    from bottleneck.report import ReportError
-    from probes.stage import Refused
-
-    if isinstance(error, Refused):
-        exits.complain(error.text)
-        return exits.OF_REFUSAL[error.kind]
-    if isinstance(error, ReportError):
-        exits.complain(str(error))
-        return exits.USAGE
-    exits.complain(f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    if os.environ.get("BOTTLENECK_DEBUG"):
-        raise error
-    return exits.INTERNAL
+        return exits.USAGE, ""
+    return exits.USAGE, f"{text} ('bottleneck --help' lists commands and options)"
 
 
 def refuse_passwords(arguments: list[str]) -> None:

@@ -6,10 +6,16 @@ from typing import Annotated
 
 import typer
 
-from bottleneck.cli import options
+from bottleneck.cli import interrupts, options
 
+DEFAULT_SECONDS = 45.0
 Budget = Annotated[
-    float | None, typer.Option("--budget", metavar="SECONDS", help="Time of the run; default 40.")
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="SECONDS",
+        help=f"Time of the whole run; default {DEFAULT_SECONDS:.0f}.",
+    ),
 ]
 
 
@@ -23,22 +29,21 @@ def demo(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
-    """Diagnose copies against a private Samba on this host; nothing is left behind."""
-    import secrets
-    import tempfile
-    from pathlib import Path
+    """Diagnose copies against a private Samba on this host, gone afterwards."""
+    with interrupts.held():
+        import os
+        import secrets
 
-    from bottleneck.cli import running
-    from probes.drivers.samba import private_samba
-    from probes.records import Access
+        from bottleneck.cli import running
+        from probes.drivers.samba import private_samba, vanishing_folder
+        from probes.records import Access
 
-    seconds = running.budget_seconds(
-        budget or (None if quick or thorough else 40.0), quick, thorough
-    )
+    output = running.output(json, quiet, verbose)
+    seconds = running.budget_seconds(budget, quick, thorough, DEFAULT_SECONDS)
     password = secrets.token_urlsafe(16)
     # Not in /tmp: where that is memory there would be no disk to measure.
-    with tempfile.TemporaryDirectory(prefix="bottleneck-demo-", dir=Path("/var/tmp")) as scratch:
-        shared, own = Path(scratch, "server"), Path(scratch, "client")
+    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", "/var/tmp") as (scratch, _):
+        shared, own = scratch / "server", scratch / "client"
         for each in (shared, own):
             each.mkdir()
         with private_samba(
@@ -54,4 +59,4 @@ def demo(
                 budget=seconds,
             )
             access = Access(samba.username, samba.password)
-            return running.run(chosen, access, running.Output(json, quiet, verbose))
+            return running.run(chosen, access, output)

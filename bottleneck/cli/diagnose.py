@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bottleneck.cli import options
+from bottleneck.cli import interrupts, options
 
 Target = Annotated[
     str, typer.Argument(metavar="TARGET", help="//host[:port]/share[/folder] or smb://...")
@@ -34,8 +34,10 @@ def diagnose(
     verbose: options.Verbose = False,
 ) -> int:
     """Measure every stage between this host and TARGET, and name the cap of each copy."""
-    from bottleneck.cli import running
+    with interrupts.held():
+        from bottleneck.cli import running
 
+    output = running.output(json, quiet, verbose)
     chosen = running.choose(
         target=target,
         folder=folder,
@@ -47,4 +49,4 @@ def diagnose(
     )
     access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
     running.ask_first(chosen, yes)
-    return running.run(chosen, access, running.Output(json, quiet, verbose))
+    return running.run(chosen, access, output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 
 DONE = 0
@@ -24,9 +26,40 @@ OF_REFUSAL = {
 }
 """Exit code of each kind of probes.stage.Refused."""
 
+said: list[str] = []
+"""What this run has complained of."""
+
 
 def complain(text: str) -> None:
     """One line on stderr, safe for a terminal."""
     from bottleneck.reports.safe import safe
 
-    print(f"bottleneck: {safe(text)}", file=sys.stderr)
+    said.append(text)
+    # Where nobody reads stderr the exit code says it alone.
+    with contextlib.suppress(OSError):
+        print(f"bottleneck: {safe(text, 1000)}", file=sys.stderr, flush=True)
+
+
+def of_error(error: Exception) -> tuple[int, str]:
+    """Exit code and sentence of whatever ended a command."""
+    from bottleneck.hosts import AgentLost, PartlyRan, StageError
+    from bottleneck.report import ReportError
+    from bottleneck.wire import WireError
+    from probes.stage import Refused, Unavailable
+
+    if isinstance(error, Refused):
+        return OF_REFUSAL[error.kind], error.text
+    if isinstance(error, ReportError):
+        return USAGE, str(error)
+    if isinstance(error, (AgentLost, PartlyRan, StageError, Unavailable, WireError)):
+        return UNREACHABLE, str(error)
+    if os.environ.get("BOTTLENECK_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return INTERNAL, f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def abandon_stdout() -> None:
+    """Whoever read our output has enough; the interpreter must not complain at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

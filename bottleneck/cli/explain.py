@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bottleneck.cli import options
+from bottleneck.cli import exits, interrupts, options
 
 File = Annotated[Path, typer.Argument(metavar="REPORT.json", help="A report written by --json.")]
 Format = Annotated[str, typer.Option("--format", metavar="F", help="text or json.")]
@@ -15,10 +15,11 @@ Format = Annotated[str, typer.Option("--format", metavar="F", help="text or json
 
 def explain(file: File, format: Format = "text", verbose: options.Verbose = False) -> int:
     """Diagnose a saved report again, offline."""
-    from bottleneck import report
-    from bottleneck.analysis import diagnose
-    from bottleneck.cli import running
-    from probes.stage import Refused
+    with interrupts.held():
+        from bottleneck import report
+        from bottleneck.analysis import diagnose
+        from bottleneck.cli import running
+        from probes.stage import Refused
 
     if format not in {"text", "json"}:
         raise Refused("usage", f"--format {format!r} is neither text nor json")
@@ -29,5 +30,5 @@ def explain(file: File, format: Format = "text", verbose: options.Verbose = Fals
     except OSError as error:
         raise Refused("usage", f"{file}: {error.strerror}") from None
     to_stdout = "-" if format == "json" else None
-    running.write(loaded, diagnose(loaded), running.Output(to_stdout, False, verbose))
-    return 0
+    done = running.written(loaded, diagnose(loaded), running.Output(to_stdout, False, verbose))
+    return exits.DONE if done else exits.INCOMPLETE

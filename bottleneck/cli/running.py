@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import getpass
-import json
 import math
 import os
 import shutil
-import signal
+import stat
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -19,9 +17,9 @@ from bottleneck import credentials, plan, report
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
-from bottleneck.cli import exits
+from bottleneck.cli import debt, exits, interrupts
 from bottleneck.cli.progress import watching
-from bottleneck.hosts import AgentLost, command_for
+from bottleneck.hosts import command_for
 from bottleneck.report import Report
 from bottleneck.reports import units
 from bottleneck.reports.console import print_report
@@ -45,12 +43,39 @@ class Output:
     verbose: bool
 
 
-def budget_seconds(budget: float | None, quick: bool, thorough: bool) -> float:
+def output(json: str | None, quiet: bool, verbose: bool) -> Output:
+    """Where the result goes, once it is sure that it can go there.
+
+    Raises:
+        Refused: kind "usage": --json names what no report can be written to.
+    """
+    if json is None or json == "-":
+        return Output(json, quiet, verbose)
+    path = Path(os.path.realpath(json))
+    try:
+        mode = path.stat().st_mode if path.exists() else None
+        if not json or mode is not None and stat.S_ISDIR(mode):
+            raise Refused("usage", f"--json {json or '(empty)'}: a folder; name a file in it")
+        # A file is replaced by a finished one beside it; a pipe or a device is written to.
+        beside = mode is None or stat.S_ISREG(mode)
+    except OSError as error:
+        raise Refused("usage", f"--json {json}: {error.strerror}") from None
+    if beside and not path.parent.is_dir():
+        raise Refused("usage", f"--json {json}: there is no folder {path.parent}")
+    if not os.access(path.parent if beside else path, os.W_OK):
+        raise Refused("usage", f"--json {json}: no right to write there")
+    return Output(json, quiet, verbose)
+
+
+def budget_seconds(
+    budget: float | None, quick: bool, thorough: bool, default: float = 60.0
+) -> float:
     """The run's time from --budget, --quick or --thorough."""
-    told = [each for each in (budget, 20.0 if quick else None, 300.0 if thorough else None) if each]
+    named = (budget, 20.0 if quick else None, 300.0 if thorough else None)
+    told = [each for each in named if each is not None]
     if len(told) > 1:
         raise Refused("usage", "--budget, --quick and --thorough exclude each other")
-    seconds = told[0] if told else 60.0
+    seconds = told[0] if told else default
     if not math.isfinite(seconds) or seconds < LEAST_BUDGET_SECONDS:
         raise Refused("usage", f"--budget: at least {LEAST_BUDGET_SECONDS:.0f} seconds are needed")
     return seconds
@@ -123,41 +148,48 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
 
 def run(chosen: plan.Options, access: Access, output: Output, only_steps: bool = False) -> int:
     """Measures, writes what was asked for, and tells the exit code of every ending."""
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, _interrupt)
-    with watching(output.quiet) as tell:
-        bench = Bench(chosen, access, tell, lambda so_far: _save(so_far, output))
-        code = _measure(bench)
-    final = bench.report()
-    diagnosis = diagnose(final)
-    write(final, diagnosis, output)
+    with interrupts.held():
+        saving = _Saving(output)
+        with watching(output.quiet) as tell:
+            bench = Bench(chosen, access, tell, saving)
+            code, sentence = _measure(bench)
+        if sentence:
+            bench.note(sentence)
+            exits.complain(sentence)
+        final = bench.report()
+        diagnosis, trouble = _diagnosis(final)
+        if trouble:
+            if not sentence:
+                exits.complain(trouble)
+            code = code or exits.INTERNAL
+            final = replace(final, status="failed", notes=(*final.notes, trouble))
+        if not written(final, diagnosis, output):
+            code = code or exits.INCOMPLETE
     if code == exits.DONE and (final.status != "complete" or _unsure(diagnosis, only_steps)):
         code = exits.INCOMPLETE
     return code
 
 
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _measure(bench: Bench) -> int:
+def _measure(bench: Bench) -> tuple[int, str]:
+    """Exit code of the run, and what is to be said about its end; the bench has its status."""
     try:
-        measure(bench)
+        with interrupts.let_through():
+            measure(bench)
     except KeyboardInterrupt:
         bench.status = "interrupted"
-        exits.complain("interrupted; both hosts were cleaned up")
-        return exits.INTERRUPTED
-    except Refused as error:
+        return exits.INTERRUPTED, "interrupted; both hosts were cleaned up"
+    except Exception as error:
         bench.status = "failed"
-        bench.note(error.text)
-        exits.complain(error.text)
-        return exits.OF_REFUSAL[error.kind]
-    except AgentLost as error:
-        bench.status = "failed"
-        bench.note(str(error))
-        exits.complain(str(error))
-        return exits.UNREACHABLE
-    return exits.DONE
+        return exits.of_error(error)
+    return exits.DONE, ""
+
+
+def _diagnosis(known: Report) -> tuple[Diagnosis, str]:
+    """What a report means; where the analysis breaks on it, that of an empty one and the reason."""
+    try:
+        return diagnose(known), ""
+    except Exception as error:
+        return diagnose(replace(known, entries=())), exits.of_error(error)[1]
 
 
 def _unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
@@ -167,20 +199,53 @@ def _unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
     return not headline or headline[0].verdict.component == "unknown"
 
 
-def _save(so_far: Report, output: Output) -> None:
-    if output.json and output.json != "-":
-        report.save(so_far, diagnose(so_far), Path(output.json))
+@dataclass
+class _Saving:
+    """Keeps what is known so far in the file of --json, until that cannot be written."""
+
+    output: Output
+    broken: bool = False
+
+    def __call__(self, so_far: Report) -> None:
+        path = self.output.json
+        if not path or path == "-" or self.broken:
+            return
+        if Path(path).exists() and not Path(path).is_file():
+            return  # a pipe or a device takes the final report alone
+        try:
+            report.save(so_far, _diagnosis(so_far)[0], Path(path))
+        except OSError:
+            # Complained of once, when the final report cannot be written either.
+            self.broken = True
 
 
-def write(final: Report, diagnosis: Diagnosis, output: Output) -> None:
-    """The documents that were asked for, and the console unless stdout holds one of them."""
+def written(final: Report, diagnosis: Diagnosis, output: Output) -> bool:
+    """Writes the documents; whether they could be written, which is complained of."""
+    debt.owed.paid()
+    try:
+        if output.json and output.json != "-":
+            report.save(final, diagnosis, Path(output.json))
+    except OSError as error:
+        exits.complain(f"--json {output.json}: {error.strerror}; the report is not there")
+        return False
+    try:
+        _print(final, diagnosis, output)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):
+        # rich ends with SystemExit where whoever read our output has enough.
+        exits.abandon_stdout()
+    except OSError as error:
+        exits.complain(f"stdout: {error.strerror}; the result is not there")
+        exits.abandon_stdout()
+        return False
+    return True
+
+
+def _print(final: Report, diagnosis: Diagnosis, output: Output) -> None:
+    """The report on stdout where that is asked for, else the console's words."""
     if output.json == "-":
-        document: dict[str, Any] = report.to_json(final, diagnosis)
-        json.dump(document, sys.stdout, indent=1, allow_nan=False)
-        print()
+        sys.stdout.write(report.dumps(final, diagnosis))
         return
-    if output.json:
-        report.save(final, diagnosis, Path(output.json))
     if not final.entries:
         # Nothing was measured: the line on stderr has said why.
         return

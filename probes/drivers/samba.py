@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -95,7 +96,10 @@ def private_samba(
     if not all(line.isprintable() and not line.endswith("\\") for line in lines):
         raise Unavailable("an option, name or password has characters that Samba cannot take")
     account = _account()
-    with _state_folder() as (state, watch), _reserved(address, port) as chosen:
+    with (
+        vanishing_folder("bottleneck-samba-") as (state, watch),
+        _reserved(address, port) as chosen,
+    ):
         configuration = state / "smb.conf"
         configuration.write_text(
             _global_section(state, account, address, chosen, options)
@@ -123,12 +127,17 @@ def private_samba(
 
 
 @contextmanager
-def _state_folder() -> Iterator[Tuple[Path, Callable[[int], None]]]:
-    """A fresh folder, and a function that takes the process group to end with it.
+def vanishing_folder(
+    prefix: str, parent: Union[str, os.PathLike[str], None] = None
+) -> Iterator[Tuple[Path, Callable[[int], None]]]:
+    """A fresh folder of our own, and a function that takes the process group to end with it.
 
-    Both go when the block is left; a guardian process sees to it when this process is killed.
+    Both go when the block is left; a guardian process sees to it when this process is killed, at
+    whatever moment. parent None is the system's folder for temporary files.
     """
-    state = Path(tempfile.mkdtemp(prefix="bottleneck-samba-"))
+    # Short: the paths of smbd's sockets in it may have 107 bytes (unix(7)).
+    state = Path(parent or tempfile.gettempdir(), prefix + secrets.token_urlsafe(6))
+    # Before the folder is there: between the two a kill could leave it behind.
     guardian = subprocess.Popen(
         ["/bin/sh", "-c", _GUARDIAN, "bottleneck-samba", str(state)],
         stdin=subprocess.PIPE,
@@ -145,10 +154,14 @@ def _state_folder() -> Iterator[Tuple[Path, Callable[[int], None]]]:
             pipe.write(f"{line}\n".encode())
             pipe.flush()
 
+    made = False
     try:
+        state.mkdir(mode=0o700)
+        made = True
         yield state, tell
     finally:
-        _remove(state)
+        if made:
+            _remove(state)
         tell("done\ndone")
         pipe.close()
         guardian.wait()

@@ -9,16 +9,20 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
-from probes.host import cgroup, processes
+from probes.host import cgroup, file_server, processes
+from probes.host.account import Account
 from probes.host.memory import read_memory
 from probes.host.processes import ProcessTimes, ThreadTimes
 
 SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""
+
+_ACCOUNT = Account()
+"""Of this process's readings."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,11 @@ class Watched:
     folder_device: Optional[str] = None
     """Kernel name of the block device under the folder."""
     file_server: bool = True
-    """Whether the smbd processes of this host carry the copy beside the agent's children."""
+    """Whether a file server of this host carries the copy beside the agent's children."""
     server_pids: Tuple[int, ...] = ()
     """More processes that carry it."""
+    peer_address: str = ""
+    """The other host's IP address: of the file server's processes those that serve it count."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,9 @@ class Counters:
     """Those that carry the copy."""
     threads: Tuple[ThreadTimes, ...]
     """Theirs."""
-    others: Dict[str, Tuple[float, ...]] = field(default_factory=dict)
-    """All other processes but kernel threads and our parents: own CPU seconds, those of children
-    that ended, the core where it ran last."""
+    other_cpu_seconds: float = 0.0
+    """Of all other processes on these cores since this agent's first reading; kernel threads and
+    our parents are not in it."""
     others_complete: bool = False
     """Whether every process of the machine could be seen."""
     quotas: Tuple[QuotaCounts, ...] = ()
@@ -139,8 +145,10 @@ def read_device(device: str | None) -> DeviceCounts | None:
     return parse_device(_text("/proc/diskstats"), device) if device else None
 
 
-def read_counters(watched: Watched, agent_pid: int) -> Counters:
+def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT) -> Counters:
     """This host now; agent_pid is the process whose descendants carry the copy.
+
+    account: what earlier readings left; by default this process's own.
 
     Errors: Unavailable on a system without /proc and without psutil.
     """
@@ -152,20 +160,14 @@ def read_counters(watched: Watched, agent_pid: int) -> Counters:
     clock_seconds = time.monotonic()
     servers = set(watched.server_pids) & set(seen)
     if watched.file_server:
-        servers |= processes.file_servers(seen, agent_pid)
-    carriers = processes.descendants(seen, agent_pid) | servers
+        servers |= _serving(seen, watched, agent_pid, account)
+    untold = watched.file_server and not servers and bool(account.candidates)
+    below = processes.descendants(seen, agent_pid)
     usable = _usable_cores(servers | {agent_pid})
     cores = parse_cores(_text("/proc/stat"))
-    ours = processes.ancestors(seen, agent_pid) | carriers
-    others: dict[str, tuple[float, ...]] = {
-        f"{each.pid}.{each.started_ticks}": (
-            each.cpu_seconds,
-            each.reaped_seconds,
-            float(each.core),
-        )
-        for each in seen.values()
-        if each.pid not in ours and not each.kernel and each.cpu_seconds + each.reaped_seconds > 0
-    }
+    ours = processes.ancestors(seen, agent_pid) | below
+    account.take(watched, seen, clock_seconds, servers, ours, usable)
+    carriers = below | account.living()
     memory = read_memory()
     traffic = None
     if watched.interface:
@@ -174,14 +176,15 @@ def read_counters(watched: Watched, agent_pid: int) -> Counters:
     return Counters(
         clock_seconds=clock_seconds,
         cores=tuple(cores[core] for core in sorted(usable & set(cores))),
-        processes=_times(seen, carriers, agent_pid),
+        processes=_times(seen, below, agent_pid, account),
         threads=tuple(
             each for pid in sorted(carriers) for each in processes.thread_times(seen[pid])
         ),
-        others=others,
+        other_cpu_seconds=account.other_cpu_seconds,
         others_complete=processes.sees_all(seen),
         quotas=_quotas(servers | {agent_pid}),
-        quotas_visible=all(cgroup.shows_quotas(pid) for pid in servers | {agent_pid}),
+        quotas_visible=not untold
+        and all(cgroup.shows_quotas(pid) for pid in servers | {agent_pid}),
         memory_total_bytes=memory.total_bytes if memory else None,
         memory_used_bytes=memory.used_bytes if memory else None,
         memory_cached_bytes=memory.cached_bytes if memory else None,
@@ -194,16 +197,30 @@ def read_counters(watched: Watched, agent_pid: int) -> Counters:
     )
 
 
+def _serving(
+    seen: dict[int, processes.ProcessStat], watched: Watched, agent_pid: int, account: Account
+) -> frozenset[int]:
+    """The file-server processes that serve the peer; looked for anew where any began or ended."""
+    candidates = frozenset((pid, seen[pid].started_ticks) for pid in file_server.file_servers(seen))
+    known = account.serving and (account.watched, account.candidates) == (watched, candidates)
+    if not known:
+        found = file_server.serving(seen, agent_pid, watched.peer_address)
+        account.candidates, account.serving = candidates, frozenset(found)
+    return account.serving
+
+
 def _times(
-    seen: dict[int, processes.ProcessStat], carriers: set[int], agent_pid: int
+    seen: dict[int, processes.ProcessStat], below: set[int], agent_pid: int, account: Account
 ) -> tuple[ProcessTimes, ...]:
     """The carriers' times; of the agent itself only what it inherited from children that ended."""
-    found = []
-    for pid in sorted(carriers | ({agent_pid} & set(seen))):
+    found = dict(account.servers)
+    for pid in below | ({agent_pid} & set(seen)):
         stat = seen[pid]
         own = 0.0 if pid == agent_pid else stat.cpu_seconds
-        found.append(ProcessTimes(pid, stat.started_ticks, own, stat.reaped_seconds))
-    return tuple(found)
+        found[pid, stat.started_ticks] = ProcessTimes(
+            pid, stat.started_ticks, own, stat.reaped_seconds
+        )
+    return tuple(found[key] for key in sorted(found))
 
 
 def _usable_cores(pids: set[int]) -> set[int]:

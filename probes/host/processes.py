@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Optional
 
 KERNEL_THREAD = 0x00200000
@@ -15,9 +14,6 @@ KERNEL_THREADS_PARENT = 2
 """kthreadd; who sees it sees every process of the machine."""
 
 TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
-
-FILE_SERVERS = ("smbd", "ksmbd")
-"""How the names of the file servers' processes begin."""
 
 
 class ProcessStat(NamedTuple):
@@ -128,19 +124,35 @@ def ancestors(processes: dict[int, ProcessStat], pid: int) -> set[int]:
     return found
 
 
-def file_servers(processes: dict[int, ProcessStat], beside: int) -> set[int]:
-    """File-server processes in the network namespace of the process `beside`.
+def same(one: ProcessStat | None, other: ProcessStat) -> bool:
+    """Whether both tell of one process: a pid is given again, a pid with its start is not."""
+    return one is not None and one.started_ticks == other.started_ticks
 
-    Two hosts of a lab share one /proc and differ by their network namespace; where a namespace
-    may not be looked at (another user's process) the server is taken for this host's.
+
+def inherited_seconds(
+    before: dict[int, ProcessStat], after: dict[int, ProcessStat]
+) -> dict[int, float]:
+    """CPU time since `before` of descendants that ended in between, by the process that lives on.
+
+    What an ended process had used before is taken off again: a parent inherits a whole life at
+    once. Nobody inherits where a parent does not wait; then the process is missing here.
     """
-    own = _network_namespace(beside)
-    found = set()
-    for each in processes.values():
-        if each.name.startswith(FILE_SERVERS):
-            its = _network_namespace(each.pid)
-            if its is None or own is None or its == own:
-                found.add(each.pid)
+    had: dict[int, float] = {}
+    for each in before.values():
+        if same(after.get(each.pid), each):
+            continue
+        heir = before.get(each.parent)
+        while heir is not None and not same(after.get(heir.pid), heir):
+            heir = before.get(heir.parent) if heir.parent != heir.pid else None
+        if heir is not None:
+            had[heir.pid] = had.get(heir.pid, 0.0) + each.cpu_seconds + each.reaped_seconds
+    found = {}
+    for each in after.values():
+        was = before.get(each.pid)
+        reaped = each.reaped_seconds - (was.reaped_seconds if was and same(was, each) else 0.0)
+        grown = reaped - had.get(each.pid, 0.0)
+        if grown > 0:
+            found[each.pid] = grown
     return found
 
 
@@ -161,13 +173,6 @@ def thread_times(stat: ProcessStat) -> list[ThreadTimes]:
         if own is not None:
             found.append(ThreadTimes(thread, own.cpu_seconds, None))
     return found
-
-
-def _network_namespace(pid: int) -> int | None:
-    try:
-        return Path(f"/proc/{pid}/ns/net").stat().st_ino
-    except OSError:
-        return None
 
 
 def _text(path: str) -> str:

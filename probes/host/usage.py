@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from probes.host.counters import Counters
+from probes.host.counters import Counters, QuotaCounts
 from probes.records import Usage
+
+OVERRUN_RATIO = 1.3
+OVERRUN_SECONDS = 0.05
+"""More CPU time than a quota allows, by which it is not the copy's: a burst is less."""
 
 
 def usage(before: Counters, after: Counters) -> Usage:
@@ -21,6 +25,11 @@ def usage(before: Counters, after: Counters) -> Usage:
     busy, interrupt, stolen, total = _cores(before, after)
     ratios = tuple(min(1.0, used / whole) if whole > 0 else 0.0 for used, whole in busy)
     copy_seconds = _copy_seconds(before, after)
+    quotas = [
+        each
+        for each in after.quotas
+        if copy_seconds <= OVERRUN_RATIO * each.quota_cores * wall_seconds + OVERRUN_SECONDS
+    ]
     return Usage(
         wall_seconds=wall_seconds,
         core_busy_ratios=ratios,
@@ -32,8 +41,8 @@ def usage(before: Counters, after: Counters) -> Usage:
         other_cpu_seconds=_other_seconds(
             before, after, copy_seconds, sum(used for used, _ in busy), interrupt + stolen
         ),
-        quota_cores=min((each.quota_cores for each in after.quotas), default=None),
-        throttled_ratio=_throttled_ratio(before, after),
+        quota_cores=min((each.quota_cores for each in quotas), default=None),
+        throttled_ratio=_throttled_ratio(before, after, quotas),
         run_delay_seconds=_run_delay_seconds(before, after),
         memory_total_bytes=after.memory_total_bytes,
         memory_used_bytes=after.memory_used_bytes,
@@ -115,35 +124,20 @@ def _other_seconds(
     busy_seconds: float,
     interrupt_seconds: float,
 ) -> float:
-    seen = _others_growth(before, after)
+    seen = after.other_cpu_seconds - before.other_cpu_seconds
     unseen = 0.0
     if not after.others_complete:
         unseen = busy_seconds - interrupt_seconds - copy_seconds
     return min(busy_seconds, max(0.0, seen, unseen))
 
 
-def _others_growth(before: Counters, after: Counters) -> float:
-    """Time used by the others whose last core is one of ours; the sum over a tree, as above."""
-    cores = {float(each.core) for each in after.cores}
-    whole = alive = 0.0
-    for name, (own, reaped, core) in after.others.items():
-        if core in cores:
-            own_before, reaped_before, _ = before.others.get(name, (0.0, 0.0, core))
-            whole += own + reaped - own_before - reaped_before
-            alive += own - own_before
-    for name, (own, reaped, core) in before.others.items():
-        if name not in after.others and core in cores:
-            whole -= own + reaped
-    return max(0.0, whole, alive)
-
-
-def _throttled_ratio(before: Counters, after: Counters) -> float | None:
+def _throttled_ratio(before: Counters, after: Counters, quotas: list[QuotaCounts]) -> float | None:
     """Of the group that was stopped most; 0.0 where a quota would be seen and there is none."""
-    if not after.quotas and after.quotas_visible:
+    if not quotas and after.quotas_visible:
         return 0.0
     earlier = {each.group: each for each in before.quotas}
     ratios = []
-    for each in after.quotas:
+    for each in quotas:
         was = earlier.get(each.group)
         if was is None or None in (each.periods, each.throttled_periods):
             continue

@@ -118,15 +118,37 @@ def test_it_is_not_said_where_the_copy_without_the_disk_is_unexplained(empty_wor
 
 
 def test_two_stages_that_take_turns_are_recognised(empty_world):
+    verdict = diagnose(turns(empty_world(), cached=112).report()).copies[1].verdict
+    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    assert "takes turns with the server's disk (read) (120 MB/s)" in verdict.sentence
+    assert verdict.confidence <= 0.75
+
+
+def turns(world, cached):
+    """An uncached pull at half of what the link and the server's disk do; None: no cached one."""
+    world.tcp("pull", 117.6)
+    world.disk("server", "read", 120)
+    world.disk("client", "write", 900)
+    if cached is not None:
+        world.copy("pull.cached", cached)
+    world.copy("pull.uncached", 60)
+    return world
+
+
+@pytest.mark.parametrize("cached", [None, 60, 95], ids=["none", "as slow", "faster, not full"])
+def test_arithmetic_alone_takes_no_turns(empty_world, cached):
+    """Without the disk it does not reach the link: something else may hold both."""
+    report = turns(empty_world(), cached).report()
+    assert diagnose(report).copies[-1].verdict.component == "unknown"
+
+
+def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world):
     world = empty_world()
     world.tcp("push", 117.6)
     world.disk("server", "write", 120)
     world.disk("client", "read", 900)
     world.copy("push.cached", 60, memory=60)
-    verdict = only(world).verdict
-    assert (verdict.component, verdict.cause) == ("network", "link-rate")
-    assert "takes turns with the server's disk (write) (120 MB/s)" in verdict.sentence
-    assert verdict.confidence <= 0.75
+    assert only(world).verdict.component == "unknown"
 
 
 def test_a_disk_that_makes_no_difference_takes_no_turn(empty_world):

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bottleneck.analysis import contention, cpu, diagnose, instrument, steps
+from bottleneck.analysis.diagnosis import OWN_COPIES
 from bottleneck.report import Step
 from probes.records import Sample, Skipped
 
@@ -62,6 +65,37 @@ def test_a_report_without_copies_names_nothing(world):
     assert found.headline is None
     assert found.copies == ()
     assert "No copy was tried" in found.summary
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted"])
+def test_a_run_that_ended_before_the_first_copy_gives_the_reason_for_each(empty_world, status):
+    notes = ("a banner", "nas: ann was refused: check the password")
+    report = empty_world().report(status=status, notes=notes, target={"share": "//nas/media"})
+    found = diagnose(report)
+    assert [each.copy for each in found.copies] == list(OWN_COPIES)
+    for each in found.copies:
+        assert (each.verdict.component, each.verdict.cause) == ("unknown", "not-measured")
+        assert each.verdict.sentence == notes[-1]
+        assert each.bytes_per_second is None
+    assert found.headline in OWN_COPIES
+    assert found.summary == notes[-1]
+
+
+def test_one_without_a_note_says_how_it_ended(empty_world):
+    found = diagnose(empty_world().report(status="interrupted"))
+    assert "the run is interrupted" in found.summary
+
+
+def test_runs_that_failed_beside_measured_ones_are_told(world):
+    world.copy("pull.cached", 112, details={"failed_runs": ["nas: reset", "nas: gone"]})
+    evidence = diagnose(world.report()).copies[0].evidence
+    assert "2 runs of it failed beside those that were measured: nas: reset" in evidence
+
+
+@pytest.mark.parametrize("strange", [None, 7, "x", [3, None], {"a": 1}, []])
+def test_strange_failed_runs_are_left_aside(world, strange):
+    world.copy("pull.cached", 112, details={"failed_runs": strange})
+    assert not any("failed beside" in e for e in diagnose(world.report()).copies[0].evidence)
 
 
 def test_steps_with_strange_settings_are_left_aside(world):

@@ -119,7 +119,9 @@ def test_quotas_on_both_hosts_leave_a_coin_to_toss(pulled):
 @pytest.mark.parametrize("busy_ratio", [0.82, 0.88])
 def test_a_nearly_full_cpu_is_named_with_doubt(pulled, side, load, cause, busy_ratio):
     found = pulled(240, link=1100, disk=900, **{side: load(busy_ratio)})
-    assert words(found) == ("cpu", side, cause)
+    # At the client the busy thread is this tool's own.
+    ours = side == "client" and cause == "one-core"
+    assert words(found) == (("instrument", side, "ceiling") if ours else ("cpu", side, cause))
     assert 0 < found.verdict.confidence <= 0.6
 
 
@@ -131,7 +133,7 @@ def test_a_cpu_with_room_is_not_named(pulled, load, busy_ratio):
 
 @pytest.mark.parametrize("load", [all_cores, one_core])
 def test_a_full_cpu_is_named_without_that_doubt(pulled, load):
-    found = pulled(240, link=1100, disk=900, client=load(0.97))
+    found = pulled(240, link=1100, disk=900, server=load(0.97))
     assert found.verdict.component == "cpu"
     assert found.verdict.confidence > 0.6
 

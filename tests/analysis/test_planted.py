@@ -307,7 +307,7 @@ def test_a_throttled_server_is_named_and_its_stages_are_lower_bounds(empty_world
         "quota",
     )
     assert found.predicted_bytes_per_second is None
-    assert not any(c.component == "instrument" for c in found.ceilings)
+    assert not any(c.component == "instrument" and c.side == "server" for c in found.ceilings)
 
 
 def test_a_quota_that_cannot_be_seen_is_deduced_from_waiting_beside_idle_cores(empty_world):
@@ -338,8 +338,67 @@ def test_one_full_core_of_many_is_named(empty_world):
     world.tcp("pull", 1100)
     world.disk("client", "write", 900)
     busy = {"core_busy_ratios": (0.98, 0.2, 0.1, 0.1), "busiest_process_ratio": 0.97}
+    world.copy("pull.cached", 240, server=busy)
+    assert words_of(world) == ("cpu", "server", "one-core")
+
+
+def saturated(empty_world, **busy):
+    """A pull at 240 MB/s with all stages far from it, and the client busy."""
+    world = empty_world()
+    world.tcp("pull", 1100)
+    world.disk("client", "write", 900)
     world.copy("pull.cached", 240, client=busy)
-    assert words_of(world) == ("cpu", "client", "one-core")
+    return diagnosis_of(world)
+
+
+@pytest.mark.parametrize("cores", [(0.98, 0.2, 0.1, 0.1), (0.97,)], ids=["four", "one"])
+def test_this_tools_own_process_on_a_full_core_blames_nobody(empty_world, cores):
+    found = saturated(empty_world, core_busy_ratios=cores, busiest_process_ratio=0.96)
+    verdict = found.verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("instrument", "client", "ceiling")
+    assert "this tool's own process used all of one core" in verdict.sentence
+    assert verdict.ceiling_bytes_per_second == pytest.approx(240e6 / 0.96)
+    assert found.next is None
+    assert found.predicted_bytes_per_second is None
+    assert "faster host" in found.advice[0]
+
+
+def test_interrupts_that_fill_the_clients_core_are_not_this_tools_process(empty_world):
+    cores = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.3, "softirq_ratio": 0.48}
+    verdict = saturated(empty_world, **cores).verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "client", "one-core")
+
+
+def test_the_clients_only_core_is_all_cores_where_no_process_of_ours_fills_it(empty_world):
+    busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.6, "softirq_ratio": 0.3}
+    verdict = saturated(empty_world, **busy).verdict
+    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "client", "all-cores")
+
+
+def test_a_link_that_is_reached_beside_a_full_core_of_ours_is_named_with_doubt(world):
+    busy = {"core_busy_ratios": (0.95, 0.1), "busiest_process_ratio": 0.95}
+    world.copy("pull.cached", 116, memory=117, client=busy)
+    verdict = verdict_of(world)
+    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    assert "too close to tell from it: this tool's own process" in verdict.sentence
+    assert verdict.confidence <= 0.6
+
+
+def test_on_one_host_the_other_sides_work_is_no_strangers(empty_world):
+    """The server's processes are others to the client's agent, and not somebody else's."""
+    world = empty_world()
+    for host in ("client", "server"):
+        setattr(world, host, on_loopback(getattr(world, host)))
+    full = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 4.2, "copy_cpu_seconds": 3.6}
+    for waited_seconds in (0.0, 2.0):
+        both = {**full, "busiest_process_ratio": 0.6, "run_delay_seconds": waited_seconds}
+        world.copy("pull.cached", 240, client=both, server=both)
+        assert verdict_of(world).cause == "all-cores"
+        world.entries.pop()
+
+
+def on_loopback(facts):
+    return replace(facts, interface=replace(facts.interface, name="lo", mtu_bytes=65536))
 
 
 def test_the_only_core_is_all_cores(empty_world):

@@ -54,11 +54,23 @@ def test_a_busy_core_bounds_the_prediction(empty_world):
     world.disk("server", "read", 200)
     world.disk("client", "write", 900)
     busy = {"core_busy_ratios": (0.6, 0.1), "busiest_process_ratio": 0.6}
-    world.copy("pull.uncached", 195, memory=196, client=busy)
+    world.copy("pull.uncached", 195, memory=196, server=busy)
     found = only(world)
     assert found.next.component == "cpu"
     assert found.next.ceiling_bytes_per_second == pytest.approx(195e6 / 0.6)
     assert found.predicted_bytes_per_second.median <= 195e6 / 0.6
+
+
+def test_this_tools_own_process_may_be_what_comes_next(empty_world):
+    world = empty_world()
+    world.tcp("pull", 1170)
+    world.disk("server", "read", 200)
+    world.disk("client", "write", 900)
+    busy = {"core_busy_ratios": (0.6, 0.1), "busiest_process_ratio": 0.6}
+    world.copy("pull.uncached", 195, memory=196, client=busy)
+    found = only(world)
+    assert (found.next.component, found.next.side) == ("instrument", "client")
+    assert "Next is this tool on the client (about 325 MB/s)" in found.verdict.sentence
 
 
 def test_a_near_tie_promises_hardly_more(empty_world):

@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -55,9 +56,18 @@ def test_a_closed_port_is_named(bottleneck, folder, auth_file):
 
 
 def test_something_else_on_the_port_is_named(bottleneck, folder, auth_file):
+    def greet():
+        with other.accept()[0] as caller:
+            caller.sendall(b"220 mail.example.org ESMTP\r\n")
+
     with socket.create_server(("127.0.0.1", 0)) as other:
-        ended = bottleneck(*args(f"//127.0.0.1:{other.getsockname()[1]}/x", folder, auth_file))
+        port = other.getsockname()[1]
+        greeting = threading.Thread(target=greet)
+        greeting.start()
+        ended = bottleneck(*args(f"//127.0.0.1:{port}/x", folder, auth_file))
+        greeting.join()
     assert ended.code == 69
+    assert "is it a file server" in ended.complaint
 
 
 def test_a_share_that_does_not_exist_is_named(bottleneck, samba, target, folder, auth_file):
@@ -133,6 +143,7 @@ def test_an_agent_that_does_not_start_is_named(bottleneck, target, folder, auth_
         (("diagnose", "//nas/media", "--agent", "nas", "--user", "a", "--yes"), "--agent"),
         (("probe", "nonsense"), "nonsense"),
         (("probe", "tcp"), "TARGET"),
+        (("probe", "disk", "--agent", "exec:", "--yes"), "TARGET"),
         (("nonsense",), "nonsense"),
         (("explain", "/no/such/report.json"), "report.json"),
         (("explain", "/dev/null"), "/dev/null"),

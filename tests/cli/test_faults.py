@@ -2,10 +2,8 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 
 from probes.drivers.samba import private_samba
 
-ROOT = Path(__file__).parents[2]
 PASSWORD = "p"
 
 
@@ -28,155 +25,88 @@ def folders(tmp_path):
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path, begin):
     """Starts a diagnosis and gives its process and the report's path."""
-    started = []
 
     def go(server, folder, *more, command="diagnose", environment=None, prefix=()):
         report = tmp_path / "report.json"
-        command = [*prefix, sys.executable, "-m", "bottleneck", *command.split()]
-        command += [f"//{server.host}:{server.port}/{server.share}", "--user", server.username]
-        command += ["--folder", str(folder), "--yes", "--json", str(report), *more]
-        known = {**os.environ, "PYTHONPATH": str(ROOT), "BOTTLENECK_PASSWORD": PASSWORD}
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**known, **(environment or {})},
-        )
-        started.append(process)
-        return process, report
+        arguments = [*command.split(), f"//{server.host}:{server.port}/{server.share}"]
+        arguments += ["--user", server.username, "--folder", folder, "--yes", "--json", report]
+        known = {"BOTTLENECK_PASSWORD": PASSWORD, **(environment or {})}
+        return begin(*arguments, *more, environment=known, prefix=prefix), report
 
-    yield go
-    for process in started:
-        process.kill()
-        process.wait()
+    return go
 
 
-def wait_for(process, pattern):
-    """Reads progress from stderr until a line matches; the lines read."""
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if re.search(pattern, line):
-            return lines
-    raise AssertionError(f"no line like {pattern}: {''.join(lines)}")
-
-
-def finish(process, seconds=60):
-    """Output, our one complaint and the exit code."""
-    out, err = process.communicate(timeout=seconds)
-    assert "Traceback" not in err, err
-    return out, [line for line in err.splitlines() if line.startswith("bottleneck: ")]
-
-
-def names_in(*folders):
-    return sorted(str(path) for each in folders for path in each.rglob("*"))
-
-
-def gone(*folders, seconds=5.0):
-    """Whether nothing is left in the folders, within the time that a server may take."""
-    until = time.monotonic() + seconds
-    while names_in(*folders) and time.monotonic() < until:
-        time.sleep(0.05)
-    return names_in(*folders) == []
-
-
-def descendants(pid):
-    """Live processes below one."""
-    found, todo = [], [pid]
-    while todo:
-        parent = todo.pop()
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent and fields[0] != "Z":
-                found.append(int(path.parent.name))
-                todo.append(int(path.parent.name))
-    return found
-
-
-def living(pids):
-    found = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state not in {"Z", "X"}:
-            found.append(pid)
-    return found
-
-
-def all_end(pids, seconds=5.0):
-    until = time.monotonic() + seconds
-    while living(pids) and time.monotonic() < until:
-        time.sleep(0.05)
-    return living(pids) == []
-
-
-def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(folders, start):
+def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(folders, start, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
-        process, report = start(server, client, "--agent", "exec:", "--budget", "30")
-        wait_for(process, "push.cached 3")
-        family = descendants(process.pid)
+        process, report = start(
+            server, client, *("--agent", "exec:", "--budget", "30"), command="probe smb-copy"
+        )
+        watched.wait_for(process, "push.cached 3")
+        family = watched.descendants(process.pid)
         process.send_signal(signal.SIGINT)
-        _, complaints = finish(process, 15)
+        _, complaints = watched.finish(process, 15)
         assert process.returncode == 130
         assert len(complaints) == 1 and "interrupted" in complaints[0]
         found = json.loads(report.read_text())
         assert found["status"] == "interrupted"
         assert any(step["outcome"]["kind"] == "measured" for step in found["steps"])
-        assert gone(client, shared)
-        assert all_end(family)
+        assert watched.gone(client, shared)
+        assert watched.all_end(family)
 
 
-def test_ctrl_c_with_json_on_stdout_is_one_document(folders, start):
+def test_ctrl_c_with_json_on_stdout_is_one_document(folders, start, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
         process, _ = start(server, client, "--json", "-", "--budget", "30")
-        wait_for(process, "loopback client")
+        watched.wait_for(process, "loopback client")
         process.send_signal(signal.SIGINT)
-        out, _ = finish(process, 15)
+        out, _ = watched.finish(process, 15)
         assert process.returncode == 130
         assert json.loads(out)["status"] == "interrupted"
 
 
 @pytest.mark.parametrize(
-    "moment", ["loopback client", "tcp pull x1", "client write", "push.cached 3"]
+    ("stage", "moment"),
+    [
+        ("loopback", "loopback client"),
+        ("tcp", "tcp pull x1"),
+        ("disk", "client write"),
+        ("smb-copy", "push.cached 3"),
+    ],
 )
-def test_kill_9_leaves_no_file_and_no_process(folders, start, moment):
+def test_kill_9_leaves_no_file_and_no_process(folders, start, stage, moment, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
-        process, _ = start(server, client, "--agent", "exec:", "--budget", "30")
-        wait_for(process, moment)
-        family = descendants(process.pid)
+        process, _ = start(
+            server, client, *("--agent", "exec:", "--budget", "30"), command=f"probe {stage}"
+        )
+        watched.wait_for(process, moment)
+        family = watched.descendants(process.pid)
         assert family
         process.kill()
         process.wait()
-        assert all_end(family)
-        assert gone(client, shared)
+        assert watched.all_end(family)
+        assert watched.gone(client, shared)
 
 
-def test_a_server_killed_in_mid_copy_is_named_with_how_far_it_came(folders, start):
+def test_a_server_killed_in_mid_copy_is_named_with_how_far_it_came(folders, start, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
-        process, report = start(server, client, "--budget", "40", "--size", "1GiB")
-        wait_for(process, "disk client write")
+        process, report = start(
+            server, client, *("--budget", "40", "--size", "1GiB"), command="probe smb-copy"
+        )
         until_copying(shared)
         os.killpg(server.process_id, signal.SIGKILL)
-        finish(process)
+        watched.finish(process)
         assert process.returncode in {3, 69}
         found = json.loads(report.read_text())
         broken = [s for s in found["steps"] if s["outcome"]["kind"] == "failed"]
         assert broken and server.host in broken[0]["outcome"]["error"]
         assert all(c["verdict"]["component"] == "unknown" for c in found["diagnosis"]["copies"])
-        assert gone(client)
+        assert watched.gone(client)
 
 
 def until_copying(shared, seconds=30):
@@ -193,11 +123,11 @@ def until_copying(shared, seconds=30):
     ("option", "key"),
     [("server signing = mandatory", "signing"), ("server smb encrypt = required", "encryption")],
 )
-def test_what_the_server_requires_is_used_and_reported(folders, start, option, key):
+def test_what_the_server_requires_is_used_and_reported(folders, start, option, key, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD, options=[option]) as server:
-        process, report = start(server, client, "--budget", "10", command="probe smb-copy")
-        finish(process)
+        process, report = start(server, client, "--budget", "6", command="probe smb-copy")
+        watched.finish(process)
         found = json.loads(report.read_text())
         assert found["target"][key]
         copies = [s for s in found["steps"] if s["stage"] == "smb-copy"]
@@ -215,13 +145,15 @@ def hidden_fio():
     return ["unshare", "--mount", "sh", "-c", hide + 'done; exec "$@"', "sh"]
 
 
-def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(folders, start, hidden_fio):
+def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(
+    folders, start, hidden_fio, watched
+):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
         process, report = start(
-            server, client, "--agent", "exec:", "--budget", "12", prefix=hidden_fio
+            server, client, "--agent", "exec:", "--budget", "10", prefix=hidden_fio
         )
-        finish(process)
+        watched.finish(process)
         assert process.returncode == 3
         found = json.loads(report.read_text())
         disks = [s["outcome"] for s in found["steps"] if s["stage"] == "disk"]
@@ -232,11 +164,11 @@ def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(folders, start,
         )
 
 
-def test_without_an_agent_the_server_is_not_guessed_at(folders, start):
+def test_without_an_agent_the_server_is_not_guessed_at(folders, start, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
-        process, report = start(server, client, "--budget", "10", command="probe smb-copy")
-        finish(process)
+        process, report = start(server, client, "--budget", "6", command="probe smb-copy")
+        watched.finish(process)
         assert process.returncode == 3
         found = json.loads(report.read_text())
         assert found["hosts"]["server"] is None
@@ -245,7 +177,7 @@ def test_without_an_agent_the_server_is_not_guessed_at(folders, start):
         assert (uncached["component"], uncached["cause"]) == ("unknown", "not-measured")
         assert "agent" in uncached["sentence"]
         assert copies["pull.cached"]["bytes_per_second"] > 0
-        assert gone(client, shared)
+        assert watched.gone(client, shared)
 
 
 @pytest.fixture
@@ -261,30 +193,30 @@ def small_disk(tmp_path):
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_on_the_client_is_named(small_disk, folders, start):
+def test_a_full_disk_on_the_client_is_named(small_disk, folders, start, watched):
     _, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
         process, _ = start(server, small_disk, "--budget", "8")
-        out, complaints = finish(process)
+        out, complaints = watched.finish(process)
         assert process.returncode == 3
         assert str(small_disk) in "".join(complaints) + out
-        assert names_in(small_disk) == [str(small_disk / "full")]
-        assert gone(shared)
+        assert watched.names_in(small_disk) == [str(small_disk / "full")]
+        assert watched.gone(shared)
 
 
-def test_a_full_disk_on_the_server_is_named(small_disk, folders, start):
+def test_a_full_disk_on_the_server_is_named(small_disk, folders, start, watched):
     client, _ = folders
     with private_samba(str(small_disk), password=PASSWORD) as server:
         process, report = start(server, client, "--agent", "exec:", "--budget", "8")
-        out, complaints = finish(process)
+        out, complaints = watched.finish(process)
         assert process.returncode == 3
         said = report.read_text() + out + "".join(complaints)
         assert "room" in said or "full" in said
-        assert gone(client)
-        assert names_in(small_disk) == [str(small_disk / "full")]
+        assert watched.gone(client)
+        assert watched.names_in(small_disk) == [str(small_disk / "full")]
 
 
-def test_the_password_is_nowhere(folders, start, tmp_path):
+def test_the_password_is_nowhere(folders, start, tmp_path, watched):
     client, shared = folders
     canary = "Canary-7f3a-%s-Pass"
     with private_samba(str(shared), password=canary) as server:
@@ -292,7 +224,7 @@ def test_the_password_is_nowhere(folders, start, tmp_path):
 
         def watch(process):
             while process.poll() is None:
-                for pid in [process.pid, *descendants(process.pid)]:
+                for pid in [process.pid, *watched.descendants(process.pid)]:
                     for name in ("cmdline", "environ"):
                         try:
                             if pid != process.pid or name == "cmdline":
@@ -304,7 +236,7 @@ def test_the_password_is_nowhere(folders, start, tmp_path):
         process, report = start(
             server,
             client,
-            *("--agent", "exec:", "--budget", "6"),
+            *("--agent", "exec:", "--budget", "5"),
             command="probe smb-copy",
             environment={"BOTTLENECK_PASSWORD": canary},
         )

@@ -62,16 +62,29 @@ def test_a_loop_of_parents_ends():
     assert processes.descendants(looped, 2) == {3, 2}
 
 
-def test_file_servers_are_known_by_name(monkeypatch):
-    monkeypatch.setattr(processes, "_network_namespace", lambda pid: 1)
-    seen = {1: stat(1, 0, "smbd"), 2: stat(2, 0, "smbd-notifyd"), 3: stat(3, 0, "nmbd")}
-    assert processes.file_servers(seen, 9) == {1, 2}
+def test_what_a_parent_inherits_is_the_time_since_the_reading_before():
+    before = {5: stat(5, 1), 6: stat(6, 5)}
+    after = {5: stat(5, 1)._replace(reaped_seconds=1.75)}
+    assert processes.inherited_seconds(before, after) == {5: 0.75}
 
 
-def test_a_file_server_of_another_network_namespace_is_another_hosts(monkeypatch):
-    monkeypatch.setattr(processes, "_network_namespace", {1: 40, 2: 41, 3: None, 9: 41}.get)
-    seen = {1: stat(1, 0, "smbd"), 2: stat(2, 0, "smbd"), 3: stat(3, 0, "smbd")}
-    assert processes.file_servers(seen, 9) == {2, 3}
+def test_a_whole_branch_that_ended_is_inherited_by_its_root():
+    before = {5: stat(5, 1), 6: stat(6, 5), 7: stat(7, 6)._replace(reaped_seconds=2.0)}
+    after = {5: stat(5, 1)._replace(reaped_seconds=4.5)}
+    assert processes.inherited_seconds(before, after) == {5: 0.5}
+
+
+def test_a_parent_that_does_not_wait_inherits_nothing():
+    assert processes.inherited_seconds({5: stat(5, 1), 6: stat(6, 5)}, {5: stat(5, 1)}) == {}
+
+
+def test_a_pid_that_was_given_again_is_one_that_ended():
+    before = {5: stat(5, 1), 6: stat(6, 5)}
+    after = {
+        5: stat(5, 1)._replace(reaped_seconds=1.5),
+        6: stat(6, 5)._replace(started_ticks=9),
+    }
+    assert processes.inherited_seconds(before, after) == {5: 0.5}
 
 
 def test_a_real_child_is_seen_with_its_threads():

@@ -13,10 +13,10 @@ START = Counters(
     cores=(CoreTimes(0, 50.0, 5.0, 1.0, 500.0), CoreTimes(1, 60.0, 6.0, 0.0, 500.0)),
     processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 2.0, 0.0)),
     threads=(ThreadTimes(11, 2.0, 0.5),),
-    others={"20.1": (100.0, 50.0, 0.0), "21.1": (7.0, 0.0, 1.0)},
+    other_cpu_seconds=30.0,
     others_complete=True,
 )
-"""A host with the agent (10), its child (11) and two strangers, one on each core."""
+"""A host with the agent (10), its child (11) and strangers."""
 
 
 def after(seconds=10.0, **changes):
@@ -83,23 +83,7 @@ def test_no_thread_has_more_than_a_core():
 
 
 def test_others_are_told_by_their_growth():
-    end = after(others={"20.1": (104.0, 50.0, 0.0), "21.1": (7.5, 0.0, 1.0)})
-    assert usage(START, end).other_cpu_seconds == pytest.approx(4.5)
-
-
-def test_a_strangers_child_that_ends_is_not_counted_with_its_whole_life():
-    before = dataclasses.replace(START, others={**START.others, "22.5": (90.0, 0.0, 0.0)})
-    end = after(others={"20.1": (100.0, 50.0 + 93.0, 0.0), "21.1": (7.0, 0.0, 1.0)})
-    assert usage(before, end).other_cpu_seconds == pytest.approx(3.0)
-
-
-def test_others_on_other_cores_are_left_aside():
-    one_core = dataclasses.replace(START, cores=START.cores[:1])
-    end = after(
-        cores=after().cores[:1],
-        others={"20.1": (101.0, 50.0, 0.0), "21.1": (17.0, 0.0, 1.0)},
-    )
-    assert usage(one_core, end).other_cpu_seconds == pytest.approx(1.0)
+    assert usage(START, after(other_cpu_seconds=34.5)).other_cpu_seconds == pytest.approx(4.5)
 
 
 def test_where_not_all_are_seen_the_cores_tell_the_rest():
@@ -113,7 +97,7 @@ def test_where_not_all_are_seen_the_cores_tell_the_rest():
 
 
 def test_others_never_have_more_than_the_cores_were_busy():
-    end = after(others={"20.1": (900.0, 50.0, 0.0)})
+    end = after(other_cpu_seconds=900.0)
     assert usage(START, end).other_cpu_seconds == pytest.approx(9.0)
 
 
@@ -125,6 +109,36 @@ def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():
     told = usage(before, end)
     assert told.quota_cores == 0.5
     assert told.throttled_ratio == pytest.approx(0.75)
+
+
+def test_a_quota_that_the_copys_own_figures_contradict_is_another_groups():
+    """4 seconds of CPU time in 10 are no work under 0.1 cores."""
+    before = dataclasses.replace(
+        START,
+        quotas=(QuotaCounts("foreign", 0.1, 10, 0), QuotaCounts("own", 0.5, 10, 0)),
+        quotas_visible=True,
+    )
+    end = after(
+        processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
+        quotas=(QuotaCounts("foreign", 0.1, 110, 90), QuotaCounts("own", 0.5, 110, 30)),
+        quotas_visible=True,
+    )
+    told = usage(before, end)
+    assert told.quota_cores == 0.5
+    assert told.throttled_ratio == pytest.approx(0.3)
+    alone = usage(before, dataclasses.replace(end, quotas=end.quotas[:1]))
+    assert (alone.quota_cores, alone.throttled_ratio) == (None, 0.0)
+
+
+def test_a_quota_that_is_used_up_is_not_contradicted_by_the_tick_of_the_accounts():
+    before = dataclasses.replace(START, quotas=(QuotaCounts("own", 0.1, 10, 0),))
+    end = after(
+        processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 3.3, 0.0)),
+        quotas=(QuotaCounts("own", 0.1, 110, 100),),
+    )
+    told = usage(before, end)
+    assert told.quota_cores == 0.1
+    assert told.throttled_ratio == pytest.approx(1.0)
 
 
 def test_a_quota_without_counts_is_a_quota_all_the_same():

@@ -1,0 +1,80 @@
+"""SIGINT, SIGTERM and SIGHUP as KeyboardInterrupt, but never where it would break something.
+
+They are held while modules are imported (an interrupted import prints a traceback and may swallow
+the interrupt) and while the last words are written; the first one that came is kept, a second
+one goes through at once.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass
+class _State:
+    held: bool = False
+    came: bool = False
+
+
+_state = _State()
+
+
+def _interrupt(number: int, frame: object) -> None:
+    if _state.held and not _state.came:
+        _state.came = True
+        return
+    raise KeyboardInterrupt
+
+
+def hold() -> None:
+    """Takes the signals over, held from now on."""
+    _state.held, _state.came = True, False
+    for each in SIGNALS:
+        # nohup(1) has SIGHUP ignored, and means it.
+        if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, _interrupt)
+
+
+def ignore() -> None:
+    """Lets none through any more."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+
+
+@contextmanager
+def let_through() -> Iterator[None]:
+    """A block that they may interrupt.
+
+    Raises:
+        KeyboardInterrupt: one comes, or came while they were held.
+    """
+    before, _state.held = _state.held, False
+    try:
+        if _state.came:
+            _state.came = False
+            raise KeyboardInterrupt
+        yield
+    finally:
+        _state.held = before
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """A block that they may not interrupt; what came is raised behind it.
+
+    Raises:
+        KeyboardInterrupt: one came, unless the block stands in another held one.
+    """
+    before, _state.held = _state.held, True
+    try:
+        yield
+    finally:
+        _state.held = before
+    if _state.came and not before:
+        _state.came = False
+        raise KeyboardInterrupt

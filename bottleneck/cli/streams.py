@@ -1,0 +1,26 @@
+"""Standard streams that the starter closed (`<&-`, `>&-`, `2>&-`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def open_missing() -> None:
+    """Opens /dev/null for each of stdin, stdout and stderr that is closed.
+
+    Otherwise the next file or socket that is opened would take its number, and what is printed
+    would go there.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened == number:
+                os.set_inheritable(number, True)
+            else:
+                os.dup2(opened, number)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115

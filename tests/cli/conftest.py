@@ -1,0 +1,119 @@
+"""Starting the program beside the test, and looking at what it leaves behind."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def wait_for(process, pattern):
+    """Reads progress from stderr until a line matches; the lines read."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if re.search(pattern, line):
+            return lines
+    raise AssertionError(f"no line like {pattern}: {''.join(lines)}")
+
+
+def finish(process, seconds=60):
+    """Output, our complaints and nothing worse."""
+    out, err = process.communicate(timeout=seconds)
+    assert "Traceback" not in err, err
+    return out, [line for line in err.splitlines() if line.startswith("bottleneck: ")]
+
+
+def until(true, seconds=5.0):
+    """Whether something comes true within the time."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+def names_in(*folders):
+    return sorted(str(path) for each in folders for path in each.rglob("*"))
+
+
+def gone(*folders):
+    """Whether nothing is left in the folders, within the time that a server may take."""
+    return until(lambda: names_in(*folders) == [])
+
+
+def descendants(pid):
+    """Live processes below one."""
+    found, todo = [], [pid]
+    while todo:
+        parent = todo.pop()
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == parent and fields[0] != "Z":
+                found.append(int(path.parent.name))
+                todo.append(int(path.parent.name))
+    return found
+
+
+def living(pids):
+    found = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state not in {"Z", "X"}:
+            found.append(pid)
+    return found
+
+
+def all_end(pids):
+    return until(lambda: living(pids) == [])
+
+
+@pytest.fixture
+def watched():
+    """The functions above: tests do not import each other."""
+    return SimpleNamespace(
+        wait_for=wait_for,
+        finish=finish,
+        until=until,
+        names_in=names_in,
+        gone=gone,
+        descendants=descendants,
+        all_end=all_end,
+    )
+
+
+@pytest.fixture
+def begin():
+    """Starts the program with arguments; killed when the test ends."""
+    started = []
+
+    def go(*arguments, environment=None, prefix=(), code=None, **more):
+        program = ["-c", code] if code else ["-m", "bottleneck"]
+        known = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
+        process = subprocess.Popen(
+            [*prefix, sys.executable, *program, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=known,
+            **more,
+        )
+        started.append(process)
+        return process
+
+    yield go
+    for process in started:
+        process.kill()
+        process.communicate()

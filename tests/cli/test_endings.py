@@ -1,0 +1,326 @@
+"""In every ending: one complaint, the contract's code, and the report that --json asked for."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bottleneck import report
+from bottleneck.cli import app, exits
+
+ROOT = Path(__file__).parents[2]
+
+
+def one_document(text):
+    """The report in a text, which holds nothing else and keeps the schema."""
+    found = json.loads(text)
+    jsonschema.validate(found, report.schema())
+    report.loads(text.encode())
+    return found
+
+
+EARLY = [
+    (64, "nas/media", ("--yes",)),
+    (64, "//nas/media", ("--agent", "nonsense", "--yes", "--user", "a")),
+    (64, "//nas/media", ("--folder", "/no/such/folder", "--yes", "--user", "a")),
+    (64, "//nas/media", ("--user", "a")),
+    (64, "//nas/media", ("--bogus",)),
+    (64, "//nas/media", ("--budget", "much")),
+    (64, "//nas/media", ("--password", "x")),
+    (64, "smb://bob:se/cret@nas/media", ("--yes",)),
+    (77, "//nas/media", ("--yes",)),
+    (69, "//no-such-host.invalid/media", ("--yes", "--user", "a")),
+]
+
+
+@pytest.mark.parametrize(("code", "target", "more"), EARLY)
+def test_a_refusal_with_json_on_stdout_is_one_failed_report(
+    tmp_path, monkeypatch, capsys, code, target, more
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOTTLENECK_PASSWORD", "p")
+    assert app.run(["diagnose", target, *more, "--json", "-"]) == code
+    out, err = capsys.readouterr()
+    found = one_document(out)
+    assert found["status"] == "failed" and found["steps"] == []
+    assert found["target"]["share"] == (target if target.startswith("//") else None)
+    assert err.splitlines() == [f"bottleneck: {found['notes'][0]}"]
+    assert "cret" not in out + err and "bob" not in out + err
+
+
+def test_a_refusal_replaces_the_report_of_an_earlier_run(bottleneck, tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text("an older one")
+    ended = bottleneck("probe", "tcp", "nas/media", f"--json={path}")
+    assert ended.code == 64
+    assert one_document(path.read_text())["status"] == "failed"
+
+
+@pytest.mark.parametrize("where", ["missing/report.json", "", "."])
+def test_json_that_cannot_be_written_is_refused_before_anything_starts(bottleneck, tmp_path, where):
+    path = where and tmp_path / where
+    ended = bottleneck("probe", "loopback", "--budget", "5", "--json", path, cwd=tmp_path)
+    assert ended.code == 64
+    assert "--json" in ended.complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_that_stops_being_writable_is_one_complaint_and_the_run_goes_on(
+    begin, watched, tmp_path
+):
+    """The folder goes away under the run."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    process = begin("probe", "loopback", "--budget", "5", "--json", folder / "r", cwd=tmp_path)
+    watched.wait_for(process, "loopback")
+    for each in folder.iterdir():
+        each.unlink()
+    folder.rmdir()
+    out, complaints = watched.finish(process)
+    assert process.returncode == 3
+    assert len(complaints) == 1 and str(folder) in complaints[0]
+
+
+@pytest.mark.parametrize("error", ["StageError", "Unavailable", "WireError", "AgentLost", "Odd"])
+def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, capsys, error):
+    from bottleneck import hosts, wire
+    from bottleneck.cli import running
+    from probes.stage import Unavailable
+
+    kinds = [hosts.StageError, hosts.AgentLost, wire.WireError, Unavailable]
+    kind = {each.__name__: each for each in kinds}.get(error, ZeroDivisionError)
+
+    def broken(bench):
+        bench.note("so far")
+        raise kind("the 7th coil burnt through")
+
+    monkeypatch.setattr(running, "measure", broken)
+    path = tmp_path / "report.json"
+    code = app.run(["probe", "loopback", "--json", str(path)])
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1 and "7th coil" in told[0]
+    assert code == (exits.INTERNAL if error == "Odd" else exits.UNREACHABLE)
+    assert ("internal error" in told[0]) == (error == "Odd")
+    found = one_document(path.read_text())
+    assert found["status"] == "failed"
+    assert found["notes"][0] == "so far" and "7th coil" in found["notes"][1]
+
+
+def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
+    tmp_path, monkeypatch, capsys
+):
+    from bottleneck import analysis
+    from bottleneck.cli import running
+    from bottleneck.report import Step
+    from probes.records import Skipped
+
+    def one_step(bench):
+        bench.ledger.end(Step("tcp", {}, "client"), Skipped("no time"))
+
+    def burns(known):
+        assert not known.entries, "burnt"
+        return analysis.diagnose(known)
+
+    monkeypatch.setattr(running, "measure", one_step)
+    monkeypatch.setattr(running, "diagnose", burns)
+    path = tmp_path / "report.json"
+    assert app.run(["probe", "loopback", "--json", str(path)]) == exits.INTERNAL
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    found = one_document(path.read_text())
+    assert found["status"] == "failed" and len(found["steps"]) == 1
+
+
+MEETING = """
+import os, sys
+from bottleneck import cli
+from bottleneck.cli import interrupts
+hold = interrupts.hold
+def told():
+    hold()
+    os.write(2, b"held\\n")
+interrupts.hold = told
+sys.argv[0] = "bottleneck"
+cli.main()
+"""
+"""The program, with a word on stderr once it has taken the signals over."""
+
+
+@pytest.mark.parametrize(
+    ("sign", "seconds"),
+    [
+        *((signal.SIGINT, seconds) for seconds in (0.0, 0.05, 0.15, 0.3, 0.6)),
+        (signal.SIGTERM, 0.0),
+        (signal.SIGHUP, 0.2),
+    ],
+)
+def test_a_signal_in_the_first_second_is_one_line_one_document_and_130(
+    begin, watched, tmp_path, sign, seconds
+):
+    process = begin("probe", "loopback", "--json", "-", code=MEETING, cwd=tmp_path)
+    watched.wait_for(process, "held")
+    time.sleep(seconds)
+    process.send_signal(sign)
+    out, complaints = watched.finish(process, 15)
+    assert process.returncode == 130
+    assert len(complaints) == 1 and "interrupted" in complaints[0]
+    assert one_document(out)["status"] == "interrupted"
+
+
+def test_nohup_is_meant(begin, watched, tmp_path):
+    process = begin(
+        *("probe", "loopback", "--budget", "5"), prefix=["nohup"], code=MEETING, cwd=tmp_path
+    )
+    watched.wait_for(process, "held")
+    process.send_signal(signal.SIGHUP)
+    watched.wait_for(process, "loopback")
+    process.send_signal(signal.SIGTERM)
+    watched.finish(process, 15)
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (0, ("schema",)),
+        (69, ("diagnose", "//no-such-host.invalid/x", "--user", "a", "--yes", "--json", "-")),
+    ],
+)
+def test_a_closed_stream_changes_no_ending(tmp_path, closed, code, arguments):
+    program = [sys.executable, "-m", "bottleneck", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "BOTTLENECK_PASSWORD": "p"}
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert done.returncode == code, done
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_stdout_is_one_complaint(tmp_path, begin, watched):
+    process = begin(
+        *("probe", "tcp", "//no-such-host.invalid/x", "--json", "-"),
+        prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"],
+        cwd=tmp_path,
+    )
+    _, complaints = watched.finish(process)
+    assert process.returncode == 69
+    assert len(complaints) == 2 and "stdout" in complaints[1]
+
+
+def test_the_password_reaches_no_child_where_nobody_is_named(begin, watched, tmp_path):
+    canary = "Canary-41-Pass"
+    process = begin(
+        *("probe", "loopback", "--budget", "5"),
+        environment={"BOTTLENECK_PASSWORD": canary},
+        cwd=tmp_path,
+    )
+    seen = {}
+    while process.poll() is None:
+        for pid in watched.descendants(process.pid):
+            try:
+                seen[pid] = Path(f"/proc/{pid}/environ").read_bytes()
+            except OSError:
+                continue
+        time.sleep(0.02)
+    assert any(seen.values())
+    assert not any(canary.encode() in each for each in seen.values())
+
+
+DEMO_SECONDS = 4.0
+"""By then a demonstration has its server, its agents and its first files."""
+
+
+@pytest.fixture
+def temporary():
+    """A folder for temporary files with a short name: smbd's sockets bear no long one."""
+    made = Path(tempfile.mkdtemp(prefix="bn-"))
+    yield made
+    shutil.rmtree(made)
+
+
+def left_of(process, temporary):
+    here = Path("/var/tmp").glob(f"bottleneck-demo-{process.pid}-*")
+    return [*map(str, here), *map(str, temporary.iterdir())]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(begin, watched, temporary, part):
+    process = begin("demo", "--quick", code=MEETING, environment={"TMPDIR": str(temporary)})
+    watched.wait_for(process, "held")
+    time.sleep((part + random.random()) * DEMO_SECONDS / 4)
+    family = watched.descendants(process.pid)
+    process.kill()
+    process.wait()
+    assert watched.until(lambda: left_of(process, temporary) == [])
+    assert watched.all_end(family)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 2.0])
+def test_sigterm_of_a_demonstration_leaves_nothing_and_a_report(begin, watched, temporary, seconds):
+    process = begin(
+        *("demo", "--quick", "--quiet", "--json", "-"),
+        code=MEETING,
+        environment={"TMPDIR": str(temporary)},
+    )
+    watched.wait_for(process, "held")
+    time.sleep(seconds)
+    process.terminate()
+    out, complaints = watched.finish(process, 20)
+    assert process.returncode == 130, complaints
+    assert len(complaints) == 1
+    assert one_document(out)["status"] == "interrupted"
+    assert watched.until(lambda: left_of(process, temporary) == [])
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path):
+    command = [sys.executable, "-m", "bottleneck", "schema"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_progress_that_nobody_reads_ends_no_run(tmp_path):
+    command = [sys.executable, "-m", "bottleneck", "probe", "loopback", "--budget", "5"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "--json", "-"], stdout=subprocess.PIPE, stderr=writer, env=environment
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert one_document(done.stdout.decode())["status"] == "complete"
+
+
+def test_a_wrong_port_that_never_answers_can_be_interrupted(begin, watched, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        process = begin(
+            *("probe", "smb-copy", f"//127.0.0.1:{port}/x", "--user", "a", "--yes", "--json", "-"),
+            code=MEETING,
+            environment={"BOTTLENECK_PASSWORD": "p"},
+            cwd=tmp_path,
+        )
+        silent.accept()[0].settimeout(1)
+        process.send_signal(signal.SIGINT)
+        out, complaints = watched.finish(process, 15)
+    assert process.returncode == 130
+    assert len(complaints) == 1
+    assert one_document(out)["status"] == "interrupted"

@@ -1,0 +1,108 @@
+"""Account: what others used, and what a server's process that ended used, between readings."""
+
+import pytest
+
+from probes.host.account import Account
+from probes.host.processes import ProcessStat
+
+WATCHED = "the same look each time"
+
+
+def stat(pid, parent=1, cpu=0.0, reaped=0.0, core=0, started=5, kernel=False):
+    return ProcessStat(pid, "x", parent, kernel, cpu, reaped, 1, started, core)
+
+
+class Readings:
+    """Takes readings a second apart; every process counts that is not named."""
+
+    def __init__(self):
+        self.account = Account()
+        self.clock_seconds = 0.0
+
+    def take(self, *stats, servers=(), ours=(), cores=(0,), watched=WATCHED):
+        """Others' growth with this reading."""
+        before = self.account.other_cpu_seconds
+        self.clock_seconds += 1.0
+        seen = {each.pid: each for each in stats}
+        self.account.take(watched, seen, self.clock_seconds, set(servers), set(ours), set(cores))
+        return self.account.other_cpu_seconds - before
+
+    def of_servers(self):
+        """CPU time of all servers, those that ended included."""
+        return sum(each.cpu_seconds for each in self.account.servers.values())
+
+
+@pytest.fixture
+def readings():
+    return Readings()
+
+
+def test_the_first_reading_only_begins(readings):
+    assert readings.take(stat(20, cpu=500.0)) == 0.0
+
+
+def test_a_stranger_counts_by_its_growth_and_a_new_one_whole(readings):
+    readings.take(stat(20, cpu=5.0))
+    assert readings.take(stat(20, cpu=5.5), stat(21, cpu=0.25)) == pytest.approx(0.75)
+
+
+def test_a_pid_that_was_given_again_counts_from_its_own_start(readings):
+    readings.take(stat(20, cpu=5.0))
+    assert readings.take(stat(20, cpu=5.5, started=9)) == pytest.approx(5.5)
+
+
+def test_a_strangers_child_that_ended_is_not_counted_with_its_whole_life(readings):
+    readings.take(stat(20, cpu=1.0, reaped=50.0), stat(22, parent=20, cpu=90.0))
+    assert readings.take(stat(20, cpu=1.0, reaped=140.5)) == pytest.approx(0.5)
+
+
+def test_one_that_ended_and_that_nobody_waited_for_takes_nothing_from_the_rest(readings):
+    readings.take(stat(20, cpu=1.0), stat(22, parent=20, cpu=90.0))
+    assert readings.take(stat(20, cpu=1.25)) == pytest.approx(0.25)
+
+
+def test_what_is_ours_a_kernel_thread_or_on_another_core_does_not_count(readings):
+    readings.take(stat(9), stat(20, core=1), stat(30, kernel=True))
+    grown = readings.take(
+        stat(9, cpu=1.0), stat(20, cpu=1.0, core=1), stat(30, cpu=1.0, kernel=True), ours=[9]
+    )
+    assert grown == 0.0
+
+
+def test_one_that_comes_over_from_another_core_brings_no_past(readings):
+    readings.take(stat(20, cpu=100.0, core=1))
+    assert readings.take(stat(20, cpu=100.5, core=0)) == pytest.approx(0.5)
+
+
+def test_another_clients_server_is_an_other(readings):
+    readings.take(stat(70), stat(71, 70), stat(72, 70), servers=[71])
+    grown = readings.take(stat(70), stat(71, 70, cpu=0.5), stat(72, 70, cpu=0.75), servers=[71])
+    assert grown == pytest.approx(0.75)
+    assert readings.of_servers() == pytest.approx(0.5)
+
+
+def test_a_server_that_ended_keeps_its_time_up_to_its_end(readings):
+    readings.take(stat(70, reaped=3.0), stat(71, 70, cpu=2.0), servers=[71])
+    assert readings.take(stat(70, reaped=3.0 + 2.5)) == 0.0
+    assert readings.of_servers() == pytest.approx(2.5)
+    readings.take(stat(70, reaped=9.0))
+    assert readings.of_servers() == pytest.approx(2.5), "what comes later is not its"
+
+
+def test_another_clients_server_that_ends_with_it_lends_no_lifetime(readings):
+    readings.take(stat(70), stat(71, 70, cpu=2.0), stat(72, 70, cpu=900.0), servers=[71])
+    readings.take(stat(70, reaped=902.5))
+    assert readings.of_servers() == pytest.approx(2.5)
+
+
+def test_a_server_whose_connection_closed_stays_one_while_it_lives(readings):
+    readings.take(stat(70), stat(71, 70, cpu=2.0), servers=[71])
+    assert readings.take(stat(70), stat(71, 70, cpu=2.25)) == 0.0
+    assert readings.of_servers() == pytest.approx(2.25)
+    assert readings.account.living() == {71}
+
+
+def test_another_look_begins_anew(readings):
+    readings.take(stat(70), stat(71, 70, cpu=2.0), servers=[71])
+    readings.take(stat(70), stat(71, 70, cpu=2.0), watched="another")
+    assert readings.account.living() == set()

@@ -1,0 +1,82 @@
+"""Ledger: the runs of a step as one outcome, with nothing lost that went wrong in any of them."""
+
+import pytest
+
+from bottleneck.ledger import Ledger, Pass
+from bottleneck.report import Step
+from probes.records import Failed, Measured, Sample, Skipped, Usage
+
+COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")
+IDLE = Usage(
+    1.0,
+    (0.1,),
+    0.1,
+    0.0,
+    0.0,
+    0.1,
+    0.1,
+    0.0,
+    *(None,) * 12,
+)
+
+
+def made(rate, **details):
+    return Pass((Sample(0.0, 0), Sample(1.0, rate)), IDLE, None, details)
+
+
+def outcome(*passes, ends=()):
+    """The outcome of the passes, and of the ends after them."""
+    ledger = Ledger()
+    for each in passes:
+        ledger.add(COPY, each)
+    for end in ends:
+        ledger.end(COPY, end)
+    ((_, found),) = ledger.entries()
+    return found
+
+
+def proof(proven, before=0.0):
+    return {"side": "server", "requested": "uncached", "proven": proven, "before": before}
+
+
+@pytest.mark.parametrize("unproven", [0, 1, 2])
+def test_a_cache_is_proven_only_where_each_run_proved_it(unproven):
+    passes = [made(10 * at, cache=proof(at != unproven, at)) for at in range(3)]
+    found = outcome(*passes)
+    assert found.details["cache"] == proof(False, 1)
+    assert passes[1].details["cache"]["proven"] is (unproven != 1), "a pass stays as it was"
+
+
+def test_it_is_where_each_did():
+    assert outcome(made(1, cache=proof(True)), made(2, cache=proof(True))).details["cache"][
+        "proven"
+    ]
+
+
+def test_a_run_without_proof_proves_nothing():
+    assert not outcome(made(1, cache=proof(True)), made(2)).details["cache"]["proven"]
+
+
+def test_a_stage_without_a_cache_gets_none():
+    assert outcome(made(1)).details == {}
+    assert outcome(made(1, cache=None)).details == {"cache": None}
+    mixed = outcome(made(1, cache=proof(True)), made(2, cache=None))
+    assert mixed.details["cache"]["proven"] is False
+
+
+def test_hashes_are_right_only_where_each_is():
+    assert outcome(made(1, hash_ok=True), made(2, hash_ok=False)).details["hash_ok"] is False
+
+
+def test_runs_that_failed_beside_measured_ones_are_told():
+    found = outcome(made(1), ends=(Failed("nas: reset"), Failed("nas: gone")))
+    assert isinstance(found, Measured)
+    assert found.details["failed_runs"] == ["nas: reset", "nas: gone"]
+
+
+def test_a_skip_is_no_failed_run():
+    assert outcome(made(1), ends=(Skipped("no time"),)).details == {}
+
+
+def test_without_a_measured_run_the_first_end_is_the_outcome():
+    assert outcome(ends=(Failed("nas: reset"), Failed("nas: gone"))) == Failed("nas: reset")
