@@ -59,4 +59,6 @@ def demo(
                 budget=seconds,
             )
             access = Access(samba.username, samba.password)
-            return running.run(chosen, access, output)
+            # Both ends share this host's cores and disk: that no single cap stands out is no
+            # failure of a demonstration that measured everything.
+            return running.run(chosen, access, output, only_steps=True)

@@ -153,6 +153,9 @@ def run(chosen: plan.Options, access: Access, output: Output, only_steps: bool =
         with watching(output.quiet) as tell:
             bench = Bench(chosen, access, tell, saving)
             code, sentence = _measure(bench)
+        if not sentence and bench.unclosed:
+            sentence = "; ".join(bench.unclosed)
+            code = code or exits.INCOMPLETE
         if sentence:
             bench.note(sentence)
             exits.complain(sentence)
@@ -177,7 +180,8 @@ def _measure(bench: Bench) -> tuple[int, str]:
             measure(bench)
     except KeyboardInterrupt:
         bench.status = "interrupted"
-        return exits.INTERRUPTED, "interrupted; both hosts were cleaned up"
+        left = "; ".join(bench.unclosed)
+        return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
     except Exception as error:
         bench.status = "failed"
         return exits.of_error(error)
