@@ -66,22 +66,23 @@ def command_for(spec: str) -> list[str]:
         try:
             prefix = shlex.split(spec.removeprefix("exec:"))
         except ValueError as error:
-            raise Refused("usage", f"--agent {spec!r}: {error}") from None
+            raise Refused("usage", f"--agent exec:PREFIX: {error}") from None
         return [*prefix, *starter]
     if not spec.startswith("ssh://"):
-        raise Refused(
-            "usage", f"--agent {spec!r} is none of ssh://[user@]host[:port], exec:PREFIX, none"
-        )
+        raise Refused("usage", "--agent is none of ssh://[user@]host[:port], exec:PREFIX, none")
     user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
     if ":" in user:
         raise Refused("usage", "--agent takes no password: use a key or an ssh agent")
     # The host as it is written: an alias in ssh's configuration minds its capitals.
     found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
     if found is None or at and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
-        raise Refused("usage", f"--agent {spec!r} names no host that ssh could reach")
+        raise Refused(
+            "usage",
+            "--agent ssh://... names no host that ssh could reach: ssh://[user@]host[:port]",
+        )
     host, port = found[1] or found[2], found[3]
     if port and not 0 < int(port) < 65536:
-        raise Refused("usage", f"--agent {spec!r}: {port} is no port")
+        raise Refused("usage", f"--agent ssh://...: {port} is no port")
     options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
     options += ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]
     if port:
