@@ -20,7 +20,7 @@ from probes.host.usage import usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped
 from probes.stage import Refused, Unavailable
 
-CLOSING_SECONDS = 1.0
+CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
 NEEDS_AGENT = "needs an agent on the server: --agent ssh://HOST"
 
