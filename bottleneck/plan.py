@@ -61,8 +61,8 @@ def times(budget_seconds: float) -> Times:
     scale = min(5.0, max(0.25, budget_seconds / 60.0))
     return Times(
         loopback=max(0.5, 0.8 * scale),
-        tcp=max(0.8, 2.0 * scale),
-        tcp_many=max(0.6, 1.2 * scale),
+        tcp=max(0.9, 2.0 * scale),
+        tcp_many=max(0.8, 1.5 * scale),
         disk=max(0.7, 1.6 * scale),
         disk_cached=max(0.3, 0.5 * scale),
         fill=max(0.7, 1.6 * scale),

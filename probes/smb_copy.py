@@ -141,7 +141,10 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
         with window.blamed(), session.pipe(handle) as pipe:
             shape = pipe.prepare("write", setting.request_bytes, setting.depth)
             cache = source.cache()
-            acknowledged = transfer.push(pipe, setting.size_bytes, *shape, source.give)
+            every = (
+                transfer.SHORT_FLUSH_BYTES if setting.dialect == "smb1" else transfer.FLUSH_BYTES
+            )
+            acknowledged = transfer.push(pipe, setting.size_bytes, *shape, source.give, every)
             yield from window.opened(pipe, acknowledged)
             transfer.finish(pipe)
             yield window.closed()

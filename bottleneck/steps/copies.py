@@ -166,7 +166,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
         size, _ = _size(bench, copy, end)
         if size < plan.MIB:
             raise Unavailable("no source file, or no room for a copy of 1 MiB")
-        proof = _server_cache(bench, copy)
+        proof = _server_cache(bench, copy, size)
         fills = end == "memory" and copy.startswith("push") and not bench.source_bytes
         source = bench.sources.get("client")
         setting = smb_copy.Setting(
@@ -186,7 +186,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             bench.source_bytes = size
 
 
-def _server_cache(bench: Bench, copy: str) -> dict[str, Any]:
+def _server_cache(bench: Bench, copy: str, size_bytes: int) -> dict[str, Any]:
     """Has the server make a pull's source cold or warm, and prove it; goes into the details."""
     if copy.startswith("push"):
         return {}
@@ -209,7 +209,11 @@ def _server_cache(bench: Bench, copy: str) -> dict[str, Any]:
     try:
         return {
             "cache": bench.server.ask(
-                "set-cache", path=bench.server_path, requested=requested, seconds=20.0
+                "set-cache",
+                path=bench.server_path,
+                requested=requested,
+                first_bytes=size_bytes,
+                seconds=20.0,
             )
         }
     except (StageError, Refused) as error:

@@ -51,11 +51,12 @@ def check_name(folder_name: str) -> None:
         raise ValueError("not the name of a run's folder")
 
 
-def set_cache(path: str, requested: str) -> Details:
-    """Evicts or warms the file `source` in the run's folder, and proves it.
+def set_cache(path: str, requested: str, first_bytes: int = 0) -> Details:
+    """Evicts or warms the first bytes of the file `source` in the run's folder, and proves it.
 
-    path: as locate() found it. requested: cached, uncached. Returns side, requested, proven,
-    cached_ratio_before (None: cannot be told). Errors: ValueError for a path that is not a run's
+    What lies behind them is left as it is: it need not be read from a slow disk again.
+    path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
+    Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError for a path that is not a run's
     folder or a source that is not a regular file; OSError.
     """
     if requested not in ("cached", "uncached"):
@@ -71,11 +72,12 @@ def set_cache(path: str, requested: str) -> Details:
         told = os.fstat(fd)
         if not stat.S_ISREG(told.st_mode):
             raise ValueError(f"{SOURCE} in the run's folder is not a regular file")
+        size_bytes = min(first_bytes or told.st_size, told.st_size)
         if requested == "cached":
-            page_cache.warm(fd, told.st_size)
+            page_cache.warm(fd, size_bytes)
         else:
-            page_cache.evict(fd)
-        state = page_cache.state(fd, told.st_size)
+            page_cache.evict(fd, size_bytes)
+        state = page_cache.state(fd, size_bytes)
     finally:
         os.close(fd)
     ratio = None if state is None else state.cached_ratio

@@ -54,13 +54,13 @@ class _Counts(ctypes.Structure):
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def evict(fd: int) -> None:
-    """Write the file's dirty pages and drop it from the page cache, as far as the kernel does.
+def evict(fd: int, first_bytes: int = 0) -> None:
+    """Write the file's dirty pages and drop its first bytes from the page cache; 0: all of it.
 
     Waits up to 2 s for pages that are still being read ahead. No error where it has no effect
     (tmpfs, a system without posix_fadvise): state() tells.
     """
-    size_bytes = os.fstat(fd).st_size
+    size_bytes = first_bytes or os.fstat(fd).st_size
     until = time.monotonic() + EVICT_SECONDS
     without_effect = 0
     while without_effect < EVICT_TRIES:
@@ -68,7 +68,7 @@ def evict(fd: int) -> None:
         with contextlib.suppress(OSError):
             os.fsync(fd)
         if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(fd, 0, first_bytes, os.POSIX_FADV_DONTNEED)
         told = state(fd, size_bytes)
         if told is None or told.cached_ratio == 0 or time.monotonic() >= until:
             return

@@ -109,7 +109,7 @@ class FolderSource:
         if cached:
             page_cache.warm(self._fd, size_bytes)
         else:
-            page_cache.evict(self._fd)
+            page_cache.evict(self._fd, size_bytes)
 
     def cache(self) -> Details:
         """What the page cache holds of the file right now, and whether that is what was wanted."""

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from probes.smb.pipe import Pipe
 
 FLUSH_BYTES = 16 * 1024 * 1024
+SHORT_FLUSH_BYTES = 4 * 1024 * 1024
+"""For a server that does nothing else while it flushes (Samba over SMB1): less than the requests
+in flight, so that the link does not run dry meanwhile."""
 
 Sink = Callable[[int, memoryview], None]
 """Takes what arrived for an offset; the buffer is reused after it returns."""
@@ -55,17 +58,22 @@ def pull(pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, sink: Sink
 
 
 def push(
-    pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, source: Source
+    pipe: Pipe,
+    size_bytes: int,
+    request_bytes: int,
+    depth: int,
+    source: Source,
+    flush_bytes: int = FLUSH_BYTES,
 ) -> Iterator[int]:
     """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
 
-    After each FLUSH_BYTES a FLUSH goes along, one at a time, so that the server writes to its disk
+    After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
     while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
     """
     sent = moved = flushed = flushing = 0
     while moved < size_bytes:
         while sent < size_bytes and pipe.outstanding - flushing < depth:
-            if sent - flushed >= FLUSH_BYTES and not flushing:
+            if sent - flushed >= flush_bytes and not flushing:
                 # Before the next WRITE: where the window is all in use there is never room else.
                 if not pipe.affords(1):
                     break

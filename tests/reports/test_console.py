@@ -73,7 +73,7 @@ def test_the_cap_is_marked_once():
 
 def test_network_rows_tell_bits_and_the_footnote_explorers_mb():
     text = shown("server-disk")
-    assert re.search(r"network: link-rate .* 118 MB/s  942 Mbit/s", text)
+    assert re.search(r"network: link-rate .* 118 MB/s  940 Mbit/s", text)
     assert "tcp pull" in text
     assert re.search(r"23\.6 MB/s is\s+22\.5 MB/s there", text)
 
