@@ -56,8 +56,8 @@ def set_cache(path: str, requested: str, first_bytes: int = 0) -> Details:
 
     What lies behind them is left as it is: it need not be read from a slow disk again.
     path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
-    Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError for a path that is not a run's
-    folder or a source that is not a regular file; OSError.
+    Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError
+    for a path that is not a run's folder or a source that is not a regular file; OSError.
     """
     if requested not in ("cached", "uncached"):
         raise ValueError(f"a file cannot be made {requested}")

@@ -20,6 +20,8 @@ CACHESTAT = 451
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 STEP_BYTES = 1024 * 1024
 MINCORE_STEP_BYTES = 256 * 1024 * 1024
+FOLIO_BYTES = 4 << 20
+"""A multiple of every size that the page cache's folios have, and they are aligned to it."""
 EVICT_TRIES = 3
 EVICT_PAUSE_SECONDS = 0.01
 EVICT_SECONDS = 2.0
@@ -61,6 +63,8 @@ def evict(fd: int, first_bytes: int = 0) -> None:
     (tmpfs, a system without posix_fadvise): state() tells.
     """
     size_bytes = first_bytes or os.fstat(fd).st_size
+    # A large folio that reaches over the end would be kept whole (mm/truncate.c).
+    reach = -(-first_bytes // FOLIO_BYTES) * FOLIO_BYTES
     until = time.monotonic() + EVICT_SECONDS
     without_effect = 0
     while without_effect < EVICT_TRIES:
@@ -68,7 +72,7 @@ def evict(fd: int, first_bytes: int = 0) -> None:
         with contextlib.suppress(OSError):
             os.fsync(fd)
         if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(fd, 0, first_bytes, os.POSIX_FADV_DONTNEED)
+            os.posix_fadvise(fd, 0, reach, os.POSIX_FADV_DONTNEED)
         told = state(fd, size_bytes)
         if told is None or told.cached_ratio == 0 or time.monotonic() >= until:
             return

@@ -100,3 +100,18 @@ def test_an_empty_file_tells_nothing(tmp_path):
 
 def test_warming_ends_where_the_file_ends(on_disk):
     page_cache.warm(on_disk, 10 * SIZE)
+
+
+def test_the_first_part_alone_is_evicted(on_disk):
+    """What lies far behind it stays: it need not be read from a slow disk again."""
+    whole = 16 << 20
+    os.ftruncate(on_disk, 0)
+    for offset in range(0, whole, 1 << 20):
+        os.pwrite(on_disk, os.urandom(1 << 20), offset)
+    os.fsync(on_disk)
+    page_cache.warm(on_disk, whole)
+    page_cache.evict(on_disk, 5 << 20)
+    first, all_of_it = page_cache.state(on_disk, 5 << 20), page_cache.state(on_disk, whole)
+    assert first is not None and all_of_it is not None
+    assert first.cached_ratio == 0
+    assert all_of_it.cached_ratio >= 0.4
