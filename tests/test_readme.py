@@ -50,7 +50,7 @@ def test_a_command_runs_as_written(command, nas, here, ssh_on_path, bottleneck):
     words = shlex.split(command)[1:]
     words = [each.replace("//nas/media", f"//{nas.host}:{nas.port}/media") for each in words]
     if words[0] in {"diagnose", "probe"} and "--quick" not in words:
-        words += ["--budget", "12"]
+        words += ["--budget", "9"]
     if words[0] == "explain" and not (here / "report.json").exists():
         pytest.fail("the README explains a report that no command before has written")
     ended = bottleneck(*words, password=PASSWORD, cwd=here)

@@ -13,6 +13,8 @@ from bottleneck.analysis.steps import Copy, Found, flag
 from probes.records import Spread
 
 REACHED_RATIO = 0.85
+SINGLE_RATIO = 0.8
+"""For one run alone, which has no spread to tell how far off it may be."""
 NOISE_RATIO = 0.75
 """Reached as well where the spreads meet, but not below this."""
 NEAR_RATIO = 1.1
@@ -74,7 +76,8 @@ def _reached(claim: Claim, rate: Spread) -> bool:
     if claim.reached is not None:
         return claim.reached
     ceiling = claim.ceiling
-    if rate.median >= REACHED_RATIO * ceiling.bytes_per_second:
+    enough = SINGLE_RATIO if rate.runs == 1 else REACHED_RATIO
+    if rate.median >= enough * ceiling.bytes_per_second:
         return True
     meet = rate.high >= ceiling.low_bytes_per_second
     return meet and rate.median >= NOISE_RATIO * ceiling.bytes_per_second
@@ -112,7 +115,9 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
         bounds.append(
             _by_spread(cap.ceiling.low_bytes_per_second, level, cap.ceiling.high_bytes_per_second)
         )
-        if made.rate.median < 0.9 * level:
+        if made.rate.median < REACHED_RATIO * level:
+            bounds.append(0.7)
+        elif made.rate.median < 0.9 * level:
             bounds.append(0.85)
         if made.rate.runs == 1:
             bounds.append(0.95)

@@ -21,6 +21,10 @@ STEP_OVERHEAD_SECONDS = 0.6
 LEAST_SECONDS = 1.5
 GRACE_SECONDS = 8.0
 SMB1 = "smb1"
+NEEDS_SERVER_CACHE = (
+    "the server's page cache cannot be emptied over SMB: "
+    "needs an agent that finds the share's folder there"
+)
 SMB1_SHARE_OF_BUDGET = 0.15
 
 
@@ -161,6 +165,8 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
     """One run of one copy."""
     step = _step(bench, dialect, copy, end, labels)
     with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
+        if copy == "pull.uncached" and bench.server_path is None:
+            raise Unavailable(NEEDS_SERVER_CACHE)
         if bench.left() < LEAST_SECONDS:
             raise Unavailable("no time left in the budget: give a larger --budget")
         size, _ = _size(bench, copy, end)
@@ -200,11 +206,6 @@ def _server_cache(bench: Bench, copy: str, size_bytes: int) -> dict[str, Any]:
         }
     }
     if bench.server is None or bench.server_path is None:
-        if requested == "uncached":
-            raise Unavailable(
-                "the server's page cache cannot be emptied over SMB: "
-                "needs an agent that finds the share's folder there"
-            )
         return unproven
     try:
         return {

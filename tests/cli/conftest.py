@@ -39,7 +39,14 @@ def until(true, seconds=5.0):
 
 
 def names_in(*folders):
-    return sorted(str(path) for each in folders for path in each.rglob("*"))
+    # os.walk passes over what is removed while it looks.
+    return sorted(
+        str(Path(parent, name))
+        for each in folders
+        for parent, *kinds in os.walk(each)
+        for names in kinds
+        for name in names
+    )
 
 
 def gone(*folders):

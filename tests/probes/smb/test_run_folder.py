@@ -53,7 +53,8 @@ def becomes(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob("*"))
+    # os.walk passes over what is removed while it looks.
+    return sorted(name for _, *kinds in os.walk(folder) for names in kinds for name in names)
 
 
 @DIALECTS
