@@ -130,7 +130,7 @@ def until_copying(shared, seconds=30):
 def test_what_the_server_requires_is_used_and_reported(folders, start, option, key, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD, options=[option]) as server:
-        process, report = start(server, client, "--budget", "5", command="probe smb-copy")
+        process, report = start(server, client, "--budget", "9", command="probe smb-copy")
         watched.finish(process)
         found = json.loads(report.read_text())
         assert found["target"][key]
@@ -172,7 +172,7 @@ def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(
 def test_without_an_agent_the_server_is_not_guessed_at(folders, start, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
-        process, report = start(server, client, "--budget", "5", command="probe smb-copy")
+        process, report = start(server, client, "--budget", "9", command="probe smb-copy")
         watched.finish(process)
         assert process.returncode == 3
         found = json.loads(report.read_text())
