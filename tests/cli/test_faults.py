@@ -155,7 +155,7 @@ def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
         process, report = start(
-            server, client, "--agent", "exec:", "--budget", "10", prefix=hidden_fio
+            server, client, "--agent", "exec:", "--budget", "14", prefix=hidden_fio
         )
         watched.finish(process)
         assert process.returncode == 3
