@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,15 @@ from probes.drivers.samba import private_samba
 
 PASSWORD = "correct horse 47 %&'\"$"
 """Characters that a shell, a URL or a file format would trip over."""
+
+
+def pytest_configure() -> None:
+    """A job in the background inherits signals that are ignored: ours are to arrive all the same."""
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
