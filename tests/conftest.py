@@ -21,7 +21,7 @@ PASSWORD = "correct horse 47 %&'\"$"
 
 
 def pytest_configure() -> None:
-    """A job in the background inherits signals that are ignored: ours are to arrive all the same."""
+    """A job in the background inherits ignored signals; those of our tests are to arrive."""
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
