@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from probes.records import Access
+from probes.smb import kerberos
 from probes.stage import Refused
 
 PASSWORD_VARIABLE = "BOTTLENECK_PASSWORD"
@@ -79,7 +80,7 @@ def access(
     allow_guest: bool,
     prompt: Callable[[str], str] | None,
 ) -> Access:
-    """Who logs in.
+    """Who logs in; nobody by name where a Kerberos ticket or a guest session will do.
 
     Args:
         prompt: asks for a password where a terminal is there; None: nobody can be asked.
@@ -94,10 +95,12 @@ def access(
     if username and "\\" in username and not domain:
         domain, _, username = username.partition("\\")
     if not username:
-        if allow_guest:
-            return Access(allow_guest=True)
+        if allow_guest or kerberos.principal():
+            return Access(allow_guest=allow_guest)
         raise Refused(
-            "login", "nobody to log in as: give --user NAME or --auth-file F, or --allow-guest"
+            "login",
+            "nobody to log in as: give --user NAME or --auth-file F, or --allow-guest"
+            f"{kerberos.hint()}",
         )
     take_from_environment()
     from_environment = _taken.pop() if _taken else None

@@ -20,7 +20,16 @@ from impacket import smb
 
 from probes.records import Endpoint
 from probes.smb import status
+from probes.smb.facts import (
+    CAPABILITIES_1,
+    SessionFacts,
+    moment,
+    names,
+    security_mode,
+    share_1,
+)
 from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late, Wire
+from probes.smb.interfaces import Interface
 from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import (
     CAP_LARGE_READX,
@@ -31,8 +40,8 @@ from probes.smb.pipe1 import (
 )
 from probes.smb.session import (
     STEP_SECONDS,
+    DialectMissing,
     Handle,
-    SessionFacts,
     Space,
     connect,
     login,
@@ -41,15 +50,6 @@ from probes.smb.session import (
 from probes.smb.signing import Md5
 from probes.stage import Refused, Unavailable
 
-CAPABILITIES = {
-    0x0004: "unicode",
-    0x0008: "large-files",
-    CAP_LARGE_READX: "large-read",
-    CAP_LARGE_WRITEX: "large-write",
-    0x800000: "unix",
-    0x80000000: "extended-security",
-}
-"""MS-SMB 2.2.4.5.2.1."""
 CAP_LARGE_FILES = 0x0008
 CAP_EXTENDED_SECURITY = 0x80000000
 CONTROL_FRAME_BYTES = 256 * 1024
@@ -63,6 +63,7 @@ _GENERIC_READ, _GENERIC_WRITE, _DELETE = 0x80000000, 0x40000000, 0x00010000
 _LIST_AND_DELETE = 0x00110081  # SYNCHRONIZE, DELETE, READ_ATTRIBUTES, LIST_DIRECTORY
 _QUERY_FS_SIZE_INFO = 0x0103
 _FS_SIZE = struct.Struct("<qqII")
+_TREE_SUPPORT = struct.Struct("<4xH")
 
 
 class _Transport:
@@ -83,6 +84,9 @@ class _Transport:
 class _Smb(smb.SMB):  # type: ignore[misc]
     """impacket's SMB1, asking for all that the server offers and checking signed replies."""
 
+    tree_support = 0
+    """OptionalSupport of the last TREE_CONNECT_ANDX reply."""
+
     def sendSMB(self, packet: Any) -> None:
         for command in packet["Data"]:
             parameters: Any = getattr(command, "fields", {}).get("Parameters")
@@ -101,14 +105,21 @@ class _Smb(smb.SMB):  # type: ignore[misc]
             right = signer.sign(number, True, message[:14], counted, message[22:])
             if not hmac.compare_digest(right, message[14:22]):
                 raise Broken("a reply came without its right signature")
-        return smb.NewSMBPacket(data=message)
+        packet = smb.NewSMBPacket(data=message)
+        if packet["Command"] == smb.SMB.SMB_COM_TREE_CONNECT_ANDX and packet["Data"]:
+            told = smb.SMBCommand(packet["Data"][0])["Parameters"]
+            if len(told) >= _TREE_SUPPORT.size:
+                (self.tree_support,) = _TREE_SUPPORT.unpack_from(told)
+        return packet
 
 
 class Smb1Session:
     """A Session (probes.smb.session) of SMB1."""
 
-    def __init__(self, peer: Endpoint) -> None:
+    def __init__(self, peer: Endpoint, security: str) -> None:
         self._peer = peer
+        self._security = security
+        self._server_mode = 0
         self._where = peer.host
         self._opens: list[Handle] = []
         self._cut = False
@@ -120,7 +131,10 @@ class Smb1Session:
         self._smb: Any = None
 
     def negotiate(self) -> None:
-        """Agrees on NT LM 0.12 with extended security. Raises Unavailable where SMB1 is off."""
+        """Agrees on NT LM 0.12 with extended security.
+
+        Raises DialectMissing where SMB1 is off, Unavailable where it lacks the security.
+        """
         host = self._peer.host
         self._wire.deadline = time.monotonic() + STEP_SECONDS
         try:
@@ -130,21 +144,40 @@ class Smb1Session:
             raise Refused("unreachable", text) from None
         except Exception as error:
             # whatever came, it was no answer to NT LM 0.12
-            raise Unavailable(SMB1_OFF) from error
+            raise DialectMissing(SMB1_OFF) from error
         finally:
             self._wire.deadline = None
         parameters = self._smb._dialects_parameters
         if parameters["DialectIndex"] == 0xFFFF:
-            raise Unavailable(SMB1_OFF)
+            raise DialectMissing(SMB1_OFF)
         if not parameters["Capabilities"] & CAP_EXTENDED_SECURITY:
-            raise Unavailable(f"{host} offers SMB1 without NTLMv2; its password would be exposed")
+            text = f"{host} offers SMB1 without NTLMv2; its password would be exposed"
+            raise DialectMissing(text)
+        if self._security == "encrypted":
+            raise Unavailable("SMB1 has no encryption")
+        self._server_mode = mode = parameters["SecurityMode"]
+        if self._security == "plain" and mode & smb.SMB.SECURITY_SIGNATURES_REQUIRED:
+            raise Unavailable(f"{host} requires signing")
+        if self._security == "signed":
+            if not mode & (
+                smb.SMB.SECURITY_SIGNATURES_ENABLED | smb.SMB.SECURITY_SIGNATURES_REQUIRED
+            ):
+                raise Unavailable(f"{host} does not sign in SMB1 (Samba: server signing = auto)")
+            # the library signs only where the server seems to require it
+            self._smb._SignatureRequired = True
+            parameters["SecurityMode"] = mode | smb.SMB.SECURITY_SIGNATURES_REQUIRED
 
     def log_in(self) -> None:
         """One attempt, then the tree connection."""
         access = login(self._peer)
+        if not access.username:
+            raise Unavailable("SMB1 is logged in to by a password here, not by a Kerberos ticket")
         with self._step("login"):
             self._smb.login(access.username, access.password, access.domain, ntlm_fallback=False)
-        refuse_guest(self._peer, access, bool(self._smb.isGuestSession()))
+        guest = bool(self._smb.isGuestSession())
+        refuse_guest(self._peer, access, guest)
+        if guest and self._security == "signed":
+            raise Unavailable(f"guests of {self._where} have no key: not {self._security}")
         with self._step(f"share {self._peer.share}"):
             path = rf"\\{self._peer.host}\{self._peer.share}"
             self._tree_id = self._smb.tree_connect_andx(path)
@@ -156,16 +189,28 @@ class Smb1Session:
         parameters = self._smb._dialects_parameters
         told = parameters["Capabilities"]
         guid = bytes(self._smb._dialects_data["ServerGUID"])[:16].ljust(16, b"\0")
+        required = bool(self._server_mode & smb.SMB.SECURITY_SIGNATURES_REQUIRED)
+        asked = "client" if self._security == "signed" else None
+        share = share_1(self._smb.tree_support)
         return SessionFacts(
             dialect="smb1",
             signing=Md5.name if self._smb._SignatureEnabled else None,
+            signing_required_by="server" if required else asked,
             encryption=None,
+            encryption_required_by=None,
+            security_mode=security_mode(
+                bool(self._server_mode & smb.SMB.SECURITY_SIGNATURES_ENABLED), required
+            ),
             max_read_bytes=self._longest(CAP_LARGE_READX),
             max_write_bytes=self._longest(CAP_LARGE_WRITEX),
+            max_transact_bytes=parameters["MaxBufferSize"],
             credits=parameters["MaxMpxCount"],
             multi_credit=False,
             server_guid=str(uuid.UUID(bytes_le=guid)),
-            capabilities=tuple(name for bit, name in CAPABILITIES.items() if told & bit),
+            server_time=moment(parameters["HighDateTime"] << 32 | parameters["LowDateTime"]),
+            capabilities=names(told, CAPABILITIES_1),
+            share_flags=share.flags,
+            share_capabilities=share.capabilities,
             connect_seconds=self._connect_seconds,
         )
 
@@ -210,6 +255,10 @@ class Smb1Session:
             )
         unit_bytes = sectors * sector_bytes
         return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
+
+    def interfaces(self) -> tuple[Interface, ...]:
+        """See Session: SMB1 has no question for them."""
+        return ()
 
     def names(self, folder: str) -> tuple[str, ...]:
         """See Session."""
@@ -325,12 +374,15 @@ def _number(handle: Handle) -> int:
     return int.from_bytes(handle.id, "little")
 
 
-def open_session(peer: Endpoint) -> Smb1Session:
-    """Connects, negotiates, logs in once and connects to the share. Raises Refused, Unavailable."""
+def open_session(peer: Endpoint, security: str) -> Smb1Session:
+    """Connects, negotiates, logs in once and connects to the share.
+
+    Raises Refused, Unavailable and, before any login, DialectMissing.
+    """
     logger = logging.getLogger("impacket")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
-    session = Smb1Session(peer)
+    session = Smb1Session(peer, security)
     try:
         session.negotiate()
         session.log_in()

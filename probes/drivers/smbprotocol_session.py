@@ -8,51 +8,37 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from smbprotocol import Dialects
-from smbprotocol.connection import (
-    Ciphers,
-    SecurityMode,
-    SigningAlgorithms,
-)
-from smbprotocol.exceptions import NoMoreFiles, SMBException, SMBResponseException
-from smbprotocol.file_info import FileFsFullSizeInformation, FileInformationClass, InfoType
-from smbprotocol.open import (
-    CreateDisposition,
-    CreateOptions,
-    DirectoryAccessMask,
-    FileAttributes,
-    FilePipePrinterAccessMask,
-    ImpersonationLevel,
-    Open,
-    ShareAccess,
-    SMB2QueryInfoRequest,
-    SMB2QueryInfoResponse,
-)
-from smbprotocol.session import Session as LibrarySession
+from smbprotocol.connection import Capabilities
+from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResponseException
 from smbprotocol.tree import TreeConnect
 
+from probes.drivers import smbprotocol_open
 from probes.drivers.smbprotocol_connection import (
     CONTROL_FRAME_BYTES,
     GuardedConnection,
+    GuardedSession,
     ParkableTcp,
 )
+from probes.drivers.smbprotocol_facts import ENCRYPTION, NUMBERS, SIGNING, Agreement, numbers
 from probes.records import Endpoint
 from probes.smb import status
 from probes.smb.encryption import Sealer
+from probes.smb.facts import SessionFacts
 from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late
+from probes.smb.interfaces import Interface
 from probes.smb.pipe import Pipe
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.session import (
     SMB_PORT,
     STEP_SECONDS,
+    DialectMissing,
     Handle,
-    SessionFacts,
     Space,
     connect,
     login,
@@ -61,94 +47,103 @@ from probes.smb.session import (
 from probes.smb.signing import signer
 from probes.stage import Refused, Unavailable
 
-NUMBERS = {
-    "2.0.2": Dialects.SMB_2_0_2,
-    "2.1": Dialects.SMB_2_1_0,
-    "3.0": Dialects.SMB_3_0_0,
-    "3.0.2": Dialects.SMB_3_0_2,
-    "3.1.1": Dialects.SMB_3_1_1,
-}
-SIGNING = {
-    SigningAlgorithms.HMAC_SHA256: "hmac-sha256",
-    SigningAlgorithms.AES_CMAC: "aes-cmac",
-    SigningAlgorithms.AES_GMAC: "aes-gmac",
-}
-ENCRYPTION = {
-    Ciphers.AES_128_CCM: "aes-128-ccm",
-    Ciphers.AES_128_GCM: "aes-128-gcm",
-    Ciphers.AES_256_CCM: "aes-256-ccm",
-    Ciphers.AES_256_GCM: "aes-256-gcm",
-}
-CAPABILITIES = {
-    0x01: "dfs",
-    0x02: "leasing",
-    0x04: "large-mtu",
-    0x08: "multi-channel",
-    0x10: "persistent-handles",
-    0x20: "directory-leasing",
-    0x40: "encryption",
-}
-"""MS-SMB2 2.2.4."""
-_SHARE_ALL = (
-    ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
+HARMLESS_CAPABILITIES = (
+    Capabilities.SMB2_GLOBAL_CAP_MULTI_CHANNEL
+    | Capabilities.SMB2_GLOBAL_CAP_PERSISTENT_HANDLES
+    | Capabilities.SMB2_GLOBAL_CAP_DIRECTORY_LEASING
 )
-_FULL_SIZE = struct.Struct("<qqqII")
+"""A server tells these only to a client that has them too; they oblige us to nothing."""
 
 
 class Smb2Session:
     """A Session (probes.smb.session) of SMB2 or SMB3."""
 
-    def __init__(self, peer: Endpoint, connect_seconds: float, transport: ParkableTcp) -> None:
+    def __init__(
+        self, peer: Endpoint, connect_seconds: float, transport: ParkableTcp, security: str
+    ) -> None:
         self._where = peer.host
         self._connect_seconds = connect_seconds
         self._transport = transport
-        self._connection = GuardedConnection(transport)
+        self._security = security
+        self._connection = GuardedConnection(transport, require_signing=security == "signed")
+        self._agreed = Agreement(self._connection)
         self._session: Any = None
         self._tree: Any = None
         self._opens: dict[bytes, Any] = {}
         self._cut = False
 
-    def negotiate(self, dialect: str | None) -> None:
-        """Agrees on the dialect. Raises Unavailable where the server does not speak it."""
+    def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
+        """Agrees on dialect and algorithms.
+
+        Raises DialectMissing where the server does not speak it, Unavailable where it lacks what
+        the security needs.
+        """
         number = NUMBERS[dialect] if dialect else None
         wanted = f"SMB {dialect}" if dialect else "SMB 2 or 3"
-        refusal = Unavailable(f"{self._where} does not offer {wanted}")
+        refusal = DialectMissing(f"{self._where} does not offer {wanted}")
+        sent = self._connection.client_security_mode
+        self._connection.client_capabilities |= HARMLESS_CAPABILITIES
         try:
             with self._step("negotiate", quiet=True):
-                self._connection.connect(dialect=number)
+                self._connection.connect(
+                    dialect=number,
+                    preferred_encryption_algos=numbers(ENCRYPTION, preferred),
+                    preferred_signing_algos=numbers(SIGNING, preferred),
+                )
         except Late:
             text = (
                 f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
             )
             raise Refused("unreachable", text) from None
-        except (Broken, SMBException, KeyError, ValueError, struct.error) as error:
+        except Refused:
+            raise
+        except Broken as error:
+            raise DialectMissing(f"{refusal}: {error}") from error
+        except Exception as error:
+            # whatever came, it was no answer to this question
             raise refusal from error
         if number is not None and self._connection.dialect != number:
             raise refusal
         # the library notes down the server's wish as our own, and 3.0's check of the negotiation
         # then tells the server something else than what we had sent
-        self._connection.client_security_mode = SecurityMode.SMB2_NEGOTIATE_SIGNING_ENABLED
+        self._connection.client_security_mode = sent
+        if self._security == "encrypted" and not self._connection.supports_encryption:
+            spoken = self._agreed.dialect
+            raise Unavailable(f"{self._where} offers no encryption that we know in SMB {spoken}")
+        if self._security == "plain" and self._agreed.server_requires_signing:
+            raise Unavailable(f"{self._where} requires signing")
 
     def log_in(self, peer: Endpoint) -> None:
-        """One attempt, then the tree connection; signing and encryption only where required."""
+        """One attempt, then the tree connection; secured as the server requires and as we wish."""
         access = login(peer)
         user = f"{access.domain}\\{access.username}" if access.domain else access.username
-        session = LibrarySession(
+        session = GuardedSession(
             self._connection,
-            user,
-            access.password,
-            require_encryption=False,
-            auth_protocol="ntlm",
+            user or None,
+            access.password if user else None,
+            require_encryption=self._security == "encrypted",
+            auth_protocol="ntlm" if user else "kerberos",
         )
         with self._step("login"):
             try:
                 session.connect()
             except SMBResponseException:
                 raise
+            except SMBAuthenticationError as error:
+                if user:
+                    raise
+                text = (
+                    f"{self._where}: login: Kerberos: {_last_reason(error)}; name the server as "
+                    "its principal does, look at klist, or name a user"
+                )
+                raise Refused("login", text) from error
             except SMBException as error:
                 if "authenticated as a guest" not in str(error):
                     raise
                 refuse_guest(peer, peer.access or access, guest=True)
+                if not self._agreed.server_requires_signing:
+                    text = f"guests of {self._where} have no key: not {self._security}"
+                    raise Unavailable(text) from error
                 text = (
                     f"{self._where}: login: guests cannot sign and this server requires signing; "
                     "name a user"
@@ -161,61 +156,43 @@ class Smb2Session:
         number = self._connection.dialect
         with self._step(f"share {peer.share}"):
             required = session.signing_required
-            # 3.1.1 wants this one request signed in any case (MS-SMB2 3.2.4.1.1)
-            if number >= Dialects.SMB_3_1_1 and not guest and not session.encrypt_data:
+            # 3.1.1 wants this one request signed in any case (MS-SMB2 3.2.4.1.1); in 3.0 too its
+            # reply says whether the share is encrypted, which nobody may take away
+            if number >= Dialects.SMB_3_0_0 and not guest and not session.encrypt_data:
                 session.signing_required = True
+            # below 3.1.1 a downgrade is found by asking again under a signature
+            choice = number >= Dialects.SMB_3_0_0 or len(self._connection.negotiated_dialects) > 1
             try:
-                # below 3.1.1 a downgrade is found by asking again under a signature
-                tree.connect(require_secure_negotiate=number >= Dialects.SMB_3_0_0 and not guest)
+                tree.connect(require_secure_negotiate=choice and not guest)
             finally:
                 session.signing_required = required
         self._tree = tree
+        self._agreed = Agreement(self._connection, session, tree)
         self._where = f"//{peer.host}/{peer.share}"
+        if self._agreed.encryption and self._security in ("plain", "signed"):
+            instead = ", which takes the place of signing" if self._security == "signed" else ""
+            raise Unavailable(f"{self._where} requires encryption{instead}")
 
     @property
     def facts(self) -> SessionFacts:
         """See Session."""
-        connection = self._connection
-        window = connection.sequence_window
-        told = connection.server_capabilities.get_value()
-        return SessionFacts(
-            dialect=next(name for name, n in NUMBERS.items() if n == connection.dialect),
-            signing=self._signing(),
-            encryption=self._encryption(),
-            max_read_bytes=connection.max_read_size,
-            max_write_bytes=connection.max_write_size,
-            credits=window["high"] - window["low"],
-            multi_credit=bool(connection.supports_multi_credit),
-            server_guid=str(connection.server_guid),
-            capabilities=tuple(name for bit, name in CAPABILITIES.items() if told & bit),
-            connect_seconds=self._connect_seconds,
-        )
+        return self._agreed.facts(self._security, self._connect_seconds)
 
     def create_folder(self, path: str) -> Handle:
         """See Session."""
-        return self._open_folder(path, CreateDisposition.FILE_CREATE)
+        return self._opened("create", path, lambda t: smbprotocol_open.folder(t, path, new=True))
 
     def open_folder(self, path: str) -> Handle:
         """See Session."""
-        return self._open_folder(path, CreateDisposition.FILE_OPEN)
+        return self._opened("open", path, lambda t: smbprotocol_open.folder(t, path, new=False))
 
     def create_file(self, path: str) -> Handle:
         """See Session."""
-        access = (
-            FilePipePrinterAccessMask.GENERIC_READ
-            | FilePipePrinterAccessMask.GENERIC_WRITE
-            | FilePipePrinterAccessMask.DELETE
-        )
-        options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
-        return self._open(path, access, CreateDisposition.FILE_CREATE, options)
+        return self._opened("create", path, lambda t: smbprotocol_open.new_file(t, path))
 
     def open_file(self, path: str, write: bool) -> Handle:
         """See Session."""
-        access = FilePipePrinterAccessMask.GENERIC_READ
-        if write:
-            access |= FilePipePrinterAccessMask.GENERIC_WRITE
-        options = CreateOptions.FILE_NON_DIRECTORY_FILE
-        return self._open(path, access, CreateDisposition.FILE_OPEN, options)
+        return self._opened("open", path, lambda t: smbprotocol_open.file(t, path, write))
 
     def close(self, handle: Handle) -> None:
         """See Session."""
@@ -224,42 +201,23 @@ class Smb2Session:
             opened.close()
 
     def space(self, handle: Handle) -> Space:
-        """See Session. FileFsFullSizeInformation, MS-FSCC 2.5.4."""
-        request = SMB2QueryInfoRequest()
-        request["info_type"] = InfoType.SMB2_0_INFO_FILESYSTEM
-        request["file_info_class"] = FileFsFullSizeInformation.INFO_CLASS
-        request["output_buffer_length"] = _FULL_SIZE.size
-        request["file_id"] = handle.id
+        """See Session."""
         with self._step("free space"):
-            sent = self._connection.send(
-                request, self._session.session_id, self._tree.tree_connect_id
-            )
-            answer = SMB2QueryInfoResponse()
-            answer.unpack(self._connection.receive(sent)["data"].get_value())
-            told = answer["buffer"].get_value()
-            total, free, _, sectors, sector_bytes = _FULL_SIZE.unpack(told[: _FULL_SIZE.size])
-        unit_bytes = sectors * sector_bytes
-        return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
+            return self._agreed.free_space(handle.id)
+
+    def interfaces(self) -> tuple[Interface, ...]:
+        """See Session."""
+        with self._step("interfaces"):
+            return self._agreed.interfaces()
 
     def names(self, folder: str) -> tuple[str, ...]:
         """See Session."""
-        access, options = DirectoryAccessMask.FILE_LIST_DIRECTORY, CreateOptions.FILE_DIRECTORY_FILE
-        handle = self._open(folder, access, CreateDisposition.FILE_OPEN, options)
-        opened, found = self._opens[handle.id], []
-        with self._step(f"list {folder}"), contextlib.suppress(NoMoreFiles):
-            while True:
-                for entry in opened.query_directory(
-                    "*", FileInformationClass.FILE_NAMES_INFORMATION
-                ):
-                    found.append(entry["file_name"].get_value().decode("utf-16-le"))
-        self.close(handle)
-        return tuple(name for name in found if name not in (".", ".."))
+        with self._step(f"list {folder}"):
+            return smbprotocol_open.names(self._tree, folder)
 
     def remove_file(self, path: str) -> None:
         """See Session."""
-        options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
-        access = FilePipePrinterAccessMask.DELETE
-        self.close(self._open(path, access, CreateDisposition.FILE_OPEN, options))
+        self.close(self._opened("open", path, lambda t: smbprotocol_open.doomed_file(t, path)))
 
     @contextmanager
     def pipe(self, handle: Handle) -> Iterator[Pipe]:
@@ -312,30 +270,9 @@ class Smb2Session:
             self._connection._t_worker.join(timeout=2 * STEP_SECONDS)
         self._transport.release()
 
-    def _open_folder(self, path: str, disposition: int) -> Handle:
-        access = (
-            DirectoryAccessMask.FILE_LIST_DIRECTORY
-            | DirectoryAccessMask.FILE_READ_ATTRIBUTES
-            | DirectoryAccessMask.DELETE
-            | DirectoryAccessMask.SYNCHRONIZE
-        )
-        options = CreateOptions.FILE_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
-        return self._open(path, access, disposition, options)
-
-    def _open(self, path: str, access: int, disposition: int, options: int) -> Handle:
-        opened = Open(self._tree, path)
-        folder = options & CreateOptions.FILE_DIRECTORY_FILE
-        attributes = FileAttributes.FILE_ATTRIBUTE_DIRECTORY if folder else 0
-        step = "open" if disposition == CreateDisposition.FILE_OPEN else "create"
+    def _opened(self, step: str, path: str, how: Callable[[Any], Any]) -> Handle:
         with self._step(f"{step} {path}"):
-            opened.create(
-                ImpersonationLevel.Impersonation,
-                access,
-                attributes,
-                _SHARE_ALL,
-                disposition,
-                options,
-            )
+            opened = how(self._tree)
         self._opens[opened.file_id] = opened
         return Handle(path, opened.file_id, opened.end_of_file)
 
@@ -345,12 +282,17 @@ class Smb2Session:
         self._transport.wire.deadline = time.monotonic() + STEP_SECONDS
         try:
             yield
-        except (SMBException, Broken, OSError, ValueError, KeyError, struct.error) as error:
+        except (Refused, Unavailable, MemoryError):
+            raise
+        except Exception as error:
+            # the library parses as if nobody lied: any error at all means a bad reply
             if quiet:
                 raise
             if isinstance(error, SMBResponseException):
                 raise status.refusal(self._where, what, error.status) from error
-            text = " ".join(str(error).split())
+            text = " ".join(str(error).split()) or type(error).__name__
+            if not isinstance(error, (SMBException, Broken, OSError)):
+                text = f"the server's answer makes no sense ({text})"
             raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
         finally:
             self._transport.wire.deadline = None
@@ -363,50 +305,40 @@ class Smb2Session:
                 raise Broken("the server does not answer")
             time.sleep(0.005)
 
-    def _encrypted(self) -> bool:
-        return bool(self._session.encrypt_data or self._tree.encrypt_data)
-
-    def _encryption(self) -> str | None:
-        if not self._encrypted():
-            return None
-        if self._connection.dialect < Dialects.SMB_3_1_1:
-            return "aes-128-ccm"
-        return ENCRYPTION[self._connection.cipher_id]
-
-    def _signing(self) -> str | None:
-        if self._encrypted() or not self._session.signing_required:
-            return None
-        number = self._connection.dialect
-        agreed = self._connection.signing_algorithm_id
-        if number >= Dialects.SMB_3_1_1 and agreed is not None:
-            return SIGNING[agreed]
-        return "aes-cmac" if number >= Dialects.SMB_3_0_0 else "hmac-sha256"
-
     def _signer(self) -> Any:
-        name = self._signing()
+        name = self._agreed.signing
         return signer(name, self._session.signing_key) if name else None
 
     def _sealer(self) -> Sealer | None:
-        name = self._encryption()
+        name = self._agreed.encryption
         session = self._session
         if name is None:
             return None
         return Sealer(name, session.encryption_key, session.decryption_key, session.session_id)
 
 
-def open_session(peer: Endpoint, dialect: str | None) -> Smb2Session:
+def _last_reason(error: Exception) -> str:
+    """What GSSAPI says last and most precisely, in one line."""
+    text = " ".join(str(error).split()).partition(", Context:")[0]
+    return text.rpartition("Minor")[2].strip(" (0123456789):.") or text
+
+
+def open_session(
+    peer: Endpoint, dialect: str | None, security: str, preferred: tuple[str, ...]
+) -> Smb2Session:
     """Connects, negotiates, logs in once and connects to the share.
 
-    dialect: one of NUMBERS, or None for the best that the server offers. Raises Refused or
-    Unavailable (the server does not speak the dialect).
+    dialect: one of NUMBERS, or None for the best that the server offers; security and preferred as
+    in probes.smb.session. Raises Refused, Unavailable and, before any login, DialectMissing.
     """
     _silence("smbprotocol")
     before = time.monotonic()
     sock = connect(peer)
     seconds = time.monotonic() - before
-    session = Smb2Session(peer, seconds, ParkableTcp(sock, peer.host, peer.port or SMB_PORT))
+    transport = ParkableTcp(sock, peer.host, peer.port or SMB_PORT)
+    session = Smb2Session(peer, seconds, transport, security)
     try:
-        session.negotiate(dialect)
+        session.negotiate(dialect, preferred)
         session.log_in(peer)
     except BaseException:
         session.disconnect()

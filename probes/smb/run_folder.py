@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from probes.records import Endpoint
+from probes.smb import compression
 from probes.smb.frames import Broken
 from probes.smb.session import Handle, Session, open_session
 from probes.stage import Refused, Unavailable
 
 NAME = "run-folder"
-OURS = re.compile(r"source|pushed-[0-9a-f]{16}")
+OURS = re.compile(r"source|pushed-[0-9a-f]{16}|small-[0-9a-f]{16}-[0-9]{1,6}")
 """Names of the files that a run puts into its folder."""
 SOURCE = "source"
 """The file that pulls read; push steps with fill_source write it."""
@@ -43,7 +44,8 @@ def joined(folder: str, name: str) -> str:
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Creates bottleneck-RUN in peer.folder, with an empty source file, and keeps both open.
 
-    Yields the peer with that folder and with facts: what was agreed (SessionFacts), free_bytes and
+    Yields the peer with that folder and with facts: what was agreed (SessionFacts), the server's
+    interfaces (Interface), the compression that it offers (None: unknown), free_bytes and
     total_bytes of the share. Raises Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
@@ -53,6 +55,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         space = session.space(folder)
         facts = {
             **session.facts.details(),
+            "interfaces": [vars(each) for each in session.interfaces()],
+            "compression": _compression(session, peer),
             "free_bytes": space.free_bytes,
             "total_bytes": space.total_bytes,
         }
@@ -61,6 +65,14 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         finally:
             if not _vanished(session, source, folder):
                 _sweep(setting, peer, path)
+
+
+def _compression(session: Session, peer: Endpoint) -> list[str] | None:
+    """What the server offers; None: it gave no answer."""
+    if session.facts.dialect != "3.1.1":
+        return []
+    told = compression.offered(peer)
+    return None if told is None else list(told)
 
 
 def _vanished(session: Session, source: Handle, folder: Handle) -> bool:

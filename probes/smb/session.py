@@ -8,8 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from probes.records import Access, Details, Endpoint
+from probes.records import Access, Endpoint
+from probes.smb import kerberos
+from probes.smb.facts import SessionFacts
 from probes.smb.frames import prepare
+from probes.smb.interfaces import Interface
 from probes.smb.pipe import Pipe
 from probes.stage import Refused, Unavailable
 
@@ -18,31 +21,12 @@ CONNECT_SECONDS = 5.0
 STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
 DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
+SECURITIES = ("plain", "signed", "encrypted")
+"""plain: neither signed nor encrypted; signed, encrypted: every message, because we say so."""
 
 
-@dataclass(frozen=True)
-class SessionFacts:
-    """What was agreed with the server."""
-
-    dialect: str
-    """One of DIALECTS."""
-    signing: str | None
-    """aes-gmac, aes-cmac, hmac-sha256, md5; None: messages are not signed, or encrypted."""
-    encryption: str | None
-    """aes-128-gcm, aes-128-ccm, aes-256-gcm, aes-256-ccm."""
-    max_read_bytes: int
-    max_write_bytes: int
-    credits: int
-    """Requests of 64 KiB that may be in flight right after the login; SMB1: MaxMpxCount."""
-    multi_credit: bool
-    server_guid: str
-    capabilities: tuple[str, ...]
-    connect_seconds: float
-    """TCP connect: about one round trip."""
-
-    def details(self) -> Details:
-        """As plain values."""
-        return {**vars(self), "capabilities": list(self.capabilities)}
+class DialectMissing(Unavailable):
+    """The server does not speak it; no login was tried yet."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +73,9 @@ class Session(Protocol):
     def space(self, handle: Handle) -> Space:
         """Room on the file system that the handle lies on."""
 
+    def interfaces(self) -> tuple[Interface, ...]:
+        """The server's network interfaces; none where it does not tell them."""
+
     def names(self, folder: str) -> tuple[str, ...]:
         """What lies in a folder."""
 
@@ -106,34 +93,41 @@ class Session(Protocol):
 
 
 @contextmanager
-def open_session(peer: Endpoint, dialect: str = "") -> Iterator[Session]:
+def open_session(
+    peer: Endpoint, dialect: str = "", security: str = "", preferred: tuple[str, ...] = ()
+) -> Iterator[Session]:
     """Logs in once to peer.share in that dialect, "" being the best that the server speaks.
 
-    Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect.
+    security: one of SECURITIES, or "" for what the server requires and no more. preferred: names of
+    ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) that alone are offered in 3.1.1.
+    Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect or
+    the security.
     """
     if dialect and dialect not in DIALECTS:
         raise Unavailable(f"there is no SMB dialect {dialect}; known are {' '.join(DIALECTS)}")
-    session = _opened(peer, dialect)
+    if security and security not in SECURITIES:
+        raise ValueError(f"no such security: {security}")
+    session = _opened(peer, dialect, security, preferred)
     try:
         yield session
     finally:
         session.disconnect()
 
 
-def _opened(peer: Endpoint, dialect: str) -> Session:
+def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
     from probes.drivers import smbprotocol_session
 
     if dialect == "smb1":
-        return _smb1(peer)
+        return _smb1(peer, security)
     try:
-        return smbprotocol_session.open_session(peer, dialect or None)
-    except Unavailable as error:
+        return smbprotocol_session.open_session(peer, dialect or None, security, preferred)
+    except DialectMissing as error:
         if dialect:
             raise
         try:
             # no password was sent yet: this is still the first attempt to log in
-            return _smb1(peer)
-        except Unavailable as older:
+            return _smb1(peer, security)
+        except DialectMissing as older:
             text = (
                 f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {error}, and {older}; "
                 "is it a file server?"
@@ -141,22 +135,26 @@ def _opened(peer: Endpoint, dialect: str) -> Session:
             raise Refused("unreachable", text) from error
 
 
-def _smb1(peer: Endpoint) -> Session:
+def _smb1(peer: Endpoint, security: str) -> Session:
     try:
         from probes.drivers import impacket_session
     except ImportError as error:
-        raise Unavailable("SMB1 needs impacket here: install copy-bottleneck[smb1]") from error
-    return impacket_session.open_session(peer)
+        raise DialectMissing("SMB1 needs impacket here: install copy-bottleneck[smb1]") from error
+    return impacket_session.open_session(peer, security)
 
 
 def login(peer: Endpoint) -> Access:
-    """Who logs in; an empty user means guest, and only where that was allowed."""
+    """Who logs in: the user; guest, only where that was allowed; or, without a name and a
+    password, whoever a Kerberos ticket of this host speaks for. Raises Refused."""
     access = peer.access or Access()
     if access.username:
         return access
-    if not access.allow_guest:
-        raise Refused("login", f"{peer.host}: login: no user was given; name one, or allow guest")
-    return Access(username="guest", allow_guest=True)
+    if access.allow_guest:
+        return Access(username="guest", allow_guest=True)
+    if kerberos.principal():
+        return Access()
+    text = f"{peer.host}: login: no user was given; name one, or allow guest{kerberos.hint()}"
+    raise Refused("login", text)
 
 
 def refuse_guest(peer: Endpoint, access: Access, guest: bool) -> None:

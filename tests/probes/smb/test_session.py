@@ -74,6 +74,90 @@ def test_what_the_server_requires_is_used(
                 assert refused.kind == "permission"
 
 
+@pytest.mark.parametrize(
+    ("dialect", "security", "words"),
+    [
+        ("smb1", "encrypted", "SMB1 has no encryption"),
+        ("smb1", "signed", "does not sign in SMB1"),
+        ("2.0.2", "encrypted", r"no encryption that we know in SMB 2\.0\.2"),
+        ("2.1", "encrypted", r"no encryption that we know in SMB 2\.1"),
+    ],
+)
+def test_a_security_that_a_dialect_lacks_is_skipped_without_a_login(
+    plain: Endpoint, dialect: str, security: str, words: str
+) -> None:
+    # with this password any login would be Refused
+    wrong = replace(plain, access=Access("bottleneck", "wrong"))
+    with (
+        pytest.raises(Unavailable, match=words),
+        open_session(wrong, dialect, security),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("dialect", [*PINNED, "smb1"])
+def test_plain_is_refused_before_the_login_where_signing_is_required(
+    share: Any, dialect: str
+) -> None:
+    with share(NT1, "server signing = mandatory") as (peer, _, _):
+        wrong = replace(peer, access=Access("bottleneck", "wrong"))
+        with (
+            pytest.raises(Unavailable, match="requires signing"),
+            open_session(wrong, dialect, "plain"),
+        ):
+            pass
+
+
+@pytest.mark.parametrize("security", ["plain", "signed"])
+@pytest.mark.parametrize("dialect", ["3.0", "3.1.1"])
+def test_an_encrypted_share_is_neither_plain_nor_signed(
+    share: Any, dialect: str, security: str
+) -> None:
+    with (
+        share(share_options=["smb encrypt = required"]) as (peer, _, _),
+        pytest.raises(Unavailable, match="requires encryption"),
+        open_session(peer, dialect, security),
+    ):
+        pass
+
+
+def test_guests_have_no_key_to_sign_or_encrypt_with(share: Any) -> None:
+    options = (NT1, "map to guest = bad user", "server signing = auto")
+    with share(*options, share_options=["guest ok = yes"]) as (peer, _, _):
+        guest = replace(peer, access=Access(allow_guest=True))
+        for dialect, security in [
+            *((dialect, "signed") for dialect in (*PINNED, "smb1")),
+            ("3.0", "encrypted"),
+            ("3.1.1", "encrypted"),
+        ]:
+            with (
+                pytest.raises(Unavailable, match="have no key"),
+                open_session(guest, dialect, security),
+            ):
+                pass
+        with open_session(guest, "3.1.1", "plain") as session:
+            assert session.facts.signing is None
+        stranger = replace(peer, access=Access("stranger", "x"))
+        with (
+            pytest.raises(Refused, match="took this user for a guest"),
+            open_session(stranger, "3.1.1", "signed"),
+        ):
+            pass
+
+
+def test_guests_of_a_server_that_requires_signing_are_told_to_name_a_user(share: Any) -> None:
+    options = ("map to guest = bad user", "server signing = mandatory")
+    with share(*options, share_options=["guest ok = yes"]) as (peer, _, _):
+        guest = replace(peer, access=Access(allow_guest=True))
+        with pytest.raises(Refused, match="guests cannot sign"), open_session(guest, "3.1.1"):
+            pass
+
+
+def test_a_security_that_does_not_exist_is_a_mistake_of_ours(plain: Endpoint) -> None:
+    with pytest.raises(ValueError, match="no such security"), open_session(plain, "", "secret"):
+        pass
+
+
 @DIALECTS
 @pytest.mark.parametrize(
     ("change", "kind", "words"),

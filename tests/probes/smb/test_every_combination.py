@@ -1,0 +1,290 @@
+"""Every dialect with every signature and cipher of Samba, and odd servers: whole files arrive.
+
+What was pushed is read from the server's disk, what is pulled from the session; both have the
+payload's SHA-256. Which algorithm was used the server itself says, by smbstatus, to root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from probes import smb_copy
+from probes.drivers.samba import Samba, private_samba
+from probes.host import payload
+from probes.records import Access, Endpoint
+from probes.smb import transfer
+from probes.smb.pipe import Pipe
+from probes.smb.run_folder import Setting as RunFolder
+from probes.smb.run_folder import hold
+from probes.smb.session import Session, open_session
+from probes.stage import Last, Unavailable
+
+SIZE = 8 * 1024 * 1024 + 4321
+SEED = "c0ffee"
+RING = payload.ring(bytes.fromhex(SEED))
+NT1 = "server min protocol = NT1"
+PLAIN = ("plain", None, None)
+
+CIPHERS = ("aes-128-gcm", "aes-128-ccm", "aes-256-gcm", "aes-256-ccm")
+COMBINATIONS = [
+    *(("smb1", *how) for how in (PLAIN, ("signed", "md5", None))),
+    *((d, *how) for d in ("2.0.2", "2.1") for how in (PLAIN, ("signed", "hmac-sha256", None))),
+    *(
+        (dialect, *how)
+        for dialect in ("3.0", "3.0.2")
+        for how in (PLAIN, ("signed", "aes-cmac", None), ("encrypted", None, "aes-128-ccm"))
+    ),
+    ("3.1.1", *PLAIN),
+    *(("3.1.1", "signed", name, None) for name in ("aes-gmac", "aes-cmac", "hmac-sha256")),
+    *(("3.1.1", "encrypted", None, name) for name in CIPHERS),
+]
+SAMBA_CALLS = {
+    "md5": "HMAC-MD5",
+    "hmac-sha256": "HMAC-SHA256",
+    "aes-cmac": "AES-128-CMAC",
+    "aes-gmac": "AES-128-GMAC",
+}
+"""smbstatus's names of the signatures; those of the ciphers are ours in capitals."""
+
+
+class Served(NamedTuple):
+    """A server, its peer to log in to, and the folder that it shares."""
+
+    peer: Endpoint
+    folder: Path
+    server: Samba
+
+
+def peer_of(server: Samba) -> Endpoint:
+    access = Access(server.username, server.password)
+    return Endpoint(host=server.host, port=server.port, share=server.share, access=access)
+
+
+@pytest.fixture(scope="module")
+def willing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that requires nothing and grants everything."""
+    folder = tmp_path_factory.mktemp("willing")
+    options = [NT1, "server signing = auto"]
+    with private_samba(str(folder), password="right", options=options) as server:
+        yield Served(peer_of(server), folder, server)
+
+
+def stored() -> Iterator[memoryview]:
+    """The payload, in blocks."""
+    for offset in range(0, SIZE, 1 << 20):
+        yield payload.block(RING, offset, min(1 << 20, SIZE - offset))
+
+
+def digest_of_payload() -> str:
+    digest = hashlib.sha256()
+    for block in stored():
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def pushed(pipe: Pipe) -> None:
+    shape = pipe.prepare("write", 0, 0)
+    for _ in transfer.push(pipe, SIZE, *shape, lambda at, size: payload.block(RING, at, size)):
+        pass
+    transfer.finish(pipe)
+
+
+def pulled(pipe: Pipe) -> str:
+    """SHA-256 of what is pulled."""
+    arrived = bytearray(SIZE)
+
+    def keep(offset: int, view: memoryview) -> None:
+        arrived[offset : offset + len(view)] = view
+
+    for _ in transfer.pull(pipe, SIZE, *pipe.prepare("read", 0, 0), keep):
+        pass
+    return hashlib.sha256(arrived).hexdigest()
+
+
+def there_and_back(session: Session, folder: Path) -> None:
+    """Pushes the payload, looks at it on the server's disk, pulls it again; leaves nothing."""
+    handle = session.create_file("file")
+    with session.pipe(handle) as pipe:
+        pushed(pipe)
+        on_disk = hashlib.sha256((folder / "file").read_bytes()).hexdigest()
+        assert on_disk == digest_of_payload()
+        assert pulled(pipe) == on_disk
+    session.close(handle)
+    assert not list(folder.iterdir())
+
+
+def as_the_server_saw_it(server: Samba) -> dict[str, Any]:
+    """Its only session and share connection, as smbstatus tells them."""
+    command = ["smbstatus", "--configfile", server.configuration, "--json"]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    (session,) = told["sessions"].values()
+    (tree,) = told["tcons"].values()
+    return {"cipher": session["encryption"]["cipher"], "tree": tree}
+
+
+@pytest.mark.parametrize(("dialect", "security", "signing", "encryption"), COMBINATIONS)
+def test_every_combination_carries_whole_files_and_the_server_saw_it_so(
+    willing: Served, dialect: str, security: str, signing: str | None, encryption: str | None
+) -> None:
+    preferred = tuple(filter(None, (signing, encryption)))
+    with open_session(willing.peer, dialect, security, preferred) as session:
+        facts = session.facts
+        assert (facts.dialect, facts.signing, facts.encryption) == (dialect, signing, encryption)
+        there_and_back(session, willing.folder)
+        if os.geteuid() != 0:
+            return  # smbstatus answers to root alone; the files have arrived all the same
+        seen = as_the_server_saw_it(willing.server)
+    tree = seen["tree"]
+    assert tree["encryption"]["degree"] == ("full" if encryption else "none")
+    if encryption:
+        assert seen["cipher"] == encryption.upper()
+    elif signing:
+        assert tree["signing"] == {"cipher": SAMBA_CALLS[signing], "degree": "full"}
+    else:
+        assert tree["signing"]["degree"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "security"),
+    [("smb1", "signed"), ("2.1", "signed"), ("3.0", "encrypted"), ("3.1.1", "signed"), ("", "")],
+)
+@pytest.mark.parametrize("copy", ["push.cached", "pull.cached"])
+def test_the_copies_of_the_product_take_the_security_that_was_asked(
+    willing: Served, dialect: str, security: str, copy: str
+) -> None:
+    spoken = dialect or "3.1.1"
+    more = {"dialect": spoken, "end": "memory", "size_bytes": SIZE, "seconds": 30.0, "seed": SEED}
+    with hold(RunFolder("c0de", spoken), willing.peer) as peer:
+        (folder,) = willing.folder.iterdir()
+        (folder / "source").write_bytes(b"".join(stored()))
+        running = smb_copy.initiate(smb_copy.Setting(copy=copy, security=security, **more), peer)
+        moved = 0
+        while True:
+            try:
+                sample = next(running)
+            except StopIteration as end:
+                details = end.value
+                break
+            moved = sample.moved_bytes
+            if isinstance(sample, Last) and copy == "push.cached":
+                (target,) = folder.glob("pushed-*")
+                arrived = hashlib.sha256(target.read_bytes()).hexdigest()
+                assert arrived == digest_of_payload()
+    used = bool(details["signing"]), bool(details["encryption"])
+    assert used == (security == "signed", security == "encrypted")
+    assert details["hash_ok"] is True and moved == SIZE
+
+
+@pytest.mark.parametrize(
+    ("options", "share_options", "dialects", "required_by"),
+    [
+        (["server signing = mandatory"], [], ["smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"], {}),
+        (
+            ["server signing = mandatory", "server smb3 signing algorithms = HMAC-SHA256"],
+            [],
+            ["3.1.1"],
+            {},
+        ),
+        (
+            ["server smb encrypt = required"],
+            [],
+            ["3.0", "3.0.2", "3.1.1"],
+            {"encryption": "server"},
+        ),
+        (["smb encrypt = required"], [], ["3.0", "3.1.1"], {"encryption": "server"}),
+        (["server smb encrypt = desired"], [], ["3.0", "3.1.1"], {"encryption": "server"}),
+        ([], ["smb encrypt = required"], ["3.0", "3.1.1"], {"encryption": "share"}),
+        ([], ["server smb encrypt = required"], ["3.0.2"], {"encryption": "share"}),
+        (
+            ["server smb3 encryption algorithms = AES-256-GCM"],
+            ["smb encrypt = required"],
+            ["3.1.1"],
+            {"encryption": "share"},
+        ),
+    ],
+)
+def test_what_a_server_forces_is_done_and_said(
+    share: Any,
+    options: list[str],
+    share_options: list[str],
+    dialects: list[str],
+    required_by: dict[str, str],
+) -> None:
+    with share(NT1, *options, share_options=share_options) as (peer, folder, _):
+        for dialect in dialects:
+            with open_session(peer, dialect) as session:
+                there_and_back(session, folder)
+                facts = session.facts
+            assert facts.encryption_required_by == required_by.get("encryption")
+            signs = "server signing = mandatory" in options
+            assert facts.signing_required_by == ("server" if signs else None)
+            assert bool(facts.signing) is signs
+            assert bool(facts.encryption) is ("encryption" in required_by)
+            with pytest.raises(Unavailable, match="requires"), open_session(peer, dialect, "plain"):
+                pass
+
+
+def test_a_cipher_that_the_server_lacks_is_unavailable_before_any_login(share: Any) -> None:
+    with share("server smb3 encryption algorithms = AES-128-GCM") as (peer, _, _):
+        with (
+            pytest.raises(Unavailable, match="no encryption"),
+            open_session(peer, "3.1.1", "encrypted", ("aes-256-ccm",)),
+        ):
+            pass
+        with open_session(peer, "3.1.1", "encrypted") as session:
+            assert session.facts.encryption == "aes-128-gcm"
+
+
+@pytest.mark.parametrize(
+    ("options", "dialects"),
+    [
+        (["smb2 max credits = 8"], ["2.0.2", "2.1", "3.1.1"]),
+        (["smb2 max read = 65536"], ["2.1", "3.1.1"]),
+        (["smb2 max write = 65536"], ["2.1", "3.1.1"]),
+        (["smb2 max read = 100000", "smb2 max write = 100000"], ["3.1.1"]),
+        (["smb2 max read = 65536", "smb2 max write = 65536", "smb2 max credits = 1"], ["3.1.1"]),
+        (["max mux = 1"], ["smb1"]),
+        (["max mux = 2", "server signing = mandatory"], ["smb1"]),
+        (["max xmit = 4096"], ["smb1"]),
+        (["max xmit = 2048", "large readwrite = no"], ["smb1"]),
+        (["max xmit = 65535", "server signing = mandatory"], ["smb1"]),
+        (["smb2 leases = no"], ["3.1.1"]),
+        (["aio read size = 0", "aio write size = 0"], ["smb1", "2.1", "3.1.1"]),
+        (["use sendfile = yes", "min receivefile size = 16384"], ["smb1", "2.1", "3.1.1"]),
+        (["server multi channel support = no", "smb2 max trans = 65536"], ["3.1.1"]),
+    ],
+    ids=", ".join,
+)
+def test_odd_servers_get_whole_files_too(
+    share: Any, options: list[str], dialects: list[str]
+) -> None:
+    with share(NT1, *options) as (peer, folder, _):
+        for dialect in dialects:
+            with open_session(peer, dialect) as session:
+                there_and_back(session, folder)
+
+
+@pytest.mark.parametrize(
+    "share_options",
+    [
+        ["oplocks = no"],
+        ["level2 oplocks = no"],
+        ["strict locking = yes", "strict sync = yes", "sync always = yes"],
+        ["strict allocate = yes"],
+        ["case sensitive = yes"],
+    ],
+    ids=", ".join,
+)
+def test_odd_shares_get_whole_files_too(share: Any, share_options: list[str]) -> None:
+    with share(NT1, share_options=share_options) as (peer, folder, _):
+        for dialect in ("smb1", "3.1.1"):
+            with open_session(peer, dialect) as session:
+                there_and_back(session, folder)
