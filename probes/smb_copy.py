@@ -9,16 +9,19 @@ from __future__ import annotations
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from probes.host import payload
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
+from probes.smb.check import Check, spread
 from probes.smb.ends import FolderSink, FolderSource, MemorySink, MemorySource
+from probes.smb.flight import Flight, fitting
 from probes.smb.frames import Broken, Late
-from probes.smb.pipe import Pipe, received
+from probes.smb.pipe import Pipe
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
 from probes.stage import Last, Refused, Running, Unavailable
@@ -28,13 +31,20 @@ NAME = "smb-copy"
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 ENDS = ("folder", "memory")
 SAMPLE_SECONDS = 0.1
-CHECK_BYTES = 64 * 1024
-CHECKED_ON_CLIENT = 64
-CHECKED_ON_SHARE = 16
+MEMORY_IN_FLIGHT_BYTES = 16 * 1024 * 1024
+"""A receiver that writes nothing outruns the server, unless that always has its next READ."""
+CHECK_FILE_SECONDS = 2.0
+"""What was pulled is compared whole, unless that takes longer than this and than the pull."""
+CHECK_BYTES = 256 * 1024
+CHECK_LEAST_BYTES = 4096
+CHECK_DEPTH = 16
+CHECK_SHARE = 0.15
+"""A push is read back for so long, as a share of its own time."""
+CHECK_LEAST_SECONDS = 0.3
+CHECK_MOST_SECONDS = 5.0
+"""However long the copy took: whoever waits for the step does not wait for ever."""
 CHECK_SECONDS = 20.0
-
-Blocks = Callable[[int, int], Iterator[memoryview]]
-"""From offset and size to what the receiver has there, in parts."""
+"""Absolute limit of that."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,10 @@ class Setting:
     """0: the dialect's best."""
     depth: int = 0
     """Requests in flight; 0: the dialect's best."""
+    security: str = ""
+    """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+    flushed: bool = True
+    """Push alone: on its way and at its end the server makes durable what it has."""
 
 
 def preload() -> None:
@@ -101,26 +115,27 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _pull(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
-    folder = setting.end == "folder"
-    with closing(FolderSink(setting.folder) if folder else MemorySink(ring)) as sink:
+    check = Check(ring)
+    in_folder = setting.end == "folder"
+    with closing(FolderSink(setting.folder) if in_folder else MemorySink(check)) as sink:
         with ExitStack() as stack:
             with _in_another_dialect(setting, peer):
-                session = stack.enter_context(open_session(peer, setting.dialect))
+                session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
                 handle = _source_on_share(session, peer, setting.size_bytes)
             window = _Window(setting, peer)
             with window.blamed(), session.pipe(handle) as pipe:
-                shape = pipe.prepare("read", setting.request_bytes, setting.depth)
-                arrived = transfer.pull(pipe, setting.size_bytes, *shape, sink.take)
+                least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
+                flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
+                arrived = transfer.pull(pipe, setting.size_bytes, *flight.shape, sink.take)
                 yield from window.opened(pipe, arrived)
                 sink.finish()
                 yield window.closed()
-            details = window.details(pipe, session, shape)
-        intact = sink.intact
-        if isinstance(sink, FolderSink):
-            intact = _intact(ring, setting.size_bytes, sink.block, CHECKED_ON_CLIENT)
+            details = window.details(pipe, session, flight)
+        seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
+        sink.look(check, setting.size_bytes, seconds)
     # what the server's cache held is for the server's agent to prove
     cache = {"side": "server", "proven": False, "cached_ratio_before": None}
-    return {**details, "cache": {**cache, "requested": _requested(setting)}, "hash_ok": intact}
+    return {**details, "cache": {**cache, "requested": _requested(setting)}, **_found(check)}
 
 
 def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
@@ -135,28 +150,44 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
         ExitStack() as stack,
     ):
         with _in_another_dialect(setting, peer):
-            session = stack.enter_context(open_session(peer, setting.dialect))
+            session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
             handle = _target_on_share(session, peer, setting.fill_source)
         window = _Window(setting, peer)
         with window.blamed(), session.pipe(handle) as pipe:
-            shape = pipe.prepare("write", setting.request_bytes, setting.depth)
+            flight = fitting(pipe, "write", setting.request_bytes, setting.depth)
             cache = source.cache()
             every = (
                 transfer.SHORT_FLUSH_BYTES if setting.dialect == "smb1" else transfer.FLUSH_BYTES
             )
-            acknowledged = transfer.push(pipe, setting.size_bytes, *shape, source.give, every)
-            yield from window.opened(pipe, acknowledged)
-            transfer.finish(pipe)
+            if not setting.flushed:
+                every = setting.size_bytes
+            moves = transfer.push(pipe, setting.size_bytes, *flight.shape, source.give, every)
+            yield from window.opened(pipe, moves)
+            if setting.flushed:
+                transfer.finish(pipe)
             yield window.closed()
-            details = window.details(pipe, session, shape)
-            pipe.limit(time.monotonic() + CHECK_SECONDS)
-
-            def on_share(offset: int, size: int) -> Iterator[memoryview]:
-                return received(pipe, offset, memoryview(bytearray(size)))
-
-            intact = _intact(ring, setting.size_bytes, on_share, CHECKED_ON_SHARE)
+            details = window.details(pipe, session, flight)
+            check = Check(ring)
+            _read_back(pipe, setting.size_bytes, window.seconds, check)
     cache = {"side": "client", "requested": _requested(setting), **cache}
-    return {**details, "cache": cache, "hash_ok": intact}
+    return {**details, "cache": cache, **_found(check)}
+
+
+def _read_back(pipe: Pipe, size_bytes: int, copy_seconds: float, check: Check) -> None:
+    """Compares as much of what was pushed as a share of the copy's own time allows."""
+    pipe.limit(time.monotonic() + CHECK_SECONDS)
+    seconds = min(CHECK_MOST_SECONDS, max(CHECK_LEAST_SECONDS, CHECK_SHARE * copy_seconds))
+    likely_bytes = int(size_bytes * seconds / copy_seconds)
+    # On a slow path small and few at a time: what is in flight when the time is over still comes.
+    block_bytes = min(CHECK_BYTES, max(CHECK_LEAST_BYTES, likely_bytes // 8 & ~4095))
+    depth = min(CHECK_DEPTH, max(1, likely_bytes // 2 // block_bytes))
+    shape = pipe.prepare("read", block_bytes, depth)
+    blocks = spread(size_bytes, shape[0], seconds)
+    deque(transfer.fetched(pipe, blocks, *shape, check.take), maxlen=0)
+
+
+def _found(check: Check) -> Details:
+    return {"hash_ok": check.intact, "checked_bytes": check.checked_bytes}
 
 
 class _Window:
@@ -186,7 +217,12 @@ class _Window:
         self._closed = time.monotonic()
         return Last(self._closed - self._opened, self._moved_bytes)
 
-    def details(self, pipe: Pipe, session: Session, shape: tuple[int, int]) -> Details:
+    @property
+    def seconds(self) -> float:
+        """From the opening to the closing."""
+        return max(self._closed - self._opened, 1e-9)
+
+    def details(self, pipe: Pipe, session: Session, flight: Flight) -> Details:
         """What happened in the window; nothing that comes after it."""
         counters, facts = pipe.counters, session.facts
         seconds = max(self._acknowledged - self._opened, 1e-9)
@@ -203,8 +239,9 @@ class _Window:
             "dialect": facts.dialect,
             "signing": facts.signing,
             "encryption": facts.encryption,
-            "request_bytes": shape[0],
-            "depth": shape[1],
+            "request_bytes": flight.request_bytes,
+            "depth": flight.depth,
+            "rtt_seconds": flight.rtt_seconds,
         }
 
     @contextmanager
@@ -265,20 +302,3 @@ def _target_on_share(session: Session, peer: Endpoint, fill_source: bool) -> Han
     if fill_source:
         return session.open_file(joined(peer.folder, SOURCE), write=True)
     return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
-
-
-def _intact(ring: memoryview, size_bytes: int, blocks: Blocks, count: int) -> bool:
-    """Whether blocks spread over the file, first and last among them, are the payload."""
-    count = min(count, -(-size_bytes // CHECK_BYTES))
-    last = max(0, size_bytes - CHECK_BYTES)
-    for number in range(count):
-        offset = last * number // max(1, count - 1)
-        size = min(CHECK_BYTES, size_bytes - offset)
-        seen = 0
-        for part in blocks(offset, size):
-            if not payload.matches(ring, offset + seen, part):
-                return False
-            seen += len(part)
-        if seen != size:
-            return False
-    return True

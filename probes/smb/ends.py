@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Iterator
 
 from probes.host import nameless, page_cache, payload
 from probes.records import Details
+from probes.smb.check import Check, spread
 from probes.stage import Refused
 
 WRITEBACK_BYTES = 8 * 1024 * 1024
@@ -16,6 +16,9 @@ READ_AHEAD_BYTES = 16 * 1024 * 1024
 READ_AHEAD_STEP_BYTES = 128 * 1024
 """One POSIX_FADV_WILLNEED reads no more than the device's read-ahead (mm/readahead.c)."""
 CHECK_ONE_REPLY_IN = 16
+CHECK_BLOCK_BYTES = 4 * 1024 * 1024
+READ_AT_ONCE_BYTES = 256 * 1024
+"""Of a file that is pushed by shorter requests: a call into the kernel for many of them."""
 UNCACHED_RATIO = 0.01
 """A file counts as uncached up to this, and as cached from 1 - this: stray read-ahead pages."""
 
@@ -29,8 +32,6 @@ class FolderSink:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._since_writeback = 0
-        self.intact = True
-        """Blocks are compared by the caller, after the window."""
         try:
             self._fd = nameless.create(folder)
         except OSError as error:
@@ -59,9 +60,14 @@ class FolderSink:
         except OSError as error:
             raise _refused(self._folder, error) from error
 
-    def block(self, offset: int, size: int) -> Iterator[memoryview]:
-        """What was written there."""
-        yield memoryview(os.pread(self._fd, size, offset))
+    def look(self, check: Check, size_bytes: int, seconds: float) -> None:
+        """Compares the file, all of it unless that takes longer than seconds."""
+        buffer = memoryview(bytearray(min(size_bytes, CHECK_BLOCK_BYTES)))
+        for start, end in spread(size_bytes, CHECK_BLOCK_BYTES, seconds):
+            count = os.preadv(self._fd, [buffer[: end - start]], start)
+            check.take(start, buffer[:count])
+            if count < end - start:
+                check.intact = False
 
     def close(self) -> None:
         """The file is gone with it."""
@@ -71,20 +77,21 @@ class FolderSink:
 class MemorySink:
     """Takes a pull and forgets it, after comparing one reply in CHECK_ONE_REPLY_IN."""
 
-    def __init__(self, ring: memoryview) -> None:
-        self._ring = ring
+    def __init__(self, check: Check) -> None:
+        self._check = check
         self._replies = 0
-        self.intact = True
-        """Nothing compared so far differed."""
 
     def take(self, offset: int, view: memoryview) -> None:
         """Looks at what arrived, now and then."""
         if self._replies % CHECK_ONE_REPLY_IN == 0:
-            self.intact = self.intact and payload.matches(self._ring, offset, view)
+            self._check.take(offset, view)
         self._replies += 1
 
     def finish(self) -> None:
         """Memory is durable enough."""
+
+    def look(self, check: Check, size_bytes: int, seconds: float) -> None:
+        """What arrived is forgotten: what was looked at on its way has to do."""
 
     def close(self) -> None:
         """Nothing is open."""
@@ -101,6 +108,8 @@ class FolderSource:
         self._size_bytes, self._cached = size_bytes, cached
         self._advised = size_bytes if cached else 0
         self._buffer = memoryview(bytearray(0))
+        self._start = self._end = 0
+        """What of the file the buffer holds."""
         self._fd = os.open(path, os.O_RDONLY)
         found = os.fstat(self._fd).st_size
         if found < size_bytes:
@@ -122,20 +131,24 @@ class FolderSource:
 
     def give(self, offset: int, size: int) -> memoryview:
         """The file's bytes there, valid until the next call."""
+        if offset < self._start or offset + size > self._end:
+            self._fill(offset, max(size, min(READ_AT_ONCE_BYTES, self._size_bytes - offset)))
+        return self._buffer[offset - self._start : offset - self._start + size]
+
+    def _fill(self, offset: int, size: int) -> None:
         ahead = min(self._size_bytes, offset + READ_AHEAD_BYTES)
         while self._advised < ahead:
             os.posix_fadvise(self._fd, self._advised, READ_AHEAD_STEP_BYTES, os.POSIX_FADV_WILLNEED)
             self._advised += READ_AHEAD_STEP_BYTES
         if len(self._buffer) < size:
             self._buffer = memoryview(bytearray(size))
-        view = self._buffer[:size]
         done = 0
         while done < size:
-            count = os.preadv(self._fd, [view[done:]], offset + done)
+            count = os.preadv(self._fd, [self._buffer[done:size]], offset + done)
             if not count:
                 raise OSError(errno.EIO, "the client's file became shorter while it was read")
             done += count
-        return view
+        self._start, self._end = offset, offset + size
 
     def close(self) -> None:
         """Closes the file."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-Verb = Literal["read", "write", "flush", "echo"]
+Verb = Literal["read", "write", "flush", "echo", "create", "close"]
 
 REMEMBERED_REQUESTS = 4096
 IN_FLIGHT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -38,6 +38,8 @@ class Reply(NamedTuple):
     """Of a READ: what arrived; empty otherwise."""
     moved_bytes: int
     """Payload bytes that were moved; of a READ possibly fewer than asked, never 0."""
+    body: bytes = b""
+    """Of a request that ask() sent: all that follows the header; empty otherwise."""
 
 
 @dataclass
@@ -70,7 +72,10 @@ class Pipe(Protocol):
         """Requests that are not answered yet."""
 
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """Readies depth requests of request_bytes (0: the default); returns what is possible."""
+        """Readies depth requests of request_bytes; returns what is possible.
+
+        0 is the default for a short path; probes.smb.flight chooses for the path at hand.
+        """
 
     def affords(self, size_bytes: int) -> int:
         """How much of size_bytes may be requested at once now; 0: wait for a reply first."""
@@ -83,6 +88,15 @@ class Pipe(Protocol):
 
     def flush(self) -> None:
         """Asks the server to make durable what was written so far."""
+
+    def ask(self, verb: Verb, tag: int, body: bytes) -> None:
+        """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
+
+    def echo(self) -> None:
+        """Asks for a sign of life, which costs the server nothing."""
+
+    def turn(self, file_id: bytes) -> None:
+        """READ, WRITE and FLUSH go to that open file from now on (Handle.id)."""
 
     def wait(self) -> Reply:
         """The next request that is answered."""

@@ -17,18 +17,29 @@ from probes.smb.frames import Broken, Buffer, Wire
 from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
 from probes.smb.signing import Md5
 
-READ, WRITE, FLUSH, ECHO = 0x2E, 0x2F, 0x05, 0x2B
-COMMANDS: dict[Verb, int] = {"read": READ, "write": WRITE, "flush": FLUSH, "echo": ECHO}
+READ, WRITE, FLUSH, ECHO, CREATE, CLOSE = 0x2E, 0x2F, 0x05, 0x2B, 0xA2, 0x04
+COMMANDS: dict[Verb, int] = {
+    "read": READ,
+    "write": WRITE,
+    "flush": FLUSH,
+    "echo": ECHO,
+    "create": CREATE,
+    "close": CLOSE,
+}
 CAP_LARGE_READX, CAP_LARGE_WRITEX = 0x4000, 0x8000
 LARGE_BYTES = 127 * 1024
 """Below 128 KiB with its header; what Samba takes. Windows answers short, and then gets less."""
 LAST_MESSAGE_ID = 0xFFF0
+DEFAULT_IN_FLIGHT_BYTES: dict[Verb, int] = {"read": 1 << 20, "write": 2 << 20}
+"""For a short path: more would wait in socket buffers and leave the processor's caches."""
+LEAST_DEPTH = 2
 
 HEADER_BYTES = 32
 _HEADER = struct.Struct("<4sBIBHH8sHHHHH")
 _READ_BODY = struct.Struct("<BBBHHIHHIHIH")
 _WRITE_BODY = struct.Struct("<BBBHHIIHHHHHIHB")
 _FLUSH_BODY = struct.Struct("<BHH")
+_ECHO_BODY = struct.Struct("<BHH")
 _READ_REPLY = struct.Struct("<B10xHHH")
 _WRITE_REPLY = struct.Struct("<B4xHxxH")
 _READ_HEAD_BYTES = 59
@@ -36,6 +47,7 @@ _READ_HEAD_BYTES = 59
 _REPLY_FLAG = 0x80
 _SIGNED_FLAG2 = 0x0004
 _NT_STATUS_FLAG2 = 0x4000
+_UNICODE_FLAG2 = 0x8000
 
 
 @dataclass
@@ -66,6 +78,7 @@ class Pipe1:
         self._requests: dict[int, Request] = {}
         self._in_flight_bytes = 0
         self._message_id = 0
+        self._process_id = os.getpid() & 0xFFFF
         self._head = memoryview(bytearray(_READ_HEAD_BYTES))
 
     @property
@@ -74,11 +87,12 @@ class Pipe1:
         return len(self._requests)
 
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """See Pipe; the default is the longest request and all that the server takes at once."""
+        """See Pipe; the default is the longest request."""
         link = self._link
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
-        depth = min(depth or link.max_requests, link.max_requests)
-        return shape(request_bytes or longest, longest, depth)
+        request_bytes = min(request_bytes or longest, longest)
+        depth = depth or max(LEAST_DEPTH, DEFAULT_IN_FLIGHT_BYTES[verb] // request_bytes)
+        return shape(request_bytes, longest, min(depth, link.max_requests))
 
     def affords(self, size_bytes: int) -> int:
         """See Pipe."""
@@ -132,6 +146,23 @@ class Pipe1:
         """See Pipe."""
         self._send("flush", 0, _FLUSH_BODY.pack(1, self._link.file_id, 0))
 
+    def ask(self, verb: Verb, tag: int, body: bytes) -> None:
+        """See Pipe."""
+        self._send(verb, tag, body)
+
+    def echo(self) -> None:
+        """See Pipe. One reply, no data: MS-CIFS 2.2.4.39."""
+        self._send("echo", 0, _ECHO_BODY.pack(1, 1, 0))
+
+    def turn(self, file_id: bytes) -> None:
+        """See Pipe."""
+        self._link.file_id = int.from_bytes(file_id, "little")
+
+    @property
+    def unicode(self) -> bool:
+        """Whether names are UTF-16."""
+        return bool(self._link.flags2 & _UNICODE_FLAG2)
+
     def limit(self, deadline: float) -> None:
         """See Pipe."""
         self._wire.deadline = deadline
@@ -164,7 +195,7 @@ class Pipe1:
                 security,
                 0,
                 link.tree_id,
-                os.getpid() & 0xFFFF,
+                self._process_id,
                 link.user_id,
                 message_id,
             )
@@ -221,7 +252,8 @@ class Pipe1:
         if request.size_bytes:
             self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
             self.counters.short_replies += count < request.size_bytes
-        return Reply(request.verb, request.offset, target or EMPTY, count)
+        body = b"" if request.size_bytes else bytes(head[HEADER_BYTES:]) + bytes(parts[0])
+        return Reply(request.verb, request.offset, target or EMPTY, count, body)
 
     def _received(self, size: int) -> memoryview:
         if not size:

@@ -17,15 +17,29 @@ from probes.smb.frames import Broken, Buffer, Wire
 from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
 from probes.smb.signing import Signer
 
-READ, WRITE, FLUSH, ECHO = 8, 9, 7, 13
-COMMANDS: dict[Verb, int] = {"read": READ, "write": WRITE, "flush": FLUSH, "echo": ECHO}
+READ, WRITE, FLUSH, ECHO, CREATE, CLOSE = 8, 9, 7, 13, 5, 6
+COMMANDS: dict[Verb, int] = {
+    "read": READ,
+    "write": WRITE,
+    "flush": FLUSH,
+    "echo": ECHO,
+    "create": CREATE,
+    "close": CLOSE,
+}
 CREDIT_BYTES = 64 * 1024
 """Payload that one credit pays for; also the longest request without multi-credit."""
 CREDITS_ASKED = 512
 """Asked for in each header; the server grants what it likes."""
 DEFAULT_REQUEST_BYTES = 1024 * 1024
-DEFAULT_DEPTH = 8
-SINGLE_CREDIT_DEPTH = 32
+DEFAULT_IN_FLIGHT_BYTES: dict[Verb, int] = {"read": 4 << 20, "write": 8 << 20}
+"""For a short path: what lies read in socket buffers has left the processor's caches when its turn
+comes, so a READ more only costs; a WRITE more keeps the server's writers busy."""
+FEWEST_LONG, MANY_SHORT = 4, 8
+"""Where the credits pay for fewer long requests than that, they are shared out over so many."""
+DEFAULT_DEPTHS = (2, 32)
+"""The least and the most of them, where requests are very long or short."""
+GRANTED_AT_ONCE = 32
+"""Credits that a server gives for one ECHO; Samba's most."""
 
 HEADER_BYTES = 64
 _HEADER = struct.Struct("<4sHHIHHIIQIIQ16s")
@@ -88,19 +102,29 @@ class Pipe2:
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
         if not link.multi_credit:
             longest = min(longest, CREDIT_BYTES)
-        default_depth = DEFAULT_DEPTH if link.multi_credit else SINGLE_CREDIT_DEPTH
-        request_bytes, depth = shape(
-            request_bytes or DEFAULT_REQUEST_BYTES, longest, depth or default_depth
-        )
+        chosen_here = not request_bytes
+        request_bytes = min(request_bytes or DEFAULT_REQUEST_BYTES, longest)
+        if not depth:
+            least, most = DEFAULT_DEPTHS
+            depth = max(least, min(most, DEFAULT_IN_FLIGHT_BYTES[verb] // request_bytes))
+        request_bytes, depth = shape(request_bytes, longest, depth)
         wanted = self._charge(request_bytes) * depth
         while link.credits < wanted:
             before = link.credits
             if before < 1:
                 raise Broken("the server left this session without credits")
-            self._send("echo", 0, _ECHO_BODY.pack(4, 0))
-            self.wait()
+            for _ in range(min(before, -(-(wanted - before) // GRANTED_AT_ONCE))):
+                self.echo()
+            while self._requests:
+                self.wait()
             if link.credits <= before:
                 break
+        if chosen_here and link.credits * CREDIT_BYTES < FEWEST_LONG * request_bytes:
+            # Many short requests keep the path busy where one long one has to be waited for.
+            share = max(1, link.credits // MANY_SHORT)
+            request_bytes = (1 << (share.bit_length() - 1)) * CREDIT_BYTES
+            # One more than they pay for: that the credits ran out is to be seen.
+            depth = max(depth, link.credits * CREDIT_BYTES // request_bytes + 1)
         if self._charge(request_bytes) > link.credits:
             request_bytes = link.credits * CREDIT_BYTES
         return request_bytes, depth
@@ -134,6 +158,18 @@ class Pipe2:
     def flush(self) -> None:
         """See Pipe."""
         self._send("flush", 0, _FLUSH_BODY.pack(24, 0, 0, self._link.file_id))
+
+    def ask(self, verb: Verb, tag: int, body: bytes) -> None:
+        """See Pipe."""
+        self._send(verb, tag, body)
+
+    def echo(self) -> None:
+        """See Pipe."""
+        self._send("echo", 0, _ECHO_BODY.pack(4, 0))
+
+    def turn(self, file_id: bytes) -> None:
+        """See Pipe."""
+        self._link.file_id = file_id
 
     def limit(self, deadline: float) -> None:
         """See Pipe."""
@@ -216,7 +252,7 @@ class Pipe2:
             parts += [target, self._received(length - start - len(target))]
         if self._link.signer is not None and told.status != status.PENDING:
             self._verify(told, head, parts)
-        return self._settle(told, head, target)
+        return self._settle(told, head, target, parts[0])
 
     def _sealed(self, length: int) -> Reply | None:
         """Receives an encrypted reply; nothing that it says counts before its tag was checked."""
@@ -233,7 +269,7 @@ class Pipe2:
             return target
 
         plain = sealer.unseal(self._frame, length, place)
-        return self._settle(self._understand(plain), plain, target)
+        return self._settle(self._understand(plain), plain, target, EMPTY)
 
     def _received(self, size: int) -> memoryview:
         """The next size bytes of the frame; what surrounds a payload is small or absent."""
@@ -296,7 +332,9 @@ class Pipe2:
         if not hmac.compare_digest(signature, right):
             raise Broken("a reply came with a wrong signature: it was altered on its way")
 
-    def _settle(self, told: _Head, head: memoryview, target: memoryview | None) -> Reply | None:
+    def _settle(
+        self, told: _Head, head: memoryview, target: memoryview | None, rest: memoryview
+    ) -> Reply | None:
         self._link.credits += told.granted
         if told.status == status.PENDING:
             return None
@@ -313,7 +351,8 @@ class Pipe2:
         if request.size_bytes:
             self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
             self.counters.short_replies += count < request.size_bytes
-        return Reply(request.verb, request.offset, target or EMPTY, count)
+        body = b"" if request.size_bytes else bytes(head[HEADER_BYTES:]) + bytes(rest)
+        return Reply(request.verb, request.offset, target or EMPTY, count, body)
 
 
 _READ_REST = (0, 0, 0, 0, 0, 0)

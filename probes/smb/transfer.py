@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from probes.smb.pipe import Pipe
 
@@ -19,41 +20,49 @@ Source = Callable[[int, int], memoryview]
 
 
 def pull(pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, sink: Sink) -> Iterator[int]:
-    """Reads the first size_bytes of the pipe's file into sink; yields the bytes that arrived.
+    """Reads the first size_bytes of the pipe's file into sink; yields the bytes that arrived."""
+    return fetched(pipe, iter([(0, size_bytes)]), request_bytes, depth, sink)
 
-    depth buffers of request_bytes are all the memory that it takes. After a short reply the rest
-    is asked for again, and later requests are no longer than what the server filled.
+
+def fetched(
+    pipe: Pipe, ranges: Iterator[tuple[int, int]], request_bytes: int, depth: int, sink: Sink
+) -> Iterator[int]:
+    """Reads ranges, from and to which offset, into sink; yields the bytes that arrived.
+
+    One buffer of request_bytes is all the memory that it takes, whatever the depth: a reply is
+    received while it is waited for, and has left for the sink before the next. After a short reply
+    the rest is asked for again, and later requests are no longer than what the server filled.
     """
-    free = [bytearray(request_bytes) for _ in range(depth)]
-    ends: dict[int, int] = {}
-    rest: deque[tuple[int, bytearray]] = deque()
-    longest, asked, moved = request_bytes, 0, 0
-    while moved < size_bytes:
-        while rest or (free and asked < size_bytes):
-            if rest:
-                offset, buffer = rest[0]
-                size = pipe.affords(ends[id(buffer)] - offset)
-            else:
-                offset, buffer = asked, free[-1]
-                size = pipe.affords(min(longest, size_bytes - offset))
+    # Hot in the processor's cache: a buffer a request costs a fifth more CPU time.
+    buffer = memoryview(bytearray(request_bytes))
+    flying: dict[int, int] = {}
+    to_ask: deque[tuple[int, int]] = deque()
+    longest, moved = request_bytes, 0
+    while True:
+        while len(flying) < depth:
+            if not to_ask:
+                to_ask.extend(islice(ranges, 1))
+            if not to_ask:
+                break
+            offset, end = to_ask[0]
+            size = pipe.affords(min(longest, end - offset))
             if not size:
                 break
-            if rest:
-                rest.popleft()
+            if offset + size < end:
+                to_ask[0] = offset + size, end
             else:
-                free.pop()
-                asked = ends[id(buffer)] = offset + size
-            pipe.read(offset, memoryview(buffer)[:size])
+                to_ask.popleft()
+            flying[offset] = size
+            pipe.read(offset, buffer[:size])
+        if not flying:
+            return
         reply = pipe.wait()
         sink(reply.offset, reply.view)
         moved += reply.moved_bytes
-        buffer = _whole(reply.view)
-        reached = reply.offset + reply.moved_bytes
-        if reached < ends[id(buffer)]:
-            rest.append((reached, buffer))
+        size = flying.pop(reply.offset)
+        if reply.moved_bytes < size:
+            to_ask.appendleft((reply.offset + reply.moved_bytes, reply.offset + size))
             longest = min(longest, max(4096, reply.moved_bytes & ~1023))
-        else:
-            free.append(buffer)
         yield moved
 
 
@@ -99,9 +108,3 @@ def finish(pipe: Pipe) -> None:
     pipe.flush()
     while pipe.outstanding:
         pipe.wait()
-
-
-def _whole(view: memoryview) -> bytearray:
-    whole = view.obj
-    assert isinstance(whole, bytearray)
-    return whole

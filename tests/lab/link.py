@@ -1,17 +1,39 @@
-"""The link between the two hosts: a veth pair, each direction shaped where it leaves."""
+"""The link between the two hosts: a veth pair, each direction shaped where it leaves.
+
+With a delay planted it is a pair of TUN devices instead.
+"""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from delay import joined
 from host import Host
-from plant import Plant
+from plant import PAYLOAD_RATIO, Plant
 
 CLIENT_ADDRESS = "10.91.7.1"
 SERVER_ADDRESS = "10.91.7.2"
 INTERFACE = "eth0"
 QUEUE_SECONDS = 0.02
+
+
+@contextmanager
+def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
+    """A link between the hosts until the block ends, as planted."""
+    if plant.round_trip_seconds is None:
+        connect(client, server, plant)
+        yield
+        return
+    rates = [caps.sends_bits_per_second for caps in (plant.client, plant.server)]
+    told = [rate for rate in rates if rate is not None]
+    # its packets are long: what a frame's headers cost is taken off here
+    rate = min(told) / 8 * PAYLOAD_RATIO if told else None
+    ends = (client.pid, INTERFACE, CLIENT_ADDRESS), (server.pid, INTERFACE, SERVER_ADDRESS)
+    with joined(ends, plant.round_trip_seconds / 2, rate):
+        yield
 
 
 def connect(client: Host, server: Host, plant: Plant) -> None:

@@ -34,6 +34,10 @@ class Plant:
 
     client: Caps = field(default_factory=Caps)
     server: Caps = field(default_factory=Caps)
+    round_trip_seconds: float | None = None
+    """What the path adds to the round trip; it then carries the lower of both shaped rates."""
+    samba_options: tuple[str, ...] = ()
+    """Lines for the [global] section of the server's smb.conf."""
 
     def payload_bytes_per_second(self, verb: str) -> float | None:
         """Shaped payload rate of a push (the client sends) or a pull; None: not shaped."""

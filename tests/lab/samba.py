@@ -39,6 +39,7 @@ lock directory = {state}
 pid directory = {state}
 ncalrpc dir = {state}
 log file = {state}/log.%m
+{options}
 
 [{share}]
 path = {folder}
@@ -57,15 +58,22 @@ class Share:
 
 
 @contextlib.contextmanager
-def serving(server: Host, address: str, work: Path) -> Iterator[Share]:
-    """An smbd in the server's namespace and cgroups, on port 445, until the block ends."""
+def serving(
+    server: Host, address: str, work: Path, options: tuple[str, ...] = ()
+) -> Iterator[Share]:
+    """An smbd in the server's namespace and cgroups, on port 445, until the block ends.
+
+    options: more lines of its [global] section; the last line of an option counts.
+    """
     state = work / "samba"
     state.mkdir()
     folder = server.folder / SHARE
     server.run(["install", "-d", "-o", USER, "-m", "0700", folder])
     configuration = work / "smb.conf"
     configuration.write_text(
-        _CONFIGURATION.format(state=state, folder=folder, share=SHARE, user=USER)
+        _CONFIGURATION.format(
+            state=state, folder=folder, share=SHARE, user=USER, options="\n".join(options)
+        )
     )
     password = secrets.token_hex(12)
     subprocess.run(

@@ -13,6 +13,7 @@ Triple = tuple[str, str | None, str]
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 
 LINK: Triple = ("network", "path", "link-rate")
+ROUND_TRIPS: Triple = ("smb", "server", "round-trips")
 BUSY_LINK: Triple = ("network", "path", "contention")
 
 
@@ -58,11 +59,14 @@ def _world(
     server: Caps,
     touched: dict[str, set[Triple]],
     others: set[Triple],
+    round_trip_seconds: float | None = None,
+    samba_options: tuple[str, ...] = (),
 ) -> LabWorld:
     expected = tuple(
         Expected(copy, frozenset(touched.get(copy, others)), copy in touched) for copy in COPIES
     )
-    return LabWorld(name, planted, Plant(client, server), expected)
+    plant = Plant(client, server, round_trip_seconds, samba_options)
+    return LabWorld(name, planted, plant, expected)
 
 
 def _caps(**caps: float) -> Caps:
@@ -160,6 +164,25 @@ _ALL = (
         set(),
     ),
     _world("nothing", "nothing", Caps(), Caps(), {}, _MACHINE),
+    _world(
+        "rtt-10",
+        "10 ms RTT, link 1 Gbit/s, good windows",
+        _caps(),
+        _caps(),
+        {c: {LINK} for c in COPIES},
+        set(),
+        round_trip_seconds=0.01,
+    ),
+    _world(
+        "rtt-10-credits",
+        "10 ms RTT, the server grants 8 credits",
+        _caps(),
+        _caps(),
+        {c: {ROUND_TRIPS} for c in COPIES},
+        set(),
+        round_trip_seconds=0.01,
+        samba_options=("server min protocol = SMB2", "smb2 max credits = 8"),
+    ),
     _world(
         "busy-link",
         "100 Mbit/s back, 50 of them somebody else's",

@@ -175,21 +175,23 @@ def test_the_details_say_what_the_contract_asks(serve: Serve, source: Path, end:
 
 
 @pytest.mark.parametrize(
-    ("options", "request_bytes", "depth"),
+    ("options", "request_bytes", "depths"),
     [
-        (["smb2 max credits = 40"], MIB, 8),
-        (["smb2 max credits = 3"], 3 * 65536, 8),
-        (["smb2 max read = 65536", "smb2 max write = 65536"], 65536, 8),
+        # what few credits pay for is shared out over many short requests
+        (["smb2 max credits = 40"], 4 * 65536, (8, 4)),
+        (["smb2 max credits = 3"], 65536, (8, 4)),
+        (["smb2 max read = 65536", "smb2 max write = 65536"], 65536, (32, 32)),
     ],
 )
 def test_a_server_with_little_to_give_is_copied_with_all_the_same(
-    serve: Serve, options: list[str], request_bytes: int, depth: int
+    serve: Serve, options: list[str], request_bytes: int, depths: tuple[int, int]
 ) -> None:
     with serve(*options) as (peer, _, _):
-        for copy in ("push.cached", "pull.cached"):
+        for copy, depth in zip(("push.cached", "pull.cached"), depths, strict=True):
             more: Any = {"fill_source": copy == "push.cached", "size_bytes": 24 * MIB}
             details = run_and_check(setting(copy, **more), peer)
-            assert (details["request_bytes"], details["depth"]) == (request_bytes, depth)
+            assert details["request_bytes"] == request_bytes
+            assert details["depth"] >= depth  # more where the machine answers its ECHOs late
             assert (details["credit_stalls"] > 0) == ("credits" in options[0])
 
 

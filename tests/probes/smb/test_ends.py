@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from probes.host import page_cache, payload
+from probes.smb.check import Check
 from probes.smb.ends import FolderSink, FolderSource, MemorySink, MemorySource
 from probes.stage import Refused
 
@@ -42,7 +43,30 @@ def test_a_pull_lands_in_a_file_without_a_name(tmp_path: Path) -> None:
             sink.take(offset, payload.block(RING, offset, 1 << 20))
         sink.finish()
         assert list(tmp_path.iterdir()) == []
-        assert b"".join(sink.block(0, 3 << 20)) == payload.block(RING, 0, 3 << 20)
+        check = Check(RING)
+        sink.look(check, 3 << 20, 60.0)
+        assert (check.intact, check.checked_bytes) == (True, 3 << 20)
+
+
+@pytest.mark.parametrize("damaged", [0, 4 << 20, (11 << 20) + 12_344])
+def test_one_wrong_byte_anywhere_in_a_pulled_file_is_found(tmp_path: Path, damaged: int) -> None:
+    size = (11 << 20) + 12_345
+    with closing(FolderSink(str(tmp_path))) as sink:
+        for offset in range(0, size, 1 << 20):
+            sink.take(offset, payload.block(RING, offset, min(1 << 20, size - offset)))
+        right = payload.block(RING, damaged, 1)[0]
+        sink.take(damaged, memoryview(bytes([right ^ 1])))
+        check = Check(RING)
+        sink.look(check, size, 60.0)
+    assert not check.intact
+
+
+def test_a_pulled_file_that_is_too_short_is_not_intact(tmp_path: Path) -> None:
+    with closing(FolderSink(str(tmp_path))) as sink:
+        sink.take(0, payload.block(RING, 0, 1 << 20))
+        check = Check(RING)
+        sink.look(check, 2 << 20, 60.0)
+    assert (check.intact, check.checked_bytes) == (False, 1 << 20)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("nowhere", "usage"), ("file", "usage")])
@@ -66,13 +90,14 @@ def test_a_full_folder_is_the_users_to_mend(tmp_path: Path) -> None:
 
 
 def test_one_reply_in_sixteen_is_compared(tmp_path: Path) -> None:
-    sink = MemorySink(RING)
+    check = Check(RING)
+    sink = MemorySink(check)
     for number in range(40):
         sink.take(number * 4096, payload.block(RING, number * 4096, 4096))
-    assert sink.intact
+    assert (check.intact, check.checked_bytes) == (True, 3 * 4096)
     for number in range(16):
         sink.take(number * 4096, memoryview(bytes(4096)))
-    assert not sink.intact
+    assert not check.intact
 
 
 def test_a_file_is_given_whole_and_cached(source: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probes.smb.pipe import EMPTY, Counters, Reply, Verb
-from probes.smb.transfer import FLUSH_BYTES, finish, pull, push
+from probes.smb.transfer import FLUSH_BYTES, fetched, finish, pull, push
 
 CONTENT = random.Random(1).randbytes(300_001)
 
@@ -115,3 +115,16 @@ def test_a_long_push_flushes_on_its_way_and_once_more_at_its_end(
     assert 2 <= server.counters.flushes <= 5
     finish(server)
     assert server.outstanding == 0
+
+
+@pytest.mark.parametrize("fills", [1 << 30, 700])
+def test_ranges_arrive_whole_in_whatever_parts(fills: int) -> None:
+    ranges = [(0, 5000), (290_000, 300_001), (7000, 7001)]
+    server, got = HonestServer(fills, pays=3000), {}
+
+    def sink(offset: int, view: memoryview) -> None:
+        got.update(zip(range(offset, offset + len(view)), bytes(view), strict=True))
+
+    moved = list(fetched(server, iter(ranges), 2000, 4, sink))
+    assert moved[-1] == len(got) == 5000 + 1 + 10_001
+    assert all(got[place] == CONTENT[place] for start, end in ranges for place in range(start, end))

@@ -1,0 +1,287 @@
+"""CREATE and CLOSE of our own, ECHO, and small files, against a server that the test plays."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+
+import pytest
+
+from probes.host import payload
+from probes.records import Endpoint
+from probes.smb import echo
+from probes.smb.blame import blamed
+from probes.smb.frames import Broken, Late
+from probes.smb.opens import Created, opens
+from probes.smb.pipe1 import Link1, Pipe1
+from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE, Link2, Pipe2
+from probes.smb.small import SmallFiles
+from probes.smb.status import ServerSaid
+from probes.stage import Refused
+
+SESSION, TREE = 0xABC, 5
+RING = payload.ring(b"seed")
+SIZE = 1000
+TOO_MANY = 0xC000011F
+HEADER2 = struct.Struct("<4sHHIHHIIQIIQ16s")
+HEADER1 = struct.Struct("<4sBIBHH8sHHHHH")
+
+
+def pipe2(ends: Any) -> tuple[Pipe2, Any]:
+    wire, peer = ends
+    wire.deadline = time.monotonic() + 15
+    link = Link2(
+        wire=wire,
+        session_id=SESSION,
+        tree_id=TREE,
+        file_id=bytes(16),
+        next_message_id=10,
+        credits=100,
+        multi_credit=True,
+        max_read_bytes=1 << 20,
+        max_write_bytes=1 << 20,
+        signer=None,
+        sealer=None,
+    )
+    return Pipe2(link), peer
+
+
+def pipe1(ends: Any, flags2: int) -> tuple[Pipe1, Any]:
+    wire, peer = ends
+    wire.deadline = time.monotonic() + 15
+    link = Link1(
+        wire=wire,
+        user_id=7,
+        tree_id=TREE,
+        file_id=0,
+        flags2=flags2,
+        max_read_bytes=65536,
+        max_write_bytes=65536,
+        max_requests=10,
+        signer=None,
+        sequence=0,
+    )
+    return Pipe1(link), peer
+
+
+def answer2(message: bytes, body: bytes, status: int = 0) -> bytes:
+    """The reply to a request of SMB2."""
+    command = struct.unpack_from("<H", message, 12)[0]
+    number = struct.unpack_from("<Q", message, 24)[0]
+    return (
+        HEADER2.pack(
+            b"\xfeSMB", 64, 1, status, command, 1, 1, 0, number, 0, TREE, SESSION, bytes(16)
+        )
+        + body
+    )
+
+
+def created2(file_id: bytes, size: int) -> bytes:
+    return (
+        struct.pack("<HBBI", 89, 0, 0, 1)
+        + bytes(32)
+        + struct.pack("<QQII16sII", 4096, size, 0x80, 0, file_id, 0, 0)
+    )
+
+
+def test_smb2_creates_opens_and_closes_as_the_standard_asks(ends: Any) -> None:
+    pipe, peer = pipe2(ends)
+    files = opens(pipe)
+    files.create(3, "folder\\näme")
+    message = peer.take()
+    name = "folder\\näme".encode("utf-16-le")
+    assert struct.unpack_from("<H", message, 12) == (CREATE,)
+    access, attributes, sharing, disposition, options = struct.unpack_from("<IIIII", message, 88)
+    assert (access, attributes, sharing) == (0xC0010000, 0x80, 7)
+    assert (disposition, options) == (2, 0x1040)  # FILE_CREATE; no folder, DELETE_ON_CLOSE
+    offset, length = struct.unpack_from("<HH", message, 108)
+    assert message[offset : offset + length] == name and offset + length == len(message)
+    peer.give(answer2(message, created2(b"i" * 16, 0)))
+    reply = pipe.wait()
+    assert reply.offset == 3 and files.opened(reply.body) == Created(b"i" * 16, 0)
+    files.open(4, "x", write=False)
+    message = peer.take()
+    access, _, _, disposition, options = struct.unpack_from("<IIIII", message, 88)
+    assert (access, disposition, options) == (0x80000000, 1, 0x40)
+    peer.give(answer2(message, created2(b"j" * 16, 1 << 33)))
+    assert files.opened(pipe.wait().body).size_bytes == 1 << 33
+    files.close(5, b"j" * 16)
+    message = peer.take()
+    assert struct.unpack_from("<H", message, 12) == (CLOSE,) and message[72:88] == b"j" * 16
+
+
+@pytest.mark.parametrize(("flags2", "name"), [(0xC001, b"\0a\0\\\0b\0"), (0x4001, b"a\\b")])
+def test_smb1_names_files_in_the_servers_alphabet(ends: Any, flags2: int, name: bytes) -> None:
+    pipe, peer = pipe1(ends, flags2)
+    files = opens(pipe)
+    files.create(2, "a\\b")
+    message = peer.take()
+    assert message[4] == 0xA2 and message[32] == 24
+    assert message[83:] == name
+    assert struct.unpack_from("<H", message, 38)[0] == len(name.lstrip(b"\0"))
+    number = struct.unpack_from("<H", message, 30)[0]
+    head = HEADER1.pack(b"\xffSMB", 0xA2, 0, 0x88, flags2, 0, b"", 0, TREE, 1, 7, number)
+    words = struct.pack("<BBHBHI", 0xFF, 0, 0, 0, 0x1234, 1) + bytes(32)
+    words += struct.pack("<IQQHHB", 0x80, 4096, 77, 0, 0, 0)
+    peer.give(head + bytes([len(words) // 2]) + words + b"\0\0")
+    reply = pipe.wait()
+    assert reply.offset == 2 and files.opened(reply.body) == Created(b"\x34\x12", 77)
+    files.close(1, b"\x34\x12")
+    message = peer.take()
+    assert message[4] == 0x04 and message[33:35] == b"\x34\x12"
+    pipe.echo()
+    assert peer.take()[4] == 0x2B
+
+
+@pytest.mark.parametrize("body", [b"", bytes(79)], ids=len)
+def test_a_reply_that_is_too_short_opens_nothing(ends: Any, body: bytes) -> None:
+    for pipe in (pipe2(ends)[0], pipe1(ends, 0xC001)[0]):
+        with pytest.raises(Broken, match="too short"):
+            opens(pipe).opened(body)
+
+
+def test_an_echo_needs_an_idle_session(ends: Any, served: Any) -> None:
+    pipe, peer = pipe2(ends)
+
+    def serve() -> None:
+        for _ in range(5):
+            message = peer.take()
+            assert struct.unpack_from("<H", message, 12) == (ECHO,)
+            peer.give(answer2(message, struct.pack("<HH", 4, 0)))
+
+    served(serve)
+    taken = echo.round_trips(pipe, 10.0, count=5)
+    assert len(taken) == 5 and min(taken) > 0
+    pipe.read(0, memoryview(bytearray(4)))
+    with pytest.raises(Broken, match="idle"):
+        echo.round_trips(pipe, 1.0)
+
+
+class Store:
+    """A server of SMB2 that keeps files and opens no more than so many at once."""
+
+    def __init__(self, most: int, lies: bool = False) -> None:
+        self.most, self.lies = most, lies
+        self.contents: dict[bytes, bytearray] = {}
+        self.handles: dict[bytes, bytes] = {}
+        self.keepers: dict[bytes, bytes] = {}
+        self.most_seen = 0
+
+    def serve(self, peer: Any) -> None:
+        """Answers until the other end closes."""
+        number = 0
+        while True:
+            try:
+                message = peer.take()
+            except (EOFError, OSError):
+                return
+            number += 1
+            command = struct.unpack_from("<H", message, 12)[0]
+            body, status = self.answer(command, message, number.to_bytes(16, "little"))
+            peer.give(answer2(message, body, status))
+
+    def answer(self, command: int, message: bytes, handle: bytes) -> tuple[bytes, int]:
+        """Body and status of one reply; handle is the id that a new one gets."""
+        if command == CREATE:
+            if len(self.handles) >= self.most:
+                return bytes(9), TOO_MANY
+            name = message[120:]
+            disposition = struct.unpack_from("<I", message, 100)[0]
+            assert (disposition == 2) == (name not in self.contents)
+            if disposition == 2:
+                self.contents[name] = bytearray()
+                self.keepers[handle] = name
+            self.handles[handle] = name
+            self.most_seen = max(self.most_seen, len(self.handles))
+            return created2(handle, len(self.contents[name])), 0
+        file_id = message[80:96] if command in (READ, WRITE) else message[72:88]
+        name = self.handles[file_id]
+        if command == CLOSE:
+            del self.handles[file_id]
+            if self.keepers.pop(file_id, None) is not None:
+                del self.contents[name]
+            return bytes(60), 0
+        size, offset = struct.unpack_from("<IQ", message, 68)
+        if command == WRITE:
+            start = struct.unpack_from("<H", message, 66)[0]
+            self.contents[name][offset : offset + size] = message[start : start + size]
+            return struct.pack("<HHIIHH", 17, 0, size, 0, 0, 0), 0
+        data = bytes(self.contents[name][offset : offset + size])
+        data = bytes(len(data)) if self.lies else data
+        return struct.pack("<HBBIII", 17, 80, 0, len(data), 0, 0) + data, 0
+
+
+def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(ends: Any, served: Any) -> None:
+    pipe, peer = pipe2(ends)
+    store = Store(most=20)
+    served(lambda: store.serve(peer))
+    files = SmallFiles(pipe, "small", SIZE, RING)
+    made = 0
+    while files.push(made) is not None:
+        made += 1
+    assert made == 19 and files.full  # the last handle is the one that closes
+    assert files.numbers == list(range(19))
+    files.read_back()
+    assert files.intact and len(store.contents) == 19
+    files.remove()
+    assert store.contents == {} and store.handles == {}
+    ends[0]._sock.close()
+
+
+def test_what_was_made_at_once_is_pulled_one_by_one(ends: Any, served: Any) -> None:
+    pipe, peer = pipe2(ends)
+    store = Store(most=30)
+    served(lambda: store.serve(peer))
+    files = SmallFiles(pipe, "small", SIZE, RING)
+    files.make(29, time.monotonic() + 60)
+    assert len(files.numbers) == 29 and not files.full
+    assert sorted(map(bytes, store.contents.values())) == sorted(
+        bytes(payload.block(RING, number * SIZE, SIZE)) for number in range(29)
+    )
+    for number in files.numbers:
+        timed = files.pull(number)
+        assert timed.round_trips == 3 and timed.seconds > 0
+    assert files.intact and store.most_seen == 30
+    files.make(40, time.monotonic() + 60)
+    assert files.full and len(files.numbers) == 30
+    files.remove()
+    assert store.contents == {}
+    ends[0]._sock.close()
+
+
+def test_making_ends_with_its_time(ends: Any, served: Any) -> None:
+    pipe, peer = pipe2(ends)
+    store = Store(most=100)
+    served(lambda: store.serve(peer))
+    files = SmallFiles(pipe, "small", SIZE, RING)
+    files.make(50, time.monotonic())
+    assert files.numbers == []
+    ends[0]._sock.close()
+
+
+@pytest.mark.parametrize("way", ["pull", "read_back"])
+def test_a_server_that_gives_other_bytes_is_found(ends: Any, served: Any, way: str) -> None:
+    pipe, peer = pipe2(ends)
+    store = Store(most=100, lies=True)
+    served(lambda: store.serve(peer))
+    files = SmallFiles(pipe, "small", SIZE, RING)
+    files.make(2, time.monotonic() + 60)
+    if way == "pull":
+        files.pull(1)
+    else:
+        files.read_back()
+    assert not files.intact
+    ends[0]._sock.close()
+
+
+def test_one_line_says_what_broke_where() -> None:
+    peer = Endpoint(host="nas", share="media")
+    with pytest.raises(Late, match="^//nas/media: stage broke: too late$"), blamed("stage", peer):
+        raise Late("too late")
+    with pytest.raises(ServerSaid, match="^//nas/media: stage") as said, blamed("stage", peer):
+        raise ServerSaid("no", 0xC0000022)
+    assert said.value.status == 0xC0000022
+    with pytest.raises(Refused, match="make room") as full, blamed("stage", peer):
+        raise ServerSaid("no", 0xC000007F)
+    assert full.value.kind == "space"
