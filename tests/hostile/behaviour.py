@@ -1,0 +1,64 @@
+"""What a hostile behaviour is, and the words that its cases share.
+
+Servers: `plain` asks for nothing, `signing` and `sealing` require it, `wishing` would like
+encryption, `old` speaks 2.1 at best. A behaviour that is harmless has to end in a copy that is
+right; every other one in a refusal for the reason that is told, or, where nothing but the content
+can tell, in a mismatch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from middle import Edit, Message, Tamper
+from server import Script
+
+ACCESS_DENIED, LOGON_FAILURE = 0xC0000022, 0xC000006D
+ACCOUNT_LOCKED, END_OF_FILE = 0xC0000234, 0xC0000011
+PATH_NOT_COVERED, STOPPED_ON_SYMLINK = 0xC0000257, 0x8000002D
+BAD_NETWORK_NAME, SHARING_VIOLATION = 0xC00000CC, 0xC0000043
+DISK_FULL, NETWORK_NAME_DELETED = 0xC000007F, 0xC00000C9
+THIRD_HOST = "127.0.0.77"
+"""Named by referrals; nobody may ever ask there."""
+
+FORGED = r"without (?:the|its)(?: right)? signature|wrong signature"
+SPOILT = r"altered on its way"
+NO_SMB = r"no SMB message|does not offer SMB|no sound answer|is it a file server"
+LATE = r"time for it was over|no answer in|stalled"
+GONE = r"closed the connection|connection broke|socket was closed"
+NOT_ASKED = r"which was not asked|something else than what was asked"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """One hostile behaviour and what has to come of it."""
+
+    name: str
+    does: Script | tuple[Tamper, ...]
+    """What a server without files says, or what a man in the middle does to a real one."""
+    says: str = ""
+    """Found in the refusal's text."""
+    dialect: str = "3.1.1"
+    copy: str = "pull.cached"
+    server: str = "plain"
+    outcome: str = "refused"
+    """refused: not measured, in any of the product's words; harmless: measured, and right;
+    mismatch: measured, and the check of the content says that it is not what was sent; told:
+    measured and right, by a lesser protection that nobody could find to be one: the details say
+    which, in the words of `says`."""
+    logins: int | None = None
+    """How often the client answered a challenge, where that is what counts; never more than 1."""
+    held: bool = False
+    """The run's folder is made and held through the same peer first, which is one more login."""
+    product_limits: bool = False
+    """With the product's own time limits in place of short ones."""
+
+
+def first(moment: str, edit: Edit, nth: int = 1, every: bool = False) -> tuple[Tamper, ...]:
+    """One tamper."""
+    return (Tamper(moment, edit, nth, every),)
+
+
+def payload_byte(message: Message) -> None:
+    """One byte in the middle of what a READ brought."""
+    message[len(message) // 2] ^= 0x01

@@ -1,0 +1,99 @@
+"""Whoever lies, stalls, downgrades or leads elsewhere is refused: in time, in little memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from behaviour import Behaviour
+from behaviours import BEHAVIOURS
+from trial import CHILD_BYTES, COORDINATOR_BYTES, SECRET, Result
+
+LEAST_BEHAVIOURS = 60
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=lambda each: each.name)
+def test_nobody_fools_us(behaviour: Behaviour, trial: dict[str, Any]) -> None:
+    """Each is refused for its reason or is harmless; one login, no other host, one line of text."""
+    (found,) = [each for each in trial["results"] if each["name"] == behaviour.name]
+    result = Result(**found)
+    assert result.faults(behaviour) == [], result
+
+
+def test_there_are_many_ways_to_lie() -> None:
+    """The names are what is counted, and none comes twice; harmless ones are none."""
+    names = [each.name for each in BEHAVIOURS]
+    assert len(names) == len(set(names))
+    hostile = [each for each in BEHAVIOURS if each.outcome != "harmless"]
+    assert len(hostile) >= LEAST_BEHAVIOURS
+
+
+def test_memory_stays_bounded(trial: dict[str, Any]) -> None:
+    """No child took more than its share, and the coordinator next to nothing."""
+    assert max(each["child_peak_bytes"] for each in trial["results"]) <= CHILD_BYTES
+    assert trial["coordinator_peak_bytes"] <= COORDINATOR_BYTES
+
+
+def test_the_third_host_saw_nobody(trial: dict[str, Any]) -> None:
+    """It listens where referrals, links and redirections lead."""
+    assert trial["third_host_calls"] == 0
+
+
+def test_the_password_is_nowhere(trial: dict[str, Any]) -> None:
+    """Neither in a text nor in any other result."""
+    assert SECRET not in json.dumps(trial)
+
+
+def test_a_fault_is_seen() -> None:
+    """The judgement itself: an accepted lie, a late end, a second login, a foreign host."""
+    lie = Behaviour("a lie", (), "wrong signature")
+    good = Result(
+        name=lie.name,
+        outcome="failed",
+        text="a reply came with a wrong signature",
+        hash_ok=None,
+        by="",
+        elapsed_seconds=1.0,
+        allowed_seconds=8.0,
+        child_peak_bytes=1,
+        logins=1,
+        weak_logins=0,
+        leaks=0,
+        applied=1,
+        asked=("127.0.0.1",),
+    )
+    assert good.faults(lie) == []
+    for change in (
+        {"outcome": "measured", "hash_ok": True},
+        {"text": "no room"},
+        {"text": "a wrong signature\x1b[2J"},
+        {"text": f"a wrong signature for {SECRET}"},
+        {"elapsed_seconds": 9.5},
+        {"child_peak_bytes": CHILD_BYTES + 1},
+        {"logins": 2},
+        {"weak_logins": 1},
+        {"leaks": 1},
+        {"applied": 0},
+        {"asked": ("127.0.0.1", "127.0.0.77")},
+        {"outcome": "lost"},
+    ):
+        assert Result(**{**vars(good), **change}).faults(lie), change
+
+
+def test_the_table_can_be_printed(tmp_path: Path) -> None:
+    """By hand: one row a behaviour, and the exit code."""
+    trial = str(Path(__file__).with_name("trial.py"))
+    done = subprocess.run(
+        [sys.executable, trial, "--only", "wrong password, 2.1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("ok     login: wrong password, 2.1")
+    assert "1 behaviours, 0 fooled us" in done.stdout

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""Put the product before every hostile peer of behaviours.py, and print what came of it.
+
+Usage: python tests/hostile/trial.py [--only TEXT] [--workers N] [--json F]
+
+Each behaviour gets one copy of stage smb-copy, in a child process of an agent, as in any run. The
+time limits of a step are shortened to STEP_SECONDS but for those behaviours that say otherwise.
+Exit code: 0 nobody was fooled, 1 somebody was, and who and how is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import resource
+import secrets
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from behaviour import THIRD_HOST, Behaviour
+from behaviours import BEHAVIOURS
+from middle import between
+from server import playing
+
+from bottleneck import hosts
+from probes import smb_copy
+from probes.drivers.samba import Samba, private_samba
+from probes.host import payload
+from probes.records import Access, Endpoint
+from probes.smb import run_folder
+from probes.stage import Refused, Unavailable
+
+SECRET = "Geheim-47-correct-horse"
+SEED = "0123456789abcdef"
+SIZE_BYTES = 2 * 1024 * 1024
+REQUEST_BYTES = 64 * 1024
+STEP_SECONDS = 2.0
+WINDOW_SECONDS = 3.0
+DEADLINE_SECONDS, PRODUCT_DEADLINE_SECONDS = 8.0, 15.0
+LATE_SECONDS = 1.0
+CHILD_BYTES, COORDINATOR_BYTES = 512 << 20, 256 << 20
+OPTIONS = {
+    "plain": ("server min protocol = NT1",),
+    "signing": ("server min protocol = NT1", "server signing = mandatory"),
+    "sealing": ("smb encrypt = required", "server min protocol = SMB3_00"),
+    "wishing": ("smb encrypt = desired",),
+    "old": ("server max protocol = SMB2_10",),
+}
+"""smb.conf of each real server."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one behaviour."""
+
+    name: str
+    outcome: str
+    """measured, refused, skipped, failed, lost."""
+    text: str
+    """The product's own line; "" where it measured."""
+    hash_ok: bool | None
+    by: str
+    """Dialect, signing and encryption that the details tell."""
+    elapsed_seconds: float
+    allowed_seconds: float
+    child_peak_bytes: int
+    logins: int
+    weak_logins: int
+    leaks: int
+    applied: int
+    asked: tuple[str, ...]
+    """Hosts that were asked for anything."""
+
+    def faults(self, behaviour: Behaviour) -> list[str]:
+        """In how far the product was fooled; none: all is well."""
+        measured = self.outcome == "measured"
+        found = {
+            "it ended late": self.elapsed_seconds > self.allowed_seconds + LATE_SECONDS,
+            "it took too much memory": not 0 < self.child_peak_bytes <= CHILD_BYTES,
+            "it logged in more than once": self.logins > 1 + behaviour.held,
+            "it logged in by something older than NTLMv2": self.weak_logins > 0,
+            "it sent its password": self.leaks > 0,
+            "it asked another host": any(each != "127.0.0.1" for each in self.asked),
+            "the behaviour never happened": not self.applied,
+            "an agent was lost": self.outcome == "lost",
+            "its text is no single line": not self.text.isprintable(),
+            "its text holds the password": SECRET in self.text,
+        }
+        if behaviour.outcome == "harmless":
+            found["a harmless copy was not measured"] = not (measured and self.hash_ok)
+        elif behaviour.outcome == "told":
+            found["a copy was not measured"] = not (measured and self.hash_ok)
+            found["a lesser protection was not told"] = not re.search(behaviour.says, self.by)
+        elif behaviour.outcome == "mismatch":
+            found["altered content was taken for right"] = not (measured and self.hash_ok is False)
+        else:
+            found["it was accepted"] = measured
+            found["it was refused for another reason"] = not re.search(behaviour.says, self.text)
+        if behaviour.logins is not None:
+            found["it logged in another number of times"] = self.logins != behaviour.logins
+        return [fault for fault, true in found.items() if true]
+
+
+class Trial:
+    """The servers, the third host, and the folders that copies are made in."""
+
+    def __init__(self, stack: ExitStack, kinds: set[str]) -> None:
+        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hostile-")))
+        self._shared = self.folder / "shared"
+        self._shared.mkdir()
+        (self.folder / "client").mkdir()
+        ring = payload.ring(bytes.fromhex(SEED))
+        (self._shared / "payload").write_bytes(payload.block(ring, 0, SIZE_BYTES))
+        self._servers: dict[str, Samba] = {
+            name: stack.enter_context(
+                private_samba(
+                    self._shared, password=SECRET, options=(*options, "max log size = 50")
+                )
+            )
+            for name, options in OPTIONS.items()
+            if name in kinds
+        }
+        self.third_host_calls = 0
+        stack.enter_context(self._third_host())
+
+    @contextmanager
+    def _third_host(self) -> Iterator[None]:
+        """Listens where referrals lead, on SMB's own port if that is allowed."""
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((THIRD_HOST, 445))
+        except PermissionError:
+            sock.bind((THIRD_HOST, 0))
+        sock.listen()
+
+        def listen() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    sock.accept()[0].close()
+                    self.third_host_calls += 1
+
+        thread = threading.Thread(target=listen, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+            thread.join(5)
+
+    def try_one(self, number: int, behaviour: Behaviour, agent: Agent) -> Result:
+        """One behaviour against one copy."""
+        server = self._servers[behaviour.server]
+        folder = self._shared / f"run-{number}"
+        folder.mkdir()
+        (folder / "source").hardlink_to(self._shared / "payload")
+        secret = SECRET.encode()
+        if isinstance(behaviour.does, tuple):
+            peer = between((server.host, server.port), behaviour.does, secret)
+        else:
+            peer = playing(behaviour.does, secret)
+        with peer as (port, witness):
+            endpoint = Endpoint(
+                host="127.0.0.1",
+                port=port,
+                share=server.share,
+                folder=f"run-{number}",
+                access=Access(server.username, server.password),
+            )
+            result = agent.copy(behaviour, endpoint, str(self.folder / "client"))
+        return replace(
+            result,
+            logins=witness.logins,
+            weak_logins=witness.weak_logins,
+            leaks=witness.leaks,
+            applied=witness.applied,
+        )
+
+
+class Agent:
+    """One watched agent, which does one copy after the other."""
+
+    def __init__(self, log: Path, step_seconds: float) -> None:
+        self._log = log
+        self._deadline = DEADLINE_SECONDS if step_seconds else PRODUCT_DEADLINE_SECONDS
+        watched = Path(__file__).with_name("watched_agent.py")
+        command = [sys.executable, str(watched), str(log), str(step_seconds)]
+        self.host = hosts.Host.start("client", command)
+        self.host.tell("preload", name=smb_copy.NAME)
+        self._read = 0
+
+    def copy(self, behaviour: Behaviour, peer: Endpoint, folder: str) -> Result:
+        """What came of one copy; what the other end saw is not known here."""
+        pull = behaviour.copy.startswith("pull")
+        setting = smb_copy.Setting(
+            copy=behaviour.copy,
+            dialect=behaviour.dialect,
+            end="folder" if pull else "memory",
+            size_bytes=SIZE_BYTES,
+            seconds=WINDOW_SECONDS,
+            folder=folder,
+            seed=SEED,
+            fill_source=behaviour.held,
+            request_bytes=REQUEST_BYTES,
+            depth=8,
+        )
+        outcome, text, hash_ok, by = "measured", "", None, ""
+        before, began = self.host.number, time.monotonic()
+        try:
+            with self._held(behaviour, peer) as endpoint:
+                ran = self.host.initiate(smb_copy.NAME, setting, endpoint, self._deadline)
+            hash_ok = ran.details["hash_ok"]
+            by = " ".join(str(ran.details[word]) for word in ("dialect", "signing", "encryption"))
+        except hosts.StageError as error:
+            outcome, text = "failed", str(error)
+        except Refused as error:
+            outcome, text = "refused", error.text
+        except Unavailable as error:
+            outcome, text = "skipped", str(error)
+        except hosts.PartlyRan as error:
+            outcome, text = "lost" if error.lost else "failed", str(error)
+        elapsed = time.monotonic() - began
+        allowed = self._deadline
+        if behaviour.held:
+            allowed += self._deadline + hosts.CLOSING_SECONDS
+        peak, asked = self._heard(set(range(before + 1, self.host.number + 1)))
+        return Result(
+            name=behaviour.name,
+            outcome=outcome,
+            text=text,
+            hash_ok=hash_ok,
+            by=by,
+            elapsed_seconds=elapsed,
+            allowed_seconds=allowed,
+            child_peak_bytes=peak,
+            logins=0,
+            weak_logins=0,
+            leaks=0,
+            applied=0,
+            asked=asked,
+        )
+
+    @contextmanager
+    def _held(self, behaviour: Behaviour, peer: Endpoint) -> Iterator[Endpoint]:
+        """The peer, with a folder of a run that is held there if the behaviour is about that."""
+        if not behaviour.held:
+            yield peer
+            return
+        setting = run_folder.Setting(run=secrets.token_hex(8), dialect=behaviour.dialect)
+        with self.host.hold(run_folder.NAME, setting, peer, self._deadline) as endpoint:
+            yield endpoint
+
+    def _heard(self, due: set[int]) -> tuple[int, tuple[str, ...]]:
+        """The highest peak of these requests' children, and whom anything in the agent asked."""
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            lines = [json.loads(line) for line in self._log.read_text().splitlines()[self._read :]]
+            ended = {line["number"]: line["peak_bytes"] for line in lines if "number" in line}
+            if due <= set(ended):
+                self._read += len(lines)
+                asked = tuple(sorted({line["asked"][0] for line in lines if "asked" in line}))
+                return max(ended.values()), asked
+            time.sleep(0.01)
+        return 0, ()
+
+
+def run(chosen: list[Behaviour], workers: int, show: bool) -> tuple[list[Result], dict[str, Any]]:
+    """All of them, several at a time; results in the order of the table, and the whole's facts."""
+    waiting: SimpleQueue[tuple[int, Behaviour]] = SimpleQueue()
+    # the longest first: they wait for the same clock
+    order = sorted(enumerate(chosen), key=lambda pair: not pair[1].product_limits)
+    for pair in order:
+        waiting.put(pair)
+    found: dict[int, Result] = {}
+    began = time.monotonic()
+    with ExitStack() as stack:
+        trial = Trial(stack, {each.server for each in chosen})
+
+        def work(name: str) -> None:
+            agents: dict[bool, Agent] = {}
+            with ExitStack() as own:
+                while True:
+                    try:
+                        number, behaviour = waiting.get_nowait()
+                    except Empty:
+                        return
+                    kind = behaviour.product_limits
+                    if kind not in agents:
+                        log = trial.folder / f"agent-{name}-{kind}"
+                        log.touch()
+                        agents[kind] = Agent(log, 0 if kind else STEP_SECONDS)
+                        own.enter_context(agents[kind].host)
+                    result = trial.try_one(number, behaviour, agents[kind])
+                    found[number] = result
+                    if show:
+                        print(line(behaviour, result), flush=True)
+
+        threads = [
+            threading.Thread(target=work, args=(str(n),)) for n in range(min(workers, len(chosen)))
+        ]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    whole = {
+        "elapsed_seconds": time.monotonic() - began,
+        "coordinator_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "third_host_calls": trial.third_host_calls,
+    }
+    return [found[number] for number in sorted(found)], whole
+
+
+def line(behaviour: Behaviour, result: Result) -> str:
+    """One row of the table."""
+    faults = result.faults(behaviour)
+    outcome = result.outcome
+    if outcome == "measured":
+        outcome = "right" if result.hash_ok else "mismatch"
+    return (
+        f"{'FOOLED ' if faults else 'ok     '}{behaviour.name:<58.58} {outcome:<9}"
+        f"{result.elapsed_seconds:6.2f} s {result.child_peak_bytes >> 20:4d} MiB  "
+        f"{'; '.join(faults) + ': ' if faults else ''}{result.text}{result.by}"
+    )
+
+
+def main() -> int:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="behaviours with this in their name")
+    parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--json", help="write the results there")
+    chosen = parser.parse_args()
+    behaviours = [each for each in BEHAVIOURS if chosen.only in each.name]
+    results, whole = run(behaviours, chosen.workers, show=not chosen.json)
+    if chosen.json:
+        document = {"results": [asdict(each) for each in results], **whole}
+        Path(chosen.json).write_text(json.dumps(document, indent=1))
+    fooled = sum(bool(r.faults(b)) for b, r in zip(behaviours, results, strict=True))
+    print(
+        f"{len(results)} behaviours, {fooled} fooled us, {whole['elapsed_seconds']:.0f} s, "
+        f"children at most {max(r.child_peak_bytes for r in results) >> 20} MiB, "
+        f"coordinator {whole['coordinator_peak_bytes'] >> 20} MiB, "
+        f"{whole['third_host_calls']} calls to a third host"
+    )
+    return int(fooled > 0 or whole["third_host_calls"] > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
