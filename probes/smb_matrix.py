@@ -1,0 +1,266 @@
+"""Request size x depth: what a client gets that keeps so many bytes in flight, and the RTT.
+
+rate = min(ceiling, bytes in flight / RTT). From and to memory, without FLUSH: the question is the
+protocol on this path and no disk. Runs on the client alone (Python 3.11).
+"""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from probes.host import payload
+from probes.records import Details, Endpoint, Sample
+from probes.smb import echo
+from probes.smb.blame import blamed
+from probes.smb.fit import Fit, fit
+from probes.smb.frames import Broken
+from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe
+from probes.smb.run_folder import SOURCE, joined
+from probes.smb.session import Handle, Session, open_session
+from probes.smb.steady import BLOCK_BYTES, Load
+from probes.stage import Last, Running
+
+NAME = "smb-matrix"
+
+VERBS: dict[str, Literal["read", "write"]] = {"pull": "read", "push": "write"}
+KIB, MIB = 1 << 10, 1 << 20
+REQUESTS = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB)
+SMALL_REQUESTS = (4 * KIB, 16 * KIB, 60 * KIB)
+"""Where the server takes no more than 128 KiB at once; old clients of SMB1 ask for 60 KiB."""
+FITTED_REQUEST_BYTES = 60 * KIB
+DEPTHS = (1, 2, 4, 8, 16, 32)
+CORNERS = ((64 * KIB, 1), (MIB, 1), (MIB, 8), (60 * KIB, 1), (64 * KIB, 32), (4 * MIB, 4))
+"""Measured first: what the slowest and the fastest clients do."""
+
+WINDOW_SHARE = 0.25
+"""Of the stage's time: for the window, one more run of the best cell."""
+ECHO_SHARE = 0.1
+CELL_SECONDS = 0.04
+MOST_CELL_SECONDS = 0.4
+"""Of a cell, in a run that takes its time."""
+MOST_OF_LEFT = 0.8
+"""A cell whose two windows would take more of what is left is not tried."""
+CHECK_SHARE = 0.1
+CHECK_SECONDS = 20.0
+CHECKED_BLOCKS = 16
+SAMPLE_SECONDS = 0.1
+GRACE_SECONDS = 5.0
+"""What is under way when the time is over may still arrive for so long."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which way, and for how long."""
+
+    verb: str
+    """pull: READs of the run's source file; push: WRITEs to a new file that goes with us."""
+    dialect: str
+    size_bytes: int
+    """How much of the file is used, over and over."""
+    seconds: float
+    """For all cells and the window."""
+    seed: str = ""
+    """Of the payload, hex."""
+    security: str = ""
+    """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One request size at one depth."""
+
+    request_bytes: int
+    depth: int
+    """Requests that really were in flight at once: credits may allow fewer than were wanted."""
+    bytes_per_second: float
+    in_flight_bytes: int
+    request_seconds_median: float
+    """From sending a request to its full reply."""
+
+
+def preload() -> None:
+    """Imports the SMB library, so that children forked afterwards need not."""
+    from probes import smb_copy
+
+    smb_copy.preload()
+
+
+@contextmanager
+def respond(setting: Setting) -> Iterator[Endpoint]:
+    """Nothing: the file server is the responder."""
+    yield Endpoint()
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Measures the cells, then runs the best one for the window and yields its samples.
+
+    peer: host, port, share, access and folder, the run's. Returns the details: cells (only what
+    was measured), rtt_seconds (median of SMB ECHOs on the idle session), rtt_low_seconds, fit,
+    hash_ok. Raises Refused, Unavailable, ValueError for a setting that makes no sense, and Broken.
+    """
+    if setting.verb not in VERBS or setting.size_bytes < 1 or setting.seconds <= 0:
+        raise ValueError(f"no such matrix: {setting.verb} of {setting.size_bytes} bytes")
+    ring = payload.ring(bytes.fromhex(setting.seed))
+    with open_session(peer, setting.dialect, setting.security) as session:
+        handle = _file(session, setting, peer)
+        facts = session.facts
+        with blamed(f"{NAME} {setting.verb}", peer), session.pipe(handle) as pipe:
+            verb = VERBS[setting.verb]
+            load = Load(pipe, verb, setting.size_bytes, ring)
+            pipe.limit(time.monotonic() + setting.seconds + GRACE_SECONDS)
+            rtts = echo.round_trips(pipe, ECHO_SHARE * setting.seconds)
+            longest = facts.max_read_bytes if verb == "read" else facts.max_write_bytes
+            cells = _cells(setting, pipe, load, longest, statistics.median(rtts))
+            best = max(cells, key=lambda cell: cell.bytes_per_second)
+            seen = yield from _window(pipe, load, best, WINDOW_SHARE * setting.seconds)
+            pipe.limit(time.monotonic() + CHECK_SECONDS)
+            rtts += echo.round_trips(pipe, ECHO_SHARE * setting.seconds)
+            afforded = int(CHECK_SHARE * setting.seconds * best.bytes_per_second / BLOCK_BYTES)
+            load.read_back(max(2, min(CHECKED_BLOCKS, afforded)))
+    return {
+        "cells": [asdict(cell) for cell in sorted(cells, key=_place)],
+        "rtt_seconds": statistics.median(rtts),
+        "rtt_low_seconds": min(rtts),
+        "fit": asdict(_fitted(cells)),
+        **seen,
+        "hash_ok": load.intact,
+        "dialect": facts.dialect,
+        "signing": facts.signing,
+        "encryption": facts.encryption,
+    }
+
+
+def wanted(longest_bytes: int, region_bytes: int) -> list[tuple[int, int]]:
+    """Request sizes and depths to be tried on a server that takes so much at once, in their order.
+
+    The corners first, then from the fewest bytes in flight to the most; none is more than
+    IN_FLIGHT_LIMIT_BYTES or the file. Pure.
+    """
+    sizes = {size for size in REQUESTS if size <= longest_bytes}
+    if longest_bytes < REQUESTS[1]:
+        sizes |= {size for size in (*SMALL_REQUESTS, longest_bytes) if size <= longest_bytes}
+    fits = min(IN_FLIGHT_LIMIT_BYTES, region_bytes)
+    found = [(size, depth) for size in sizes for depth in DEPTHS if size * depth <= fits]
+    corners = [each for each in CORNERS if each in found]
+    rest = sorted(set(found) - set(corners), key=lambda each: (each[0] * each[1], each))
+    return corners + rest
+
+
+def _fitted(cells: list[Cell]) -> Fit:
+    """Of the requests that files are copied with: shorter ones are capped by what each costs."""
+    large = [cell for cell in cells if cell.request_bytes >= FITTED_REQUEST_BYTES]
+    return fit([(cell.in_flight_bytes, cell.bytes_per_second) for cell in large])
+
+
+def _place(cell: Cell) -> tuple[int, int]:
+    return cell.request_bytes, cell.depth
+
+
+def _file(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+    """What is read or written. The folder is opened first: the last to leave removes both."""
+    session.open_folder(peer.folder)
+    if setting.verb == "push":
+        return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
+    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
+    if handle.size_bytes < setting.size_bytes:
+        raise ValueError(
+            f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
+            f"{setting.size_bytes} are to be read"
+        )
+    return handle
+
+
+def _cells(
+    setting: Setting, pipe: Pipe, load: Load, longest_bytes: int, rtt_seconds: float
+) -> list[Cell]:
+    """Every cell that the time allows; what would take too long is left out."""
+    began = time.monotonic()
+    until = began + (1 - WINDOW_SHARE - 2 * ECHO_SHARE) * setting.seconds
+    cells: dict[tuple[int, int], Cell] = {}
+    tried = wanted(longest_bytes, setting.size_bytes)
+    each_seconds = min(MOST_CELL_SECONDS, max(CELL_SECONDS, (until - began) / (2 * len(tried))))
+    ceiling = float("inf")
+    granted: dict[int, int] = {}
+    for request_bytes, depth in tried:
+        if depth > granted.get(request_bytes, depth):
+            continue
+        left = until - time.monotonic()
+        flight = request_bytes * depth
+        windows_seconds = 2 * flight / min(flight / rtt_seconds, ceiling)
+        if cells and windows_seconds > MOST_OF_LEFT * left:
+            continue
+        cell = _cell(pipe, load, (request_bytes, depth), each_seconds, until)
+        if cell is None:
+            continue
+        cells.setdefault(_place(cell), cell)
+        if cell.depth < depth:
+            granted[request_bytes] = cell.depth
+        if cell.bytes_per_second < 0.5 * cell.in_flight_bytes / rtt_seconds:
+            # no longer the round trips alone: more in flight will not be faster by much
+            ceiling = max(each.bytes_per_second for each in cells.values())
+    if not cells:
+        raise Broken(f"not one request size was answered in full within {setting.seconds:.1f} s")
+    return list(cells.values())
+
+
+def _cell(
+    pipe: Pipe, load: Load, shape: tuple[int, int], seconds: float, until: float
+) -> Cell | None:
+    """One cell; None: the server does not grant or fill such requests, or the time was over."""
+    request_bytes, depth = shape
+    if pipe.prepare(load.verb, request_bytes, depth) != shape:
+        return None
+    counters = pipe.counters
+    counters.in_flight_bytes = 0
+    counters.request_seconds.clear()
+    short_before = counters.short_replies
+    pace = load.paced(request_bytes, depth, seconds, until)
+    if pace is None or counters.short_replies > short_before:
+        return None
+    return Cell(
+        request_bytes,
+        counters.in_flight_bytes // request_bytes,
+        pace.bytes_per_second,
+        counters.in_flight_bytes,
+        statistics.median(counters.request_seconds),
+    )
+
+
+def _window(pipe: Pipe, load: Load, cell: Cell, seconds: float) -> Generator[Sample, None, Details]:
+    """The best cell once more, with samples; returns what happened."""
+    counters = pipe.counters
+    counters.request_seconds.clear()
+    before = (counters.credit_stalls, counters.pending_replies, counters.requests)
+    moved, last = 0, 0.0
+    yield Sample(0.0, 0)
+    opened = time.monotonic()
+    pipe.limit(opened + seconds + GRACE_SECONDS)
+
+    def more(sent: int) -> bool:
+        # two windows at least: what is too slow for the time is a measurement all the same
+        return sent < 2 * cell.depth or time.monotonic() - opened < seconds
+
+    for reply in load.turning(cell.request_bytes, cell.depth, more):
+        moved += reply.moved_bytes
+        elapsed = time.monotonic() - opened
+        if elapsed - last >= SAMPLE_SECONDS:
+            last = elapsed
+            yield Sample(elapsed, moved)
+    if not moved:
+        raise Broken("the server left this session without credits for its requests")
+    yield Last(time.monotonic() - opened, moved)
+    return {
+        "request_bytes": cell.request_bytes,
+        "depth": cell.depth,
+        "in_flight_bytes": cell.in_flight_bytes,
+        "credit_stalls": counters.credit_stalls - before[0],
+        "pending_replies": counters.pending_replies - before[1],
+        "requests": counters.requests - before[2],
+        "request_seconds_median": statistics.median(counters.request_seconds),
+    }

@@ -1,0 +1,69 @@
+"""What security costs: the same bytes plain, signed and encrypted, from and to memory.
+
+The copy is that of smb-copy, without FLUSH: what a disk needs would hide what a CPU needs. Runs on
+the client alone (Python 3.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from probes import smb_copy
+from probes.records import Endpoint
+from probes.smb.session import SECURITIES
+from probes.stage import Running
+
+NAME = "smb-tax"
+
+VERBS = ("pull", "push")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which way, and secured how."""
+
+    verb: str
+    """pull: the run's source file; push: a new file that goes with us."""
+    dialect: str
+    security: str
+    """One of probes.smb.session.SECURITIES."""
+    size_bytes: int
+    seconds: float
+    """Deadline of this one run, from the opening of its window."""
+    seed: str = ""
+    """Of the payload, hex."""
+
+
+def preload() -> None:
+    """Imports the SMB library, so that children forked afterwards need not."""
+    smb_copy.preload()
+
+
+@contextmanager
+def respond(setting: Setting) -> Iterator[Endpoint]:
+    """Nothing: the file server is the responder."""
+    yield Endpoint()
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Makes the copy once with that security and yields its samples.
+
+    peer as in smb-copy. Returns smb-copy's details; signing and encryption are what was really
+    used. Raises Unavailable where the server does not allow the security, Refused, Broken, and
+    ValueError for a setting that makes no sense.
+    """
+    if setting.verb not in VERBS or setting.security not in SECURITIES:
+        raise ValueError(f"no such copy: {setting.verb}, {setting.security}")
+    copy = smb_copy.Setting(
+        copy=f"{setting.verb}.cached",
+        dialect=setting.dialect,
+        end="memory",
+        size_bytes=setting.size_bytes,
+        seconds=setting.seconds,
+        seed=setting.seed,
+        security=setting.security,
+        flushed=False,
+    )
+    return (yield from smb_copy.initiate(copy, peer))

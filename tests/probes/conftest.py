@@ -1,0 +1,184 @@
+"""A run's folder on a real share, a stage run to its end, and a path with a planted delay."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probes import smb_copy
+from probes.drivers.samba import Samba, private_samba
+from probes.records import Access, Details, Endpoint, Sample
+from probes.smb.run_folder import Setting as RunFolder
+from probes.smb.run_folder import hold
+
+PASSWORD = "correct horse 47 %&"
+SEED = "00ff11"
+
+
+@pytest.fixture(scope="session")
+def smbd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Samba]]:
+    """A real smbd of every dialect, for all tests here that neither harm nor change it."""
+    folder = tmp_path_factory.mktemp("share")
+    options = ("server min protocol = NT1", "server signing = auto")
+    with private_samba(str(folder), password=PASSWORD, options=options) as server:
+        yield folder, server
+
+
+@pytest.fixture
+def run_folder(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Callable[..., Any]:
+    """The run's folder on a real share, its source filled: (peer, folder around it, server).
+
+    With options, or even "", it is a server of its own.
+    """
+
+    @contextmanager
+    def started(*options: str, source_bytes: int = 0) -> Iterator[tuple[Endpoint, Path, Samba]]:
+        with ExitStack() as stack:
+            if options:
+                folder = tmp_path_factory.mktemp("share")
+                own = private_samba(str(folder), password=PASSWORD, options=options)
+                server, inside = stack.enter_context(own), ""
+            else:
+                shared, server = request.getfixturevalue("smbd")
+                inside = secrets.token_hex(8)
+                folder = shared / inside
+                folder.mkdir()
+            peer = Endpoint(
+                host=server.host,
+                port=server.port,
+                share=server.share,
+                folder=inside,
+                access=Access(server.username, PASSWORD),
+            )
+            held = stack.enter_context(hold(RunFolder(run="0abc"), peer))
+            if source_bytes:
+                fill = smb_copy.Setting(
+                    copy="push.cached",
+                    dialect=held.facts["dialect"],
+                    end="memory",
+                    size_bytes=source_bytes,
+                    seconds=60.0,
+                    seed=SEED,
+                    fill_source=True,
+                )
+                for _ in smb_copy.initiate(fill, held):
+                    pass
+            yield held, folder, server
+
+    return started
+
+
+@pytest.fixture
+def run_stage() -> Callable[[Any, Any, Endpoint], tuple[list[Sample], Details]]:
+    """All samples and the details of one run of a stage."""
+
+    def run(stage: Any, setting: Any, peer: Endpoint) -> tuple[list[Sample], Details]:
+        running = stage.initiate(setting, peer)
+        samples: list[Sample] = []
+        while True:
+            try:
+                samples.append(next(running))
+            except StopIteration as end:
+                return samples, end.value
+
+    return run
+
+
+@pytest.fixture
+def becomes() -> Callable[[Callable[[], bool], float], bool]:
+    """Waits until a condition holds, at most so many seconds."""
+
+    def wait(condition: Callable[[], bool], seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if condition():
+                return True
+            time.sleep(0.01)
+        return False
+
+    return wait
+
+
+class _Relay:
+    """Passes a TCP connection on; every byte arrives delay_seconds after it came, or later."""
+
+    def __init__(self, port: int, delay_seconds: float) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._target, self._delay = port, delay_seconds
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                for sock in (client, server):
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for one, other in ((client, server), (server, client)):
+                    self._pass_on(one, other)
+
+    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+        held: deque[tuple[float, bytes]] = deque()
+        some = threading.Condition()
+
+        def take() -> None:
+            data = b"-"
+            while data:
+                data = b""
+                with suppress(OSError):
+                    data = one.recv(1 << 18)
+                with some:
+                    held.append((time.monotonic() + self._delay, data))
+                    some.notify()
+
+        def give() -> None:
+            while True:
+                with some:
+                    some.wait_for(lambda: held)
+                    due, data = held.popleft()
+                time.sleep(max(0.0, due - time.monotonic()))
+                try:
+                    if not data:
+                        other.shutdown(socket.SHUT_WR)
+                        return
+                    other.sendall(data)
+                except OSError:
+                    return
+
+        for work in (take, give):
+            thread = threading.Thread(target=work, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+
+@pytest.fixture
+def delayed() -> Iterator[Callable[[int, float], int]]:
+    """A port that leads to another one, with a delay each way that nothing can undercut."""
+    with ExitStack() as stack:
+
+        def lead(port: int, delay_seconds: float) -> int:
+            relay = _Relay(port, delay_seconds)
+            stack.callback(relay.close)
+            return relay.port
+
+        yield lead

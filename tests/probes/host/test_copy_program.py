@@ -1,0 +1,146 @@
+"""The system's program that copies: which one, watched to its end, gone with whoever watches."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from probes.host import copy_program, tools
+from probes.host.copy_program import CopyBroke, Copying, Program
+
+CONTENT = os.urandom(3 << 20)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "source"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def copy(program, source, destination, descriptors=()):
+    with Copying(program, str(source), str(destination), descriptors) as copying:
+        copying.ready()
+        copying.begin()
+        return list(copying.progress(time.monotonic() + 30, 0.001))
+
+
+@pytest.mark.parametrize("same_filesystem", [True, False])
+def test_cp_copies_and_tells_who_it_is(source, tmp_path, same_filesystem):
+    program = copy_program.find(same_filesystem)
+    assert re.match(r"cp (--reflink=never )?\(.+\)", program.name)
+    copy(program, source, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == CONTENT
+
+
+def test_without_cp_python_copies(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "find", lambda name: None)
+    program = copy_program.find(False)
+    assert program.name.startswith("shutil.copyfile of Python 3.")
+    copy(program, source, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == CONTENT
+    with pytest.raises(CopyBroke, match=r"missing: No such file or directory\Z"):
+        copy(program, tmp_path / "missing", tmp_path / "other")
+
+
+def test_a_nameless_file_can_be_source_and_destination(source, tmp_path):
+    with source.open("rb") as reading, (tmp_path / "sink").open("w+b") as writing:
+        (tmp_path / "sink").unlink()
+        ends = [f"/proc/self/fd/{each.fileno()}" for each in (reading, writing)]
+        copy(copy_program.find(False), *ends, (reading.fileno(), writing.fileno()))
+        assert os.pread(writing.fileno(), len(CONTENT), 0) == CONTENT
+
+
+def test_the_complaint_of_a_program_comes_through(tmp_path):
+    with pytest.raises(CopyBroke, match=r"missing': No such file or directory\Z"):
+        copy(copy_program.find(False), tmp_path / "missing", tmp_path / "copy")
+
+
+def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
+    script = "head -c 4096 /dev/zero | cat >/dev/null; echo; read -r go; printf 123456789; "
+    program = Program("slow", ("/bin/sh", "-c", f"{script} exec sleep 60", "slow"))
+    with Copying(program, "", "", ()) as copying:
+        copying.ready()
+        copying.begin()
+        for written in copying.progress(time.monotonic() + 30, 0.01):
+            if written:
+                assert written == 9
+                break
+
+
+def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
+    program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec sleep 60", "slow"))
+    with Copying(program, "", "", ()) as copying:
+        copying.ready()
+        copying.begin()
+        with pytest.raises(CopyBroke, match="no end within its time"):
+            list(copying.progress(time.monotonic() + 0.05, 0.01))
+        pid = copying._process.pid
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_program_that_does_not_start_is_said_to():
+    with (
+        Copying(Program("broken", ("/bin/false",)), "", "", ()) as copying,
+        pytest.raises(CopyBroke, match="broken did not start"),
+    ):
+        copying.ready()
+
+
+WATCHER = """
+import sys, time
+from probes.host.copy_program import Copying, Program
+program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec sleep 60", "slow"))
+with Copying(program, "", "", ()) as copying:
+    copying.ready()
+    copying.begin()
+    print(copying._process.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_program_ends_with_a_killed_watcher():
+    watcher = subprocess.Popen(
+        [sys.executable, "-c", WATCHER],
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    pid = int(watcher.stdout.readline())
+    watcher.kill()
+    watcher.wait()
+    until = time.monotonic() + 10
+    while time.monotonic() < until and _runs(pid):
+        time.sleep(0.02)
+    assert not _runs(pid)
+
+
+def _runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("text", "maker"),
+    [
+        ("cp (GNU coreutils) 9.1\nCopyright (C) 2022 ...", "GNU coreutils"),
+        ("cp: unrecognized option '--version'\nBusyBox v1.35.0 (Debian 1:1.35.0-4) ...", "BusyBox"),
+        ("cp 0.0.17", "unknown"),
+        ("cp (uutils coreutils) 0.1.0", "uutils coreutils"),
+        ("", "unknown"),
+    ],
+)
+def test_who_made_a_cp_is_read_from_its_version(text, maker):
+    assert copy_program.parse_maker(text) == maker
+
+
+def test_written_bytes_are_read_from_the_kernels_account():
+    text = "rchar: 9\nwchar: 123\nsyscr: 1\nsyscw: 2\nread_bytes: 0\nwrite_bytes: 0\n"
+    assert copy_program.parse_written(text) == 123
+    assert copy_program.parse_written("rchar: 9\n") is None

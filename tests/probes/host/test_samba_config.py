@@ -1,0 +1,255 @@
+"""What in smb.conf costs throughput: recorded text of testparm, single options, a real smbd."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from probes.drivers.samba import private_samba
+from probes.host import samba_config
+from probes.host.samba_config import parse_command, parse_loaded, settings
+from probes.host.samba_costs import Costly, costly, parse, parse_log_level
+from probes.stage import Unavailable
+
+RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()
+"""`testparm -s -v` of Samba 4.17 on a configuration that is wrong in many ways."""
+
+
+def found(sections: dict[str, dict[str, str]], share: str = "") -> set[tuple[str, str | None]]:
+    return {(each.option, each.share) for each in costly(sections, share)}
+
+
+def of(option: str, value: str, **more: str) -> list[Costly]:
+    """What one option costs, beside others that are named with _ for blanks."""
+    others = {name.replace("_", " "): text for name, text in more.items()}
+    return [c for c in costly({"global": {option: value, **others}}) if c.option == option]
+
+
+def test_the_recorded_configuration_costs_what_was_planted_in_it() -> None:
+    everywhere = {
+        "socket options",
+        "aio read size",
+        "use sendfile",
+        "min receivefile size",
+        "smb2 max read",
+        "smb2 max credits",
+        "max mux",
+        "server max protocol",
+        "server signing",
+        "case sensitive",
+        "deadtime",
+    }
+    told = found(parse(RECORDED))
+    assert {option for option, share in told if share is None} == everywhere
+    assert {each for each in told if each[1] is not None} == {
+        ("sync always", "Media Files"),
+        ("vfs objects", "Media Files"),
+        ("strict locking", "homes"),
+        ("server smb encrypt", "archive"),
+        ("strict sync", "archive"),
+    }
+
+
+def test_a_share_is_judged_by_its_own_lines_and_not_by_what_it_overrides() -> None:
+    sections = parse(RECORDED)
+    media = found(sections, "media files")
+    assert not {"aio read size", "use sendfile", "case sensitive"} & {option for option, _ in media}
+    assert ("sync always", "Media Files") in media and ("max mux", None) in media
+    assert ("strict locking", "homes") in found(sections, "somebody")
+    assert not any(share for _, share in found({"global": {"oplocks": "No"}}, "unknown"))
+
+
+def test_a_defect_that_two_options_make_together_belongs_to_the_share_that_has_both() -> None:
+    sections = {
+        "global": {"use sendfile": "Yes", "aio read size": "1"},
+        "s": {"aio read size": "0"},
+    }
+    assert found(sections) == {("use sendfile", "s"), ("aio read size", "s")}
+
+
+def test_each_module_says_what_it_does_and_unknown_ones_are_not_judged() -> None:
+    modules = {c.value: c for c in costly(parse(RECORDED), "Media Files") if "vfs" in c.option}
+    assert set(modules) == {"full_audit:first", "/usr/lib/samba/vfs/recycle", "catia"}
+    assert "syslog" in modules["full_audit:first"].why
+
+
+def test_nothing_but_costly_options_is_told() -> None:
+    text = json.dumps([vars(each) for each in costly(parse(RECORDED))])
+    assert not re.search(r"secret|passw|/srv|ldap|HOME|NAS", text)
+
+
+@pytest.mark.parametrize(
+    ("option", "bad", "good"),
+    [
+        ("socket options", "TCP_NODELAY SO_SNDBUF=65536", "TCP_NODELAY"),
+        ("socket options", "tcp_nodelay so_rcvbuf=8192", "IPTOS_LOWDELAY TCP_NODELAY=1"),
+        ("socket options", "IPTOS_LOWDELAY", "TCP_NODELAY SO_KEEPALIVE"),
+        ("socket options", "TCP_NODELAY=0", "TCP_NODELAY = 1"),
+        ("aio read size", "0", "1"),
+        ("aio write size", "0", "16384"),
+        ("aio max threads", "4", "100"),
+        ("strict sync", "No", "Yes"),
+        ("sync always", "Yes", "No"),
+        ("strict allocate", "Yes", "No"),
+        ("strict locking", "Yes", "Auto"),
+        ("smb2 max read", "65536", "1048576"),
+        ("smb2 max write", "65536", "8388608"),
+        ("smb2 max trans", "65536", "8388608"),
+        ("smb2 max credits", "128", "8192"),
+        ("max mux", "2", "50"),
+        ("max xmit", "4096", "65535"),
+        ("large readwrite", "No", "Yes"),
+        ("min receivefile size", "16384", "0"),
+        ("server max protocol", "NT1", "SMB3"),
+        ("server max protocol", "SMB2", "SMB3_00"),
+        ("server max protocol", "SMB2_02", "default"),
+        ("server multi channel support", "No", "Yes"),
+        ("server signing", "required", "default"),
+        ("server smb encrypt", "desired", "if_required"),
+        ("server smb encrypt", "required", "off"),
+        ("server smb3 signing algorithms", "HMAC-SHA256", "AES-128-GMAC, HMAC-SHA256"),
+        ("server smb3 encryption algorithms", "AES-256-CCM, AES-128-GCM", "AES-128-GCM"),
+        ("oplocks", "No", "Yes"),
+        ("level2 oplocks", "No", "Yes"),
+        ("kernel oplocks", "Yes", "No"),
+        ("smb2 leases", "No", "Yes"),
+        ("case sensitive", "Auto", "Yes"),
+        ("hide unreadable", "Yes", "No"),
+        ("hide unwriteable files", "Yes", "No"),
+        ("stat cache", "No", "Yes"),
+        ("getwd cache", "No", "Yes"),
+        ("log level", "3", "2"),
+        ("log level", "1 auth:5", "1 auth:2"),
+        ("log level", "10@/var/log/all", "0"),
+        ("deadtime", "5", "10080"),
+        ("deadtime", "15", "0"),
+        ("vfs objects", "fruit", "btrfs"),
+    ],
+)
+def test_each_option_is_told_where_it_costs_and_silent_where_not(
+    option: str, bad: str, good: str
+) -> None:
+    (told,) = of(option, bad)
+    assert told.value == bad and told.share is None and told.why and told.remedy
+    assert told.matters_for in ("all", "read", "write", "small-files", "smb1", "durability")
+    assert of(option, good) == []
+
+
+def test_options_that_only_cost_together_are_silent_alone() -> None:
+    assert of("sync always", "Yes", strict_sync="No") == []
+    assert of("use sendfile", "Yes", aio_read_size="1") == []
+    assert of("use sendfile", "Yes", aio_read_size="0")
+
+
+def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_names() -> None:
+    command = ["testparm", "-s", "-v", "/dev/null"]
+    told = subprocess.run(command, capture_output=True, text=True).stdout
+    sections = parse(told)
+    sections["global"].pop("log level")  # testparm tells its own
+    assert found(sections) == {("case sensitive", None)}
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("[global]\n log level = 3 smb2:10\n[x]\nlog level = 9", "3 smb2:10"),
+        ("[Global]\nLogLevel=1\n  debug level = 4\n", "4"),
+        ("[global]\n# log level = 5\n; log level = 6\n", None),
+        ("log level = 2\n", "2"),
+        ("", None),
+    ],
+)
+def test_the_log_level_is_the_one_of_the_file(text: str, level: str | None) -> None:
+    assert parse_log_level(text) == level
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("smbd -D", None),
+        ("smbd -F -s /a b", "/a"),
+        ("smbd -s/a", "/a"),
+        ("smbd --configfile=/a/b.conf --foreground", "/a/b.conf"),
+        ("smbd --configfile /a/b.conf", "/a/b.conf"),
+        ("smbd -s", None),
+        ("", None),
+    ],
+)
+def test_the_file_is_the_one_that_the_command_line_names(command: str, file: str | None) -> None:
+    assert parse_command(command.split()) == file
+
+
+def test_what_testparm_loads_is_read_from_its_messages() -> None:
+    told = "Load smb config files from /etc/samba/smb.conf\nLoaded services file OK.\n"
+    assert parse_loaded(told) == "/etc/samba/smb.conf"
+    assert parse_loaded("Can't load\n") is None
+
+
+def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    included = tmp_path / "more.conf"
+    included.write_text("smb2 max write = 65536\n")
+    planted = ["socket options = TCP_NODELAY SO_SNDBUF=16384", "log level = 1 smb2:5"]
+    with (
+        private_samba(tmp_path / "one", password="x") as other,
+        private_samba(
+            tmp_path / "two",
+            password="x",
+            options=[*planted, f"include = {included}"],
+            share_options=["sync always = yes"],
+        ) as server,
+    ):
+        told = {each["option"]: each for each in settings("share", server.host, server.port)}
+        assert set(told) == {
+            "socket options",
+            "log level",
+            "smb2 max write",
+            "sync always",
+            "case sensitive",
+        }
+        assert told["sync always"]["share"] == "share"
+        assert told["socket options"]["share"] is None
+        assert json.loads(json.dumps(told)) == told
+        fine = [each["option"] for each in settings("share", other.host, other.port)]
+        assert fine == ["case sensitive"]
+        with pytest.raises(Unavailable, match="several Samba servers"):
+            settings("share", server.host, 1)
+
+
+def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spaces = {os.getpid(): "mnt:[1]", 7: "mnt:[2]", 8: "mnt:[1]", 9: None}
+    monkeypatch.setattr(samba_config, "_namespace", spaces.get)
+    monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-F"])
+    with pytest.raises(Unavailable, match="runs in a container"):
+        samba_config._file_of(7)
+    assert samba_config._file_of(8) is samba_config._file_of(9) is None
+    monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-s", "/own.conf"])
+    assert samba_config._file_of(7) == "/proc/7/root/own.conf"
+    assert samba_config._file_of(8) == "/own.conf"
+
+
+def test_a_host_that_cannot_tell_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(samba_config, "read_all", dict)
+    with pytest.raises(Unavailable, match="no smbd runs"):
+        settings()
+    monkeypatch.setattr(samba_config, "_configuration", lambda *_: str(tmp_path / "missing"))
+    with pytest.raises(Unavailable, match="cannot be read"):
+        settings()
+    slow = tmp_path / "testparm"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(samba_config, "ANSWER_SECONDS", 0.2)
+    with pytest.raises(Unavailable, match="did not answer within"):
+        settings()
+    monkeypatch.setattr(samba_config.tools, "find", lambda name: None)
+    with pytest.raises(Unavailable, match="testparm is not installed"):
+        settings()

@@ -1,0 +1,186 @@
+"""Small files on real servers: each with its own content, none left, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from probes import small_files
+from probes.host import payload
+from probes.records import Endpoint, Sample
+from probes.smb.frames import Broken
+from probes.stage import Last, Unavailable
+
+KIB = 1024
+SEED = "00ff11"
+RING = payload.ring(bytes.fromhex(SEED))
+
+
+def setting(verb: str, dialect: str = "3.1.1", **more: Any) -> small_files.Setting:
+    told = {"files": 40, "file_bytes": 16 * KIB, "seconds": 20.0, "seed": SEED, **more}
+    return small_files.Setting(verb=verb, dialect=dialect, **told)
+
+
+def small(folder: Path) -> list[Path]:
+    """The small files that lie on the share, in their order."""
+    found = folder.glob("bottleneck-*/small-*")
+    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "security"),
+    [("smb1", ""), ("2.0.2", ""), ("2.1", "signed"), ("3.1.1", ""), ("3.1.1", "encrypted")],
+)
+def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
+    run_folder: Any, run_stage: Any, dialect: str, security: str
+) -> None:
+    with run_folder() as (peer, folder, _):
+        for verb in small_files.VERBS:
+            asked = setting(verb, dialect, security=security)
+            samples, details = run_stage(small_files, asked, peer)
+            assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
+            assert samples[-1].moved_bytes == 40 * 16 * KIB
+            assert details["files"] == 40 and details["round_trips_per_file"] == 3
+            assert details["hash_ok"] is True
+            assert details["dialect"] == dialect
+            assert (details["signing"] is not None) == (security == "signed")
+            assert (details["encryption"] is not None) == (security == "encrypted")
+            low, median, high = (details[f"seconds_per_file{end}"] for end in ("_low", "", "_high"))
+            assert 0 < low <= median <= high
+            assert details["rtt_seconds"] > 0
+            assert small(folder) == []
+        assert [path.name for path in folder.rglob("*")] == ["bottleneck-0abc", "source"]
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", small_files.VERBS)
+@pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
+def test_each_file_has_its_own_content_on_the_servers_disk(
+    run_folder: Any, verb: str, dialect: str
+) -> None:
+    size = 5000
+    with run_folder() as (peer, folder, _):
+        for sample in small_files.initiate(setting(verb, dialect, file_bytes=size), peer):
+            if isinstance(sample, Last):
+                there = small(folder)
+                assert len(there) == 40
+                for number, path in enumerate(there):
+                    assert path.read_bytes() == payload.block(RING, number * size, size)
+                assert len({path.read_bytes() for path in there}) == 40
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [1, 100 * KIB, 3 * 1024 * KIB + 1])
+def test_files_of_any_size_are_copied_whole(run_folder: Any, run_stage: Any, size: int) -> None:
+    with run_folder() as (peer, _, _):
+        for verb in small_files.VERBS:
+            for dialect in ("smb1", "3.1.1"):
+                asked = setting(verb, dialect, file_bytes=size, files=4)
+                details = run_stage(small_files, asked, peer)[1]
+                assert details["hash_ok"] is True and details["files"] == 4
+
+
+@pytest.mark.parametrize("verb", small_files.VERBS)
+def test_each_round_trip_of_a_file_costs_the_paths_delay(
+    run_folder: Any, run_stage: Any, delayed: Any, verb: str
+) -> None:
+    """A delay that nothing undercuts: three round trips a file are three times the RTT at least."""
+    with run_folder() as (peer, _, server):
+        far = replace(peer, port=delayed(server.port, 0.005))
+        details = run_stage(small_files, setting(verb, files=8), far)[1]
+        assert details["rtt_seconds"] >= 0.01
+        assert details["seconds_per_file_low"] >= 0.03
+
+
+def test_the_time_bounds_the_number_of_files(run_folder: Any, run_stage: Any) -> None:
+    with run_folder() as (peer, _, _):
+        for verb in small_files.VERBS:
+            asked = setting(verb, files=100_000, seconds=0.3)
+            samples, details = run_stage(small_files, asked, peer)
+            assert 3 <= details["files"] < 100_000
+            assert samples[-1].moved_bytes == details["files"] * 16 * KIB
+
+
+@pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
+def test_wrong_content_is_told(run_folder: Any, dialect: str) -> None:
+    with run_folder() as (peer, folder, _):
+        for verb, moment in (("push", 1), ("pull", 0)):
+            running = small_files.initiate(setting(verb, dialect, seconds=60.0), peer)
+            samples = [next(running)]
+            while moment and not isinstance(samples[-1], Last):
+                samples.append(next(running))
+            with small(folder)[17].open("r+b") as file:
+                file.write(b"not what was sent")
+            with pytest.raises(StopIteration) as ended:
+                while True:
+                    next(running)
+            assert ended.value.value["hash_ok"] is False
+
+
+def test_a_file_that_changed_its_size_is_told(run_folder: Any) -> None:
+    with run_folder() as (peer, folder, _):
+        running = small_files.initiate(setting("pull"), peer)
+        next(running)
+        os.truncate(small(folder)[3], 99)
+        line = r"^//127\.0\.0\.1/share: small-files pull broke: a file of 16384 bytes has 99"
+        with pytest.raises(Broken, match=line):
+            list(running)
+
+
+@pytest.mark.parametrize("verb", small_files.VERBS)
+def test_a_server_killed_in_mid_copy_is_one_line_and_leaves_nothing(
+    run_folder: Any, verb: str
+) -> None:
+    with run_folder("") as (peer, folder, server):
+        running = small_files.initiate(setting(verb), peer)
+        next(running)
+        for child in psutil.Process(server.process_id).children(recursive=True):
+            child.kill()
+        with pytest.raises(Broken, match=f"small-files {verb} broke: the (server|connection) "):
+            list(running)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
+@pytest.mark.parametrize("verb", small_files.VERBS)
+def test_kill_9_leaves_nothing(run_folder: Any, becomes: Any, verb: str, dialect: str) -> None:
+    with run_folder() as (peer, folder, _):
+        child = os.fork()
+        if child == 0:
+            asked = setting(verb, dialect, files=100_000, seconds=60.0)
+            for _ in small_files.initiate(asked, peer):
+                pass
+        assert becomes(lambda: len(small(folder)) >= 10, 20)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert becomes(lambda: small(folder) == [], 20)
+
+
+def test_one_that_is_given_up_leaves_nothing(run_folder: Any, becomes: Any) -> None:
+    with run_folder() as (peer, folder, _):
+        running = small_files.initiate(setting("pull"), peer)
+        next(running)
+        assert len(small(folder)) == 40
+        running.close()
+        assert becomes(lambda: small(folder) == [], 20)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"verb": "sideways"}, {"files": 0}, {"file_bytes": 0}, {"file_bytes": 9 << 20}],
+    ids=str,
+)
+def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="no such files|a small file has no"):
+        next(small_files.initiate(replace(setting("pull"), **wrong), Endpoint()))
+
+
+def test_what_the_server_does_not_speak_is_unavailable(run_folder: Any) -> None:
+    with run_folder("") as (peer, _, _), pytest.raises(Unavailable):
+        next(small_files.initiate(setting("push", "smb1"), peer))
