@@ -30,18 +30,36 @@ CLOSING_SECONDS = 3.0
 
 ASKS = {
     "facts": ("probes.host.facts", "host_facts"),
+    "samba-config": ("probes.host.samba_config", "settings"),
     "locate": ("probes.host.locate", "locate"),
     "set-cache": ("probes.host.locate", "set_cache"),
+    "mount": ("probes.host.mount", "read_mount"),
     "usable-bytes": ("probes.host.free_space", "usable_bytes"),
+    "reach": ("probes.host.reach", "reach"),
+    "smbclient": ("probes.drivers.smbclient", "version"),
+    "served-flush": ("probes.host.served_file", "flush"),
+    "served-intact": ("probes.host.served_file", "intact"),
+    "served-resize": ("probes.host.served_file", "resize"),
+    "served-remove": ("probes.host.served_file", "remove"),
 }
 """Questions: name, and the function that answers it."""
 
-HOLDS = {"source-file": "probes.host.source_file", "run-folder": "probes.smb.run_folder"}
+HOLDS = {
+    "mounted-folder": "probes.host.mounted_folder",
+    "source-file": "probes.host.source_file",
+    "run-folder": "probes.smb.run_folder",
+    "client-share": "probes.smb.client_share",
+}
 """What a host can hold for a run beside the responders of its stages."""
+
+ENGINES = {"smbclient-copy": "probes.smbclient_copy"}
+"""Other ways to run a stage, by programs that a host has: what `initiate` knows beside them."""
 
 
 def stage_module(name: str) -> Any:
-    """The module of a stage."""
+    """The module of a stage, or of an engine."""
+    if name in ENGINES:
+        return importlib.import_module(ENGINES[name])
     if name not in STAGES:
         raise ValueError(f"no stage is called {name!r}")
     return importlib.import_module("probes." + name.replace("-", "_"))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bottleneck import __version__, hosts, plan, wire
-from bottleneck.hosts import Host, PartlyRan, StageError
+from bottleneck.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Pass
 from bottleneck.report import Report, Step
 from probes.host.counters import Counters
@@ -59,11 +59,15 @@ class Bench:
     """This run's folder on the share, once it is open."""
     server_path: str | None = None
     """The same folder as the server's own path, once its agent has found it."""
+    samba_config: list[dict[str, Any]] | None = None
+    """What in the server's smb.conf costs throughput; None: it was not seen."""
     reached: dict[plan.Side, Host] = field(default_factory=dict)
     sources: dict[plan.Side, Endpoint] = field(default_factory=dict)
     """Each side's own file to read from."""
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order at the end, and may be left on a host."""
+    tasted: dict[str, float] = field(default_factory=dict)
+    """By verb, what a first small copy over SMB lets expect at most, bytes per second."""
     source_bytes: int = 0
     """Size of the file on the share that pulls read; 0: not written yet."""
 
@@ -133,6 +137,7 @@ class Bench:
                 "share": self.options.target.name,
                 **{name: opened.get(name) for name in ("dialect", "signing", "encryption")},
                 **opened,
+                "smb_conf": self.samba_config,
             },
             client=client,
             server=self.facts.get("server"),
@@ -147,12 +152,14 @@ class Bench:
         return Step(stage, plain, initiator)
 
     @contextmanager
-    def outcome(self, step: Step, label: str) -> Iterator[None]:
+    def outcome(self, step: Step, label: str, optional: bool = False) -> Iterator[None]:
         """Runs the body for a step; whatever goes wrong becomes the step's outcome.
+
+        optional: what cannot be tried here is a note, and the run is complete without it.
 
         Raises:
             AgentLost: an agent went with it; nothing more can be measured.
-        Refused: the login is refused by now; it is not tried again.
+            Refused: the login is refused by now; it is not tried again.
         """
         self.tell(label)
         outcome = "measured"
@@ -160,7 +167,10 @@ class Bench:
             yield
         except Unavailable as error:
             outcome = f"skipped: {error}"
-            self.ledger.end(step, Skipped(str(error)))
+            if optional:
+                self.note(f"{label}: {error}")
+            else:
+                self.ledger.end(step, Skipped(str(error)))
         except PartlyRan as error:
             outcome = f"failed: {error}"
             self.ledger.end(step, Failed(str(error), error.samples))
@@ -187,20 +197,47 @@ class Bench:
         details: dict[str, Any] | None = None,
     ) -> None:
         """One run of a step, started by the step's initiator, into the ledger."""
+        self.take(step, self.run(step, setting, peer, seconds, both), details)
+
+    def run(
+        self,
+        step: Step,
+        setting: Any,
+        peer: Endpoint,
+        seconds: float,
+        both: bool = True,
+        engine: str = "",
+        by: Host | None = None,
+        finish: Callable[[], float] | None = None,
+    ) -> Ran:
+        """One run of a step, started by the step's initiator.
+
+        engine: what runs it, where that is not the stage itself (agent.ENGINES). by: another
+        agent of the initiator's host. finish: see Host.initiate.
+        """
         side: plan.Side = "client" if step.initiator == "client" else "server"
         other: plan.Side = "server" if side == "client" else "client"
 
         def progress(sample: Sample) -> None:
             self.tell(step.stage, sample=sample)
 
-        ran = self.reached[side].initiate(
-            step.stage, setting, peer, seconds, self.reached.get(other) if both else None, progress
+        return (by or self.reached[side]).initiate(
+            engine or step.stage,
+            setting,
+            peer,
+            seconds,
+            self.reached.get(other) if both else None,
+            progress,
+            finish,
         )
+
+    def take(self, step: Step, ran: Ran, details: dict[str, Any] | None = None) -> None:
+        """A run of a step into the ledger, with what is known of it beside its own details."""
         used = [
             usage(*(wire.from_plain(Counters, each) for each in pair)) if pair else None
             for pair in (ran.own, ran.other)
         ]
         if used[0] is None:
-            raise StageError(f"{side}: the agent told no counters")
+            raise StageError(f"{step.initiator}: the agent told no counters")
         known = {**ran.details, **(details or {})}
         self.ledger.add(step, Pass(ran.samples, used[0], used[1], known))

@@ -32,6 +32,12 @@ LONGEST_WORDS_BYTES = 500
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
+TRAVELLING = ("python3", "-c", travel.STARTER)
+# Whoever installs for himself has it in ~/.local/bin, which a login without a terminal forgets.
+INSTALLED = ("sh", "-c", 'PATH="$PATH:$HOME/.local/bin"; exec bottleneck agent')
+INSTALLED_SECONDS = 6.0
+"""For the greeting of what may be another program of that name."""
+
 Progress = Callable[[Sample], None]
 
 
@@ -53,15 +59,14 @@ class Ran:
     other: tuple[Any, Any] | None
 
 
-def command_for(spec: str) -> list[str]:
-    """The command that starts a travelling agent where SPEC says.
+def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
+    """The command that starts an agent where SPEC says; the travelling one, or an INSTALLED.
 
     SPEC is `ssh://[user@]host[:port]` or `exec:PREFIX`; the prefix is split as a shell would.
 
     Raises:
         Refused: kind "usage", a spec that is neither or that would be taken for an option.
     """
-    starter = ["python3", "-c", travel.STARTER]
     if spec.startswith("exec:"):
         try:
             prefix = shlex.split(spec.removeprefix("exec:"))
@@ -117,7 +122,13 @@ class Host:
     """What could not be closed in order, and may be left there."""
 
     @classmethod
-    def start(cls, side: str, command: list[str], program: bytes = b"") -> Self:
+    def start(
+        cls,
+        side: str,
+        command: list[str],
+        program: bytes = b"",
+        patience_seconds: float | None = None,
+    ) -> Self:
         """Starts an agent and waits for its greeting.
 
         Raises:
@@ -140,20 +151,20 @@ class Host:
             raise AgentLost(f"the {side}'s agent did not start: {what}") from None
         host = cls(side, process)
         try:
-            host._greet(program)
+            host._greet(program, patience_seconds or GREETING_SECONDS)
         except BaseException:
             host.close(now=True)
             raise
         return host
 
-    def _greet(self, program: bytes) -> None:
+    def _greet(self, program: bytes, patience_seconds: float) -> None:
         threading.Thread(target=self._read_errors, daemon=True).start()
         greeted: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(program, greeted), daemon=True).start()
         try:
-            trouble = greeted.get(timeout=GREETING_SECONDS)
+            trouble = greeted.get(timeout=patience_seconds)
         except queue.Empty:
-            trouble = f"said nothing for {GREETING_SECONDS:.0f} s"
+            trouble = f"said nothing for {patience_seconds:.0f} s"
         version = self.about.get("version")
         if not trouble and version != __version__:
             trouble = f"has version {version}, this host {__version__}"
@@ -315,8 +326,12 @@ class Host:
         seconds: float,
         watch_too: Host | None = None,
         progress: Progress | None = None,
+        finish: Callable[[], float] | None = None,
     ) -> Ran:
         """Runs a stage from this host; both hosts' counters are read at its window's ends.
+
+        finish: what the other host does to complete the work once this one is done, and the
+        seconds that it took; they belong to the window.
 
         Raises:
             PartlyRan: it broke; what was seen is kept with it.
@@ -341,6 +356,10 @@ class Host:
                     break
                 elapsed, moved = reply["sample"]
                 samples.append(Sample(float(elapsed), int(moved)))
+                if finish is not None and reply.get("last"):
+                    began = time.monotonic()
+                    samples[-1] = Sample(samples[-1].elapsed_seconds + finish(), int(moved))
+                    until += time.monotonic() - began
                 if "counters" in reply:
                     own.append(reply["counters"])
                     if watch_too is not None:
@@ -410,3 +429,12 @@ def start_here() -> Host:
 def start_there(spec: str) -> Host:
     """The agent that travels to the server."""
     return Host.start("server", command_for(spec), travel.program())
+
+
+def start_installed(spec: str) -> Host:
+    """The agent of this product where it is installed on the server, in the same version.
+
+    Raises:
+        AgentLost: there is none.
+    """
+    return Host.start("server", command_for(spec, INSTALLED), b"", INSTALLED_SECONDS)

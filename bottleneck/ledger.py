@@ -68,7 +68,9 @@ class Ledger:
         middle = ordered[(len(ordered) - 1) // 2]
         details = dict(middle.details)
         if "hash_ok" in details:
-            details["hash_ok"] = all(each.details.get("hash_ok") for each in made)
+            # None: nobody could look, which is neither right nor wrong.
+            looks = [each.details.get("hash_ok") for each in made]
+            details["hash_ok"] = None if None in looks and False not in looks else all(looks)
         if details.get("cache"):
             proofs = [each.details.get("cache") or {} for each in made]
             proven = all(each.get("proven") is True for each in proofs)

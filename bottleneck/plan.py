@@ -29,6 +29,15 @@ def newest_first(dialects: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(dialects, key=DIALECTS.index, reverse=True))
 
 
+SHARE_STAGES = (
+    *("loopback", "tcp", "disk", "smb-copy"),
+    *("smb-matrix", "smb-tax", "small-files"),
+)
+"""Of a TARGET that is a share."""
+FOLDER_STAGES = ("loopback", "tcp", "disk", "native-copy", "smb-copy")
+"""Of a TARGET that is a folder; smb-copy where its mount is SMB and somebody can log in."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user asked for."""
@@ -37,10 +46,12 @@ class Options:
     folder: str
     agent: str = "none"
     server_folder: str | None = None
+    client_share: str | None = None
+    """The client's own share, as TARGET is written; None: a private one is opened where needed."""
     dialects: tuple[str, ...] = ()
     size_bytes: int | None = None
     budget_seconds: float = 60.0
-    stages: tuple[str, ...] = ("loopback", "tcp", "disk", "smb-copy")
+    stages: tuple[str, ...] = SHARE_STAGES
 
 
 @dataclass(frozen=True)
@@ -60,13 +71,13 @@ def times(budget_seconds: float) -> Times:
     """The budget shared out: a sixth to the network, a fifth to the disks, the rest to copies."""
     scale = min(5.0, max(0.25, budget_seconds / 60.0))
     return Times(
-        loopback=max(0.5, 0.8 * scale),
-        tcp=max(0.9, 2.0 * scale),
-        tcp_many=max(0.8, 1.5 * scale),
-        disk=max(0.7, 1.6 * scale),
+        loopback=max(0.4, 0.8 * scale),
+        tcp=max(0.8, 2.0 * scale),
+        tcp_many=max(0.6, 1.5 * scale),
+        disk=max(0.6, 1.6 * scale),
         disk_cached=max(0.3, 0.5 * scale),
-        fill=max(0.7, 1.6 * scale),
-        copy=max(0.7, 1.7 * scale),
+        fill=max(0.5, 1.6 * scale),
+        copy=max(0.6, 1.7 * scale),
     )
 
 

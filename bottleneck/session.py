@@ -10,14 +10,30 @@ from dataclasses import replace
 from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import copies, disks, network
+from bottleneck.steps import (
+    copies,
+    disks,
+    initiators,
+    native,
+    network,
+    requests,
+    security,
+    small_files,
+)
 from probes.host.counters import Watched
 from probes.records import Endpoint, HostFacts
 from probes.smb import run_folder
+from probes.smb.session import SMB_PORT
 from probes.stage import Refused, Unavailable
 
+SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
+EXPLAINING = (
+    ("smb-matrix", requests.measure_requests),
+    ("smb-tax", security.measure_security),
+    ("small-files", small_files.measure_small_files),
+)
 CLOSING_SECONDS = 60.0
 """How much longer than the budget a hold may live."""
 
@@ -33,13 +49,20 @@ def measure(bench: Bench) -> None:
     with ExitStack() as stack:
         stack.callback(_note_unclosed, bench)
         bench.tell("reaching the hosts")
-        bench.address = _look_up(bench.options.target.host, bench.options.target.port)
+        in_folder = bool(bench.options.target.path)
+        if not in_folder:
+            bench.address = _look_up(bench.options.target.host, bench.options.target.port)
         _reach(bench, stack)
-        if bench.wants("smb-copy") or bench.options.agent != "none" and bench.wants("disk"):
+        mounted = native.read_mount(bench) if in_folder else None
+        at_server = bench.options.agent != "none" and bench.wants("disk")
+        if _needs_share(bench) or at_server and mounted is None:
             bench.client.tell("preload", name="smb-copy")
             _open_share(bench, stack)
             _locate(bench)
+        if mounted is not None and (bench.wants("native-copy") or at_server):
+            native.hold_folder(bench, mounted, stack)
         _learn(bench)
+        _read_samba_config(bench)
         if bench.wants("loopback"):
             network.measure_loopbacks(bench)
         if bench.wants("tcp"):
@@ -48,10 +71,27 @@ def measure(bench: Bench) -> None:
             disks.hold_sources(bench, stack)
         if bench.wants("disk"):
             disks.measure_disks(bench)
+        if mounted is not None and bench.wants("native-copy"):
+            native.measure_copies(bench, mounted, stack)
         if bench.wants("smb-copy"):
-            copies.measure_copies(bench, _endpoint(bench))
+            copies.measure_copies(bench, _endpoint(bench), lambda: _explain(bench))
+        else:
+            _explain(bench)
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
+
+
+def _needs_share(bench: Bench) -> bool:
+    return bench.wants("smb-copy") or any(bench.wants(stage) for stage, _ in EXPLAINING)
+
+
+def _explain(bench: Bench) -> None:
+    """What tells why the copies are as they are: of the same share, with the same login."""
+    for stage, measure_stage in EXPLAINING:
+        if bench.wants(stage):
+            measure_stage(bench)
+    if bench.wants("smb-copy"):
+        initiators.measure_initiators(bench)
 
 
 def _note_unclosed(bench: Bench) -> None:
@@ -97,8 +137,27 @@ def _learn(bench: Bench) -> None:
         host.tell("watch", watched=wire.to_plain(watched))
 
 
+def _read_samba_config(bench: Bench) -> None:
+    """What in the file server's own configuration costs throughput, where its agent can tell."""
+    if bench.server is None or "dialect" not in bench.share.facts:
+        return
+    target = bench.options.target
+    try:
+        bench.samba_config = bench.server.ask(
+            "samba-config",
+            share=target.share,
+            address=bench.address,
+            port=target.port or SMB_PORT,
+            seconds=SAMBA_CONFIG_SECONDS,
+        )
+    except (StageError, Unavailable) as error:
+        bench.note(f"server: {error}")
+
+
 def _own_address(address: str) -> str:
-    """This host's address towards another; nothing is sent."""
+    """This host's address towards another, empty where that is unknown; nothing is sent."""
+    if not address:
+        return ""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
@@ -130,7 +189,9 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
             held = bench.client.hold(
                 "run-folder", setting, _endpoint(bench), lifetime, LOGIN_SECONDS
             )
-            bench.share = replace(stack.enter_context(held), access=bench.access)
+            opened = stack.enter_context(held)
+            facts = {**bench.share.facts, **opened.facts}
+            bench.share = replace(opened, access=bench.access, facts=facts)
             return
         except (StageError, Unavailable) as error:
             why = str(error)

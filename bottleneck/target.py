@@ -1,9 +1,10 @@
-"""What TARGET names: a share on a server; pure parsing, no name is looked up here."""
+"""What TARGET names: a share on a server, or a folder of this host; no name is looked up here."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -11,31 +12,46 @@ from probes.stage import Refused
 
 SMB_PORT = 445
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
+_PLAIN_FOLDER = re.compile(r"/(?!/)|\.{1,2}(/|\Z)")
+"""How a path begins that can be nothing else: /folder, ./folder, ../folder, . and .. themselves."""
 _NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
 
 
 @dataclass(frozen=True)
 class Target:
-    """A share, and a folder on it."""
+    """A share and a folder on it, or a folder of this host where the system mounts one."""
 
     host: str
+    """Empty: a folder whose mount tells no server."""
     port: int
     share: str
     folder: str
     """Backslashes between its parts, none at the ends; empty: the share's root."""
     username: str | None = None
+    path: str = ""
+    """The folder as a path of this host; empty: TARGET is a share."""
 
     @property
     def name(self) -> str:
-        """As a user writes it: //host[:port]/share[/folder]."""
+        """As a user writes it: //host[:port]/share[/folder], or the folder's path."""
+        if not self.share:
+            return self.path
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == SMB_PORT else f":{self.port}"
         folder = "/" + self.folder.replace("\\", "/") if self.folder else ""
         return f"//{host}{port}/{self.share}{folder}"
 
 
-def parse(text: str) -> Target:
-    r"""The target in `//host[:port]/share[/folder]`, `\\host\share[\folder]` or `smb://[user@]host/...`.
+def of_folder(path: str) -> Target:
+    """The target that is a folder of this host."""
+    return Target("", SMB_PORT, "", "", path=path)
+
+
+def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> Target:
+    r"""The target in `//host[:port]/share[/folder]`, `\\host\share[\folder]`, `smb://[user@]host/...`.
+
+    Anything else is a folder: where it begins as only a path can, or where is_folder says so of a
+    name such as `media`.
 
     Raises:
         Refused: kind "usage", with a sentence that says what is wrong.
@@ -45,9 +61,12 @@ def parse(text: str) -> Target:
         username, rest = _user_and_rest(text.removeprefix("smb://"))
     elif text.startswith(("//", "\\\\")):
         rest = text[2:]
+    elif "\0" not in text and (_PLAIN_FOLDER.match(text) or is_folder(text)):
+        return of_folder(text)
     else:
         raise _refused(
-            f"{_shown(text)} is no share: write //host/share, \\\\host\\share or smb://host/share"
+            f"{_shown(text)} is no share and no folder: write //host/share, \\\\host\\share, "
+            "smb://host/share or an existing folder"
         )
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):

@@ -13,9 +13,9 @@ from pathlib import Path
 import bottleneck
 import probes
 
-STAYS_HOME = ("probes/smb/", "probes/smb_copy.py", "probes/drivers/")
+STAYS_HOME = ("probes/smb/", "probes/smb_", "probes/small_files.py", "probes/drivers/")
 """Needs libraries that the other host has not; the drivers that need none are named next."""
-TRAVELS_ALL_THE_SAME = ("probes/drivers/__init__.py", "probes/drivers/fio.py")
+TRAVELS_ALL_THE_SAME = tuple(f"probes/drivers/{n}.py" for n in ("__init__", "fio", "smbclient"))
 
 CARRIED = ("__init__", "agent", "typed", "wire")
 """The modules of the coordinator's package that the agent needs."""

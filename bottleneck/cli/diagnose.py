@@ -10,7 +10,11 @@ import typer
 from bottleneck.cli import interrupts, options
 
 Target = Annotated[
-    str, typer.Argument(metavar="TARGET", help="//host[:port]/share[/folder] or smb://...")
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="//host[:port]/share[/folder], smb://... or a mounted share's folder.",
+    ),
 ]
 
 
@@ -23,6 +27,7 @@ def diagnose(
     agent: options.Agent = "none",
     folder: options.Folder = Path(),
     server_folder: options.ServerFolder = None,
+    client_share: options.ClientShare = None,
     dialects: options.Dialects = None,
     size: options.Size = None,
     budget: options.Budget = None,
@@ -43,6 +48,7 @@ def diagnose(
         folder=folder,
         agent=agent,
         server_folder=server_folder,
+        client_share=client_share,
         dialects=dialects,
         size=size,
         budget=running.budget_seconds(budget, quick, thorough),

@@ -35,6 +35,14 @@ ServerFolder = Annotated[
     str | None,
     typer.Option("--server-folder", metavar="DIR", help="The share's folder as the server's path."),
 ]
+ClientShare = Annotated[
+    str | None,
+    typer.Option(
+        "--client-share",
+        metavar="//CLIENT/SHARE",
+        help="This host's own share, for copies that the server starts; default: a private one.",
+    ),
+]
 Dialects = Annotated[
     str | None,
     typer.Option(

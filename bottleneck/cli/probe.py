@@ -9,8 +9,15 @@ import typer
 
 from bottleneck.cli import interrupts, options
 
-Stage = Annotated[str, typer.Argument(metavar="STAGE", help="loopback, tcp, disk or smb-copy.")]
+Stage = Annotated[
+    str,
+    typer.Argument(
+        metavar="STAGE",
+        help="loopback, tcp, disk, smb-copy, smb-matrix, smb-tax, small-files or native-copy.",
+    ),
+]
 Target = Annotated[str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose.")]
+OVER_SMB = frozenset({"smb-copy", "smb-matrix", "smb-tax", "small-files"})
 
 
 def probe(
@@ -23,6 +30,7 @@ def probe(
     agent: options.Agent = "none",
     folder: options.Folder = Path(),
     server_folder: options.ServerFolder = None,
+    client_share: options.ClientShare = None,
     dialects: options.Dialects = None,
     size: options.Size = None,
     budget: options.Budget = None,
@@ -33,7 +41,7 @@ def probe(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
-    """Measure one stage: loopback, tcp, disk or smb-copy."""
+    """Measure one stage by itself."""
     with interrupts.held():
         from bottleneck.cli import running
         from probes import STAGES
@@ -43,7 +51,7 @@ def probe(
     output = running.output(json, quiet, verbose)
     if stage not in STAGES:
         raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
-    if target is None and stage in {"tcp", "smb-copy"}:
+    if target is None and (stage == "tcp" or stage in OVER_SMB):
         raise Refused("usage", f"probe {stage} needs a TARGET: //host/share")
     at_server = stage == "disk" and agent != "none"
     if at_server and target is None:
@@ -53,14 +61,21 @@ def probe(
         folder=folder,
         agent=agent,
         server_folder=server_folder,
+        client_share=client_share,
         dialects=dialects,
         size=size,
         budget=running.budget_seconds(budget, quick, thorough),
         stages=(stage,),
     )
+    if stage == "native-copy" and not chosen.target.path:
+        raise Refused("usage", "probe native-copy needs a TARGET that is a folder: a mounted share")
+    if chosen.target.path and stage not in {"loopback", "tcp", "disk", "native-copy"}:
+        raise Refused(
+            "usage", f"probe {stage} needs //host/share; of a folder there is probe native-copy"
+        )
     access = Access()
-    if stage == "smb-copy" or at_server:
+    if stage in OVER_SMB or at_server:
         access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
-    if stage in {"smb-copy", "disk"}:
+    if stage in OVER_SMB or stage in {"disk", "native-copy"}:
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)

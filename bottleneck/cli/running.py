@@ -25,7 +25,7 @@ from bottleneck.reports import units
 from bottleneck.reports.console import print_report
 from bottleneck.reports.safe import safe
 from bottleneck.session import measure
-from bottleneck.target import Target, parse
+from bottleneck.target import Target, of_folder, parse
 from probes.records import Access
 from probes.stage import Refused
 
@@ -90,6 +90,7 @@ def choose(
     size: str | None,
     budget: float,
     stages: tuple[str, ...] | None = None,
+    client_share: str | None = None,
 ) -> plan.Options:
     """The options, checked before anything is reached."""
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
@@ -106,11 +107,23 @@ def choose(
         raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise Refused("permission", f"--folder {folder}: no right to write there; choose another")
+    named = parse(target, os.path.isdir)
+    if named.path:
+        named = of_folder(str(Path(named.path).absolute()))
+        stages = stages or plan.FOLDER_STAGES
+    if client_share is not None:
+        try:
+            share = parse(client_share).share
+        except Refused as refused:
+            raise Refused("usage", f"--client-share: {refused.text}") from None
+        if not share:
+            raise Refused("usage", f"--client-share {client_share}: write //CLIENT/SHARE")
     made = plan.Options(
-        target=parse(target),
+        target=named,
         folder=str(folder.resolve()),
         agent=agent,
         server_folder=server_folder,
+        client_share=client_share,
         dialects=wanted,
         size_bytes=size_bytes,
         budget_seconds=budget,
@@ -125,7 +138,9 @@ def log_in_as(
     allow_guest: bool,
     where: Target,
 ) -> Access:
-    """Who logs in; asks for the password where a terminal is there."""
+    """Who logs in; asks for the password where a terminal is there. A folder needs nobody."""
+    if where.path and not (user or auth_file or allow_guest):
+        return Access()
     prompt = getpass.getpass if sys.stdin.isatty() else None
     return credentials.access(user or where.username, domain, auth_file, allow_guest, prompt)
 
@@ -137,9 +152,12 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise Refused("usage", "test files will be written and nobody can be asked: give --yes")
     size = chosen.size_bytes or plan.LARGEST_COPY_BYTES
+    there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
+    opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
+    share = ", may open a share here for the server alone" if opens else ""
     text = (
         f"Writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
-        f"and on {chosen.target.name}, {chosen.budget_seconds:.0f} s. Go on? [y/N] "
+        f"and {there}{share}, {chosen.budget_seconds:.0f} s. Go on? [y/N] "
     )
     print(text, end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
@@ -197,8 +215,8 @@ def _diagnosis(known: Report) -> tuple[Diagnosis, str]:
 
 
 def _unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
-    if only_steps:
-        return False
+    if diagnosis.altered or only_steps:
+        return bool(diagnosis.altered)
     headline = [each for each in diagnosis.copies if each.copy == diagnosis.headline]
     return not headline or headline[0].verdict.component == "unknown"
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
 from bottleneck import plan
 from bottleneck.bench import Bench
-from bottleneck.hosts import StageError
+from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
 from probes import smb_copy
 from probes.host.free_space import reserve_bytes
-from probes.records import Endpoint, Skipped
+from probes.records import Endpoint, Skipped, run_rate
 from probes.smb import run_folder
 from probes.stage import Refused, Unavailable
 
 STEP_OVERHEAD_SECONDS = 0.6
 """Login, open, evict, prove: what a copy costs beside its transfer."""
 LEAST_SECONDS = 1.5
+TASTE_BYTES = 2 * plan.MIB
+TASTE_SHARE_OF_LEFT = 0.2
+TASTE_TIMES = 4.0
+"""How much faster a long copy may be than a taste of it: round trips and the start of TCP."""
 GRACE_SECONDS = 8.0
 SMB1 = "smb1"
 NEEDS_SERVER_CACHE = (
@@ -28,8 +33,14 @@ NEEDS_SERVER_CACHE = (
 SMB1_SHARE_OF_BUDGET = 0.15
 
 
-def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
-    """Every dialect's copies; `endpoint` is the share as the user named it."""
+def measure_copies(
+    bench: Bench, endpoint: Endpoint, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Every dialect's copies; `endpoint` is the share as the user named it.
+
+    meanwhile is called once, after the first round of the share's own dialect: what explains the
+    copies comes before their repetitions, but after each of them has been seen.
+    """
     opened = str(bench.share.facts["dialect"])
     asked = plan.newest_first(bench.options.dialects)
     for dialect in asked or (opened, SMB1):
@@ -40,24 +51,57 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
                 continue
             labels = found
         if not bench.source_bytes:
+            _taste(bench, dialect)
             _copy(bench, dialect, labels, "push.cached", "memory")
         if dialect == opened:
             _copy(bench, dialect, labels, "pull.cached", "memory")
         extra = not asked and dialect != opened
-        _rounds(bench, dialect, labels, plan.MAX_ROUNDS if dialect == opened else 1, extra)
+        _round(bench, dialect, labels, 0, extra)
+        if dialect == opened:
+            meanwhile()
+            for number in range(1, plan.MAX_ROUNDS):
+                _round(bench, dialect, labels, number, extra)
 
 
-def _rounds(bench: Bench, dialect: str, labels: dict[str, Any], rounds: int, extra: bool) -> None:
-    """All four copies in turn, as often as the budget allows: drift hits them alike.
+def _taste(bench: Bench, dialect: str) -> None:
+    """A small copy each way, not counted: a file sized by the bare network may take for ever.
+
+    What goes wrong here will go wrong in the copy itself, which says why.
+    """
+    for copy in ("push.cached", "pull.cached"):
+        verb = copy.partition(".")[0]
+        step = _step(bench, dialect, copy, "memory", {})
+        setting = smb_copy.Setting(
+            copy=copy,
+            dialect=dialect,
+            end="memory",
+            size_bytes=TASTE_BYTES,
+            seconds=TASTE_SHARE_OF_LEFT * max(LEAST_SECONDS, bench.left()),
+            folder=bench.options.folder,
+            seed=bench.seed,
+            fill_source=verb == "push",
+        )
+        if _room(bench, "push.cached", "memory") < TASTE_BYTES:
+            return
+        bench.tell(f"a first {verb}")
+        try:
+            peer = replace(bench.share, path="")
+            ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
+        except (PartlyRan, StageError, Unavailable, Refused):
+            return
+        bench.tasted[verb] = TASTE_TIMES * run_rate(ran.samples)
+
+
+def _round(bench: Bench, dialect: str, labels: dict[str, Any], number: int, extra: bool) -> None:
+    """All four copies in turn: drift hits them alike.
 
     extra: nobody asked for this dialect, so that what does not fit is a note and not a failure.
     """
-    for number in range(rounds):
-        for copy in plan.COPIES:
-            if number == 0 and not extra or _fits(bench, dialect, copy):
-                _copy(bench, dialect, labels, copy, "folder")
-            elif number == 0:
-                bench.note(f"{dialect} {copy}: no time left; give a larger --budget")
+    for copy in plan.COPIES:
+        if number == 0 and not extra or _fits(bench, dialect, copy):
+            _copy(bench, dialect, labels, copy, "folder")
+        elif number == 0:
+            bench.note(f"{dialect} {copy}: no time left; give a larger --budget")
 
 
 def _labels_of(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
@@ -100,7 +144,7 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
 
 def _rates(bench: Bench) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known: dict[str, float] = {}
+    known = {f"{verb}.memory": rate for verb, rate in bench.tasted.items()}
     for step in bench.ledger.steps:
         rate, setting = bench.ledger.rate(step), step.setting
         if rate is None:

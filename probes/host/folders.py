@@ -24,6 +24,8 @@ class MountEntry(NamedTuple):
     source: str
     options: str
     """The mount's own, then the file system's."""
+    root: str = "/"
+    """The folder of the file system that the mount shows; another than / under a bind mount."""
 
 
 def parse_mountinfo(text: str) -> list[MountEntry]:
@@ -38,7 +40,12 @@ def parse_mountinfo(text: str) -> list[MountEntry]:
         options = ",".join(dict.fromkeys(",".join((fields[5], super_options)).split(",")))
         entries.append(
             MountEntry(
-                fields[2], _unescaped(fields[4]), tail[0], _unescaped(tail[1]), options.strip(",")
+                fields[2],
+                _unescaped(fields[4]),
+                tail[0],
+                _unescaped(tail[1]),
+                options.strip(","),
+                _unescaped(fields[3]),
             )
         )
     return entries

@@ -20,6 +20,8 @@ from probes.records import Details
 
 RUN_FOLDER = re.compile(r"bottleneck-[0-9a-f]{8,64}")
 SOURCE = "source"
+RUN_FILE = re.compile(r"source|pushed-[0-9a-f]{16}")
+"""Names of the files that a run puts into its folder on a share."""
 WALK_DEPTH = 4
 WALK_SECONDS = 2.0
 TESTPARM_SECONDS = 3.0
@@ -51,27 +53,30 @@ def check_name(folder_name: str) -> None:
         raise ValueError("not the name of a run's folder")
 
 
-def set_cache(path: str, requested: str, first_bytes: int = 0) -> Details:
+def set_cache(path: str, requested: str, first_bytes: int = 0, file_name: str = SOURCE) -> Details:
     """Evicts or warms the first bytes of the file `source` in the run's folder, and proves it.
 
     What lies behind them is left as it is: it need not be read from a slow disk again.
     path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
+    file_name: another file of the run there.
     Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError
     for a path that is not a run's folder or a source that is not a regular file; OSError.
     """
     if requested not in ("cached", "uncached"):
         raise ValueError(f"a file cannot be made {requested}")
     check_name(os.path.basename(path))  # noqa: PTH119
+    if not RUN_FILE.fullmatch(file_name):
+        raise ValueError("not the name of a run's file")
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         # O_NONBLOCK: a planted FIFO must not hold us
-        fd = os.open(SOURCE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        fd = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
     try:
         told = os.fstat(fd)
         if not stat.S_ISREG(told.st_mode):
-            raise ValueError(f"{SOURCE} in the run's folder is not a regular file")
+            raise ValueError(f"{file_name} in the run's folder is not a regular file")
         size_bytes = min(first_bytes or told.st_size, told.st_size)
         if requested == "cached":
             page_cache.warm(fd, size_bytes)

@@ -79,19 +79,21 @@ def open_new(folder: str) -> int:
         ) from None
 
 
-def fill(fd: int, size_bytes: int, seed: bytes, deadline: float) -> int:
+def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0) -> int:
     """Writes payload from the file's start until size or deadline (monotonic); returns the size.
+
+    start: so many bytes are there already.
 
     Write-back keeps up with the writing, so that the last flush finds little to do: of a slow
     disk at most two steps are outstanding.
     """
     ring = payload.ring(seed)
-    offset = 0
+    offset = start
     while offset < size_bytes:
         step = min(STEP_BYTES, size_bytes - offset)
         _write_all(fd, payload.block(ring, offset, step), offset)
         _start_writing(fd, offset, step)
-        if offset:
+        if offset > start:
             _finish_writing(fd, offset - STEP_BYTES, STEP_BYTES)
         offset += step
         if time.monotonic() >= deadline:

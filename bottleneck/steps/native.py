@@ -1,0 +1,315 @@
+"""TARGET as a folder: the mount under it, and the copies that the operating system makes there."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bottleneck import plan, wire
+from bottleneck.bench import Bench
+from bottleneck.hosts import PartlyRan, StageError
+from bottleneck.report import Step
+from bottleneck.steps.copies import LEAST_SECONDS, NEEDS_SERVER_CACHE
+from probes import native_copy
+from probes.host import mounted_folder, source_file
+from probes.host.free_space import reserve_bytes
+from probes.host.mount import LOOPBACK, SMB_FILESYSTEMS, Mount
+from probes.records import Endpoint
+from probes.stage import Refused, Unavailable
+
+STEP_OVERHEAD_SECONDS = 0.4
+"""Start, evict, prove, remove: what a copy costs beside its transfer and its check."""
+OPENING_SECONDS = 45.0
+"""Beside the writing of the source file: each call into a mount may take its time once."""
+BEFORE_SECONDS = 60.0
+"""What the calls before and after the window may take, of a mount that hangs in each of them."""
+SMB_SHARE_OF_TIME = 0.5
+"""Of what is left, for our own copies of the same share beside the system's."""
+FILL_FACTOR = 1.5
+"""The source of all pulls may take longer to write than a copy that counts."""
+SILENT = ("no answer within", "no end within its time; ")
+"""What a step says of a mount that hangs: the next one would only wait for it again."""
+
+
+@dataclass
+class Mounted:
+    """The run's folder in a mounted share."""
+
+    mount: Mount | None
+    folder: str = ""
+    """Path of the run's own folder; empty: it could not be made."""
+    server_path: str | None = None
+    """The same as the server's agent sees it."""
+    source_bytes: int = 0
+    """Size of the file that pulls read; it only shrinks."""
+    fill_rate: float | None = None
+    """Bytes per second at which that file was written through the mount."""
+    room_bytes: int = plan.LARGEST_COPY_BYTES
+    lost: str = ""
+    """Why nothing can be copied there, or no more."""
+    own_path: str = ""
+    """The client's nameless file that pushes read, once it is held."""
+    own_bytes: int = plan.LARGEST_COPY_BYTES
+    """Its size; it only shrinks."""
+
+
+def read_mount(bench: Bench) -> Mounted:
+    """What TARGET's folder lies on: it becomes the report's target, and says where the server is.
+
+    Raises:
+        Refused: kind "unreachable", the mount does not answer; "usage", both ends lie on it.
+    """
+    target = bench.options.target
+    mount = _ask_mount(bench, target.path)
+    own = _ask_mount(bench, bench.options.folder)
+    if mount is not None and mount.remote and own is not None and own.point == mount.point:
+        raise Refused(
+            "usage",
+            f"--folder {bench.options.folder} lies on the same mount as TARGET: "
+            "name a folder on this host's own disk",
+        )
+    if mount is not None:
+        smb = mount.filesystem in SMB_FILESYSTEMS
+        target = replace(
+            target,
+            host=mount.server or "",
+            share=mount.share or "",
+            folder=mount.folder,
+        )
+        bench.share = Endpoint(
+            facts={
+                **{name: getattr(mount, name) for name in ("dialect", "signing", "encryption")},
+                "mount": asdict(mount),
+            }
+        )
+    else:
+        smb = False
+    bench.address = _address(bench, mount)
+    stages = bench.options.stages
+    if not smb or not (bench.access.username or bench.access.allow_guest):
+        stages = tuple(stage for stage in stages if stage != "smb-copy")
+    if "tcp" in stages and not bench.address:
+        bench.note("tcp: the mount does not tell its server's address: name TARGET as //host/share")
+        stages = tuple(stage for stage in stages if stage != "tcp")
+    bench.options = replace(bench.options, target=target, stages=stages)
+    return Mounted(mount)
+
+
+def _ask_mount(bench: Bench, folder: str) -> Mount | None:
+    try:
+        plain = bench.client.ask("mount", folder=folder)
+    except StageError as error:
+        raise Refused(
+            "unreachable", f"{folder}: its mount does not answer ({error}); is its server up?"
+        ) from None
+    return None if plain is None else wire.from_plain(Mount, plain)
+
+
+def _address(bench: Bench, mount: Mount | None) -> str:
+    """The server's IP address; empty: the mount does not tell it."""
+    if mount is None:
+        return ""
+    if not mount.remote:
+        return LOOPBACK
+    for told in (mount.address, mount.server):
+        if not told:
+            continue
+        try:
+            return str(socket.getaddrinfo(told, None, type=socket.SOCK_STREAM)[0][4][0])
+        except (OSError, UnicodeError):
+            bench.note(f"the mount's server {told} cannot be resolved")
+    return ""
+
+
+def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
+    """Holds the run's folder with its source file in TARGET's folder, and finds it at the server.
+
+    Raises:
+        Refused: the folder cannot be written to, or does not answer.
+    """
+    target = bench.options.target.path
+    seconds = FILL_FACTOR * bench.times.copy
+    setting = mounted_folder.Setting(
+        folder=target,
+        run=secrets.token_hex(8),
+        size_bytes=bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2,
+        seconds=seconds,
+        seed=bench.seed,
+    )
+    bench.tell("writing a file in the mounted folder")
+    lifetime = bench.options.budget_seconds + 60
+    held = bench.client.hold(
+        "mounted-folder", setting, Endpoint(), lifetime, seconds + OPENING_SECONDS
+    )
+    try:
+        endpoint = stack.enter_context(held)
+    except (StageError, Unavailable) as error:
+        mounted.lost = str(error)
+        bench.note(f"client: no file of our own in {target}: {error}")
+        return
+    facts = endpoint.facts
+    mounted.folder = endpoint.folder
+    mounted.source_bytes = int(facts["size_bytes"])
+    mounted.fill_rate = mounted.source_bytes / max(float(facts["seconds"]), 1e-6)
+    total = int(facts["total_bytes"])
+    if total:
+        free = int(facts["free_bytes"]) - reserve_bytes(total) - mounted.source_bytes
+        mounted.room_bytes = max(0, free)
+    _locate(bench, mounted)
+
+
+def _locate(bench: Bench, mounted: Mounted) -> None:
+    if bench.server is None:
+        return
+    name = mounted.folder.rpartition("/")[2]
+    try:
+        mounted.server_path = bench.server.ask(
+            "locate", folder_name=name, hint=bench.options.server_folder, seconds=15.0
+        )
+    except StageError as error:
+        bench.note(f"server: looking for the mounted folder: {error}")
+    if mounted.server_path is None:
+        bench.note("the server's agent does not find the mounted folder: give --server-folder DIR")
+    bench.server_path = bench.server_path or mounted.server_path
+
+
+def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
+    """All four copies in turn, as often as the time allows: drift hits them alike."""
+    reserve = SMB_SHARE_OF_TIME * bench.left() if bench.wants("smb-copy") else 0.0
+    for number in range(plan.MAX_ROUNDS):
+        for copy in plan.COPIES:
+            if number == 0 or _fits(bench, mounted, copy, reserve):
+                _copy(bench, mounted, copy, stack)
+
+
+def _step(bench: Bench, copy: str) -> Step:
+    """The step of a copy, without what changes from run to run."""
+    options = bench.options
+    setting = {"copy": copy, "folder": options.folder, "target_folder": options.target.path}
+    return Step("native-copy", setting, "client")
+
+
+def _fits(bench: Bench, mounted: Mounted, copy: str, reserve: float) -> bool:
+    """Whether one more run of a copy that was made before fits the time that is left."""
+    rate = bench.ledger.rate(_step(bench, copy))
+    if rate is None or mounted.lost:
+        return False
+    size = _size(bench, mounted, copy)
+    # A push is read back.
+    passes = 2.0 if copy.startswith("push") else 1.0
+    return bench.left() - reserve > 1.3 * passes * size / rate + STEP_OVERHEAD_SECONDS
+
+
+def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
+    """What is known to bound the copies, by plan.Rates' names."""
+    known: dict[str, float] = {}
+    if mounted.fill_rate is not None:
+        known["push.memory"] = mounted.fill_rate
+    for step in bench.ledger.steps:
+        rate, setting = bench.ledger.rate(step), step.setting
+        if rate is None:
+            continue
+        if step.stage == "tcp":
+            name = f"tcp.{setting['verb']}"
+            known[name] = max(rate, known.get(name, 0.0))
+        elif step.stage == "disk" and setting["cache"] == "uncached":
+            known[f"{setting['side']}.{setting['verb']}"] = rate
+        elif step.stage == "native-copy":
+            known[setting["copy"]] = rate
+    pushed = [known[copy] for copy in plan.COPIES[:2] if copy in known]
+    if pushed:
+        # Nothing was pulled yet: most paths carry about as much the other way.
+        known["pull.memory"] = max(pushed)
+    return known
+
+
+def _size(bench: Bench, mounted: Mounted, copy: str) -> int:
+    """Bytes of the next run of a copy."""
+    rate = plan.expected_rate(copy, _rates(bench, mounted))
+    seconds = max(LEAST_SECONDS / 2, min(bench.times.copy, bench.left() - STEP_OVERHEAD_SECONDS))
+    if copy.startswith("pull"):
+        usable = int(bench.client.ask("usable-bytes", folder=bench.options.folder))
+        room = min(mounted.source_bytes, usable)
+    else:
+        room = min(mounted.room_bytes, mounted.own_bytes)
+    return plan.copy_bytes(rate, seconds, room, bench.options.size_bytes)
+
+
+def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> None:
+    """The client's file that pushes read: no other stage's, for it is cut to each copy's size."""
+    if mounted.own_path:
+        return
+    setting = source_file.Setting(
+        folder=bench.options.folder,
+        # The next run may turn out to be worth a larger file.
+        size_bytes=bench.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2),
+        seconds=bench.times.fill,
+        seed=bench.seed,
+    )
+    lifetime = bench.options.budget_seconds + 60
+    held = bench.client.hold(
+        "source-file", setting, Endpoint(), lifetime, setting.seconds + OPENING_SECONDS
+    )
+    own = stack.enter_context(held)
+    mounted.own_path, mounted.own_bytes = own.path, int(own.facts["size_bytes"])
+
+
+def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
+    """One run of one copy."""
+    step = _step(bench, copy)
+    with bench.outcome(step, f"{copy} native"):
+        if mounted.lost:
+            raise Unavailable(mounted.lost)
+        remote = mounted.mount is None or mounted.mount.remote
+        if copy == "pull.uncached" and remote and mounted.server_path is None:
+            raise Unavailable(NEEDS_SERVER_CACHE)
+        if bench.left() < LEAST_SECONDS:
+            raise Unavailable("no time left in the budget: give a larger --budget")
+        size = _size(bench, mounted, copy)
+        push = copy.startswith("push")
+        if push and size >= plan.MIB:
+            _hold_own(bench, mounted, size, stack)
+            size = min(size, mounted.own_bytes)
+        if size < plan.MIB:
+            raise Unavailable("no source file, or no room for a copy of 1 MiB")
+        setting = native_copy.Setting(
+            **step.setting,
+            size_bytes=size,
+            seconds=max(LEAST_SECONDS, bench.left()),
+            seed=bench.seed,
+        )
+        peer = Endpoint(folder=mounted.folder, path=mounted.own_path if push else "")
+        proof = _server_cache(bench, mounted, copy, size) if remote else {}
+        if push:
+            mounted.own_bytes = size
+        else:
+            mounted.source_bytes = size
+        try:
+            bench.initiate(step, setting, peer, setting.seconds + BEFORE_SECONDS, details=proof)
+        except (PartlyRan, Refused) as error:
+            if any(words in str(error) for words in SILENT):
+                mounted.lost = f"the mount did not answer before: {error}"
+            raise
+
+
+def _server_cache(bench: Bench, mounted: Mounted, copy: str, size_bytes: int) -> dict[str, Any]:
+    """Has the server make a pull's source cold or warm, and prove it; goes into the details."""
+    if copy.startswith("push") or bench.server is None or mounted.server_path is None:
+        return {}
+    requested = copy.partition(".")[2]
+    try:
+        proof = bench.server.ask(
+            "set-cache",
+            path=mounted.server_path,
+            requested=requested,
+            first_bytes=size_bytes,
+            seconds=20.0,
+        )
+    except (StageError, Refused) as error:
+        if requested == "uncached":
+            raise Unavailable(f"the source could not be made uncached: {error}") from None
+        return {}
+    return {"cache": proof}

@@ -1,0 +1,208 @@
+"""The system's own program that copies a file, started and watched while another looks on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Iterator, List, Optional, Tuple
+
+from probes.host import tools
+from probes.host.child import end_with_parent
+from probes.host.patience import HANGS, is_held
+
+START_SECONDS = 10.0
+KILL_SECONDS = 1.0
+LONGEST_WORDS_BYTES = 4096
+_READY = b"\n"
+
+# Both wait at a gate, so that the start of an interpreter is no part of the copy.
+_GATED_PROGRAM = 'echo; read -r go; exec "$@" </dev/null >/dev/null'
+_GATED_PYTHON = """
+import shutil, sys
+print(flush=True)
+sys.stdin.readline()
+try:
+    shutil.copyfile(sys.argv[1], sys.argv[2])
+except OSError as error:
+    sys.exit(f"{error.filename2 or error.filename}: {error.strerror}")
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What copies, and how the report names it."""
+
+    name: str
+    arguments: Tuple[str, ...]
+    """Waits for a line on its stdin, after writing one; source and destination follow."""
+
+
+class CopyBroke(Exception):
+    """The program said no, or did not end in time; the text is its own last line, or ours."""
+
+
+def find(same_filesystem: bool) -> Program:
+    """cp where the system has one, else Python's shutil.copyfile.
+
+    same_filesystem: both folders lie on it. GNU's cp would then only share the blocks or have them
+    copied by the server, and nothing would be measured: it is told not to (cp(1), --reflink).
+    """
+    path = tools.find("cp")
+    if path is None:
+        python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        arguments = (sys.executable, "-c", _GATED_PYTHON)
+        return Program(f"shutil.copyfile of Python {python}", arguments)
+    maker, version = _of_cp(path)
+    options = ["--reflink=never"] if same_filesystem and maker.endswith("coreutils") else []
+    gate = ("/bin/sh", "-c", _GATED_PROGRAM, "cp", path, *options)
+    return Program(" ".join(filter(None, ("cp", *options, f"({maker}) {version}"))), gate)
+
+
+def _of_cp(path: str) -> Tuple[str, str]:
+    """Who made a cp, and its version; empty where it does not say."""
+    try:
+        told = subprocess.run(
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=tools.ANSWER_SECONDS,
+            check=False,
+        ).stdout.decode("utf-8", "replace")
+    except (OSError, subprocess.TimeoutExpired):
+        told = ""
+    return parse_maker(told), tools.parse_version(told) or ""
+
+
+def parse_maker(text: str) -> str:
+    """Who made a cp, by what its --version prints: "cp (GNU coreutils) 9.1" has GNU coreutils."""
+    if "BusyBox" in text:
+        return "BusyBox"
+    before, opening, behind = text.partition("\n")[0].partition("(")
+    if before.strip() in ("cp", "cp.coreutils") and opening and ")" in behind:
+        return behind.partition(")")[0]
+    return "uutils coreutils" if "uutils" in text else "unknown"
+
+
+class Copying:
+    """One copy by a program; ended with everything it started when the block is left."""
+
+    def __init__(
+        self, program: Program, source: str, destination: str, descriptors: Tuple[int, ...]
+    ) -> None:
+        """descriptors: inherited by the program, which may name them as /proc/self/fd/N."""
+        self._program, self._began_bytes = program, 0
+        self._words = b""
+        self._arguments = [*program.arguments, source, destination]
+        self._descriptors = descriptors
+
+    def __enter__(self) -> Copying:
+        parent = os.getpid()
+        self._process = subprocess.Popen(
+            self._arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=self._descriptors,
+            # Its complaint is read: in no other language than C's.
+            env={**os.environ, "LC_ALL": "C"},
+            preexec_fn=lambda: end_with_parent(parent, signal.SIGKILL),
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        process = self._process
+        with contextlib.suppress(OSError):
+            process.kill()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(OSError):
+                assert stream is not None
+                stream.close()
+        # What hangs in the kernel is left to it: it ends when the mount answers.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(KILL_SECONDS)
+
+    def ready(self) -> None:
+        """Returns when the program stands at its gate. Errors: CopyBroke."""
+        assert self._process.stdout is not None
+        stream = self._process.stdout
+        if not select.select([stream], [], [], START_SECONDS)[0] or stream.read(1) != _READY:
+            raise CopyBroke(f"{self._program.name} did not start")
+
+    def begin(self) -> float:
+        """Opens the gate; the moment by time.monotonic()."""
+        self._began_bytes = self._written_bytes() or 0
+        assert self._process.stdin is not None
+        now = time.monotonic()
+        self._process.stdin.write(_READY)
+        self._process.stdin.flush()
+        return now
+
+    def progress(self, until: float, every_seconds: float) -> Iterator[int]:
+        """Bytes written so far, now and then, until the program has ended well.
+
+        From /proc/PID/io: looking at the file would be one more call into the mount. Nothing where
+        the system has no such file. Errors: CopyBroke.
+        """
+        assert self._process.stderr is not None
+        stream = self._process.stderr.fileno()
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise CopyBroke(self._end())
+            if not select.select([stream], [], [], min(left, every_seconds))[0]:
+                written = self._written_bytes()
+                if written is not None:
+                    yield written - self._began_bytes
+                continue
+            said = os.read(stream, LONGEST_WORDS_BYTES)
+            if not said:
+                break
+            self._words = (self._words + said)[-LONGEST_WORDS_BYTES:]
+        # Its stderr is closed: it ends now.
+        code = self._process.wait(KILL_SECONDS)
+        if code:
+            raise CopyBroke(self._last_line() or f"it ended with {code}")
+
+    def _end(self) -> str:
+        """Kills what did not end in time, and says whether that did it."""
+        self._process.kill()
+        until = time.monotonic() + KILL_SECONDS
+        while self._process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        if self._process.poll() is None and is_held(str(self._process.pid)):
+            return f"no end within its time; {HANGS}"
+        return "no end within its time"
+
+    def _last_line(self) -> str:
+        lines: List[str] = self._words.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+    def _written_bytes(self) -> Optional[int]:
+        try:
+            text = Path(f"/proc/{self._process.pid}/io").read_text(encoding="ascii")
+        except OSError:
+            return None
+        return parse_written(text)
+
+
+def parse_written(text: str) -> Optional[int]:
+    """wchar of /proc/PID/io: bytes that a process handed to write(2) and its like (proc(5))."""
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name == "wchar" and value.strip().isdecimal():
+            return int(value)
+    return None

@@ -1,0 +1,339 @@
+"""A copy as a user makes it between a folder of this host and a mounted share, flushed at its end.
+
+The system's own cp copies a whole file; what it does with cache, requests and depth is the mount's
+affair, and that is what is measured. Every call into the mount has a deadline: it may hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Callable, Iterator, Optional, TypeVar
+
+from probes.host import copy_program, page_cache, payload, source_file
+from probes.host.copy_program import CopyBroke, Copying, Program
+from probes.host.locate import SOURCE, check_name
+from probes.host.mount import read_mount
+from probes.host.mounted_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
+from probes.host.patience import NoAnswer, answered
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Last, Running
+
+NAME = "native-copy"
+
+COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+SAMPLE_SECONDS = 0.1
+CACHE_SECONDS = 30.0
+"""What warming or emptying a cache may take."""
+CHECK_LEAST_SECONDS = 1.0
+"""Reading a push back takes as long as the copy took, or this: more would cost the next copy."""
+REMOVE_SECONDS = 2.0
+BLOCK_BYTES = 4 * 1024 * 1024
+UNCACHED_RATIO = 0.01
+"""A file counts as uncached up to this, and as cached from 1 - this: stray read-ahead pages."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which copy, and between which folders."""
+
+    copy: str
+    """One of COPIES; cached or not speaks of the sender."""
+    folder: str
+    """This host's end."""
+    target_folder: str
+    """The mounted share, or a folder on it."""
+    size_bytes: int
+    seconds: float
+    """Deadline of this one run, from the opening of its window."""
+    seed: str = ""
+    """Of the payload, hex."""
+
+
+@dataclass
+class _Moments:
+    """When the window's parts ended, by time.monotonic()."""
+
+    opened: float = 0.0
+    acknowledged: float = 0.0
+    closed: float = 0.0
+    moved_bytes: int = 0
+
+
+@contextmanager
+def respond(setting: Setting) -> Iterator[Endpoint]:
+    """Nothing: the file server is the responder."""
+    yield Endpoint()
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Has the system make the copy once; samples are what its program wrote, the last durable.
+
+    peer: folder, the run's own in target_folder with its source file (mounted_folder.hold), and of
+    a push path, the run's own nameless file in setting.folder. Both are cut to size_bytes: a
+    system's program copies whole files. The window opens with the program and closes when the
+    destination is durable. Errors: Refused for what the user has to mend in either folder;
+    RuntimeError for a copy that broke, and where the mount did not answer in time.
+    """
+    if setting.copy not in COPIES or setting.size_bytes < 1:
+        raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
+    check_name(os.path.basename(peer.folder))  # noqa: PTH119
+    ring = payload.ring(bytes.fromhex(setting.seed))
+    with speaking_of(setting.target_folder):
+        shown = _waited(setting, lambda: read_mount(setting.target_folder))
+        same = _waited(setting, lambda: _same_filesystem(setting))
+    program = copy_program.find(same)
+    remote = shown is None or shown.remote
+    if setting.copy.startswith("pull"):
+        details = yield from _pull(setting, peer, ring, program, remote)
+    else:
+        details = yield from _push(setting, peer, ring, program)
+    mounted = {name: getattr(shown, name, None) for name in ("filesystem", "source", "options")}
+    return {
+        **details,
+        "program": program.name,
+        "mount": mounted,
+        "same_filesystem": same,
+    }
+
+
+def _pull(
+    setting: Setting, peer: Endpoint, ring: memoryview, program: Program, remote: bool
+) -> Running:
+    path = os.path.join(peer.folder, SOURCE)  # noqa: PTH118
+    cached = setting.copy.endswith(".cached")
+    with speaking_of(setting.target_folder):
+        fd = _waited(setting, lambda: _shortened(path, setting.size_bytes, named=True))
+    with _closing(fd):
+        with speaking_of(setting.target_folder):
+            # A user's first copy finds nothing of the file in this host's own cache of the mount.
+            proven, ratio = answered(
+                setting.target_folder,
+                time.monotonic() + CACHE_SECONDS,
+                lambda: _cached(fd, setting.size_bytes, cached and not remote),
+            )
+        sink = source_file.open_new(setting.folder)
+        with _closing(sink):
+            moments = _Moments()
+            yield from _copied(
+                setting,
+                moments,
+                program,
+                (path, f"/proc/self/fd/{sink}"),
+                sink,
+                lambda: _flushed(sink),
+            )
+            intact, checked = _intact(ring, sink, setting.size_bytes, float("inf"))
+    # what another system's cache held is for its agent to prove
+    return {
+        **_told(setting, moments),
+        "cache": {
+            "side": "server",
+            "requested": _requested(setting),
+            "proven": proven and not remote,
+            "cached_ratio_before": None if remote else ratio,
+        },
+        "client_cached_ratio_before": ratio,
+        "hash_ok": intact,
+        "checked_bytes": checked,
+    }
+
+
+def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) -> Running:
+    name = f"pushed-{secrets.token_hex(8)}"
+    path = os.path.join(peer.folder, name)  # noqa: PTH118
+    fd = _shortened(peer.path, setting.size_bytes, named=False)
+    opened: list[int] = []
+
+    def flush() -> int:
+        # Not for reading alone: of such a file the kernel sends no FLUSH (fs/smb/client/file.c).
+        opened.append(os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)))
+        return _flushed(opened[0])
+
+    def check(until: float) -> tuple[bool, int]:
+        page_cache.evict(opened[0])
+        return _intact(ring, opened[0], setting.size_bytes, until)
+
+    try:
+        with _closing(fd):
+            cached = setting.copy.endswith(".cached")
+            proven, ratio = _cached(fd, setting.size_bytes, cached)
+            moments = _Moments()
+            ends = (f"/proc/self/fd/{fd}", path)
+            yield from _copied(setting, moments, program, ends, fd, flush)
+        until = time.monotonic() + max(CHECK_LEAST_SECONDS, moments.closed - moments.opened)
+        with speaking_of(setting.target_folder):
+            intact, checked = answered(path, until + ANSWER_SECONDS, lambda: check(until))
+    finally:
+        # What cannot be removed now goes with the run's folder, which says so if it stays.
+        with contextlib.suppress(OSError, NoAnswer):
+            until = time.monotonic() + REMOVE_SECONDS
+            answered(path, until, lambda: _removed(path, opened))
+    return {
+        **_told(setting, moments),
+        "cache": {
+            "side": "client",
+            "requested": _requested(setting),
+            "proven": proven,
+            "cached_ratio_before": ratio,
+        },
+        "hash_ok": intact,
+        "checked_bytes": checked,
+    }
+
+
+def _copied(
+    setting: Setting,
+    moments: _Moments,
+    program: Program,
+    ends: tuple[str, str],
+    descriptor: int,
+    flush: Callable[[], int],
+) -> Iterator[Sample]:
+    """The window: from the program's start to a durable destination of the right size."""
+    with _blamed(setting, moments, program.name, ends[1]):
+        with Copying(program, *ends, (descriptor,)) as copying:
+            copying.ready()
+            yield Sample(0.0, 0)
+            moments.opened = copying.begin()
+            deadline = moments.opened + setting.seconds
+            for written in copying.progress(deadline, SAMPLE_SECONDS):
+                moved = min(setting.size_bytes, max(moments.moved_bytes, written))
+                moments.moved_bytes = moved
+                yield Sample(time.monotonic() - moments.opened, moved)
+            moments.acknowledged = time.monotonic()
+            size_bytes = answered("the flush", deadline, flush)
+            moments.closed = time.monotonic()
+        if size_bytes != setting.size_bytes:
+            raise CopyBroke(f"the copy has {size_bytes} bytes")
+        yield Last(moments.closed - moments.opened, size_bytes)
+
+
+@contextmanager
+def _blamed(setting: Setting, moments: _Moments, name: str, destination: str) -> Iterator[None]:
+    """Says in one line where a copy broke and how far it came."""
+    try:
+        yield
+    except (CopyBroke, NoAnswer, OSError) as error:
+        code = error.errno if isinstance(error, OSError) else _errno_in(str(error))
+        text = f"{setting.copy} by {name} broke "
+        text += f"after {moments.moved_bytes} of {setting.size_bytes} bytes: {error}"
+        if code is None:
+            seconds = f" ({setting.seconds:.1f} s)" if "within its time" in text else ""
+            raise RuntimeError(f"{setting.target_folder}: {text}{seconds}") from None
+        at_destination = isinstance(error, OSError) or destination in str(error)
+        pushes = setting.copy.startswith("push")
+        folder = setting.target_folder if at_destination == pushes else setting.folder
+        raise refused(folder, OSError(code, os.strerror(code))) from None
+
+
+def _errno_in(words: str) -> Optional[int]:
+    """The error that a program's complaint ends with, as C's words have it."""
+    for code in KNOWN_ERRORS:
+        if words.endswith(os.strerror(code)):
+            return code
+    return None
+
+
+def _told(setting: Setting, moments: _Moments) -> Details:
+    seconds = max(moments.acknowledged - moments.opened, 1e-9)
+    return {
+        "acknowledged_bytes_per_second": setting.size_bytes / seconds,
+        "flush_seconds": moments.closed - moments.acknowledged,
+    }
+
+
+def _requested(setting: Setting) -> str:
+    return setting.copy.rpartition(".")[2]
+
+
+def _waited(setting: Setting, work: Callable[[], T]) -> T:
+    return answered(setting.target_folder, time.monotonic() + ANSWER_SECONDS, work)
+
+
+def _same_filesystem(setting: Setting) -> bool:
+    each = (setting.folder, setting.target_folder)
+    return len({os.stat(folder).st_dev for folder in each}) == 1  # noqa: PTH116
+
+
+def _shortened(path: str, size_bytes: int, named: bool) -> int:
+    """Descriptor, for reading, of a file of this run that has exactly that size now.
+
+    named: it lies in the run's folder; else it has no name any more, so that it is nobody else's.
+    Errors: ValueError for another file, and one that is shorter.
+    """
+    no_follow = getattr(os, "O_NOFOLLOW", 0) if named else 0
+    fd = os.open(path, os.O_RDONLY | no_follow)
+    try:
+        told = os.fstat(fd)
+        if not named and told.st_nlink:
+            raise ValueError(f"{path} is not a nameless file of this run")
+        if told.st_size < size_bytes:
+            raise ValueError(f"{path} has {told.st_size} bytes, {size_bytes} are to be copied")
+        if told.st_size > size_bytes:
+            os.truncate(path, size_bytes)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _cached(fd: int, size_bytes: int, wanted: bool) -> tuple[bool, Optional[float]]:
+    """Brings a file into this host's page cache or out of it; whether that is proven, its share."""
+    if wanted:
+        page_cache.warm(fd, size_bytes)
+    else:
+        page_cache.evict(fd)
+    told = page_cache.state(fd, size_bytes)
+    if told is None:
+        return False, None
+    ratio = told.cached_ratio
+    return (ratio >= 1 - UNCACHED_RATIO if wanted else ratio <= UNCACHED_RATIO), ratio
+
+
+def _flushed(fd: int) -> int:
+    os.fsync(fd)
+    return os.fstat(fd).st_size
+
+
+def _intact(ring: memoryview, fd: int, size_bytes: int, until: float) -> tuple[bool, int]:
+    """Whether the file holds the payload, and how much of it was looked at: the end, then all."""
+    buffer = memoryview(bytearray(BLOCK_BYTES))
+    last = max(0, size_bytes - 1) // BLOCK_BYTES * BLOCK_BYTES
+    checked = 0
+    for offset in (last, *range(0, last, BLOCK_BYTES)):
+        if time.monotonic() >= until and checked:
+            break
+        view = buffer[: min(BLOCK_BYTES, size_bytes - offset)]
+        done = 0
+        while done < len(view):
+            got = os.preadv(fd, [view[done:]], offset + done)
+            if not got:
+                raise OSError(errno.EIO, "the copy became shorter while it was checked")
+            done += got
+        if not payload.matches(ring, offset, view):
+            return False, checked
+        checked += len(view)
+    return True, checked
+
+
+def _removed(path: str, opened: list[int]) -> None:
+    for fd in opened:
+        os.close(fd)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108
+
+
+@contextmanager
+def _closing(fd: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(fd)

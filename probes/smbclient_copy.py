@@ -1,0 +1,266 @@
+"""A copy that this host starts with Samba's smbclient, where the product is not installed.
+
+What smb_copy is to the client, for the server's travelling agent: the same file, the same window,
+from the first byte asked for or sent until all is durable here; login, cache and check lie
+outside. Runs on Python 3.9 with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Callable, Iterator, Optional, Tuple
+
+from probes.drivers import smbclient
+from probes.drivers.smbclient import Connected, Said
+from probes.host import page_cache, served_file, source_file
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Last, Running
+
+COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+SAMPLE_SECONDS = 0.1
+CHECK_SECONDS = 10.0
+WRITE_BACK_BYTES = 8 << 20
+UNCACHED_RATIO = 0.01
+"""A file counts as uncached up to this, and as cached from 1 - this: stray read-ahead pages."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which copy; the file on the share has the name in the folder that the endpoint names."""
+
+    copy: str
+    """One of COPIES as the one sees it who starts it; cached or not speaks of the sender."""
+    dialect: str
+    size_bytes: int
+    """Of the whole file: smbclient copies no part of one."""
+    seconds: float
+    """Deadline of this one copy, from the opening of its window."""
+    name: str
+    """Of the file on the share; a push creates it."""
+    folder: str = "."
+    """This host's folder for what is pulled."""
+    seed: str = ""
+    """Of the payload, hex."""
+    signing: Optional[str] = None
+    """What the share demands, as another session with it found out."""
+    encryption: Optional[str] = None
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Makes the copy once and yields its samples; returns the details.
+
+    peer: host, port, share, access, folder (the run's folder on the share) and, for a push, path
+    (this host's file of exactly size_bytes). A push ends with the last acknowledged byte, since
+    smbclient flushes nothing: its details say flushed false, and whoever serves the share makes it
+    durable and looks at its content. Raises Refused, Unavailable, ValueError for a setting that
+    makes no sense, TimeoutError, ConnectionError in mid-copy.
+    """
+    if setting.copy not in COPIES or setting.size_bytes < 1:
+        raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
+    program = smbclient.version()
+    options, signing, encryption = smbclient.algorithms(
+        setting.dialect, setting.signing, setting.encryption, program
+    )
+    make = _pull if setting.copy.startswith("pull") else _push
+    found = yield from make(setting, peer, tuple(options))
+    return {
+        **found,
+        "program": f"smbclient {program}" if program else "smbclient",
+        "dialect": setting.dialect,
+        "signing": signing,
+        "encryption": encryption,
+        # it keeps them to itself
+        "request_bytes": None,
+        "depth": None,
+        "in_flight_bytes": None,
+        "credit_stalls": None,
+        "pending_replies": None,
+    }
+
+
+def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running:
+    fd = os.open(peer.path, os.O_RDONLY)
+    try:
+        found = os.fstat(fd).st_size
+        if found != setting.size_bytes:
+            raise ValueError(f"this host's file has {found} bytes, {setting.size_bytes} are to go")
+        _bring(fd, setting)
+        with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
+            cache = _cache(fd, setting)
+            window = _Window(setting, peer, client)
+            remote = _remote(setting, peer)
+            with window.blamed():
+                command = f"put {_local(fd)} {smbclient.quoted(remote)}"
+                yield from window.run(command, lambda: _sent_bytes(client.pid, fd))
+                # Its word for the end of the window; the size that arrived is looked up after it.
+                yield window.closed()
+                arrived = client.size_bytes(remote, CHECK_SECONDS)
+            if arrived not in (None, setting.size_bytes):
+                raise ConnectionError(
+                    f"{window.where}: {arrived} of {setting.size_bytes} bytes arrived there"
+                )
+        return {**window.details(), "flushed": False, "flush_seconds": None, "cache": cache}
+    finally:
+        os.close(fd)
+
+
+def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running:
+    fd = source_file.open_new(setting.folder)
+    try:
+        with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
+            window = _Window(setting, peer, client)
+            remote = _remote(setting, peer)
+            with window.blamed():
+                command = f"get {smbclient.quoted(remote)} {_local(fd)}"
+                yield from window.run(command, _Arriving(fd).bytes)
+                os.fsync(fd)
+                if os.fstat(fd).st_size != setting.size_bytes:
+                    raise ConnectionError(
+                        f"{window.where}: {os.fstat(fd).st_size} of {setting.size_bytes} bytes "
+                        "arrived here; is the disk full?"
+                    )
+                yield window.closed()
+        intact = served_file.holds_payload(fd, setting.size_bytes, bytes.fromhex(setting.seed))
+        # what the sender's cache held is for the sender's agent to prove
+        cache = {"side": "client", "proven": False, "cached_ratio_before": None}
+        cache["requested"] = _requested(setting)
+        return {**window.details(), "flushed": True, "cache": cache, "hash_ok": intact}
+    finally:
+        os.close(fd)
+
+
+class _Arriving:
+    """How much of a pull has arrived; the disk begins to write it meanwhile, as ours does."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._written_back = 0
+
+    def bytes(self) -> int:
+        """The size so far."""
+        size = os.fstat(self._fd).st_size
+        if size - self._written_back >= WRITE_BACK_BYTES:
+            self._written_back = size
+            served_file.start_write_back(self._fd)
+        return size
+
+
+class _Window:
+    """The measured part of a copy, and how far it came."""
+
+    def __init__(self, setting: Setting, peer: Endpoint, client: Connected) -> None:
+        self._setting, self._client = setting, client
+        self.where = smbclient.place(peer)
+        self._opened = self._acknowledged = self._closed = 0.0
+        self._moved_bytes = 0
+
+    def run(self, command: str, moved: Callable[[], int]) -> Iterator[Sample]:
+        """Samples from the opening until smbclient says that it is done."""
+        yield Sample(0.0, 0)
+        self._opened = time.monotonic()
+        deadline = self._opened + self._setting.seconds
+        self._client.send(command)
+        while self._client.poll(SAMPLE_SECONDS) is None:
+            now = time.monotonic()
+            if now >= deadline:
+                raise TimeoutError(f"did not end within {self._setting.seconds:.1f} s")
+            self._moved_bytes = max(self._moved_bytes, min(moved(), self._setting.size_bytes))
+            yield Sample(now - self._opened, self._moved_bytes)
+        self._acknowledged = time.monotonic()
+
+    def closed(self) -> Last:
+        """The last sample."""
+        self._closed = time.monotonic()
+        return Last(self._closed - self._opened, self._setting.size_bytes)
+
+    def details(self) -> Details:
+        """What happened in the window."""
+        seconds = max(self._acknowledged - self._opened, 1e-9)
+        return {
+            "acknowledged_bytes_per_second": self._setting.size_bytes / seconds,
+            "flush_seconds": self._closed - self._acknowledged,
+        }
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Says in one line where a copy broke and how far it came."""
+        setting = self._setting
+        try:
+            yield
+        except (Said, ConnectionError, TimeoutError) as error:
+            text = f"{setting.copy} broke after {self._moved_bytes} of {setting.size_bytes} bytes"
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"{self.where}: {text}: {error}") from None
+            if str(error).startswith(self.where):
+                raise
+            raise smbclient.refusal(self.where, text, str(error), setting.dialect) from None
+
+
+def _requested(setting: Setting) -> str:
+    return setting.copy.rpartition(".")[2]
+
+
+def _remote(setting: Setting, peer: Endpoint) -> str:
+    folder = peer.folder.replace("/", "\\").strip("\\")
+    return f"{folder}\\{setting.name}" if folder else setting.name
+
+
+def _local(fd: int) -> str:
+    """A name by which the program that inherits the descriptor opens its file, nameless or not."""
+    return f"/proc/self/fd/{fd}"
+
+
+def _bring(fd: int, setting: Setting) -> None:
+    """Makes the sender's file cached, or drops it from the page cache."""
+    if _requested(setting) == "cached":
+        page_cache.warm(fd, setting.size_bytes)
+    else:
+        page_cache.evict(fd, setting.size_bytes)
+
+
+def _cache(fd: int, setting: Setting) -> Details:
+    """What the page cache holds of it right now, and whether that is what was wanted."""
+    requested = _requested(setting)
+    told = page_cache.state(fd, setting.size_bytes)
+    ratio = None if told is None else told.cached_ratio
+    proven = ratio is not None and (
+        ratio >= 1 - UNCACHED_RATIO if requested == "cached" else ratio <= UNCACHED_RATIO
+    )
+    return {
+        "side": "server",
+        "requested": requested,
+        "proven": proven,
+        "cached_ratio_before": ratio,
+    }
+
+
+def _sent_bytes(pid: int, fd: int) -> int:
+    """At least so much of its file has been acknowledged to a process; 0 where nobody tells.
+
+    How far it has read, less what may be under way. Source: proc(5), /proc/PID/fdinfo.
+    """
+    try:
+        opened = [name for name in os.listdir(f"/proc/{pid}/fd") if _same(pid, name, fd)]
+        places = [_position(pid, name) for name in opened]
+    except OSError:
+        return 0
+    return max(0, max(places, default=0) - smbclient.IN_FLIGHT_BYTES)
+
+
+def _same(pid: int, name: str, fd: int) -> bool:
+    try:
+        told, own = os.stat(f"/proc/{pid}/fd/{name}"), os.fstat(fd)  # noqa: PTH116
+    except OSError:
+        return False  # closed meanwhile
+    return (told.st_dev, told.st_ino) == (own.st_dev, own.st_ino)
+
+
+def _position(pid: int, name: str) -> int:
+    with open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith("pos:"):
+                return int(line.split()[1])
+    return 0
