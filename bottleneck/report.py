@@ -2,6 +2,7 @@
 
 History of the schema `copy-bottleneck/report/1`:
     1: first. Keys may be added, never renamed; `diagnosis` is written and never read back.
+       Added: `diagnosis.comparisons`, `diagnosis.altered`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import contention, cpu, disk, instrument, link_rate
+from bottleneck.analysis import contention, cpu, disk, instrument, link_rate, mount, round_trips
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
@@ -20,6 +20,8 @@ RULES: tuple[Rule, ...] = (
     contention.rule,
     cpu.rule,
     instrument.rule,
+    round_trips.rule,
+    mount.rule,
 )
 """Each yields ceilings of a copy that was made, and remarks for its evidence."""
 

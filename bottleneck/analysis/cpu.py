@@ -1,6 +1,7 @@
 """Rule cpu/one-core, all-cores, quota, contention: what the load of the copy says of each host.
 
-At the client the copy is this tool's own process: a core that it fills is the instrument's ceiling.
+Where an end of the copy is this tool's own process (the client's, as a rule), a core that it fills
+is the instrument's ceiling.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     if copy.made is None:
         return
     for side in SIDES:
-        seen = _load(report, copy.made, side)
+        seen = load_of(report, copy.made, side)
         if seen is not None:
             yield from _quota(copy.made, side, seen)
             if not seen.throttled:
-                yield from _cores(copy.made, side, seen)
+                yield from _cores(copy, copy.made, side, seen)
 
 
-def _load(report: Report, made: Found, side: str) -> Load | None:
-    """A side's load; where both sides are one host, the other side's work is the copy's as well."""
+def load_of(report: Report, made: Found, side: str) -> Load | None:
+    """A side's load during a step; on one host the other side's work is the copy's as well."""
     seen, its = load(made.usage(side)), made.usage(steps.other(side))
     if seen is None or its is None or not steps.on_one_host(report):
         return seen
@@ -94,7 +95,7 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
         )
 
 
-def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
+def _cores(copy: Copy, made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
     if seen.crowded:
         taken = percent_text(seen.others_ratio)
         yield _claim(
@@ -113,9 +114,11 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             f"The {side}'s cores are full with other processes, and the copy did not wait for them."
         )
     # What others use is not the copy's to grow into.
-    yield from _own(made, side, seen)
+    own_thread = _is_own(copy, side, seen)
+    if own_thread:
+        yield from _own(made, side, seen)
     used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
-    own = seen.cores == 1 and _is_own(side, seen) and seen.process_ratio >= SATURATED_RATIO
+    own = seen.cores == 1 and own_thread and seen.process_ratio >= SATURATED_RATIO
     if used > IDLE_RATIO and not others and not own:
         which = "only core is" if seen.cores == 1 else f"{seen.cores} cores are"
         yield _claim(
@@ -129,7 +132,7 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
             trust=BUSY_TRUST,
             evidence=(_busy(side, seen),),
         )
-    if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not _is_own(side, seen):
+    if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not own_thread:
         yield _claim(
             made,
             side,
@@ -145,15 +148,15 @@ def _cores(made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
         )
 
 
-def _is_own(side: str, seen: Load) -> bool:
+def _is_own(copy: Copy, side: str, seen: Load) -> bool:
     """Whether the busiest thread is this tool's own, and no core is busier with interrupts."""
-    return side == "client" and seen.process_ratio >= seen.one_core_ratio
+    return copy.by_this_tool(side) and seen.process_ratio >= seen.one_core_ratio
 
 
 def _own(made: Found, side: str, seen: Load) -> Iterator[Claim]:
     """This tool's own thread, where it is the busiest; of an only core where it fills that."""
     least = IDLE_RATIO if seen.cores > 1 else SATURATED_RATIO
-    if not _is_own(side, seen) or seen.process_ratio < least:
+    if seen.process_ratio < least:
         return
     share = percent_text(min(1.0, seen.process_ratio))
     full = seen.process_ratio >= SATURATED_RATIO

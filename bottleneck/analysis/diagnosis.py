@@ -9,6 +9,7 @@ from bottleneck.analysis import cap as caps
 from bottleneck.analysis import ceilings, prediction, sentences, steps, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.comparisons import compared
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
@@ -26,16 +27,31 @@ def diagnose(report: Report) -> Diagnosis:
     """What the report means; pure, so that it can be had again from a saved one."""
     copies = steps.copies(report)
     found = [*(_diagnose(report, copy) for copy in copies), *_untried(report, copies)]
-    headline = _headline(found)
-    if headline is None:
-        summary = "No copy was tried, so that there is nothing to name the cap of."
-    else:
+    headline, beside = _headline(found), tuple(compared(report))
+    if headline is not None:
         summary = headline.verdict.sentence
-    return Diagnosis(headline.copy if headline else None, tuple(found), summary)
+    elif beside:
+        summary = beside[0].sentence
+    else:
+        summary = "No copy was tried, so that there is nothing to name the cap of."
+    altered = tuple(dict.fromkeys(_altered(report)))
+    if altered and not summary.startswith(unknown.ALTERED):
+        where = f"{unknown.ALTERED} ({', '.join(altered)})"
+        summary = f"{where}: find out why before trusting this path with data. {summary}"
+    return Diagnosis(headline.copy if headline else None, tuple(found), summary, beside, altered)
+
+
+def _altered(report: Report) -> Iterator[str]:
+    """Every step whose bytes did not arrive as they were sent: the loudest result there is."""
+    for index, (step, _) in enumerate(report.entries):
+        made = steps.found_at(report, index)
+        if made is not None and not made.intact:
+            what = steps.word(step.setting, "copy") or steps.word(step.setting, "verb") or ""
+            yield f"{step.stage} {what}".rstrip()
 
 
 def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
-    """The slowest of the user's own copies in the newest dialect that has any."""
+    """The slowest of the user's own copies: through the mount, else in the newest dialect."""
     own = [each for each in found if each.copy in OWN_COPIES] or found
     made = [each for each in own if each.bytes_per_second is not None]
     if not made:
@@ -87,7 +103,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     if cap is not None:
         outlook = sentences.outlook(cap.claim.ceiling, following, predicted, rate)
         verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{outlook}")
-        advice = (sentences.advice(cap.claim.ceiling, following, predicted, rate),)
+        advice = (sentences.advice(cap.claim, following, predicted, rate),)
     else:
         verdict = altered or unstable or unknown.inconclusive(copy, made, ladder)
         advice = tuple(_what_to_try(report))
@@ -168,6 +184,8 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"The last byte had arrived at {rate_text(acknowledged)}; {seconds_text(flush)} more "
             "went into making it durable."
         )
+    if steps.flag(made.outcome.details, "flushed") is False:
+        yield "Nothing flushed it at its end: the rate is that of acknowledged writes."
     yield from ladder.remarks
 
 

@@ -27,6 +27,12 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
 
 def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | str]:
     found = [each for each in steps.measured(report, "disk") if _is(each, side, verb)]
+    if found and side == "client" and copy.made and _elsewhere(copy.made):
+        yield (
+            "The client's disk is not used: the share of --client-share is not known to lie on the "
+            "disk that was measured."
+        )
+        return
     if verb == "read":
         proven = [each for each in found if steps.flag(each.outcome.details, "cache", "proven")]
         if found and not proven:
@@ -59,6 +65,11 @@ def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | 
         words=f"the {side}'s disk {_DOES[verb]} no faster than {rate_text(rate.median)}",
         evidence=tuple(_evidence(best, copy, side, verb)),
     )
+
+
+def _elsewhere(made: Found) -> bool:
+    """Whether the client's end of a copy may be on another disk than its folder."""
+    return steps.flag(made.outcome.details, "on_folder_disk") is False
 
 
 def _is(found: Found, side: str, verb: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 CAUSES: dict[str, frozenset[str]] = {
     "disk": frozenset({"read", "write", "seek", "zone", "sync", "contention"}),
@@ -24,6 +24,17 @@ PLACES: dict[str, frozenset[str | None]] = {
     "unknown": frozenset({None}),
 }
 """Sides to act on; components that are not here have client and server."""
+
+ABOUTS = (
+    "dialect",
+    "initiator",
+    "security",
+    "requests",
+    "small-files",
+    "native",
+    "durability",
+)
+"""What comparisons are about."""
 
 Standing = Literal["measured", "inferred", "estimated", "at-least"]
 """How far a ceiling can be trusted to be the component's own.
@@ -86,6 +97,8 @@ class Claim:
     partial_trust: float = 0.0
     """The same where it held the copy for a part of the time and no ceiling is reached; 0: no."""
     evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    """What would lift it, as the subject of a sentence; empty: the component tells."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +155,27 @@ class CopyDiagnosis:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Measurements side by side, and whether they differ by more than their noise."""
+
+    about: str
+    """One of ABOUTS."""
+    sentence: str
+    rows: tuple[dict[str, Any], ...] = ()
+    """The figures as plain values: bytes, seconds and ratios, the unit being each name's end."""
+    ratio: float | None = None
+    """The greater of the two that the sentence compares over the lesser; None: it compares none."""
+    significant: bool = False
+    """Whether that difference is beyond the noise of both."""
+    steps: tuple[int, ...] = ()
+    """Indices of the report's steps that it was taken from."""
+
+    def __post_init__(self) -> None:
+        if self.about not in ABOUTS:
+            raise WordError(f"no comparison is about {self.about}")
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """What a report means."""
 
@@ -150,6 +184,10 @@ class Diagnosis:
     copies: tuple[CopyDiagnosis, ...]
     summary: str
     """One or two sentences for a person in a hurry."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Dialects, initiators, security, requests ...: each where the report has both sides of it."""
+    altered: tuple[str, ...] = ()
+    """Stages whose bytes did not arrive as they were sent."""
 
     @property
     def chosen(self) -> CopyDiagnosis | None:

@@ -25,8 +25,11 @@ def tool_ceiling(report: Report, side: str) -> Found | None:
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
-    """The tool's ceiling on both hosts; reached where the copy comes near it: nobody is blamed."""
-    if copy.made is None:
+    """The tool's ceiling on both hosts; reached where the copy comes near it: nobody is blamed.
+
+    A copy that others carry from end to end (a mount, smbclient) is not bound by it.
+    """
+    if copy.made is None or not any(copy.by_this_tool(side) for side in SIDES):
         return
     for side in SIDES:
         best = tool_ceiling(report, side)

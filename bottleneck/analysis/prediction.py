@@ -26,7 +26,7 @@ def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | No
     """The copy's rate with the cap gone; None: a stage on its way is not known well enough.
 
     The overlap is fitted from the measured copy. Where the cap is the initiator's own disk, the
-    same copy to or from memory has shown it.
+    same copy to or from memory has shown it; where it is the client's mount, this tool's own copy.
     """
     lifted = cap.claim.ceiling
     if lifted.component == "instrument":
@@ -34,6 +34,9 @@ def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | No
     left = _left(cap, ladder)
     if lifted.part == ("disk", copy.initiator) and copy.memory is not None:
         rate = copy.memory.rate
+        band = model.widened(model.Band(rate.low, rate.median, rate.high))
+    elif lifted.part == ("smb", "client") and copy.beside is not None:
+        rate = copy.beside.rate
         band = model.widened(model.Band(rate.low, rate.median, rate.high))
     else:
         stages = [each for each in left if each.ceiling.component in STAGES]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bottleneck.analysis import model
-from bottleneck.analysis.finding import Ceiling, Next, Predicted
-from bottleneck.analysis.steps import Copy
+from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted
+from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.reports.units import link_text, range_text, rate_text
 
 _REMEDIES = {
@@ -14,6 +14,10 @@ _REMEDIES = {
     ("network", "contention"): "a link of its own",
     ("cpu", "quota"): "no quota",
     ("cpu", "contention"): "a host of its own",
+    ("smb", "round-trips"): "more bytes in flight",
+    ("smb", "dialect"): "a newer dialect",
+    ("smb", "signing"): "a mount that does not sign",
+    ("smb", "encryption"): "a mount that does not encrypt",
 }
 _DOES = {"read": "reads", "write": "writes"}
 
@@ -22,8 +26,16 @@ def runs(copy: Copy, rate: float) -> str:
     """The first half of a verdict: which copy, how fast."""
     doing = "Pulling" if copy.verb == "pull" else "Pushing"
     by = ", started by the server," if copy.initiator == "server" else ""
+    if by and copy.engine == SMBCLIENT:
+        by = ", started by the server with smbclient,"
     over = " over SMB1" if copy.dialect == "smb1" else ""
+    over = " by the system's own copy" if copy.native else over
     return f"{doing} this file {copy.cache}{over}{by} runs at {rate_text(rate)}"
+
+
+def dialect_name(dialect: str) -> str:
+    """A dialect as a person calls it: "SMB1", "SMB 3.1.1"."""
+    return "SMB1" if dialect == "smb1" else f"SMB {dialect}"
 
 
 def name(ceiling: Ceiling | Next) -> str:
@@ -38,6 +50,10 @@ def part_name(part: tuple[str, str | None]) -> str:
             return "the network"
         case ("cpu", side):
             return f"the {side}'s CPU"
+        case ("smb", "client"):
+            return "the client's mount"
+        case ("smb", _):
+            return "the SMB window"
         case ("instrument", side):
             return f"this tool on the {side}"
         case (component, side):
@@ -72,8 +88,9 @@ def outlook(cap: Ceiling, following: Next | None, predicted: Predicted | None, r
     return f" {sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 
-def advice(cap: Ceiling, following: Next | None, predicted: Predicted | None, rate: float) -> str:
+def advice(claim: Claim, following: Next | None, predicted: Predicted | None, rate: float) -> str:
     """What to do about a cap, with a number."""
+    cap = claim.ceiling
     if cap.component == "instrument":
         return (
             f"This tool cannot move more than {rate_text(cap.bytes_per_second)} on the {cap.side}: "
@@ -81,7 +98,7 @@ def advice(cap: Ceiling, following: Next | None, predicted: Predicted | None, ra
         )
     does = "lifts this cap" if predicted is None else f"would lift this copy to {_band(predicted)}"
     beyond = "" if following is None else f"; beyond that {name_with_verb(following)} caps it"
-    return f"{_measure(cap, following, rate)} {does}{beyond}."
+    return f"{claim.remedy or _measure(cap, following, rate)} {does}{beyond}."
 
 
 def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:

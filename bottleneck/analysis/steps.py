@@ -12,8 +12,16 @@ from probes.records import SIDES, Measured, Outcome, Spread, Usage, rates
 
 VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")
-Key = tuple[str, str, str]
-"""A copy's name, dialect and initiator."""
+NATIVE = "native"
+"""The dialect of copies that the operating system made: what its mount speaks is its own affair."""
+OWN, SYSTEM, SMBCLIENT = "own", "system", "smbclient"
+"""Who moved the bytes: this tool, the operating system, Samba's client."""
+Key = tuple[str, str, str, str]
+"""A copy's name, dialect, initiator and engine."""
+OURS = ("impacket",)
+"""File servers that this tool itself starts in its own process."""
+LEAST = 1e-9
+"""A figure below it divides nothing: it is rounding, or a forgery."""
 Folders = dict[Key, tuple[int, Step, Outcome]]
 DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 """Oldest first."""
@@ -27,6 +35,11 @@ class Found:
     step: Step
     outcome: Measured
     rate: Spread
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing shows that the bytes were altered: else their rate means nothing."""
+        return flag(self.outcome.details, "hash_ok") is not False
 
     def usage(self, side: str) -> Usage | None:
         """What a side's host was busy with meanwhile."""
@@ -49,6 +62,10 @@ class Copy:
     """The same without the initiator's disk."""
     twin: Found | None
     """Of an uncached copy the cached one: the same without the sender's disk."""
+    engine: str = OWN
+    """OWN, SYSTEM, SMBCLIENT, or what the step says."""
+    beside: Found | None = None
+    """Of the operating system's copy the fastest that this tool made of the same, over SMB."""
 
     @property
     def verb(self) -> str:
@@ -70,6 +87,17 @@ class Copy:
         """The side that the bytes go to."""
         return other(self.sender)
 
+    @property
+    def native(self) -> bool:
+        """Whether the operating system made it."""
+        return self.dialect == NATIVE
+
+    def by_this_tool(self, side: str) -> bool:
+        """Whether a side's end of the copy is this tool's own process."""
+        if side == self.initiator:
+            return self.engine == OWN
+        return self.made is not None and word(self.made.outcome.details, "engine_server") in OURS
+
 
 def other(side: str) -> str:
     """The opposite side."""
@@ -90,6 +118,11 @@ def measured(report: Report, stage: str) -> Iterator[Found]:
                 yield found
 
 
+def found_at(report: Report, index: int) -> Found | None:
+    """The step at an index of the report; None: it was not measured, or nothing moved."""
+    return _found(index, *report.entries[index])
+
+
 def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
     if not isinstance(outcome, Measured):
         return None
@@ -100,8 +133,30 @@ def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
     return Found(index, step, outcome, rate) if rate.low > 0 else None
 
 
+def _intact(index: int, step: Step, outcome: Outcome) -> Found | None:
+    """What others are measured by; None too where the bytes were altered."""
+    found = _found(index, step, outcome)
+    return found if found is not None and found.intact else None
+
+
+def alike_sources(first: Found, second: Found) -> bool:
+    """Whether both copies' sources lay in the cache, or out of it, with the same proof."""
+    one, two = (flag(each.outcome.details, "cache", "proven") for each in (first, second))
+    return one == two
+
+
+def security(found: Found) -> str | None:
+    """plain, signed or encrypted, as a session really was; None: the step does not tell."""
+    told = found.outcome.details
+    if "signing" not in told or "encryption" not in told:
+        return None
+    if told["encryption"]:
+        return "encrypted"
+    return "signed" if told["signing"] else "plain"
+
+
 def copies(report: Report) -> tuple[Copy, ...]:
-    """Every copy of the report; the newest dialect first, then as the report has them."""
+    """Every copy of the report; the operating system's own first, then the newest dialect."""
     memories: dict[Key, Found | None] = {}
     folders: Folders = {}
     for index, (step, outcome) in enumerate(report.entries):
@@ -109,11 +164,13 @@ def copies(report: Report) -> tuple[Copy, ...]:
         if key is None:
             continue
         if step.setting.get("end") == "memory":
-            memories.setdefault(key, _found(index, step, outcome))
+            memories.setdefault(key, _intact(index, step, outcome))
         else:
             folders.setdefault(key, (index, step, outcome))
     found = [
         Copy(
+            engine=key[3],
+            beside=_beside(folders, key),
             name=key[0],
             dialect=key[1],
             initiator=key[2],
@@ -125,25 +182,46 @@ def copies(report: Report) -> tuple[Copy, ...]:
         )
         for key, (index, step, outcome) in folders.items()
     ]
-    return tuple(sorted(found, key=lambda copy: -_age(copy.dialect)))
+    return tuple(sorted(found, key=lambda copy: -age(copy.dialect)))
 
 
 def _twin(folders: Folders, key: Key) -> Found | None:
     name = key[0].replace(".uncached", ".cached")
     entry = folders.get((name, *key[1:]))
-    return None if entry is None or name == key[0] else _found(*entry)
+    return None if entry is None or name == key[0] else _intact(*entry)
+
+
+def _beside(folders: Folders, key: Key) -> Found | None:
+    if key[1] != NATIVE:
+        return None
+    alike = (key[0], key[2], OWN)
+    made = [_intact(*folders[each]) for each in folders if (each[0], *each[2:]) == alike]
+    return max(
+        (each for each in made if each is not None),
+        key=lambda each: each.rate.median,
+        default=None,
+    )
 
 
 def _copy_key(step: Step) -> Key | None:
     name, dialect = step.setting.get("copy"), step.setting.get("dialect")
-    if step.stage != "smb-copy" or not isinstance(name, str) or not isinstance(dialect, str):
+    engine = word(step.setting, "engine") or OWN
+    if step.stage == "native-copy":
+        dialect, engine = NATIVE, SYSTEM
+    elif step.stage != "smb-copy":
+        return None
+    if not isinstance(name, str) or not isinstance(dialect, str):
         return None
     bare = name.removeprefix("server.")
     known = bare in {f"{verb}.{cache}" for verb in VERBS for cache in CACHES}
-    return (name, dialect, step.initiator) if known else None
+    return (name, dialect, step.initiator, engine) if known else None
 
 
-def _age(dialect: str) -> int:
+def age(dialect: str) -> int:
+    """The place of a dialect in time, the mount's last."""
+    if dialect == NATIVE:
+        # A user with a mounted share copies through the mount.
+        return len(DIALECTS) + 1
     return DIALECTS.index(dialect) if dialect in DIALECTS else len(DIALECTS)
 
 
@@ -153,6 +231,18 @@ def amount(details: Any, *path: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value <= 2**63 and math.isfinite(value) else None
+
+
+def positive(details: Any, *path: str) -> float | None:
+    """An amount that may divide; None: there is none, or it is nothing."""
+    value = amount(details, *path)
+    return value if value is not None and value >= LEAST else None
+
+
+def items(details: Any, *path: str) -> tuple[dict[str, Any], ...]:
+    """The objects in a list at a path in details; empty: there are none."""
+    value = _at(details, path)
+    return tuple(each for each in value if isinstance(each, dict)) if _is_list(value) else ()
 
 
 def word(details: Any, *path: str) -> str | None:

@@ -10,6 +10,7 @@ from bottleneck.reports.units import range_text, rate_text
 from probes.records import Failed, Skipped
 
 SCATTERED_RATIO = 0.5
+ALTERED = "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT"
 
 
 def not_made(copy: Copy) -> Verdict:
@@ -36,9 +37,8 @@ def altered(copy: Copy, made: Found) -> Verdict | None:
     if flag(made.outcome.details, "hash_ok") is not False:
         return None
     return _inconclusive(
-        "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT. "
-        f"{runs(copy, made.rate.median)}, but the rate of a copy that alters the file means "
-        "nothing: find out why before trusting this path with data."
+        f"{ALTERED}. {runs(copy, made.rate.median)}, but the rate of a copy that alters the file "
+        "means nothing: find out why before trusting this path with data."
     )
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.report import Report, Step
 from bottleneck.reports import layout
+from bottleneck.reports.comparisons import print_comparisons
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import (
@@ -33,8 +34,8 @@ def print_report(
 ) -> None:
     """Writes the whole diagnosis; readable from 80 columns on.
 
-    verbose: evidence and advice of every copy, not of the headline's alone. Foreign text is made
-    safe, and none of it is read as markup.
+    verbose: evidence and advice of every copy, not of the headline's alone, and every row of the
+    comparisons. Foreign text is made safe, and none of it is read as markup.
     """
     signs = layout.signs(console)
     chosen = diagnosis.chosen
@@ -43,6 +44,7 @@ def print_report(
         _print_copies(diagnosis, console, signs)
     if chosen is not None and chosen.ceilings and chosen.bytes_per_second:
         _print_ladder(chosen, chosen.bytes_per_second, console, signs)
+    print_comparisons(diagnosis, console, signs, verbose)
     _print_stages(report, console, signs)
     if verbose:
         for copy in diagnosis.copies:
@@ -88,7 +90,12 @@ def stage_text(step: Step) -> str:
     match step.stage:
         case "smb-copy":
             where = " mem" if told.get("end") == "memory" else ""
-            return f"{told.get('copy', '')} {told.get('dialect', '')}{where}"
+            by = f" {told['engine']}" if told.get("engine", "own") != "own" else ""
+            return f"{told.get('copy', '')} {told.get('dialect', '')}{where}{by}"
+        case "native-copy":
+            return f"{told.get('copy', '')} native"
+        case "smb-tax":
+            return f"smb-tax {told.get('verb', '')} {told.get('security', '')}"
         case "disk":
             cache = told.get("cache", "") if told.get("verb") == "read" else ""
             return f"disk {told.get('side', '')} {told.get('verb', '')} {cache}".rstrip()
@@ -99,6 +106,8 @@ def stage_text(step: Step) -> str:
 
 
 def _dialect(dialect: str) -> str:
+    if dialect == "native":
+        return "native"
     return "SMB1" if dialect == "smb1" else f"SMB {safe(dialect, 16)}"
 
 
@@ -130,7 +139,8 @@ def _print_copies(diagnosis: Diagnosis, console: Console, signs: Signs) -> None:
 def _print_ladder(copy: CopyDiagnosis, rate: float, console: Console, signs: Signs) -> None:
     """The copy's own rate and every ceiling with a bar, the cap marked."""
     name, dialect = safe(copy.copy, 40), _dialect(copy.dialect)
-    layout.heading(console, f"What {name} over {dialect} is held by, lowest ceiling first")
+    over = "(native)" if dialect == "native" else f"over {dialect}"
+    layout.heading(console, f"What {name} {over} is held by, lowest ceiling first")
     table = Columns(("", "", "rate", "", ""), right=frozenset({2}))
     width = 30 if console.width >= WIDE_COLUMNS else 16
     # The scale reaches to the next ceiling; an idle core's may be a hundred times as high.

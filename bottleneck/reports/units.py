@@ -48,6 +48,12 @@ def rate_text(bytes_per_second: float) -> str:
     return f"{_figure(bytes_per_second / 1e3)} kB/s"
 
 
+def megabytes_text(bytes_per_second: float) -> str:
+    """A rate's figure in MB/s alone, for tables that name the unit: `23.6`, `1,170`; decimal."""
+    rate = bytes_per_second / 1e6
+    return f"{rate:,.0f}" if rate >= 999.5 else _figure(rate)
+
+
 def range_text(low: float, high: float) -> str:
     """Two rates in the unit of the higher: `24.8-25.1 MB/s`; one where they read the same."""
     figure, unit = rate_text(high).split(" ")
@@ -98,6 +104,21 @@ def seconds_text(seconds: float) -> str:
 def percent_text(ratio: float) -> str:
     """A share of something, whole percents: `31 %`."""
     return f"{ratio * 100:.0f} %"
+
+
+def times_text(ratio: float) -> str:
+    """How many times as much: `1.4x`, `12x`."""
+    return f"{ratio:.0f}x" if ratio >= 9.95 else f"{ratio:.1f}x"
+
+
+def count_text(count: float) -> str:
+    """A number of things, or of things per second: `310`, `4.5`, `10,000`."""
+    return f"{count:,.0f}" if count >= 999.5 else _figure(count)
+
+
+def cost_text(seconds_per_byte: float) -> str:
+    """CPU time that bytes cost: `1.9 s/GB`; decimal."""
+    return f"{_figure(seconds_per_byte * 1e9)} s/GB"
 
 
 def parse_size(text: str) -> int:

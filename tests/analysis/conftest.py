@@ -176,10 +176,11 @@ class World:
         initiator: str = "client",
         proven: bool = True,
         details: dict[str, Any] | None = None,
+        engine: str | None = None,
         **loads: Any,
     ) -> int:
         """A copy to or from a folder; with `memory`, before it the same without the disk."""
-        setting = {
+        setting: dict[str, Any] = {
             "copy": name,
             "dialect": dialect,
             "signing": "aes-gmac",
@@ -188,6 +189,8 @@ class World:
             "request_bytes": 1 << 20,
             "depth": 8,
         }
+        if engine is not None:
+            setting["engine"] = engine
         if memory is not None:
             self.add("smb-copy", initiator, {**setting, "end": "memory"}, memory, {}, **loads)
         cache = name.rsplit(".", 1)[-1]
@@ -203,6 +206,94 @@ class World:
             **(details or {}),
         }
         return self.add("smb-copy", initiator, {**setting, "end": "folder"}, rate, told, **loads)
+
+    def matrix(
+        self,
+        verb: str,
+        cells: dict[tuple[int, int], float],
+        rtt_seconds: float,
+        fit: tuple[float | None, float | None] | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> int:
+        """Request sizes and depths with their rates in MB/s; fit: ceiling in MB/s, seconds."""
+        told: dict[str, Any] = {
+            "cells": [
+                {
+                    "request_bytes": size,
+                    "depth": depth,
+                    "in_flight_bytes": size * depth,
+                    "bytes_per_second": rate * MB,
+                    "request_seconds_median": size * depth / rate / MB,
+                }
+                for (size, depth), rate in cells.items()
+            ],
+            "rtt_seconds": rtt_seconds,
+            "rtt_low_seconds": 0.9 * rtt_seconds,
+            "dialect": "3.1.1",
+            "hash_ok": True,
+        }
+        if fit is not None:
+            ceiling, trip = fit
+            told["fit"] = {
+                "ceiling_bytes_per_second": ceiling and ceiling * MB,
+                "rtt_seconds": trip,
+                "worst_residual_ratio": 0.1,
+            }
+        setting = {"verb": verb, "dialect": "3.1.1", "size_bytes": 64 << 20, "security": ""}
+        told.update(details or {})
+        return self.add("smb-matrix", "client", setting, max(cells.values()), told)
+
+    def tax(self, verb: str, security: str, rate: Any, **loads: Any) -> int:
+        """The copy to or from memory with that security."""
+        setting = {"verb": verb, "dialect": "3.1.1", "security": security, "size_bytes": 64 << 20}
+        details = {
+            "signing": "aes-gmac" if security == "signed" else None,
+            "encryption": "aes-128-gcm" if security == "encrypted" else None,
+            "hash_ok": loads.pop("hash_ok", True),
+        }
+        return self.add("smb-tax", "client", setting, rate, details, **loads)
+
+    def small_files(
+        self,
+        verb: str,
+        seconds_per_file: float,
+        rtt_seconds: float | None,
+        round_trips: float = 3.0,
+        hash_ok: bool = True,
+        **loads: Any,
+    ) -> int:
+        """Files of 16 KiB, one after the other."""
+        setting = {"verb": verb, "files": 500, "file_bytes": 16384, "dialect": "3.1.1"}
+        details = {
+            "files": 400,
+            "seconds_per_file": seconds_per_file,
+            "seconds_per_file_low": 0.9 * seconds_per_file,
+            "seconds_per_file_high": 1.2 * seconds_per_file,
+            "round_trips_per_file": round_trips,
+            "rtt_seconds": rtt_seconds,
+            "hash_ok": hash_ok,
+        }
+        rate = 16384 / seconds_per_file / MB
+        return self.add("small-files", "client", setting, rate, details, **loads)
+
+    def native(
+        self, name: str, rate: Any, options: str = "rw,vers=3.1.1,cache=strict", **more: Any
+    ) -> int:
+        """The system's own copy through a mount."""
+        setting = {"copy": name, "folder": "/home/ann/media", "target_folder": "/mnt/nas"}
+        cache = name.rsplit(".", 1)[-1]
+        details = {
+            "program": "cp",
+            "cache": {
+                "side": "client" if "push" in name else "server",
+                "requested": cache,
+                "proven": more.pop("proven", True),
+                "cached_ratio_before": 1.0 if cache == "cached" else 0.0,
+            },
+            "mount": {"filesystem": "cifs", "source": "//nas/media", "options": options},
+            "hash_ok": more.pop("hash_ok", True),
+        }
+        return self.add("native-copy", "client", setting, rate, details, **more)
 
     def skip(self, name: str, reason: str, dialect: str = "3.1.1") -> int:
         """A copy that cannot be made."""

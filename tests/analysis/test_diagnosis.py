@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import contention, cpu, diagnose, instrument, steps
+from bottleneck.analysis import (
+    contention,
+    cpu,
+    diagnose,
+    instrument,
+    mount,
+    round_trips,
+    steps,
+)
 from bottleneck.analysis.diagnosis import OWN_COPIES
 from bottleneck.report import Step
 from probes.records import Sample, Skipped
@@ -33,6 +41,17 @@ def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
     assert alone.chosen is not None
     assert alone.chosen.dialect == "smb1"
     assert "over SMB1" in alone.summary
+
+
+def test_altered_bytes_of_any_stage_come_first(world):
+    world.tax("pull", "plain", 100)
+    world.tax("pull", "signed", 50, hash_ok=False)
+    world.copy("pull.cached", 112, memory=116)
+    found = diagnose(world.report())
+    assert found.altered == ("smb-tax pull",)
+    assert found.summary.startswith("THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT (smb-")
+    assert found.chosen is not None
+    assert found.summary.endswith(found.chosen.verdict.sentence)
 
 
 def test_copies_that_the_server_started_do_not_lead(world):
@@ -134,7 +153,7 @@ def test_every_rule_is_silent_about_a_copy_that_was_not_made(world):
     world.skip("pull.uncached", "no agent")
     report = world.report()
     (copy,) = steps.copies(report)
-    from_loads = (contention.rule, cpu.rule, instrument.rule)
+    from_loads = (contention.rule, cpu.rule, instrument.rule, round_trips.rule, mount.rule)
     assert all(not list(rule(report, copy)) for rule in from_loads)
 
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from bottleneck.analysis.finding import CAUSES, Diagnosis, Verdict, WordError, check_words
+from bottleneck.analysis.finding import (
+    CAUSES,
+    Comparison,
+    Diagnosis,
+    Verdict,
+    WordError,
+    check_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +42,11 @@ def test_every_component_of_the_contract_has_causes():
     }
     check_words("network", "path", "link-rate")
     check_words("smb", "path", "round-trips")
+
+
+def test_a_comparison_is_about_something_that_is_known():
+    with pytest.raises(WordError):
+        Comparison("weather", "")
 
 
 def test_a_diagnosis_without_copies_has_no_chosen_one():

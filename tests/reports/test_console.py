@@ -19,7 +19,7 @@ from bottleneck.reports.layout import Columns
 
 DATA = Path(__file__).parent.parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
-NAMES = ("server-disk", "no-agent", "server-quota", "strange")
+NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")
 
 
 def shown(name, width=80, encoding="utf-8", verbose=False, **options) -> str:
@@ -31,7 +31,14 @@ def shown(name, width=80, encoding="utf-8", verbose=False, **options) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [("server-disk", 80), ("no-agent", 80), ("server-quota", 120)]
+    ("name", "width"),
+    [
+        ("server-disk", 80),
+        ("no-agent", 80),
+        ("server-quota", 120),
+        ("comparisons", 80),
+        ("comparisons", 200),
+    ],
 )
 def test_the_output_is_the_one_that_was_looked_at(name, width):
     path = GOLDEN / f"{name}-{width}.txt"

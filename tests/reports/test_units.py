@@ -194,3 +194,19 @@ def test_bits_are_eighths_of_bytes_and_mega_is_decimal(text, megabits):
     rate = units.parse_rate(text)
     assert rate * 8 / 1e6 == pytest.approx(megabits)
     assert units.bit_rate_text(rate) == units.link_text(megabits * 1e6)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (units.times_text(1.4), "1.4x"),
+        (units.times_text(9.96), "10x"),
+        (units.count_text(31.06), "31.1"),
+        (units.count_text(310), "310"),
+        (units.count_text(10_000), "10,000"),
+        (units.cost_text(1.9e-9), "1.9 s/GB"),
+        (units.cost_text(0), "0 s/GB"),
+    ],
+)
+def test_ratios_counts_and_costs_are_short(text, expected):
+    assert text == expected

@@ -1,0 +1,210 @@
+"""Many small files: what one costs, in round trips and in the server's work, against one file.
+
+The verdict is about seconds a file, not about a rate: a faster link changes little of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.cpu import load_of
+from bottleneck.analysis.finding import Comparison, Verdict
+from bottleneck.analysis.load import SATURATED_RATIO, Load, hindrance
+from bottleneck.analysis.noise import SINGLE_RATIO, factor
+from bottleneck.analysis.steps import Found
+from bottleneck.report import Report
+from bottleneck.reports.units import (
+    count_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    size_text,
+)
+from probes.records import SIDES
+
+MANY = 10_000
+DOING = {"pull": "pulls", "push": "pushes"}
+MOST_RATIO = 0.5
+"""Share of a file's time that has to be round trips for them to be named."""
+SURE_RATIO = 0.75
+SHORT_SECONDS = 1e-3
+"""A round trip below it is a LAN's, and half of it the server's answering."""
+LINK_RATIO = 0.2
+"""Share of a file's time that its bytes may take on the link without being the matter."""
+CPU_TRUST = 0.8
+SERVER_TRUST = 0.4
+"""The server's work is what is left over: software, disk and its directory are not told apart."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one small file takes."""
+
+    found: Found
+    verb: str
+    files: float
+    file_bytes: float
+    seconds: float
+    round_trips: float | None
+    rtt_seconds: float | None
+    whole: Found | None
+    """The fastest copy of one large file in the same direction."""
+    loads: dict[str, Load | None]
+    """What each host was busy with."""
+
+    @property
+    def trips_seconds(self) -> float | None:
+        """What the round trips alone take of a file's time, at most all of it."""
+        if self.round_trips is None or self.rtt_seconds is None:
+            return None
+        return min(self.seconds, self.round_trips * self.rtt_seconds)
+
+    @property
+    def link_seconds(self) -> float:
+        """What the file's bytes take at the rate of a large file; 0: not known."""
+        return 0.0 if self.whole is None else self.file_bytes / self.whole.rate.median
+
+
+def compare(report: Report) -> Iterator[Comparison]:
+    """One comparison a direction: small files against the same bytes as one."""
+    for found in steps.measured(report, "small-files"):
+        cost = _cost(report, found)
+        if cost is None:
+            continue
+        verdict = _verdict(cost)
+        whole = None if cost.whole is None else cost.whole.rate.median
+        small = cost.file_bytes / cost.seconds
+        ratio = None if whole is None else factor(whole, small)
+        yield Comparison(
+            about="small-files",
+            sentence=verdict.sentence,
+            rows=(_row(cost, verdict),),
+            ratio=ratio,
+            significant=ratio is not None and ratio > SINGLE_RATIO,
+            steps=(found.index, *(() if cost.whole is None else (cost.whole.index,))),
+        )
+
+
+def _cost(report: Report, found: Found) -> Cost | None:
+    details, setting = found.outcome.details, found.step.setting
+    seconds = steps.positive(details, "seconds_per_file")
+    file_bytes = steps.positive(setting, "file_bytes")
+    verb = steps.word(setting, "verb")
+    if seconds is None or file_bytes is None or verb not in DOING:
+        return None
+    return Cost(
+        found=found,
+        verb=verb,
+        files=steps.amount(details, "files") or 0.0,
+        file_bytes=file_bytes,
+        seconds=seconds,
+        round_trips=steps.positive(details, "round_trips_per_file"),
+        rtt_seconds=steps.positive(details, "rtt_seconds"),
+        whole=_whole(report, verb),
+        loads={side: load_of(report, found, side) for side in SIDES},
+    )
+
+
+def _whole(report: Report, verb: str) -> Found | None:
+    """The fastest sound copy of one file by the client in that direction, over SMB."""
+    made = [
+        copy.made
+        for copy in steps.copies(report)
+        if copy.made is not None
+        and copy.made.intact
+        and (copy.verb, copy.initiator, copy.native) == (verb, "client", False)
+    ]
+    return max(made, key=lambda each: each.rate.median, default=None)
+
+
+def _row(cost: Cost, verdict: Verdict) -> dict[str, Any]:
+    details = cost.found.outcome.details
+    trips = cost.trips_seconds
+    whole = cost.whole
+    return {
+        "verb": cost.verb,
+        "files": cost.files,
+        "file_bytes": cost.file_bytes,
+        "seconds_per_file": cost.seconds,
+        "seconds_per_file_low": steps.amount(details, "seconds_per_file_low"),
+        "seconds_per_file_high": steps.amount(details, "seconds_per_file_high"),
+        "files_per_second": 1 / cost.seconds,
+        "bytes_per_second": cost.file_bytes / cost.seconds,
+        "round_trips_per_file": cost.round_trips,
+        "rtt_seconds": cost.rtt_seconds,
+        "round_trips_seconds": trips,
+        "rest_seconds": None if trips is None else cost.seconds - trips,
+        "one_file_bytes_per_second": None if whole is None else whole.rate.median,
+        "ten_thousand_files_seconds": MANY * cost.seconds,
+        "same_as_one_file_seconds": None if whole is None else MANY * cost.link_seconds,
+        "verdict": {
+            "component": verdict.component,
+            "side": verdict.side,
+            "cause": verdict.cause,
+            "confidence": verdict.confidence,
+            "sentence": verdict.sentence,
+        },
+    }
+
+
+def _verdict(cost: Cost) -> Verdict:
+    """What most of a file's time goes to, named with care."""
+    if not cost.found.intact:
+        text = (
+            "THE SMALL FILES THAT ARRIVED ARE NOT THE FILES THAT WERE SENT: find out why before "
+            "trusting this path with data."
+        )
+        return Verdict("unknown", None, "inconclusive", 0.0, None, text)
+    component, side, cause, confidence, why = _named(cost)
+    return Verdict(component, side, cause, confidence, None, _sentence(cost, why))
+
+
+def _named(cost: Cost) -> tuple[str, str | None, str, float, str]:
+    """The contract's words, how sure, and why as a part of the sentence."""
+    own = cost.loads["client"]
+    for side, seen in cost.loads.items():
+        if seen is not None and seen.crowded:
+            taken = f"other processes took {percent_text(seen.others_ratio)} of the {side}'s cores"
+            return "cpu", side, "contention", CPU_TRUST, taken
+    if own is not None and own.process_ratio >= SATURATED_RATIO:
+        why = "this tool itself filled a core meanwhile"
+        return "instrument", "client", "ceiling", CPU_TRUST, why
+    there = cost.loads["server"]
+    held = hindrance(there, "server")
+    if held is not None and there is not None:
+        name = "quota" if there.throttled else "all-cores" if there.full else "one-core"
+        return "cpu", "server", name, CPU_TRUST, held
+    trips, count, trip = cost.trips_seconds, cost.round_trips, cost.rtt_seconds
+    if trips is None or count is None or trip is None:
+        return "unknown", None, "inconclusive", 0.0, "what of it are round trips is not known"
+    share = trips / cost.seconds
+    told = (
+        f"{count_text(count)} round trips of {seconds_text(trip)} are {seconds_text(trips)} of it"
+    )
+    if share >= MOST_RATIO and trip >= SHORT_SECONDS:
+        confidence = 0.9 if share >= SURE_RATIO else 0.7
+        return "smb", "path", "round-trips", confidence, told
+    own_ratio = 0.0 if own is None else own.process_ratio
+    rest = cost.seconds * (1 - own_ratio) - trips - cost.link_seconds
+    if rest >= MOST_RATIO * cost.seconds:
+        why = f"{told}, the rest is mostly the server's own work on each file"
+        return "smb", "server", "server-software", SERVER_TRUST, why
+    return "unknown", None, "inconclusive", 0.0, f"{told}, and nothing else stands out"
+
+
+def _sentence(cost: Cost, why: str) -> str:
+    small = f"{seconds_text(cost.seconds)} a file of {size_text(cost.file_bytes)}"
+    rate = count_text(1 / cost.seconds)
+    known = cost.whole is not None and cost.link_seconds <= LINK_RATIO * cost.seconds
+    whatever = ", whatever the link" if known else ""
+    told = (
+        f"A folder of small files {DOING[cost.verb]} at {rate} files/s{whatever}: {small} ({why}). "
+        f"{count_text(MANY)} of them take {seconds_text(MANY * cost.seconds)}"
+    )
+    if cost.whole is None:
+        return f"{told}."
+    one = seconds_text(MANY * cost.link_seconds)
+    return f"{told}, the same bytes as one file {one} at {rate_text(cost.whole.rate.median)}."

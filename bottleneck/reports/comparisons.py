@@ -1,0 +1,255 @@
+"""The comparisons on a terminal: a heading, a small table, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+
+from bottleneck.analysis.finding import Comparison, Diagnosis
+from bottleneck.reports import layout
+from bottleneck.reports.layout import Columns, Signs
+from bottleneck.reports.safe import safe
+from bottleneck.reports.units import (
+    cost_text,
+    count_text,
+    megabytes_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    size_text,
+    times_text,
+)
+
+SENTENCE_CHARACTERS = 1000
+MOST_LINES = 8
+"""And columns of a matrix: this tool measures fewer."""
+Row = dict[str, Any]
+
+
+def print_comparisons(
+    diagnosis: Diagnosis, console: Console, signs: Signs, verbose: bool = False
+) -> None:
+    """Each kind of comparison that the diagnosis has; verbose: with all of its rows."""
+    for about, group in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        _print(TABLES[about], list(group), console, signs, verbose)
+
+
+@dataclass(frozen=True)
+class Table:
+    """How one kind of comparison is shown."""
+
+    heading: str
+    titles: tuple[str, ...]
+    cells: Callable[[Row], tuple[str | None, ...]]
+    right: frozenset[int]
+    telling: Callable[[tuple[Row, ...]], tuple[Row, ...]]
+    """The rows of each comparison that are shown without --verbose."""
+    remark: str = ""
+    """What a star in a cell means."""
+    grid: Callable[[Comparison], Columns] | None = None
+    """Of each comparison a table of its own, in two dimensions."""
+
+
+def _first(most: int) -> Callable[[tuple[Row, ...]], tuple[Row, ...]]:
+    return lambda rows: rows[:most]
+
+
+def _of_first_copy(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """All dialects of the copy that the sentence is about."""
+    return tuple(row for row in rows if row["copy"] == rows[0]["copy"])
+
+
+def _print(
+    table: Table, found: Sequence[Comparison], console: Console, signs: Signs, verbose: bool
+) -> None:
+    layout.heading(console, table.heading)
+    columns = Columns(table.titles, table.right)
+    left_out = 0
+    for each in found:
+        rows = each.rows if verbose and table.grid is None else table.telling(each.rows)
+        left_out += 0 if table.grid else len(each.rows) - len(rows)
+        for row in rows:
+            columns.add(*(signs.none if text is None else text for text in table.cells(row)))
+    columns.print(console)
+    if table.remark and any("*" in text for row in columns.rows for text in row.cells):
+        layout.line(console, table.remark, "dim")
+    if left_out:
+        layout.line(console, f"  and {left_out} more with --verbose", "dim")
+    for each in found:
+        if table.grid is not None:
+            table.grid(each).print(console)
+        layout.paragraph(console, safe(each.sentence, SENTENCE_CHARACTERS), bullet="- ")
+
+
+def _told(write: Callable[[float], str], value: float | None) -> str | None:
+    return None if value is None else write(value)
+
+
+def _shape(row: Row) -> str | None:
+    size, depth = row["request_bytes"], row["depth"]
+    if size is None or depth is None:
+        return None
+    return f"{count_text(depth)} x {size_text(size)}"
+
+
+def _dialect(row: Row) -> tuple[str | None, ...]:
+    name = safe(row["dialect"], 16)
+    return (
+        safe(row["copy"], 40),
+        "SMB1" if name == "smb1" else f"SMB {name}",
+        rate_text(row["bytes_per_second"]),
+        _shape(row),
+        _told(size_text, row["in_flight_bytes"]),
+        row["security"],
+    )
+
+
+def _initiator(row: Row) -> tuple[str | None, ...]:
+    told = times_text(row["ratio"]) if row["significant"] else "in the noise"
+    return (
+        row["direction"],
+        row["cache"],
+        rate_text(row["sender_bytes_per_second"]),
+        rate_text(row["receiver_bytes_per_second"]),
+        f"{told}{'' if row['durable'] else ' *'}",
+    )
+
+
+def _native(row: Row) -> tuple[str | None, ...]:
+    slower = row["native_bytes_per_second"] < row["own_bytes_per_second"]
+    options = safe(" ".join(row["options"]), 32) if slower and row["significant"] else ""
+    told = f"{times_text(row['ratio'])} {'slower' if slower else 'faster'}"
+    return (
+        row["copy"],
+        rate_text(row["native_bytes_per_second"]),
+        rate_text(row["own_bytes_per_second"]),
+        told if row["significant"] else "in the noise",
+        options or None,
+    )
+
+
+def _security(row: Row) -> tuple[str | None, ...]:
+    first = row["cost_ratio"] == 0
+    cost = percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
+    cost = cost if row["significant"] else "in the noise"
+    return (
+        f"{row['verb']} {row['security']}",
+        rate_text(row["bytes_per_second"]),
+        None if first else cost,
+        _told(cost_text, row["client_cpu_seconds_per_byte"]),
+        _told(cost_text, row["server_cpu_seconds_per_byte"]),
+    )
+
+
+def _request(row: Row) -> tuple[str | None, ...]:
+    return (
+        row["application"],
+        row["verb"] and safe(row["verb"], 8),
+        _shape(row),
+        rate_text(row["bytes_per_second"]),
+        {"fit": "by the fit"}.get(row["source"], row["source"]),
+    )
+
+
+def _applications(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    return tuple(row for row in rows if row["application"] is not None)
+
+
+def _matrix(found: Comparison) -> Columns:
+    """Rate by request size (down) and requests in flight (across)."""
+    cells = {
+        (row["request_bytes"], row["depth"]): row["bytes_per_second"]
+        for row in found.rows
+        if row["application"] is None
+    }
+    sizes, depths = (sorted({key[axis] for key in cells})[:MOST_LINES] for axis in (0, 1))
+    verb = next((safe(row["verb"], 8) for row in found.rows if row["verb"]), "")
+    titles = (f"{verb} MB/s", *(f"x {count_text(depth)}" for depth in depths))
+    table = Columns(titles, frozenset(range(1, len(titles))))
+    for size in sizes:
+        told = (cells.get((size, depth)) for depth in depths)
+        rates = ("" if rate is None else megabytes_text(rate) for rate in told)
+        table.add(size_text(size), *rates)
+    return table
+
+
+def _small_files(row: Row) -> tuple[str | None, ...]:
+    trips = _told(count_text, row["round_trips_per_file"])
+    spent = row["round_trips_seconds"]
+    return (
+        f"{row['verb']} {count_text(row['files'])} of {size_text(row['file_bytes'])}",
+        count_text(row["files_per_second"]),
+        seconds_text(row["seconds_per_file"]),
+        None if trips is None or spent is None else f"{trips} = {seconds_text(spent)}",
+        seconds_text(row["ten_thousand_files_seconds"]),
+        _told(seconds_text, row["same_as_one_file_seconds"]),
+    )
+
+
+def _durability(row: Row) -> tuple[str | None, ...]:
+    name = safe(row["dialect"], 16)
+    return (
+        f"{row['copy']} {name}",
+        rate_text(row["acknowledged_bytes_per_second"]),
+        rate_text(row["durable_bytes_per_second"]),
+        seconds_text(row["flush_seconds"]),
+    )
+
+
+TABLES = {
+    "dialect": Table(
+        "Dialects",
+        ("copy", "dialect", "rate", "requests", "in flight", "security"),
+        _dialect,
+        frozenset({2, 3, 4}),
+        _of_first_copy,
+    ),
+    "initiator": Table(
+        "Who starts the copy",
+        ("direction", "source", "sender starts", "receiver starts", "difference"),
+        _initiator,
+        frozenset({2, 3}),
+        _first(4),
+        "* as acknowledged: the one that the server started was not flushed",
+    ),
+    "native": Table(
+        "The system's own copy beside this tool's",
+        ("copy", "mount", "this tool", "the mount is", "options that cost"),
+        _native,
+        frozenset({1, 2}),
+        _first(4),
+    ),
+    "security": Table(
+        "What security costs",
+        ("", "rate", "cost", "client CPU", "server CPU"),
+        _security,
+        frozenset({1, 2, 3, 4}),
+        _first(3),
+    ),
+    "requests": Table(
+        "Requests: which application would get what",
+        ("application", "verb", "requests", "rate", ""),
+        _request,
+        frozenset({2, 3}),
+        _applications,
+        grid=_matrix,
+    ),
+    "small-files": Table(
+        "Small files, one after the other",
+        ("", "files/s", "a file", "round trips", "10,000 files", "as one"),
+        _small_files,
+        frozenset({1, 2, 3, 4, 5}),
+        _first(1),
+    ),
+    "durability": Table(
+        "Acknowledged and safe",
+        ("push", "acknowledged", "on the disk", "last flush"),
+        _durability,
+        frozenset({1, 2, 3}),
+        _first(2),
+    ),
+}

@@ -1,0 +1,174 @@
+"""The comparisons on the console: a section for each that the report has, and none for the rest."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bottleneck import report as reports
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import ABOUTS
+from bottleneck.reports.comparisons import TABLES
+from bottleneck.reports.console import print_report
+from probes.records import Measured
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+@pytest.fixture
+def report():
+    return reports.load(DATA / "report-v1-comparisons.json")
+
+
+def shown(report, width=80, verbose=False, **options) -> str:
+    file = io.StringIO()
+    print_report(report, diagnose(report), Console(file=file, width=width, **options), verbose)
+    return file.getvalue()
+
+
+def section(text, about) -> list[str]:
+    """The lines of one section, without its heading."""
+    lines = text.splitlines()
+    start = lines.index(TABLES[about].heading) + 1
+    return lines[start : lines.index("", start)]
+
+
+def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(report):
+    assert set(TABLES) == set(ABOUTS)
+    assert {each.about for each in diagnose(report).comparisons} == set(ABOUTS)
+
+
+def test_they_stand_between_the_copies_and_the_stages(report):
+    text = shown(report)
+    places = [text.index(each.heading) for each in TABLES.values()]
+    assert places == sorted(places)
+    assert text.index("\nCopies\n") < places[0]
+    assert places[-1] < text.index("\nStages: ")
+
+
+@pytest.mark.parametrize("stage", ["smb-tax", "smb-matrix", "small-files", "native-copy"])
+def test_a_section_is_there_only_where_its_stage_is(report, stage):
+    about = {"smb-tax": "security", "smb-matrix": "requests", "native-copy": "native"}
+    heading = TABLES[about.get(stage, stage)].heading
+    assert heading in shown(report)
+    left = tuple(entry for entry in report.entries if entry[0].stage != stage)
+    assert heading not in shown(replace(report, entries=left))
+
+
+def lines_of(found) -> int:
+    """A line a row; the cells of a matrix stand in a grid, a line a request size and its head."""
+    if found.about != "requests":
+        return len(found.rows)
+    applications = [row for row in found.rows if row["application"] is not None]
+    sizes = {row["request_bytes"] for row in found.rows if row["application"] is None}
+    return len(applications) + 1 + len(sizes)
+
+
+@pytest.mark.parametrize("about", ABOUTS)
+@pytest.mark.parametrize("width", [80, 200])
+def test_every_row_and_every_sentence_is_there_when_asked_for(report, about, width):
+    found = [each for each in diagnose(report).comparisons if each.about == about]
+    lines = section(shown(report, width, verbose=True), about)
+    rows = [line for line in lines[1:] if not line.startswith(("- ", "  ", "* "))]
+    assert len(rows) == sum(lines_of(each) for each in found)
+    unwrapped = " ".join(line.strip() for line in lines)
+    assert all(each.sentence in unwrapped for each in found)
+    assert not any("more with --verbose" in line for line in lines)
+    assert not any("~" in line for line in rows)
+
+
+def test_what_is_not_shown_is_counted(report):
+    assert "  and 6 more with --verbose" in section(shown(report), "dialect")
+
+
+def test_the_matrix_has_each_cell_at_its_size_and_depth(report):
+    found = next(each for each in diagnose(report).comparisons if each.about == "requests")
+    lines = section(shown(report), "requests")
+    head = next(line for line in lines if re.match(r"\w+ MB/s +x 1", line))
+    depths = [int(each) for each in re.findall(r"x (\d+)", head)]
+    for row in found.rows:
+        if row["application"] is None and row["verb"] == head.split()[0]:
+            size = f"{row['request_bytes'] / 1024:.0f} KiB"
+            if row["request_bytes"] >= 1 << 20:
+                size = f"{row['request_bytes'] / (1 << 20):.0f} MiB"
+            line = next(each for each in lines[lines.index(head) :] if each.startswith(size))
+            figure = line.split()[2:][depths.index(row["depth"])].replace(",", "")
+            assert float(figure) == pytest.approx(row["bytes_per_second"] / 1e6, rel=0.01)
+
+
+def test_the_dialects_shown_are_those_of_the_sentences_copy(report):
+    found = next(each for each in diagnose(report).comparisons if each.about == "dialect")
+    copy = re.search(r"\((\w+\.\w+)\)", found.sentence)
+    assert copy is not None
+    lines = section(shown(report), "dialect")
+    assert [line.split()[0] for line in lines[1:3]] == [copy[1]] * 2
+
+
+def test_a_rate_that_ends_at_the_acknowledgement_has_a_star(report):
+    lines = section(shown(report), "initiator")
+    starred = [line for line in lines if line.endswith(" *")]
+    assert len(starred) == 2
+    assert any(line.startswith("* as acknowledged") for line in lines)
+
+
+def test_without_a_star_the_star_is_not_explained(report):
+    left = tuple(
+        e for e in report.entries if not str(e[0].setting.get("copy")).startswith("server.push")
+    )
+    lines = section(shown(replace(report, entries=left)), "initiator")
+    assert not any("*" in line for line in lines)
+
+
+def test_what_a_step_does_not_tell_is_a_dot(report):
+    bare = tuple((step, _without(outcome)) for step, outcome in report.entries)
+    report = replace(report, entries=bare, server=None)
+    lines = section(shown(report), "security")
+    assert lines[1].split()[-1] == "·"
+    assert " · " in section(shown(report), "dialect")[1]
+    assert " · " in section(shown(report), "small-files")[1]
+
+
+def _without(outcome):
+    if not isinstance(outcome, Measured):
+        return outcome
+    kept = {k: v for k, v in outcome.details.items() if k not in ("request_bytes", "rtt_seconds")}
+    return replace(outcome, responder=None, details=kept)
+
+
+HOSTILE = "x\x1b[2J\u202e[red]y[/red]"
+
+
+def test_foreign_words_in_it_act_on_nothing(report):
+    entries = []
+    for step, outcome in report.entries:
+        setting = dict(step.setting)
+        if setting.get("engine"):
+            setting["engine"] = HOSTILE
+        if setting.get("dialect") == "smb1":
+            setting["dialect"] = HOSTILE
+        if step.stage == "smb-matrix":
+            setting["verb"] = HOSTILE
+        told = outcome
+        if step.stage == "native-copy":
+            mount = {"options": f"rsize=4096,{HOSTILE}", "filesystem": HOSTILE}
+            details = {**outcome.details, "program": HOSTILE, "mount": mount}
+            told = replace(outcome, details=details)
+        entries.append((replace(step, setting=setting), told))
+    text = shown(replace(report, entries=tuple(entries)), 200, verbose=True)
+    assert all(line.isprintable() for line in text.splitlines())
+    text = re.sub(r"\n +", " ", text)
+    assert "made by x\\x1b[2J\\u202e[red]y[/red]" in text
+    assert "SMB x\\x1b[2J" in text
+
+
+def test_no_color_leaves_the_same_words(report, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = shown(report, force_terminal=True, color_system="truecolor")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert plain == shown(report)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", text)
