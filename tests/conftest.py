@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,3 +160,57 @@ def ssh_on_path(sshd, tmp_path, monkeypatch):
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
     return folder
+
+
+@dataclass(frozen=True)
+class SmbMount:
+    """A share that this host has mounted."""
+
+    folder: Path
+    shared: Path
+    """The same folder at the server."""
+    smbd: int
+    """Its process id, and its group's."""
+    daemon: int
+    """The process that is the mount."""
+
+
+@contextmanager
+def mounted_share(folders):
+    """A share really mounted, with a Samba of its own; folders makes the two that it needs."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT RUN: a network namespace and a mount need root")
+    if shutil.which("smbnetfs") is None:
+        pytest.fail("smbnetfs is not installed: run ./test, which installs it")
+    shared, point = folders.mktemp("shared"), folders.mktemp("mounted")
+    root = Path(__file__).parents[1]
+    process = subprocess.Popen(
+        ["unshare", "--net", sys.executable, "tests/lab/smb_mount.py", shared, point],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    try:
+        smbd, daemon, folder = process.stdout.readline().split(maxsplit=2)
+        yield SmbMount(Path(folder.strip()), shared, int(smbd), int(daemon))
+    finally:
+        process.stdin.close()
+        process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def smb_mount(tmp_path_factory):
+    """A mounted share for all tests that change nothing about it."""
+    with mounted_share(tmp_path_factory) as mount:
+        yield mount
+
+
+@pytest.fixture
+def troubled_mount(tmp_path_factory):
+    """A mounted share for one test, which stops its server or its daemon."""
+    with mounted_share(tmp_path_factory) as mount:
+        yield mount
+        for each in (mount.smbd, mount.daemon):
+            os.killpg(each, signal.SIGCONT)

@@ -66,6 +66,9 @@ def test_a_stage_without_a_cache_gets_none():
 
 def test_hashes_are_right_only_where_each_is():
     assert outcome(made(1, hash_ok=True), made(2, hash_ok=False)).details["hash_ok"] is False
+    assert outcome(made(1, hash_ok=None), made(2, hash_ok=False)).details["hash_ok"] is False
+    # nobody could look at it: neither right nor altered
+    assert outcome(made(1, hash_ok=None), made(2, hash_ok=True)).details["hash_ok"] is None
 
 
 def test_runs_that_failed_beside_measured_ones_are_told():

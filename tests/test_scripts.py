@@ -191,7 +191,10 @@ def test_the_checks_all_run_and_the_first_failure_is_the_code(clone: Path) -> No
     assert done.returncode == 4
     assert done.stderr.splitlines() == [
         f"{check} in {clone}"
-        for check in ("ruff check .", "ruff format --check .", "mypy ", "pytest ")
+        for check in (
+            *("ruff check .", "ruff format --check .", "mypy "),
+            *("pytest -n 2 --dist loadfile -m not lab", "pytest -m lab"),
+        )
     ]
 
 

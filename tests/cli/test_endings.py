@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from bottleneck import report
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import app, exits
 
 ROOT = Path(__file__).parents[2]
@@ -322,3 +324,11 @@ def test_a_wrong_port_that_never_answers_can_be_interrupted(begin, watched, tmp_
     assert process.returncode == 130
     assert len(complaints) == 1
     assert one_document(out)["status"] == "interrupted"
+
+
+def test_altered_bytes_are_never_code_0():
+    from bottleneck.cli import running
+
+    altered = Diagnosis(None, (), "", altered=("smb-matrix pull",))
+    assert running._unsure(altered, only_steps=True)
+    assert not running._unsure(replace(altered, altered=()), only_steps=True)

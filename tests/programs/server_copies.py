@@ -1,0 +1,55 @@
+"""Runs what a run does up to the copies that the server starts, and those; for the tests.
+
+Reads one line of JSON from stdin (target, options of plan.Options, password; stop_at: a step's
+name, in the middle of which it says so), writes one line with what the steps gave.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+
+from bottleneck import plan, session
+from bottleneck.bench import Bench, Event
+from bottleneck.steps import disks, initiators
+from bottleneck.target import parse
+from probes.records import Access, Measured, Outcome
+
+asked = json.loads(sys.stdin.readline())
+
+
+def watch(event: Event) -> None:
+    if event.sample and event.sample.moved_bytes and asked.get("stop_at") == event.step:
+        print("in the copy", flush=True)
+
+
+def told(outcome: Outcome) -> dict[str, object]:
+    if not isinstance(outcome, Measured):
+        return {"text": getattr(outcome, "reason", "") or getattr(outcome, "error", "")}
+    usages = (outcome.initiator, outcome.responder)
+    return {
+        "details": outcome.details,
+        "cpu_seconds": [usage.copy_cpu_seconds if usage else None for usage in usages],
+        "moved_bytes": outcome.runs[0][-1].moved_bytes,
+    }
+
+
+options = plan.Options(target=parse(asked["target"]), **asked["options"])
+access = Access(asked.get("user", "bottleneck"), asked["password"])
+bench = Bench(options, access, watch, lambda report: None)
+with ExitStack() as stack:
+    bench.address = options.target.host
+    session._reach(bench, stack)
+    bench.client.tell("preload", name="smb-copy")
+    session._open_share(bench, stack)
+    session._locate(bench)
+    session._learn(bench)
+    disks.hold_sources(bench, stack)
+    initiators.measure_initiators(bench)
+steps = [
+    {"kind": type(end).__name__, "initiator": step.initiator, **step.setting, **told(end)}
+    for step, end in bench.report().entries
+]
+left = [line for host in bench.reached.values() for line in host.unclosed]
+print(json.dumps({"steps": steps, "notes": bench.ledger.notes, "unclosed": left}), flush=True)
