@@ -67,7 +67,7 @@ class Bench:
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order at the end, and may be left on a host."""
     tasted: dict[str, float] = field(default_factory=dict)
-    """By verb, what a first small copy over SMB lets expect at most, bytes per second."""
+    """By verb, the rate of a first small copy over SMB, bytes per second."""
     source_bytes: int = 0
     """Size of the file on the share that pulls read; 0: not written yet."""
 

@@ -28,6 +28,7 @@ from probes.stage import Refused, Unavailable
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
 WRITE_SECONDS = 10.0
+LAST_WORDS_SECONDS = 1.0
 LONGEST_WORDS_BYTES = 500
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
@@ -158,7 +159,8 @@ class Host:
         return host
 
     def _greet(self, program: bytes, patience_seconds: float) -> None:
-        threading.Thread(target=self._read_errors, daemon=True).start()
+        listening = threading.Thread(target=self._read_errors, daemon=True)
+        listening.start()
         greeted: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(program, greeted), daemon=True).start()
         try:
@@ -169,6 +171,9 @@ class Host:
         if not trouble and version != __version__:
             trouble = f"has version {version}, this host {__version__}"
         if trouble:
+            if self.lost or self.process.poll() is not None:
+                # Its stream may have broken before its last words were read.
+                listening.join(LAST_WORDS_SECONDS)
             raise AgentLost(
                 f"the {self.side}'s agent {trouble}{self._last_words()}; "
                 "try the same command by hand"

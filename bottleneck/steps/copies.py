@@ -89,7 +89,7 @@ def _taste(bench: Bench, dialect: str) -> None:
             ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
         except (PartlyRan, StageError, Unavailable, Refused):
             return
-        bench.tasted[verb] = TASTE_TIMES * run_rate(ran.samples)
+        bench.tasted[verb] = run_rate(ran.samples)
 
 
 def _round(bench: Bench, dialect: str, labels: dict[str, Any], number: int, extra: bool) -> None:
@@ -144,7 +144,7 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
 
 def _rates(bench: Bench) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known = {f"{verb}.memory": rate for verb, rate in bench.tasted.items()}
+    known: dict[str, float] = {}
     for step in bench.ledger.steps:
         rate, setting = bench.ledger.rate(step), step.setting
         if rate is None:
@@ -157,6 +157,10 @@ def _rates(bench: Bench) -> dict[str, float]:
         elif step.stage == "smb-copy" and setting["dialect"] != "smb1":
             verb = setting["copy"].partition(".")[0]
             known[setting["copy"] if setting["end"] == "folder" else f"{verb}.memory"] = rate
+    for verb, rate in bench.tasted.items():
+        # beside the bare network's rate it is there to tell a path that is far below that
+        times = TASTE_TIMES if f"tcp.{verb}" in known else 1.0
+        known.setdefault(f"{verb}.memory", times * rate)
     return known
 
 
