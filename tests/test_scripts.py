@@ -145,7 +145,20 @@ def ready(clone: Path) -> str:
     """A clone whose environment stands, made from the lock as it is; returns a PATH for it."""
     path = tools(clone, *BASICS)
     program(path / "python3", PYTHON)
-    for name in ("fio", "smbd", "pdbedit", "smbclient", "iperf3", "sshd", "ssh", "ip", "tc"):
+    for name in (
+        "fio",
+        "smbd",
+        "pdbedit",
+        "smbclient",
+        "iperf3",
+        "sshd",
+        "ssh",
+        "ip",
+        "tc",
+        "nft",
+        "smbnetfs",
+        "fusermount3",
+    ):
         program(path / name, "")
     (clone / ".venv/bin").mkdir(parents=True)
     program(clone / ".venv/bin/python", "")
