@@ -180,6 +180,8 @@ def mounted_share(folders):
     """A share really mounted, with a Samba of its own; folders makes the two that it needs."""
     if os.geteuid() != 0:
         pytest.skip("NOT RUN: a network namespace and a mount need root")
+    if not Path("/dev/fuse").exists():
+        pytest.skip("NOT RUN: this kernel or container has no /dev/fuse")
     if shutil.which("smbnetfs") is None:
         pytest.fail("smbnetfs is not installed: run ./test, which installs it")
     shared, point = folders.mktemp("shared"), folders.mktemp("mounted")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.target import Target, parse
+from bottleneck.target import Target, of_folder, parse
 from probes.stage import Refused
 
 
@@ -72,3 +72,37 @@ def test_what_is_no_share_is_refused_with_the_reason(text, says):
 @pytest.mark.parametrize("text", ["//nas/media", "//nas:1445/media/films", "//[fe80::1]/x"])
 def test_a_target_is_written_as_it_was_read(text):
     assert parse(text).name == text
+
+
+@pytest.mark.parametrize("text", ["/mnt/media", "/", "./x", "../x/y", ".", "..", "/mnt/a:b@c"])
+def test_what_only_a_path_can_be_is_a_folder_of_this_host(text):
+    found = parse(text)
+    assert found == of_folder(text)
+    assert (found.path, found.name, found.host, found.share) == (text, text, "", "")
+
+
+@pytest.mark.parametrize("text", ["media", "nas/media", "mine@home", "a:b@c"])
+def test_a_bare_name_is_a_folder_where_one_is_there(text):
+    assert parse(text, lambda path: True).path == text
+    with pytest.raises(Refused, match="is no share and no folder"):
+        parse(text, lambda path: False)
+
+
+@pytest.mark.parametrize("text", ["//nas/media", "\\\\nas\\media", "smb://nas/media", "//nas"])
+def test_a_share_is_never_taken_for_a_folder(text):
+    """Whatever lies there: //nas/media is a path too."""
+    if text == "//nas":
+        with pytest.raises(Refused, match="names no share"):
+            parse(text, lambda path: True)
+    else:
+        assert parse(text, lambda path: True) == Target("nas", 445, "media", "")
+
+
+@pytest.mark.parametrize("text", ["/mnt/a\0b", "a\0b", ".../x", ".hidden", "~/x", ""])
+def test_what_is_neither_is_refused(text):
+    with pytest.raises(Refused, match="no folder"):
+        parse(text)
+
+
+def test_a_folder_whose_mount_is_known_is_named_as_its_share():
+    assert Target("nas", 445, "media", "films", path="/mnt/films").name == "//nas/media/films"

@@ -22,6 +22,8 @@ from probes.stage import Refused, Unavailable
 
 STEP_OVERHEAD_SECONDS = 0.4
 """Start, evict, prove, remove: what a copy costs beside its transfer and its check."""
+ANSWER_SECONDS = 10.0
+"""What a mount may take to say where it lies."""
 OPENING_SECONDS = 45.0
 """Beside the writing of the source file: each call into a mount may take its time once."""
 BEFORE_SECONDS = 60.0
@@ -100,7 +102,7 @@ def read_mount(bench: Bench) -> Mounted:
 
 def _ask_mount(bench: Bench, folder: str) -> Mount | None:
     try:
-        plain = bench.client.ask("mount", folder=folder)
+        plain = bench.client.ask("mount", ANSWER_SECONDS, folder=folder)
     except StageError as error:
         raise Refused(
             "unreachable", f"{folder}: its mount does not answer ({error}); is its server up?"

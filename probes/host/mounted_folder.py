@@ -199,7 +199,9 @@ def remove(path: str) -> None:
         return
     try:
         for name in filter(OURS.fullmatch, os.listdir(folder)):
-            os.unlink(name, dir_fd=folder)
+            # A step that gave up on a mount that hung may remove its file only now.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
     finally:
         os.close(folder)
     os.rmdir(path)  # noqa: PTH106

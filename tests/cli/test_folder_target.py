@@ -1,0 +1,260 @@
+"""TARGET as a folder: the system's own copies, the mount's facts, one line for each trouble."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import jsonschema
+import pytest
+
+from bottleneck import report
+from bottleneck import target as target_module
+from bottleneck.cli import app
+from bottleneck.steps import native
+from probes.drivers.samba import private_samba
+from probes.host.mount import Mount
+
+COPIES = {"push.uncached", "push.cached", "pull.uncached", "pull.cached"}
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """The client's folder and TARGET."""
+    made = tmp_path / "client", tmp_path / "target"
+    for each in made:
+        each.mkdir()
+    return made
+
+
+def one_report(text):
+    found = json.loads(text)
+    jsonschema.validate(found, report.schema())
+    report.loads(text.encode())
+    return found
+
+
+def native_steps(found):
+    steps = [step for step in found["steps"] if step["stage"] == "native-copy"]
+    return {step["setting"]["copy"]: step for step in steps}
+
+
+def test_a_folder_is_diagnosed_by_the_systems_own_copies(bottleneck, folders):
+    client, target = folders
+    ended = bottleneck(
+        "diagnose",
+        target,
+        "--folder",
+        client,
+        "--yes",
+        "--json",
+        "-",
+        "--size",
+        "4MiB",
+        "--budget",
+        "14",
+    )
+    assert ended.code in {0, 3}
+    found = one_report(ended.out)
+    assert found["target"]["share"] == str(target)
+    assert found["target"]["mount"]["path"] == str(target)
+    assert {"dialect", "signing", "encryption"} <= set(found["target"])
+    steps = native_steps(found)
+    assert set(steps) == COPIES
+    for step in steps.values():
+        assert step["outcome"]["kind"] == "measured", step
+        assert step["outcome"]["details"]["hash_ok"] is True
+        assert step["setting"]["target_folder"] == str(target)
+    assert {copy["copy"] for copy in found["diagnosis"]["copies"]} == COPIES
+    assert "smb-copy" not in {step["stage"] for step in found["steps"]}
+    assert list(client.iterdir()) == list(target.iterdir()) == []
+
+
+def test_a_name_alone_is_a_folder_where_one_is_there(bottleneck, folders):
+    client, target = folders
+    ended = bottleneck(
+        *("probe", "native-copy", target.name, "--folder", client, "--yes", "--json", "-"),
+        *("--budget", "10", "--size", "4MiB"),
+        cwd=target.parent,
+    )
+    assert ended.code == 0, ended
+    found = one_report(ended.out)
+    assert {step["stage"] for step in found["steps"]} == {"native-copy"}
+    assert found["target"]["share"] == str(target)
+
+
+def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
+    bottleneck, smb_mount, folders
+):
+    client, _ = folders
+    ended = bottleneck(
+        *("diagnose", smb_mount.folder, "--folder", client, "--yes", "--json", "-"),
+        *("--agent", "exec:", "--budget", "18", "--size", "2MiB"),
+    )
+    assert ended.code in {0, 3}
+    found = one_report(ended.out)
+    steps = native_steps(found)
+    assert set(steps) == COPIES
+    for copy in ("pull.uncached", "pull.cached"):
+        cache = steps[copy]["outcome"]["details"]["cache"]
+        assert cache["side"] == "server" and cache["requested"] == copy.partition(".")[2]
+    assert steps["pull.cached"]["outcome"]["details"]["cache"]["proven"] is True
+    assert steps["pull.cached"]["outcome"]["usage"]["server"] is not None
+    sides = {step["setting"]["side"] for step in found["steps"] if step["stage"] == "disk"}
+    assert sides == {"client", "server"}
+    assert found["target"]["mount"]["filesystem"] == "fuse.smbnetfs"
+    # This mount does not tell where its server is.
+    assert any("does not tell its server's address" in note for note in found["notes"])
+    assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
+
+
+def test_without_an_agent_no_pull_of_a_mounted_share_is_called_uncached(
+    bottleneck, smb_mount, folders
+):
+    client, _ = folders
+    ended = bottleneck(
+        *("probe", "native-copy", smb_mount.folder, "--folder", client, "--yes", "--json", "-"),
+        *("--budget", "10", "--size", "2MiB"),
+    )
+    assert ended.code == 3
+    steps = native_steps(one_report(ended.out))
+    assert steps["pull.uncached"]["outcome"]["kind"] == "skipped"
+    assert "needs an agent" in steps["pull.uncached"]["outcome"]["reason"]
+    assert steps["pull.cached"]["outcome"]["details"]["cache"]["proven"] is False
+    assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("diagnose", "/no/such/folder", "--yes"), "no such folder"),
+        (("diagnose", "./missing", "--yes"), "no such folder"),
+        (("diagnose", "missing", "--yes"), "no share and no folder"),
+        (("diagnose", "/etc/passwd", "--yes"), "no such folder"),
+        (("diagnose", "/var/tmp"), "--yes"),
+        (("probe", "native-copy", "//nas/media", "--yes"), "mounted share"),
+        (("probe", "native-copy", "--yes"), "mounted share"),
+        (("probe", "smb-copy", "/var/tmp", "--yes"), "//host/share"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_64(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert app.run([*arguments]) == 64
+    told = capsys.readouterr().err.splitlines()
+    assert len([line for line in told if line.startswith("bottleneck: ")]) == 1
+    assert says in told[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+@NEEDS_ROOT
+def test_a_read_only_mount_is_one_line_and_77(bottleneck, folders):
+    client, target = folders
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "closed", target], check=True)
+    try:
+        ended = bottleneck("diagnose", target, "--folder", client, "--yes", "--quiet")
+    finally:
+        subprocess.run(["umount", target], check=True)
+    assert ended.code == 77
+    assert str(target) in ended.complaint and "read-only" in ended.complaint
+
+
+def test_both_ends_on_one_mounted_share_are_refused(bottleneck, smb_mount):
+    inside = smb_mount.folder / "inside"
+    inside.mkdir()
+    ended = bottleneck("diagnose", smb_mount.folder, "--folder", inside, "--yes", "--quiet")
+    inside.rmdir()
+    assert ended.code == 64
+    assert "same mount" in ended.complaint
+
+
+def test_a_mount_that_does_not_answer_is_one_line_and_69(
+    troubled_mount, folders, monkeypatch, capsys
+):
+    monkeypatch.setattr(native, "ANSWER_SECONDS", 1.0)
+    os.kill(troubled_mount.daemon, signal.SIGSTOP)
+    arguments = ["diagnose", str(troubled_mount.folder), "--folder", str(folders[0])]
+    assert app.run([*arguments, "--yes", "--quiet"]) == 69
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert str(troubled_mount.folder) in told[0] and "does not answer" in told[0]
+
+
+@pytest.fixture
+def begun(begin, watched, smb_mount, folders, tmp_path):
+    """A run in the midst of a push into the mounted share, and its report's path."""
+    path = tmp_path / "report.json"
+    process = begin(
+        *("probe", "native-copy", smb_mount.folder, "--folder", folders[0], "--yes"),
+        *("--json", path, "--budget", "30", "--size", "16MiB"),
+    )
+    watched.wait_for(process, "push.uncached native")
+    until = time.monotonic() + 20
+    while not list(smb_mount.shared.glob("*/pushed-*")) and time.monotonic() < until:
+        time.sleep(0.02)
+    return process, path
+
+
+def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(begun, watched, smb_mount, folders):
+    process, path = begun
+    family = watched.descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, complaints = watched.finish(process, 20)
+    assert process.returncode == 130
+    assert len(complaints) == 1 and "interrupted" in complaints[0]
+    assert one_report(path.read_text())["status"] == "interrupted"
+    assert watched.gone(folders[0], smb_mount.shared)
+    assert watched.all_end(family)
+
+
+def test_nothing_is_left_by_a_run_that_is_killed(begun, watched, smb_mount, folders):
+    process, _ = begun
+    family = watched.descendants(process.pid)
+    process.kill()
+    process.wait()
+    assert watched.until(lambda: watched.names_in(folders[0], smb_mount.shared) == [], 15)
+    assert watched.until(lambda: watched.all_end(family), 10)
+
+
+def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
+    folders, monkeypatch, capsys, tmp_path
+):
+    """The kernel here may have no SMB client: what a mount would say is put in its place."""
+    client, target = folders
+    real = native._ask_mount
+
+    def ask(bench, folder):
+        if folder != str(target):
+            return real(bench, folder)
+        return Mount(
+            **{"path": folder, "point": folder, "filesystem": "cifs", "remote": True},
+            **{"source": "//127.0.0.1/share", "options": "rw,vers=3.0,rsize=1048576"},
+            **{"server": "127.0.0.1", "address": "127.0.0.1", "share": "share", "folder": ""},
+            **{"dialect": "3.0", "signing": None, "encryption": None},
+            **{"rsize_bytes": 1 << 20, "wsize_bytes": 1 << 20},
+        )
+
+    monkeypatch.setattr(native, "_ask_mount", ask)
+    monkeypatch.setenv("BOTTLENECK_PASSWORD", "p")
+    path = tmp_path / "report.json"
+    with private_samba(str(target), password="p") as server:
+        # A mount does not tell its port.
+        monkeypatch.setattr(target_module, "SMB_PORT", server.port)
+        code = app.run(
+            ["diagnose", str(target), "--user", server.username, "--folder", str(client)]
+            + ["--yes", "--quiet", "--json", str(path), "--budget", "13", "--size", "2MiB"]
+        )
+    assert code in {0, 3}, capsys.readouterr().err
+    found = one_report(path.read_text())
+    assert found["target"]["share"] == "//127.0.0.1/share"
+    assert found["target"]["mount"]["dialect"] == "3.0"
+    assert found["target"]["dialect"] == "3.1.1"
+    ours = [
+        step["outcome"]["kind"]
+        for step in found["steps"]
+        if step["stage"] == "smb-copy" and step["setting"]["copy"] == "push.cached"
+    ]
+    assert "measured" in ours
+    assert native_steps(found)["push.cached"]["outcome"]["kind"] == "measured"
+    assert list(client.iterdir()) == list(target.iterdir()) == []
