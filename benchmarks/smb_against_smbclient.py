@@ -39,7 +39,7 @@ from typing import Any
 from bottleneck import wire
 from bottleneck.reports import units
 from probes import smb_copy, tcp
-from probes.drivers.samba import Samba, private_samba
+from probes.drivers.samba import Samba, private_samba, vanishing_folder
 from probes.host import payload
 from probes.host.child import spawn
 from probes.records import Access, Endpoint, Sample, run_rate
@@ -47,6 +47,8 @@ from probes.smb import run_folder
 from probes.stage import Last, Unavailable
 
 MEMORY = "/dev/shm"
+PREFIX = "bottleneck-bench-"
+"""Of the folder there; it goes however this ends, kill -9 included."""
 SECONDS = 120.0
 """No single copy takes longer."""
 GIGABYTE = 1e9
@@ -312,13 +314,13 @@ def measure(wanted: argparse.Namespace, tell: Callable[[str], None]) -> dict[str
     read_to_memory: list[float] = []
     smb_copy.preload()
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    with tempfile.TemporaryDirectory(prefix="bottleneck-bench-", dir=MEMORY) as folder:
-        touch_memory(Path(folder), wanted.size)
+    with vanishing_folder(PREFIX, MEMORY) as (folder, _):
+        touch_memory(folder, wanted.size)
         for security in SERVERS:
             chosen = [cell for cell in cells if cell.security == security]
             if not chosen:
                 continue
-            with benches(Path(folder), security, wanted.size, wanted.end) as bench:
+            with benches(folder, security, wanted.size, wanted.end) as bench:
                 for cell in chosen:
                     _, idle = bench.smbclient(cell, "exit")
                     for number in range(wanted.pairs):

@@ -14,7 +14,6 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ import smb_against_smbclient as pairs
 
 from bottleneck.reports import units
 from probes import smb_copy
+from probes.drivers.samba import vanishing_folder
 
 PAYLOAD_RATIO = 1 - 52 / delay.MTU_BYTES
 """Of a packet: the rest is the headers of IP and TCP with its timestamps."""
@@ -41,14 +41,12 @@ def measure(wanted: argparse.Namespace) -> dict[str, Any]:
     rows = []
     smb_copy.preload()
     with ExitStack() as stack:
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="bottleneck-bench-", dir=pairs.MEMORY)
-        )
-        pairs.touch_memory(Path(folder), wanted.size)
+        folder, _ = stack.enter_context(vanishing_folder(pairs.PREFIX, pairs.MEMORY))
+        pairs.touch_memory(folder, wanted.size)
         path = stack.enter_context(delay.delayed(wanted.rtt / 2, wanted.link))
         with path.server.entered():
             bench = stack.enter_context(
-                pairs.benches(Path(folder), "plain", wanted.size, wanted.end, path.server.address)
+                pairs.benches(folder, "plain", wanted.size, wanted.end, path.server.address)
             )
         stack.enter_context(path.client.entered())
         for cell in cells:

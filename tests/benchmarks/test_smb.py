@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,24 @@ def test_the_document_on_stdout_is_all_that_is_there() -> None:
     assert done.returncode == 0, done.stderr
     assert [cell["name"] for cell in json.loads(done.stdout)["cells"]] == ["3.1.1.plain.write"]
     assert "3.1.1.plain.write" in done.stderr
+
+
+def test_a_killed_run_leaves_nothing_in_memory() -> None:
+    before = set(MEMORY.glob("bottleneck-bench-*"))
+    program = subprocess.Popen(
+        [PROGRAM, "--size", "4MiB", "--pairs", "1000", "--cells", "2.1.plain.read"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not (made := set(MEMORY.glob("bottleneck-bench-*/served-plain")) - before):
+            assert program.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+    finally:
+        program.kill()
+        program.wait()
+    until = time.monotonic() + 60
+    while any(path.exists() for path in made):
+        assert time.monotonic() < until
+        time.sleep(0.05)
