@@ -27,6 +27,7 @@ SURE_RATIO = 0.9
 FAIR_RATIO = 0.7
 WIDE_COLUMNS = 110
 EVIDENCE_SHOWN = 8
+SETTINGS_SHOWN = 4
 
 
 def print_report(
@@ -54,6 +55,9 @@ def print_report(
     elif chosen is not None:
         _print_points(console, "Evidence", chosen.evidence, EVIDENCE_SHOWN)
         _print_points(console, "Advice", chosen.advice)
+    costly = tuple(_costly_settings(report))
+    title = "What costs throughput in the server's smb.conf"
+    _print_points(console, title, costly, None if verbose else SETTINGS_SHOWN)
     _print_points(console, "Not measured", tuple(_missing(report)))
     _print_points(console, "Notes", report.notes)
     if chosen is not None and chosen.bytes_per_second:
@@ -241,6 +245,15 @@ def _usage_text(usage: Usage | None, wide: bool, signs: Signs) -> str:
     dirty = usage.memory_dirty_bytes
     written = f" dirty {size_text(dirty)}" if wide and dirty is not None else ""
     return f"{core} {size_text(usage.memory_used_bytes)}{written}"
+
+
+def _costly_settings(report: Report) -> Iterator[str]:
+    """Lines of the file server's configuration, as its agent found them."""
+    told = report.target.get("smb_conf")
+    for each in told if isinstance(told, list) else ():
+        if isinstance(each, dict):
+            words = {key: str(each.get(key) or "") for key in ("option", "value", "why", "remedy")}
+            yield "{option} = {value}: {why}; {remedy}".format_map(words)
 
 
 def _missing(report: Report) -> Iterator[str]:

@@ -157,3 +157,15 @@ def test_a_name_that_is_too_long_gives_way_and_the_figures_stay():
     table.add("x" * 100, "118 MB/s")
     table.print(Console(file=file, width=40))
     assert file.getvalue().splitlines()[1] == "x" * 29 + "~  118 MB/s"
+
+
+def test_what_costs_in_the_servers_configuration_is_told():
+    """Of a foreign file: shown as text, whatever it holds."""
+    words = {"value": "SO_SNDBUF=8192", "why": "\x1b[31mslow", "remedy": "take it out"}
+    told = [{"option": "socket options", **words}, "nonsense"]
+    report = reports.load(DATA / "report-v1-comparisons.json")
+    report = replace(report, target={**report.target, "smb_conf": told})
+    file = io.StringIO()
+    print_report(report, diagnose(report), Console(file=file, width=80))
+    assert "- socket options = SO_SNDBUF=8192: " in file.getvalue()
+    assert "\x1b" not in file.getvalue() and "nonsense" not in file.getvalue()
