@@ -55,6 +55,9 @@ HARMLESS_CAPABILITIES = (
 """A server tells these only to a client that has them too; they oblige us to nothing."""
 
 
+BREATH_SECONDS = 0.2
+
+
 class Smb2Session:
     """A Session (probes.smb.session) of SMB2 or SMB3."""
 
@@ -163,7 +166,7 @@ class Smb2Session:
             # below 3.1.1 a downgrade is found by asking again under a signature
             choice = number >= Dialects.SMB_3_0_0 or len(self._connection.negotiated_dialects) > 1
             try:
-                tree.connect(require_secure_negotiate=choice and not guest)
+                _connect(tree, choice and not guest)
             finally:
                 session.signing_required = required
         self._tree = tree
@@ -344,6 +347,20 @@ def open_session(
         session.disconnect()
         raise
     return session
+
+
+def _connect(tree: Any, checked: bool) -> None:
+    """Opens the share; once more where the server is short of memory at that moment.
+
+    No password is sent by it, so that a second attempt locks nobody out.
+    """
+    try:
+        tree.connect(require_secure_negotiate=checked)
+    except SMBResponseException as error:
+        if error.status not in status.SHORT_OF_MEMORY:
+            raise
+        time.sleep(BREATH_SECONDS)
+        tree.connect(require_secure_negotiate=checked)
 
 
 def _silence(name: str) -> None:

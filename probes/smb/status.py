@@ -12,6 +12,8 @@ NOT_SUPPORTED = 0xC00000BB
 NO_ROOM = (0xC000007F, 0xC0000044, 0xC0000802)
 """DISK_FULL, QUOTA_EXCEEDED, DISK_QUOTA_EXCEEDED."""
 
+SHORT_OF_MEMORY = (0xC0000017, 0xC000009A)
+
 _PASSWORD = "check user, password and domain; it was tried once, to lock nobody out"
 _ACCOUNT = "ask the server's administrator"
 _WRITE = "give the user write and delete rights there, or choose another folder"
@@ -91,6 +93,18 @@ _MEANINGS: dict[int, tuple[str, str, str, str]] = {
         "unreachable",
         "the server takes no more sessions",
         "close others, or raise its limit",
+    ),
+    0xC0000017: (
+        "STATUS_NO_MEMORY",
+        "unreachable",
+        "the server is short of memory",
+        "try again, and look into its log",
+    ),
+    0xC000009A: (
+        "STATUS_INSUFFICIENT_RESOURCES",
+        "unreachable",
+        "the server is short of resources",
+        "try again, and look into its log",
     ),
     NOT_SUPPORTED: (
         "STATUS_NOT_SUPPORTED",

@@ -401,3 +401,33 @@ def test_an_answer_in_plain_text_is_not_accepted_from_an_encrypted_share(share: 
         open_session(replace(peer, port=between.port)) as session,
     ):
         session.create_folder("x")
+
+
+@pytest.mark.parametrize(("status", "opens"), [(0xC0000017, True), (0xC0000022, False)])
+def test_a_server_short_of_memory_for_a_moment_is_asked_for_the_share_once_more(
+    plain: Endpoint, monkeypatch: pytest.MonkeyPatch, status: int, opens: bool
+) -> None:
+    """And for nothing else: what is denied stays denied."""
+    from smbprotocol.exceptions import SMB2ErrorResponse, SMBResponseException
+    from smbprotocol.header import SMB2HeaderResponse
+    from smbprotocol.tree import TreeConnect
+
+    said = SMB2HeaderResponse()
+    said["status"] = status
+    said["data"] = SMB2ErrorResponse()
+    real, asked = TreeConnect.connect, []
+
+    def connect(tree: Any, **options: Any) -> None:
+        asked.append(tree)
+        if len(asked) == 1:
+            raise SMBResponseException(said)
+        real(tree, **options)
+
+    monkeypatch.setattr(TreeConnect, "connect", connect)
+    if opens:
+        with open_session(plain) as session:
+            assert session.facts.dialect == "3.1.1"
+    else:
+        with pytest.raises(Refused), open_session(plain):
+            pass
+    assert len(asked) == 1 + opens
