@@ -43,17 +43,21 @@ KNOWN_ERRORS = (
 """What refused() has a sentence for."""
 
 # Waits until its stdin closes, which happens however its starter dies; a line says that there is
-# nothing left to do. A copy that is being killed may still hold its file: hence the attempts.
+# nothing left to do. A copy that is being killed may still hold its file, which NFS and FUSE then
+# only hide: hence the attempts.
 _GUARDIAN = """
 trap '' HUP INT TERM
 read -r word && exit 0
 attempt=0
-while [ "$attempt" -lt 20 ]; do
+missing=0
+while [ "$attempt" -lt 150 ] && [ "$missing" -lt 10 ]; do
     [ -L "$1" ] && exit 0
     if cd -- "$1" 2>/dev/null; then
         rm -f -- source pushed-* 2>/dev/null
         cd /
         rmdir -- "$1" 2>/dev/null && exit 0
+    else
+        missing=$((missing + 1))
     fi
     sleep 0.1
     attempt=$((attempt + 1))

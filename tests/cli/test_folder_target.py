@@ -213,7 +213,9 @@ def test_nothing_is_left_by_a_run_that_is_killed(begun, watched, smb_mount, fold
     family = watched.descendants(process.pid)
     process.kill()
     process.wait()
-    assert watched.until(lambda: watched.names_in(folders[0], smb_mount.shared) == [], 15)
+    # What writes into a mount ends when its request is answered, and only then its file can go.
+    watched.until(lambda: watched.names_in(folders[0], smb_mount.shared) == [], 20)
+    assert watched.names_in(folders[0], smb_mount.shared) == []
     assert watched.until(lambda: watched.all_end(family), 10)
 
 
