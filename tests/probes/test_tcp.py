@@ -6,6 +6,7 @@ import time
 import pytest
 
 from probes import STAGES, loopback, tcp
+from probes.net import port, transfer
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
 
@@ -53,7 +54,7 @@ def test_a_stranger_gets_nothing_and_does_not_keep_the_session_out():
     with tcp.respond(setting) as peer:
         silent = [socket.create_connection((peer.host, peer.port)) for _ in range(8)]
         guess = socket.create_connection((peer.host, peer.port))
-        guess.sendall(tcp._HELLO.pack(tcp._MAGIC, b"0" * 32, b"pull", 0))
+        guess.sendall(port._HELLO.pack(port._MAGIC, b"0" * 32, 1, 0))
         guess.settimeout(5)
         assert guess.recv(1) == b""
         samples, _ = run(setting, peer)
@@ -65,7 +66,7 @@ def test_a_stranger_gets_nothing_and_does_not_keep_the_session_out():
 def test_a_silent_stranger_is_closed_after_two_seconds():
     setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
     with tcp.respond(setting) as peer, socket.create_connection((peer.host, peer.port)) as silent:
-        silent.settimeout(tcp.HELLO_SECONDS + 5)
+        silent.settimeout(port.HELLO_SECONDS + 5)
         assert silent.recv(1) == b""
 
 
@@ -90,7 +91,7 @@ def test_a_wrong_nonce_fails_in_time():
         began = time.monotonic()
         with pytest.raises((RuntimeError, OSError)):
             run(setting, Endpoint(host=peer.host, port=peer.port, nonce="1" * 32))
-        assert time.monotonic() - began < tcp.CONNECT_SECONDS + 5
+        assert time.monotonic() - began < port.CONNECT_SECONDS + 5
 
 
 def test_an_address_that_is_not_ours_is_listened_for_everywhere():
@@ -111,12 +112,12 @@ def test_an_address_that_is_not_ours_is_listened_for_everywhere():
     ],
 )
 def test_who_limits_is_told_with_its_figures(figures, unread, by):
-    told = tcp.limits(figures, unread, 1.0)
+    told = transfer.limits(figures, unread, 1.0)
     assert told["by"] == by
     assert figures.items() <= told.items()
 
 
 def test_windows_are_parts_of_one_transfer_in_order():
     samples = [Sample(i * 0.1, i * 100) for i in range(10)]
-    assert tcp.window_rates(samples) == pytest.approx([1000.0] * 3)
-    assert tcp.window_rates(samples[:5]) == []
+    assert transfer.window_rates(samples) == pytest.approx([1000.0] * 3)
+    assert transfer.window_rates(samples[:5]) == []
