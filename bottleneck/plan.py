@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bottleneck.target import Target
+from probes.records import DIALECTS
 
 Side = Literal["client", "server"]
 COPIES = ("push.uncached", "push.cached", "pull.uncached", "pull.cached")
 """In the order in which they are made: after an uncached copy its source is cached for the next."""
 
-DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
-"""Oldest first."""
 MIB = 1 << 20
 SMALLEST_COPY_BYTES = 8 * MIB
 LARGEST_COPY_BYTES = 1 << 30

@@ -20,6 +20,7 @@ from bottleneck.steps import (
     security,
     small_files,
 )
+from bottleneck.steps.server_folder import locate
 from probes.host.counters import Watched
 from probes.records import Endpoint, HostFacts
 from probes.smb import run_folder
@@ -58,7 +59,9 @@ def measure(bench: Bench) -> None:
         if _needs_share(bench) or at_server and mounted is None:
             bench.client.tell("preload", name="smb-copy")
             _open_share(bench, stack)
-            _locate(bench)
+            bench.server_path = locate(
+                bench, bench.share.folder.rpartition("\\")[2], "the share's folder"
+            )
         if mounted is not None and (bench.wants("native-copy") or at_server):
             native.hold_folder(bench, mounted, stack)
         _learn(bench)
@@ -196,18 +199,3 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
         except (StageError, Unavailable) as error:
             why = str(error)
     raise Refused("unreachable", f"{bench.options.target.name}: {why}")
-
-
-def _locate(bench: Bench) -> None:
-    """This run's folder as the server's own path, if its agent can find it."""
-    if bench.server is None:
-        return
-    name = bench.share.folder.rpartition("\\")[2]
-    try:
-        bench.server_path = bench.server.ask(
-            "locate", folder_name=name, hint=bench.options.server_folder, seconds=15.0
-        )
-    except StageError as error:
-        bench.note(f"server: looking for the share's folder: {error}")
-    if bench.server_path is None:
-        bench.note("the server's agent does not find the share's folder: give --server-folder DIR")

@@ -30,8 +30,6 @@ TRIAL_SHARE = 0.2
 """Of the time, for each of the two trials that choose how to read."""
 TRIAL_LEAST_SECONDS = 1.0
 """Shorter ones say more of the disk's first moment than of the way to read."""
-UNCACHED_RATIO = 0.001
-CACHED_RATIO = 0.999
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def _read(setting: Setting, fd: int, size_bytes: int) -> Running:
         page_cache.warm(fd, size_bytes)
         before = page_cache.state(fd, size_bytes)
         job = fio.Job(fd, "read", size_bytes, setting.seconds, False, looping=True)
-        proven = before is not None and before.cached_ratio >= CACHED_RATIO
+        proven = page_cache.proven(before, cached=True)
         details = yield from _measured(setting, job)
         return {**details, "cache": _cache(setting, before, proven)}
     seconds, direct, trials = setting.seconds, takes_direct(fd), {}
@@ -114,7 +112,7 @@ def _read(setting: Setting, fd: int, size_bytes: int) -> Running:
         seconds -= 2 * trial_seconds
     page_cache.evict(fd)
     before = page_cache.state(fd, size_bytes)
-    proven = before is not None and before.cached_ratio <= UNCACHED_RATIO
+    proven = page_cache.proven(before, cached=False)
     details = yield from _measured(setting, fio.Job(fd, "read", size_bytes, seconds, direct))
     if details["device_read_bytes"] == 0:
         # blocks that were never written: nothing reached the device, whatever the cache said

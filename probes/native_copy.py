@@ -34,8 +34,6 @@ CHECK_LEAST_SECONDS = 1.0
 """Reading a push back takes as long as the copy took, or this: more would cost the next copy."""
 REMOVE_SECONDS = 2.0
 BLOCK_BYTES = 4 * 1024 * 1024
-UNCACHED_RATIO = 0.01
-"""A file counts as uncached up to this, and as cached from 1 - this: stray read-ahead pages."""
 
 T = TypeVar("T")
 
@@ -292,10 +290,10 @@ def _cached(fd: int, size_bytes: int, wanted: bool) -> tuple[bool, Optional[floa
     else:
         page_cache.evict(fd)
     told = page_cache.state(fd, size_bytes)
-    if told is None:
-        return False, None
-    ratio = told.cached_ratio
-    return (ratio >= 1 - UNCACHED_RATIO if wanted else ratio <= UNCACHED_RATIO), ratio
+    return (
+        page_cache.proven(told, wanted, page_cache.STRAY_RATIO),
+        None if told is None else told.cached_ratio,
+    )
 
 
 def _flushed(fd: int) -> int:

@@ -12,6 +12,9 @@ from typing import Any, Dict, Optional, Tuple, Union
 SIDES = ("client", "server")
 """The two hosts of a copy; initiator and responder are roles, these are places."""
 
+DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
+"""Of SMB, oldest first."""
+
 Details = Dict[str, Any]
 """What one stage alone knows; plain JSON values, units in the names."""
 

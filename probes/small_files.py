@@ -53,13 +53,6 @@ class Setting:
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
 
 
-def preload() -> None:
-    """Imports the SMB library, so that children forked afterwards need not."""
-    from probes import smb_copy
-
-    smb_copy.preload()
-
-
 @contextmanager
 def respond(setting: Setting) -> Iterator[Endpoint]:
     """Nothing: the file server is the responder."""

@@ -84,13 +84,6 @@ class Cell:
     """From sending a request to its full reply."""
 
 
-def preload() -> None:
-    """Imports the SMB library, so that children forked afterwards need not."""
-    from probes import smb_copy
-
-    smb_copy.preload()
-
-
 @contextmanager
 def respond(setting: Setting) -> Iterator[Endpoint]:
     """Nothing: the file server is the responder."""

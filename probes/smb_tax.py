@@ -36,11 +36,6 @@ class Setting:
     """Of the payload, hex."""
 
 
-def preload() -> None:
-    """Imports the SMB library, so that children forked afterwards need not."""
-    smb_copy.preload()
-
-
 @contextmanager
 def respond(setting: Setting) -> Iterator[Endpoint]:
     """Nothing: the file server is the responder."""

@@ -23,8 +23,6 @@ COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 SAMPLE_SECONDS = 0.1
 CHECK_SECONDS = 10.0
 WRITE_BACK_BYTES = 8 << 20
-UNCACHED_RATIO = 0.01
-"""A file counts as uncached up to this, and as cached from 1 - this: stray read-ahead pages."""
 
 
 @dataclass(frozen=True)
@@ -225,15 +223,11 @@ def _cache(fd: int, setting: Setting) -> Details:
     """What the page cache holds of it right now, and whether that is what was wanted."""
     requested = _requested(setting)
     told = page_cache.state(fd, setting.size_bytes)
-    ratio = None if told is None else told.cached_ratio
-    proven = ratio is not None and (
-        ratio >= 1 - UNCACHED_RATIO if requested == "cached" else ratio <= UNCACHED_RATIO
-    )
     return {
         "side": "server",
         "requested": requested,
-        "proven": proven,
-        "cached_ratio_before": ratio,
+        "proven": page_cache.proven(told, requested == "cached", page_cache.STRAY_RATIO),
+        "cached_ratio_before": None if told is None else told.cached_ratio,
     }
 
 

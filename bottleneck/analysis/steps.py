@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bottleneck.report import Report, Step
-from probes.records import SIDES, Measured, Outcome, Spread, Usage, rates
+from probes.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates
 
 VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")
@@ -23,8 +23,6 @@ OURS = ("impacket",)
 LEAST = 1e-9
 """A figure below it divides nothing: it is rounding, or a forgery."""
 Folders = dict[Key, tuple[int, Step, Outcome]]
-DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
-"""Oldest first."""
 
 
 @dataclass(frozen=True)

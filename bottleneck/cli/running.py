@@ -26,10 +26,9 @@ from bottleneck.reports.console import print_report
 from bottleneck.reports.safe import safe
 from bottleneck.session import measure
 from bottleneck.target import Target, of_folder, parse
-from probes.records import Access
+from probes.records import DIALECTS, Access
 from probes.stage import Refused
 
-DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 LEAST_BUDGET_SECONDS = 5.0
 LONGEST_SUMMARY = 2000
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bottleneck import plan
 from bottleneck.bench import Bench
+from probes.records import DIALECTS
 
 LEAST_BUDGET_SECONDS = 30.0
 """A shorter run has its time for the copies alone."""
@@ -42,5 +42,5 @@ def thorough(bench: Bench, stage: str) -> bool:
 def dialect(bench: Bench) -> str:
     """The dialect that holds the run's folder: the newest of those asked for, or the best."""
     told = str(bench.share.facts["dialect"])
-    assert told in plan.DIALECTS
+    assert told in DIALECTS
     return told

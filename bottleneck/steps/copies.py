@@ -9,11 +9,13 @@ from typing import Any
 
 from bottleneck import plan
 from bottleneck.bench import Bench
-from bottleneck.hosts import PartlyRan, StageError
+from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
+from bottleneck.steps import bounds
 from bottleneck.steps.allowance import LEAST_BUDGET_SECONDS
+from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, ready_cache
+from bottleneck.steps.source import free_bytes
 from probes import smb_copy
-from probes.host.free_space import reserve_bytes
 from probes.records import Endpoint, Skipped, run_rate
 from probes.smb import run_folder
 from probes.stage import Refused, Unavailable
@@ -27,10 +29,6 @@ TASTE_TIMES = 4.0
 """How much faster a long copy may be than a taste of it: round trips and the start of TCP."""
 GRACE_SECONDS = 8.0
 SMB1 = "smb1"
-NEEDS_SERVER_CACHE = (
-    "the server's page cache cannot be emptied over SMB: "
-    "needs an agent that finds the share's folder there"
-)
 SMB1_SHARE_OF_BUDGET = 0.15
 
 
@@ -70,6 +68,10 @@ def _taste(bench: Bench, dialect: str) -> None:
     """A small copy each way, not counted: a file sized by the bare network may take for ever.
 
     What goes wrong here will go wrong in the copy itself, which says why.
+
+    Raises:
+        Refused: the login; it is not tried again.
+        AgentLost: the client's agent is gone.
     """
     for copy in ("push.cached", "pull.cached"):
         verb = copy.partition(".")[0]
@@ -90,7 +92,15 @@ def _taste(bench: Bench, dialect: str) -> None:
         try:
             peer = replace(bench.share, path="")
             ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
-        except (PartlyRan, StageError, Unavailable, Refused):
+        except PartlyRan as error:
+            if error.lost:
+                raise AgentLost(str(error)) from None
+            return
+        except (StageError, Unavailable):
+            return
+        except Refused as error:
+            if error.kind == "login":
+                raise
             return
         bench.tasted[verb] = run_rate(ran.samples)
 
@@ -147,17 +157,10 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
 
 def _rates(bench: Bench) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known: dict[str, float] = {}
-    for step in bench.ledger.steps:
-        rate, setting = bench.ledger.rate(step), step.setting
-        if rate is None:
-            continue
-        if step.stage == "tcp":
-            name = f"tcp.{setting['verb']}"
-            known[name] = max(rate, known.get(name, 0.0))
-        elif step.stage == "disk" and setting["cache"] == "uncached":
-            known[f"{setting['side']}.{setting['verb']}"] = rate
-        elif step.stage == "smb-copy" and setting["dialect"] != "smb1":
+    known = bounds.of_stages(bench)
+    for step, rate in bounds.measured(bench):
+        setting = step.setting
+        if step.stage == "smb-copy" and setting["dialect"] != "smb1":
             verb = setting["copy"].partition(".")[0]
             known[setting["copy"] if setting["end"] == "folder" else f"{verb}.memory"] = rate
     for verb, rate in bench.tasted.items():
@@ -185,10 +188,8 @@ def _room(bench: Bench, copy: str, end: str) -> int:
         if end == "folder" and room:
             room = min(room, int(bench.client.ask("usable-bytes", folder=bench.options.folder)))
         return room
-    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
-    room = plan.LARGEST_COPY_BYTES
-    if free is not None and total is not None:
-        room = max(0, int(free) - reserve_bytes(int(total)) - bench.source_bytes)
+    free = free_bytes(bench)
+    room = plan.LARGEST_COPY_BYTES if free is None else free
     if end == "folder":
         source = bench.sources.get("client")
         room = min(room, int(source.facts["size_bytes"]) if source else 0)
@@ -245,30 +246,15 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
 
 def _server_cache(bench: Bench, copy: str, size_bytes: int) -> dict[str, Any]:
     """Has the server make a pull's source cold or warm, and prove it; goes into the details."""
-    if copy.startswith("push"):
+    verb, _, requested = copy.partition(".")
+    if verb == "push":
         return {}
-    requested = copy.partition(".")[2]
-    unproven = {
-        "cache": {
+    proof = ready_cache(bench, bench.server_path, copy, size_bytes)
+    if proof is None:
+        proof = {
             "side": "server",
             "requested": requested,
             "proven": False,
             "cached_ratio_before": None,
         }
-    }
-    if bench.server is None or bench.server_path is None:
-        return unproven
-    try:
-        return {
-            "cache": bench.server.ask(
-                "set-cache",
-                path=bench.server_path,
-                requested=requested,
-                first_bytes=size_bytes,
-                seconds=20.0,
-            )
-        }
-    except (StageError, Refused) as error:
-        if requested == "uncached":
-            raise Unavailable(f"the source could not be made uncached: {error}") from None
-        return unproven
+    return {"cache": proof}

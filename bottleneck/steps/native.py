@@ -6,13 +6,14 @@ import secrets
 import socket
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from bottleneck import plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps.copies import LEAST_SECONDS, NEEDS_SERVER_CACHE
+from bottleneck.steps import bounds
+from bottleneck.steps.copies import LEAST_SECONDS
+from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, locate, ready_cache
 from probes import native_copy
 from probes.host import mounted_folder, source_file
 from probes.host.free_space import reserve_bytes
@@ -160,21 +161,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     if total:
         free = int(facts["free_bytes"]) - reserve_bytes(total) - mounted.source_bytes
         mounted.room_bytes = max(0, free)
-    _locate(bench, mounted)
-
-
-def _locate(bench: Bench, mounted: Mounted) -> None:
-    if bench.server is None:
-        return
-    name = mounted.folder.rpartition("/")[2]
-    try:
-        mounted.server_path = bench.server.ask(
-            "locate", folder_name=name, hint=bench.options.server_folder, seconds=15.0
-        )
-    except StageError as error:
-        bench.note(f"server: looking for the mounted folder: {error}")
-    if mounted.server_path is None:
-        bench.note("the server's agent does not find the mounted folder: give --server-folder DIR")
+    mounted.server_path = locate(bench, mounted.folder.rpartition("/")[2], "the mounted folder")
     bench.server_path = bench.server_path or mounted.server_path
 
 
@@ -207,20 +194,12 @@ def _fits(bench: Bench, mounted: Mounted, copy: str, reserve: float) -> bool:
 
 def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known: dict[str, float] = {}
+    known = bounds.of_stages(bench)
     if mounted.fill_rate is not None:
         known["push.memory"] = mounted.fill_rate
-    for step in bench.ledger.steps:
-        rate, setting = bench.ledger.rate(step), step.setting
-        if rate is None:
-            continue
-        if step.stage == "tcp":
-            name = f"tcp.{setting['verb']}"
-            known[name] = max(rate, known.get(name, 0.0))
-        elif step.stage == "disk" and setting["cache"] == "uncached":
-            known[f"{setting['side']}.{setting['verb']}"] = rate
-        elif step.stage == "native-copy":
-            known[setting["copy"]] = rate
+    for step, rate in bounds.measured(bench):
+        if step.stage == "native-copy":
+            known[step.setting["copy"]] = rate
     pushed = [known[copy] for copy in plan.COPIES[:2] if copy in known]
     if pushed:
         # Nothing was pulled yet: most paths carry about as much the other way.
@@ -284,34 +263,15 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
             seed=bench.seed,
         )
         peer = Endpoint(folder=mounted.folder, path=mounted.own_path if push else "")
-        proof = _server_cache(bench, mounted, copy, size) if remote else {}
+        proof = ready_cache(bench, mounted.server_path, copy, size) if remote else None
+        told = {} if proof is None else {"cache": proof}
         if push:
             mounted.own_bytes = size
         else:
             mounted.source_bytes = size
         try:
-            bench.initiate(step, setting, peer, setting.seconds + BEFORE_SECONDS, details=proof)
+            bench.initiate(step, setting, peer, setting.seconds + BEFORE_SECONDS, details=told)
         except (PartlyRan, Refused) as error:
             if any(words in str(error) for words in SILENT):
                 mounted.lost = f"the mount did not answer before: {error}"
             raise
-
-
-def _server_cache(bench: Bench, mounted: Mounted, copy: str, size_bytes: int) -> dict[str, Any]:
-    """Has the server make a pull's source cold or warm, and prove it; goes into the details."""
-    if copy.startswith("push") or bench.server is None or mounted.server_path is None:
-        return {}
-    requested = copy.partition(".")[2]
-    try:
-        proof = bench.server.ask(
-            "set-cache",
-            path=mounted.server_path,
-            requested=requested,
-            first_bytes=size_bytes,
-            seconds=20.0,
-        )
-    except (StageError, Refused) as error:
-        if requested == "uncached":
-            raise Unavailable(f"the source could not be made uncached: {error}") from None
-        return {}
-    return {"cache": proof}

@@ -19,12 +19,18 @@ GRACE_SECONDS = 8.0
 NO_ROOM = "no room on the share for a file of 2 MiB"
 
 
-def room_bytes(bench: Bench) -> int:
-    """How much more may be written to the share; what its owner needs stays free."""
+def free_bytes(bench: Bench) -> int | None:
+    """How much more may be written to the share; what its owner needs stays free. None: untold."""
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
     if free is None or total is None:
-        return MOST_BYTES
+        return None
     return max(0, int(free) - reserve_bytes(int(total)) - bench.source_bytes)
+
+
+def room_bytes(bench: Bench) -> int:
+    """The same, of what such a file needs at most."""
+    free = free_bytes(bench)
+    return MOST_BYTES if free is None else free
 
 
 def ready_bytes(bench: Bench, dialect: str) -> int:

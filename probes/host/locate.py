@@ -30,8 +30,6 @@ REAL_FILESYSTEMS = frozenset(
     + ("ntfs", "ntfs3", "fuseblk", "tmpfs", "overlay", "hfsplus", "ufs")
 )
 """Local ones that people share; network file systems are not walked."""
-CACHED_RATIO = 0.999
-UNCACHED_RATIO = 0.001
 
 
 def locate(folder_name: str, hint: str | None) -> str | None:
@@ -85,16 +83,11 @@ def set_cache(path: str, requested: str, first_bytes: int = 0, file_name: str = 
         state = page_cache.state(fd, size_bytes)
     finally:
         os.close(fd)
-    ratio = None if state is None else state.cached_ratio
-    if ratio is None:
-        proven = False
-    else:
-        proven = ratio >= CACHED_RATIO if requested == "cached" else ratio <= UNCACHED_RATIO
     return {
         "side": "server",
         "requested": requested,
-        "proven": proven,
-        "cached_ratio_before": ratio,
+        "proven": page_cache.proven(state, requested == "cached"),
+        "cached_ratio_before": None if state is None else state.cached_ratio,
     }
 
 

@@ -22,6 +22,9 @@ STEP_BYTES = 1024 * 1024
 MINCORE_STEP_BYTES = 256 * 1024 * 1024
 FOLIO_BYTES = 4 << 20
 """A multiple of every size that the page cache's folios have, and they are aligned to it."""
+DOUBT_RATIO = 0.001
+STRAY_RATIO = 0.01
+"""Where reading ahead may have left a few pages of a file that was already open."""
 EVICT_TRIES = 3
 EVICT_PAUSE_SECONDS = 0.01
 EVICT_SECONDS = 2.0
@@ -114,6 +117,17 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
         cached = _resident_pages(fd, size_bytes)
         return None if cached is None else CacheState(min(1.0, cached / pages), None)
     return None
+
+
+def proven(told: CacheState | None, cached: bool, doubt_ratio: float = DOUBT_RATIO) -> bool:
+    """Whether what the cache held was what was wanted: all of the file, or none of it.
+
+    doubt_ratio: how much of it may be on the other side all the same.
+    """
+    if told is None:
+        return False
+    ratio = told.cached_ratio
+    return ratio >= 1 - doubt_ratio if cached else ratio <= doubt_ratio
 
 
 def _filesystem_number(fd: int) -> int | None:

@@ -19,8 +19,6 @@ CHECK_ONE_REPLY_IN = 16
 CHECK_BLOCK_BYTES = 4 * 1024 * 1024
 READ_AT_ONCE_BYTES = 256 * 1024
 """Of a file that is pushed by shorter requests: a call into the kernel for many of them."""
-UNCACHED_RATIO = 0.01
-"""A file counts as uncached up to this, and as cached from 1 - this: stray read-ahead pages."""
 
 _SYNC_FILE_RANGE_WRITE = 2  # sync_file_range(2)
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -123,11 +121,10 @@ class FolderSource:
     def cache(self) -> Details:
         """What the page cache holds of the file right now, and whether that is what was wanted."""
         told = page_cache.state(self._fd, self._size_bytes)
-        ratio = None if told is None else told.cached_ratio
-        proven = ratio is not None and (
-            ratio >= 1 - UNCACHED_RATIO if self._cached else ratio <= UNCACHED_RATIO
-        )
-        return {"proven": proven, "cached_ratio_before": ratio}
+        return {
+            "proven": page_cache.proven(told, self._cached, page_cache.STRAY_RATIO),
+            "cached_ratio_before": None if told is None else told.cached_ratio,
+        }
 
     def give(self, offset: int, size: int) -> memoryview:
         """The file's bytes there, valid until the next call."""

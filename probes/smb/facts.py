@@ -77,7 +77,7 @@ class SessionFacts:
     """What was agreed with the server, and what it told about itself and the share."""
 
     dialect: str
-    """One of probes.smb.session.DIALECTS."""
+    """One of probes.records.DIALECTS."""
     signing: str | None
     """aes-gmac, aes-cmac, hmac-sha256, md5; None: messages are not signed, or encrypted."""
     signing_required_by: str | None

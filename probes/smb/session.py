@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from probes.records import Access, Endpoint
+from probes.records import DIALECTS, Access, Endpoint
 from probes.smb import kerberos
 from probes.smb.facts import SessionFacts
 from probes.smb.frames import prepare
@@ -20,7 +20,6 @@ SMB_PORT = 445
 CONNECT_SECONDS = 5.0
 STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
-DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 SECURITIES = ("plain", "signed", "encrypted")
 """plain: neither signed nor encrypted; signed, encrypted: every message, because we say so."""
 

@@ -35,7 +35,8 @@ class Load:
     ) -> None:
         self._pipe, self.verb, self._ring = pipe, verb, ring
         self._region_bytes = region_bytes
-        self._buffers = memoryview(bytearray(0))
+        # One for all depths, hot in the processor's cache: a reply is looked at before the next.
+        self._buffer = memoryview(bytearray(0))
         self._replies = 0
         self.written_bytes = 0
         """How much of the region holds the payload by now, from its start."""
@@ -47,27 +48,33 @@ class Load:
     ) -> Iterator[Reply]:
         """Keeps depth requests in flight while more(sent so far) says so; yields every reply.
 
+        A reply's bytes are valid until the next is asked for.
         request_bytes x depth must not exceed region_bytes nor IN_FLIGHT_LIMIT_BYTES.
         """
         places = self._region_bytes // request_bytes
         if not 0 < depth <= places or depth * request_bytes > IN_FLIGHT_LIMIT_BYTES:
             raise ValueError(f"{depth} x {request_bytes} bytes do not fit the region")
-        free = list(self._slices(request_bytes, depth))
-        busy: dict[int, memoryview] = {}
+        if self.verb == "read" and len(self._buffer) < request_bytes:
+            self._buffer = memoryview(bytearray(request_bytes))
+        busy: set[int] = set()
         sent = place = 0
         while True:
-            while free and more(sent) and self._pipe.affords(request_bytes) == request_bytes:
+            while (
+                len(busy) < depth
+                and more(sent)
+                and self._pipe.affords(request_bytes) == request_bytes
+            ):
                 # a reply that is late keeps its place: none is asked for twice at once
                 while place * request_bytes in busy:
                     place = (place + 1) % places
                 offset = place * request_bytes
-                busy[offset] = free.pop()
-                self._send(offset, busy[offset], request_bytes)
+                busy.add(offset)
+                self._send(offset, request_bytes)
                 place, sent = (place + 1) % places, sent + 1
             if not busy:
                 return
             reply = self._pipe.wait()
-            free.append(busy.pop(reply.offset))
+            busy.remove(reply.offset)
             self._look(reply)
             yield reply
 
@@ -117,19 +124,9 @@ class Load:
         while self._pipe.outstanding:
             self._compare(self._pipe.wait())
 
-    def _slices(self, request_bytes: int, depth: int) -> Iterator[memoryview]:
-        """Buffers for replies; a push needs none, its payload lies in the ring."""
-        if self.verb == "write":
-            yield from [memoryview(b"")] * depth
-            return
-        if len(self._buffers) < request_bytes * depth:
-            self._buffers = memoryview(bytearray(request_bytes * depth))
-        for number in range(depth):
-            yield self._buffers[number * request_bytes : (number + 1) * request_bytes]
-
-    def _send(self, offset: int, buffer: memoryview, request_bytes: int) -> None:
+    def _send(self, offset: int, request_bytes: int) -> None:
         if self.verb == "read":
-            self._pipe.read(offset, buffer)
+            self._pipe.read(offset, self._buffer[:request_bytes])
         else:
             self._pipe.write(offset, payload.block(self._ring, offset, request_bytes))
             self.written_bytes = max(self.written_bytes, offset + request_bytes)

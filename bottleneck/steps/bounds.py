@@ -1,0 +1,29 @@
+"""What the stages that were measured so far allow a copy, by plan.Rates' names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.bench import Bench
+from bottleneck.report import Step
+
+
+def measured(bench: Bench) -> Iterator[tuple[Step, float]]:
+    """The steps that have a rate, with it; bytes per second."""
+    for step in bench.ledger.steps:
+        rate = bench.ledger.rate(step)
+        if rate is not None:
+            yield step, rate
+
+
+def of_stages(bench: Bench) -> dict[str, float]:
+    """Rates of the bare network, the best of its streams, and of the disks past their cache."""
+    known: dict[str, float] = {}
+    for step, rate in measured(bench):
+        setting = step.setting
+        if step.stage == "tcp":
+            name = f"tcp.{setting['verb']}"
+            known[name] = max(rate, known.get(name, 0.0))
+        elif step.stage == "disk" and setting["cache"] == "uncached":
+            known[f"{setting['side']}.{setting['verb']}"] = rate
+    return known
