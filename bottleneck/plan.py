@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bottleneck.target import Target
+from bottleneck.tcp_peer import TcpPeer
 from probes.records import DIALECTS
 
 Side = Literal["client", "server"]
@@ -29,12 +30,20 @@ def newest_first(dialects: tuple[str, ...]) -> tuple[str, ...]:
 
 
 SHARE_STAGES = (
-    *("loopback", "tcp", "disk", "smb-copy"),
+    *("loopback", "tcp", "latency", "path", "disk", "smb-copy"),
     *("smb-matrix", "smb-tax", "small-files"),
 )
 """Of a TARGET that is a share."""
-FOLDER_STAGES = ("loopback", "tcp", "disk", "native-copy", "smb-copy")
+FOLDER_STAGES = ("loopback", "tcp", "latency", "path", "disk", "native-copy", "smb-copy")
 """Of a TARGET that is a folder; smb-copy where its mount is SMB and somebody can log in."""
+LONG_STAGES = ("sweep", "matrix", "udp")
+"""Of both, where there is time: they explain TCP itself, which few runs come to."""
+LONG_BUDGET_SECONDS = 180.0
+
+
+def stages(usual: tuple[str, ...], budget_seconds: float) -> tuple[str, ...]:
+    """The stages of a run that nobody chose any for."""
+    return (*usual, *LONG_STAGES) if budget_seconds >= LONG_BUDGET_SECONDS else usual
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ class Options:
     size_bytes: int | None = None
     budget_seconds: float = 60.0
     stages: tuple[str, ...] = SHARE_STAGES
+    tcp_peer: TcpPeer | None = None
+    """Who answers the TCP stage where no agent can run."""
 
 
 @dataclass(frozen=True)

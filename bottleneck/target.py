@@ -71,7 +71,7 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):
         raise _refused("what stands before the last @ of TARGET is no host: use --user for a user")
-    host, port = _host_and_port(host_port)
+    host, port = host_and_port(host_port, SMB_PORT)
     parts = [part for part in path.split("/") if part]
     if not parts:
         raise _refused(f"{_shown(text)} names no share: write //{host}/SHARE")
@@ -109,13 +109,14 @@ def _refused(sentence: str) -> Refused:
     return Refused("usage", sentence)
 
 
-def _host_and_port(text: str) -> tuple[str, int]:
+def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
+    """Host and port of `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
     if "@" in text:
         raise _refused("user@host is written smb://user@host/share, or with --user")
     found = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{1,5}))?", text)
     if found is None:
         raise _refused(f"{text!r} is no host[:port]; an IPv6 address stands in brackets")
-    host, port = found[1], int(found[2]) if found[2] else SMB_PORT
+    host, port = found[1], int(found[2]) if found[2] else usual_port
     if host.startswith("["):
         host = host[1:-1]
         try:

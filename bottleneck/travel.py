@@ -13,7 +13,10 @@ from pathlib import Path
 import bottleneck
 import probes
 
-STAYS_HOME = ("probes/smb/", "probes/smb_", "probes/small_files.py", "probes/drivers/")
+STAYS_HOME = (
+    *("probes/smb/", "probes/smb_", "probes/small_files.py"),
+    *("probes/drivers/", "probes/tcp_by_"),
+)
 """Needs libraries that the other host has not; the drivers that need none are named next."""
 TRAVELS_ALL_THE_SAME = tuple(f"probes/drivers/{n}.py" for n in ("__init__", "fio", "smbclient"))
 

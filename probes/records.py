@@ -135,9 +135,16 @@ def rates(outcome: Measured) -> Spread:
     where there is one run alone they are its spread.
     """
     each = [run_rate(run) for run in outcome.runs]
-    windows = outcome.details.get("window_rates_bytes_per_second", ())
+    told = outcome.details.get("window_rates_bytes_per_second")
+    windows = [rate for rate in told if _is_rate(rate)] if isinstance(told, (list, tuple)) else []
     around = each if len(each) > 1 or not windows else [each[0], *windows]
     return Spread(statistics.median(each), min(around), max(around), len(each))
+
+
+def _is_rate(value: Any) -> bool:
+    """Details are plain JSON values, by whomever."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and 0 <= value < float("inf")
 
 
 @dataclass(frozen=True)
@@ -168,6 +175,56 @@ class InterfaceFacts:
     mtu_bytes: Optional[int]
     driver: Optional[str]
     virtual: Optional[bool]
+    kind: Optional[str] = None
+    """ethernet, wifi, loopback, or as ip-link(8) names it: bond, vlan, bridge, veth, wireguard,
+    tun, tap, macvlan ..."""
+    lower: Tuple[InterfaceFacts, ...] = ()
+    """What lies right below: a VLAN's real interface, the ports of a bond or a bridge."""
+    vlan_id: Optional[int] = None
+    bond_mode: Optional[str] = None
+    """balance-rr, active-backup, 802.3ad ..."""
+    autonegotiated: Optional[bool] = None
+    able_bits_per_second: Optional[int] = None
+    """The fastest that the card can."""
+    partner_bits_per_second: Optional[int] = None
+    """The fastest that the other end of the cable told of while it was negotiated."""
+    pause: Dict[str, bool] = field(default_factory=dict)
+    """Flow control (IEEE 802.3x): autonegotiated, receives, sends."""
+    offloads: Dict[str, bool] = field(default_factory=dict)
+    """tcp_segmentation, generic_segmentation, generic_receive, large_receive, checksums ..."""
+    coalescing: Dict[str, float] = field(default_factory=dict)
+    """receive_seconds and send_seconds that an interrupt waits, or for _packets."""
+    adaptive: Dict[str, bool] = field(default_factory=dict)
+    """Whether the driver sets these by itself: receive, send."""
+    rings: Dict[str, int] = field(default_factory=dict)
+    """receive_packets, send_packets that the card's rings hold; able_ what they could."""
+    counts: Dict[str, int] = field(default_factory=dict)
+    """Since it came up, by the kernel's and the driver's names: lost packets, errors of the cable,
+    pause frames."""
+    pcie: Dict[str, float] = field(default_factory=dict)
+    """lanes, transfers_per_second of each, bytes_per_second in sum after coding; able_ what the
+    card could; empty: not on PCI Express."""
+    usb_bits_per_second: Optional[int] = None
+    """What the adapter's USB runs at; None: it is on none."""
+    usb_version: Optional[str] = None
+    """Of the adapter's descriptor: 2.00, 2.10 (a USB 3 device at a USB 2 port), 3.00 ..."""
+    qdisc: Optional[str] = None
+    qdisc_rate_bytes_per_second: Optional[int] = None
+    """What this host's own shaping lets out, headers included; None: it does not shape."""
+    wifi: Details = field(default_factory=dict)
+    """bits_per_second to the access point, received_bits_per_second, signal_dbm (below zero)."""
+
+
+@dataclass(frozen=True)
+class HostSetting:
+    """A setting of a host that costs throughput."""
+
+    option: str
+    value: str
+    why: str
+    remedy: str
+    tested: bool = True
+    """False: read by a parser that no host of that system was at hand for."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +252,8 @@ class HostFacts:
     folder: Optional[FolderFacts]
     tools: Dict[str, str]
     """Versions of the foreign programs found: fio, ssh, smbd ..."""
+    tcp_settings: Tuple[HostSetting, ...] = ()
+    """Those that cost throughput."""
 
 
 @dataclass(frozen=True)

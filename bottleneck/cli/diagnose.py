@@ -28,6 +28,7 @@ def diagnose(
     folder: options.Folder = Path(),
     server_folder: options.ServerFolder = None,
     client_share: options.ClientShare = None,
+    tcp_peer: options.TcpPeer = None,
     dialects: options.Dialects = None,
     size: options.Size = None,
     budget: options.Budget = None,
@@ -52,6 +53,7 @@ def diagnose(
         dialects=dialects,
         size=size,
         budget=running.budget_seconds(budget, quick, thorough),
+        tcp_peer=tcp_peer,
     )
     access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
     running.ask_first(chosen, yes)

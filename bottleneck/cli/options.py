@@ -43,6 +43,14 @@ ClientShare = Annotated[
         help="This host's own share, for copies that the server starts; default: a private one.",
     ),
 ]
+TcpPeer = Annotated[
+    str | None,
+    typer.Option(
+        "--tcp-peer",
+        metavar="PEER",
+        help="iperf3://host[:port] or ttcp://host[:port], for TCP where no agent can run.",
+    ),
+]
 Dialects = Annotated[
     str | None,
     typer.Option(

@@ -13,11 +13,13 @@ Stage = Annotated[
     str,
     typer.Argument(
         metavar="STAGE",
-        help="loopback, tcp, disk, smb-copy, smb-matrix, smb-tax, small-files or native-copy.",
+        help="loopback, tcp, sweep, latency, matrix, udp, path, disk, smb-copy, smb-matrix, "
+        "smb-tax, small-files or native-copy.",
     ),
 ]
 Target = Annotated[str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose.")]
 OVER_SMB = frozenset({"smb-copy", "smb-matrix", "smb-tax", "small-files"})
+BETWEEN_HOSTS = frozenset({"tcp", "latency", "matrix", "udp", "path"})
 
 
 def probe(
@@ -31,6 +33,7 @@ def probe(
     folder: options.Folder = Path(),
     server_folder: options.ServerFolder = None,
     client_share: options.ClientShare = None,
+    tcp_peer: options.TcpPeer = None,
     dialects: options.Dialects = None,
     size: options.Size = None,
     budget: options.Budget = None,
@@ -51,11 +54,13 @@ def probe(
     output = running.output(json, quiet, verbose)
     if stage not in STAGES:
         raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
-    if target is None and (stage == "tcp" or stage in OVER_SMB):
+    if target is None and stage == "tcp" and tcp_peer is not None:
+        target = f"//{running.host_text(tcp_peer)}/-"
+    if target is None and stage in BETWEEN_HOSTS | OVER_SMB:
         raise Refused("usage", f"probe {stage} needs a TARGET: //host/share")
     at_server = stage == "disk" and agent != "none"
-    if at_server and target is None:
-        raise Refused("usage", "probe disk with an agent needs a TARGET: //host/share")
+    if target is None and (at_server or stage == "sweep" and agent != "none"):
+        raise Refused("usage", f"probe {stage} with an agent needs a TARGET: //host/share")
     chosen = running.choose(
         target=target or "//localhost/-",
         folder=folder,
@@ -66,10 +71,11 @@ def probe(
         size=size,
         budget=running.budget_seconds(budget, quick, thorough),
         stages=(stage,),
+        tcp_peer=tcp_peer,
     )
     if stage == "native-copy" and not chosen.target.path:
         raise Refused("usage", "probe native-copy needs a TARGET that is a folder: a mounted share")
-    if chosen.target.path and stage not in {"loopback", "tcp", "disk", "native-copy"}:
+    if chosen.target.path and stage in OVER_SMB:
         raise Refused(
             "usage", f"probe {stage} needs //host/share; of a folder there is probe native-copy"
         )

@@ -89,7 +89,7 @@ def _bar() -> Iterator[Tell]:
             left = max(0.0, event.budget_seconds - event.elapsed_seconds)
             if event.sample is None:
                 now[:] = [event.step, ""]
-            elif event.sample.elapsed_seconds > 0:
+            elif event.sample.elapsed_seconds > 0 and event.sample.moved_bytes:
                 # A sample knows its stage alone; the step that it belongs to was told before.
                 rate = event.sample.moved_bytes / event.sample.elapsed_seconds
                 now[1] = units.rate_text(rate)

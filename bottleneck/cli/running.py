@@ -26,6 +26,7 @@ from bottleneck.reports.console import print_report
 from bottleneck.reports.safe import safe
 from bottleneck.session import measure
 from bottleneck.target import Target, of_folder, parse
+from bottleneck.tcp_peer import parse as parse_peer
 from probes.records import DIALECTS, Access
 from probes.stage import Refused
 
@@ -90,6 +91,7 @@ def choose(
     budget: float,
     stages: tuple[str, ...] | None = None,
     client_share: str | None = None,
+    tcp_peer: str | None = None,
 ) -> plan.Options:
     """The options, checked before anything is reached."""
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
@@ -109,7 +111,7 @@ def choose(
     named = parse(target, os.path.isdir)
     if named.path:
         named = of_folder(str(Path(named.path).absolute()))
-        stages = stages or plan.FOLDER_STAGES
+        stages = stages or plan.stages(plan.FOLDER_STAGES, budget)
     if client_share is not None:
         try:
             share = parse(client_share).share
@@ -126,8 +128,15 @@ def choose(
         dialects=wanted,
         size_bytes=size_bytes,
         budget_seconds=budget,
+        tcp_peer=parse_peer(tcp_peer) if tcp_peer is not None else None,
     )
-    return replace(made, stages=stages) if stages else made
+    return replace(made, stages=stages or plan.stages(plan.SHARE_STAGES, budget))
+
+
+def host_text(tcp_peer: str) -> str:
+    """The host of --tcp-peer as TARGET names one: where nothing else is to be reached."""
+    host = parse_peer(tcp_peer).host
+    return f"[{host}]" if ":" in host else host
 
 
 def log_in_as(

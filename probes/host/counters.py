@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
-from probes.host import cgroup, file_server, processes
+from probes.host import cgroup, file_server, interface, processes
 from probes.host.account import Account
 from probes.host.memory import read_memory
 from probes.host.processes import ProcessTimes, ThreadTimes
@@ -90,6 +90,8 @@ class Counters:
     memory_dirty_bytes: Optional[int] = None
     interface_sent_bytes: Optional[int] = None
     interface_received_bytes: Optional[int] = None
+    interface_counts: Dict[str, int] = field(default_factory=dict)
+    """Packets lost, errors of the cable, pause frames: see interface.counts."""
     device_read_bytes: Optional[int] = None
     device_written_bytes: Optional[int] = None
     device_busy_seconds: Optional[float] = None
@@ -191,6 +193,7 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
         memory_dirty_bytes=memory.dirty_bytes if memory else None,
         interface_sent_bytes=traffic[0] if traffic else None,
         interface_received_bytes=traffic[1] if traffic else None,
+        interface_counts=interface.counts(watched.interface) if watched.interface else {},
         device_read_bytes=device.read_bytes if device else None,
         device_written_bytes=device.written_bytes if device else None,
         device_busy_seconds=device.busy_seconds if device else None,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from probes.host import cgroup, folders, interface, tools
 from probes.host.memory import read_memory
+from probes.host.tcp_settings import tcp_settings
 from probes.records import HostFacts
 
 BUFFER_SYSCTLS = (
@@ -66,6 +67,7 @@ def host_facts(toward: str, folder: str | None) -> HostFacts:
         },
         folder=folders.folder_facts(folder) if folder is not None else None,
         tools=tools.versions(),
+        tcp_settings=tcp_settings(),
     )
 
 

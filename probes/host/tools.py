@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from typing import Sequence
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
 """An ordinary user's or a forced command's PATH often lacks sbin."""
@@ -19,6 +20,22 @@ def find(name: str) -> str | None:
     """Path of a program in PATH or the system's folders."""
     folders = os.pathsep.join((os.environ.get("PATH", ""), *SYSTEM_FOLDERS))
     return shutil.which(name, path=folders)
+
+
+def printed(command: Sequence[str], seconds: float) -> str:
+    """What a program prints to stdout; empty: it is missing or did not end in its time."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
 
 
 def version(name: str) -> str | None:

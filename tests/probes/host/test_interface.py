@@ -3,44 +3,18 @@
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="operator,union-attr"
 
-import socket
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from bottleneck import typed
 from probes.host import interface
-
-TO_LOOPBACK = bytes.fromhex(
-    "6800000018000000010000003512000002200000fe0000020002008008000f00fe000000080001007f000001"
-    "0800040001000000080007007f000001080019000000000024000c0002000000f23f03000000000000000000"
-    "00000000000000000000000000000000"
-)
-TO_A_GATEWAY = bytes.fromhex(
-    "7000000018000000010000003512000002200000fe0000010002000008000f00fe0000000800010008080808"
-    "080004000400000008000700c000020208000500c0000201080019000000000024000c0002000000fe3e0300"
-    "000000000000000000000000000000000000000000000000"
-)
-
-
-def test_the_kernels_answer_names_the_interface():
-    assert interface.parse_route(TO_LOOPBACK) == 1
-    assert interface.parse_route(TO_A_GATEWAY) == 4
-
-
-def test_an_error_and_a_truncated_answer_name_none():
-    error = interface.HEADER.pack(36, 2, 0, 1, 0) + bytes(20)
-    assert interface.parse_route(error) is None
-    for length in range(interface.HEADER.size + interface.ROUTE.size):
-        assert interface.parse_route(TO_LOOPBACK[:length]) is None
-
-
-def test_an_attribute_without_length_ends_the_search():
-    at = interface.HEADER.size + interface.ROUTE.size
-    assert interface.parse_route(TO_LOOPBACK[:at] + bytes(60)) is None
-
-
-def test_a_request_carries_the_whole_address():
-    assert socket.inet_aton("192.0.2.7") in interface.route_request("192.0.2.7")
-    assert socket.inet_pton(socket.AF_INET6, "fe80::7") in interface.route_request("fe80::7%eth0")
+from probes.records import InterfaceFacts
 
 
 @pytest.mark.parametrize(
@@ -75,3 +49,113 @@ def test_loopback_is_named_lo():
 
 def test_no_address_is_no_interface():
     assert interface.interface_facts("not an address") is None
+
+
+WATCH = """
+import dataclasses, json, sys
+from probes.host import interface
+found = {toward: interface.interface_facts(toward) for toward in sys.argv[1:]}
+print(json.dumps({toward: dataclasses.asdict(each) for toward, each in found.items() if each}))
+"""
+
+
+@pytest.fixture
+def namespace():
+    """Runs shell lines in a network namespace of its own, then tells the facts towards addresses.
+
+    The namespace keeps the machine's /sys, as `ip netns exec` without a mount namespace would.
+    """
+    if os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root, unshare and ip")
+
+    def tell(lines: str, *toward: str):
+        ended = subprocess.run(
+            ["unshare", "-n", "sh", "-ec", f'{lines}\nexec "$0" -c "$1" {" ".join(toward)}']
+            + [sys.executable, WATCH],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        )
+        assert ended.returncode == 0, ended.stderr
+        told = json.loads(ended.stdout)
+        return [typed.record(InterfaceFacts, told[each], each) for each in toward]
+
+    return tell
+
+
+VETH_IN_A_BRIDGE = """
+ip link add br0 type bridge
+ip link add v0 type veth peer name v1
+ip link set v0 master br0
+ip addr add 10.1.1.1/24 dev br0
+for each in br0 v0 v1; do ip link set $each up; done
+"""
+
+
+def test_a_bridge_tells_its_ports(namespace):
+    (facts,) = namespace(VETH_IN_A_BRIDGE, "10.1.1.2")
+    assert (facts.name, facts.kind, facts.address) == ("br0", "bridge", "10.1.1.1")
+    assert [(each.name, each.kind, each.lower) for each in facts.lower] == [("v0", "veth", ())]
+    assert facts.virtual is True
+    assert facts.counts["rx_dropped"] >= 0
+    assert facts.pcie == {}
+
+
+def test_a_shaped_veth_with_a_small_mtu_tells_both(namespace):
+    shaped = """
+    ip link set v1 mtu 1400
+    ip addr add 10.1.2.1/24 dev v1
+    tc qdisc add dev v1 root tbf rate 100mbit burst 32k latency 50ms
+    """
+    (facts,) = namespace(VETH_IN_A_BRIDGE + shaped, "10.1.2.2")
+    assert (facts.kind, facts.mtu_bytes) == ("veth", 1400)
+    assert (facts.qdisc, facts.qdisc_rate_bytes_per_second) == ("tbf", 12_500_000)
+    assert facts.lower == ()
+
+
+def test_a_macvlan_lies_on_its_interface_and_tun_and_tap_are_told_apart(namespace):
+    more = """
+    ip link add link v1 name mv0 type macvlan
+    ip addr add 10.1.3.1/24 dev mv0
+    ip link set mv0 up
+    ip tuntap add dev tun0 mode tun
+    ip addr add 10.1.4.1/24 dev tun0
+    ip link set tun0 up
+    ip tuntap add dev tap0 mode tap
+    ip addr add 10.1.5.1/24 dev tap0
+    ip link set tap0 up
+    """
+    over = namespace(VETH_IN_A_BRIDGE + more, "10.1.3.2", "10.1.4.2", "10.1.5.2")
+    assert [each.kind for each in over] == ["macvlan", "tun", "tap"]
+    assert [each.name for each in over[0].lower] == ["v1"]
+
+
+def test_counts_of_an_interface_carry_its_name():
+    told = interface.counts("lo")
+    assert told["lo rx_dropped"] >= 0
+    assert all(name.startswith("lo ") for name in told)
+
+
+def test_counts_of_no_interface_are_none():
+    assert interface.counts("nosuch0") == {}
+
+
+def test_what_grew_is_told_and_nothing_else():
+    before = {"a rx_dropped": 3, "a rx_missed_errors": 5, "a collisions": 9}
+    after = {"a rx_dropped": 3, "a rx_missed_errors": 12, "a collisions": 0, "b rx_dropped": 4}
+    assert interface.growth(before, after) == {"a rx_missed_errors": 7}
+
+
+def test_facts_of_an_older_report_are_read_without_what_is_new():
+    old = {
+        "name": "enp3s0",
+        "address": "192.168.1.20",
+        "rate_bits_per_second": 10**9,
+        "duplex": "full",
+        "mtu_bytes": 1500,
+        "driver": "r8169",
+        "virtual": False,
+    }
+    facts = typed.record(InterfaceFacts, old, "interface")
+    assert (facts.kind, facts.lower, facts.pause, facts.pcie) == (None, (), {}, {})

@@ -1,40 +1,160 @@
-"""tcp_info is decoded by the length that the kernel gave, never by its version."""
+"""tcp_info is decoded by the length that the kernel gave, never by its version.
 
+recorded/tcp_info.txt: both ends of one connection whose receiver had stopped reading, after losses;
+the 280 bytes of kernel 6.18 in hex, and what `ss -ti` of iproute2 6.1 said of it at that moment.
+"""
+
+import re
 import socket
 import struct
+from pathlib import Path
+
+import pytest
 
 from probes.host import tcp_info
 
+RECORDED = (Path(__file__).parent / "recorded" / "tcp_info.txt").read_text().splitlines()
+SENDER, RECEIVER = (bytes.fromhex(line) for line in RECORDED[::2])
+SAID = dict(zip((SENDER, RECEIVER), RECORDED[1::2], strict=True))
+IN_SS = (
+    ("rto:", "rto_seconds", 1000),
+    ("backoff:", "backoffs", 1),
+    ("rtt:", "rtt_seconds", 1000),
+    ("ato:", "delayed_ack_seconds", 1000),
+    ("mss:", "segment_bytes", 1),
+    ("pmtu:", "path_mtu_bytes", 1),
+    ("rcvmss:", "receive_segment_bytes", 1),
+    ("advmss:", "advertised_mss_bytes", 1),
+    ("cwnd:", "congestion_window_segments", 1),
+    ("ssthresh:", "slow_start_threshold_segments", 1),
+    ("bytes_sent:", "sent_bytes", 1),
+    ("bytes_retrans:", "retransmitted_bytes", 1),
+    ("bytes_acked:", "acknowledged_bytes", 1),
+    ("bytes_received:", "received_bytes", 1),
+    ("segs_out:", "sent_segments", 1),
+    ("segs_in:", "received_segments", 1),
+    ("data_segs_out:", "sent_data_segments", 1),
+    ("data_segs_in:", "received_data_segments", 1),
+    ("pacing_rate ", "pacing_rate_bytes_per_second", 8),
+    ("delivery_rate ", "delivery_rate_bytes_per_second", 8),
+    ("delivered:", "delivered_segments", 1),
+    ("dsack_dups:", "duplicates_reported", 1),
+    ("rcv_rtt:", "receive_rtt_seconds", 1000),
+    ("rcv_space:", "receive_space_bytes", 1),
+    ("rcv_ssthresh:", "receive_slow_start_threshold_bytes", 1),
+    ("notsent:", "unsent_bytes", 1),
+    ("minrtt:", "min_rtt_seconds", 1000),
+    ("rcv_ooopack:", "out_of_order_segments", 1),
+    ("snd_wnd:", "peer_window_bytes", 1),
+)
+MOVES_ON = (("lastsnd:", "since_sent_seconds"), ("busy:", "busy_seconds"))
 
-def raw(length):
-    image = bytearray(280)
-    struct.pack_into("=I", image, 68, 10_500)
-    struct.pack_into("=I", image, 148, 10_000)
-    struct.pack_into("=Q", image, 168, 2_000_000)
-    struct.pack_into("=Q", image, 176, 1_500_000)
-    struct.pack_into("=Q", image, 208, 4344)
-    struct.pack_into("=I", image, 228, 65_535)
-    return bytes(image[:length])
+
+def raw_of(connection):
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
 
-def test_a_long_answer_tells_everything_in_seconds_and_bytes():
-    told = tcp_info.decode(raw(280))
-    assert told["rtt_seconds"] == 0.0105
-    assert told["min_rtt_seconds"] == 0.01
-    assert told["busy_seconds"] == 2.0
-    assert told["receive_window_limited_seconds"] == 1.5
-    assert told["retransmitted_bytes"] == 4344
-    assert told["peer_window_bytes"] == 65_535
+def said(raw, word):
+    found = re.search(rf"(?<![a-z_]){word}([0-9.]+)", SAID[raw])
+    return float(found[1]) if found else None
 
 
-def test_an_old_kernels_short_answer_leaves_out_what_it_does_not_know():
-    told = tcp_info.decode(raw(104))
-    assert told["rtt_seconds"] == 0.0105
-    assert "busy_seconds" not in told and "peer_window_bytes" not in told
+@pytest.mark.parametrize("raw", (SENDER, RECEIVER), ids=("sender", "receiver"))
+def test_it_says_what_ss_says_of_the_same_connection(raw):
+    told = tcp_info.decode(raw)
+    compared = 0
+    for word, name, scale in IN_SS:
+        if (expected := said(raw, word)) is not None:
+            assert told[name] * scale == pytest.approx(expected, abs=0.5 * scale / 1000), name
+            compared += 1
+    for word, name in MOVES_ON:  # in the milliseconds between the two looks
+        assert told[name] * 1000 == pytest.approx(said(raw, word), abs=20), name
+    assert compared >= 24
+
+
+def test_what_ss_of_its_time_leaves_out_is_told_too():
+    told = tcp_info.decode(SENDER)
+    assert (told["state"], told["congestion_state"]) == (1, 0)
+    assert (told["total_rtos"], told["total_rto_recoveries"]) == (5, 5)
+    assert told["rto_time_seconds"] == 0.062
+    assert told["receive_window_limited_seconds"] == 6.656
+    assert told["peer_window_bytes"] == 0, "a closed window is known to be 0"
+    assert told["own_window_bytes"] == 77824 == tcp_info.decode(RECEIVER)["peer_window_bytes"]
+    assert told["retransmitted_segments"] == 61
+    assert all(told[each] == 1 for each in ("timestamps", "selective_acks", "window_scaling"))
+    assert told["ecn"] == 0 == told["app_limited"]
+
+
+def test_each_end_has_its_own_window_scale():
+    sender, receiver = tcp_info.decode(SENDER), tcp_info.decode(RECEIVER)
+    assert (sender["peer_window_scale"], sender["own_window_scale"]) == (1, 11)
+    assert (receiver["peer_window_scale"], receiver["own_window_scale"]) == (11, 1)
+
+
+def test_the_bits_of_a_big_endian_machine_lie_the_other_way_round():
+    image = bytearray(8)
+    image[5], image[6], image[7] = 4, 0x1B, 0x80
+    told = tcp_info.decode(bytes(image), little_endian=False)
+    assert (told["peer_window_scale"], told["own_window_scale"]) == (1, 11)
+    assert told["app_limited"] == 1
+    swapped = struct.pack(">I", struct.unpack_from("<I", SENDER, 68)[0])
+    foreign = SENDER[:68] + swapped
+    assert tcp_info.decode(foreign, little_endian=False)["rtt_seconds"] == 0.020257
+
+
+FIRST_BEYOND = {
+    104: "pacing_rate_bytes_per_second",
+    120: "acknowledged_bytes",
+    136: "sent_segments",
+    160: "delivery_rate_bytes_per_second",
+    168: "busy_seconds",
+    192: "delivered_segments",
+    200: "sent_bytes",
+    224: "out_of_order_segments",
+    232: "own_window_bytes",
+    240: "total_rtos",
+}
+
+
+@pytest.mark.parametrize("length", FIRST_BEYOND)
+def test_an_older_kernels_answer_leaves_out_what_it_does_not_know(length):
+    whole, told = tcp_info.decode(SENDER), tcp_info.decode(SENDER[:length])
+    assert FIRST_BEYOND[length] in whole and FIRST_BEYOND[length] not in told
+    assert told.items() < whole.items()
+    assert told["rtt_seconds"] == 0.020257 and told["window_scaling"] == 1
+
+
+def test_a_newer_kernels_longer_answer_says_the_same():
+    assert tcp_info.decode(SENDER + bytes(64)) == tcp_info.decode(SENDER)
 
 
 def test_a_field_cut_in_two_is_left_out():
-    assert "peer_window_bytes" not in tcp_info.decode(raw(230))
+    assert "peer_window_bytes" not in tcp_info.decode(SENDER[:230])
+    assert tcp_info.decode(b"") == {}
+
+
+def test_what_the_kernel_does_not_know_is_absent_and_not_a_number():
+    image = bytearray(SENDER)
+    struct.pack_into("=I", image, 76, 0x7FFFFFFF)
+    struct.pack_into("=Q", image, 104, 0xFFFFFFFFFFFFFFFF)
+    struct.pack_into("=I", image, 148, 0xFFFFFFFF)
+    struct.pack_into("=I", image, 68, 0)
+    image[5] = 0
+    told = tcp_info.decode(bytes(image))
+    absent = tcp_info.decode(SENDER).keys() - told.keys()
+    assert absent == {
+        "slow_start_threshold_segments",
+        "pacing_rate_bytes_per_second",
+        "min_rtt_seconds",
+        "rtt_seconds",
+        "peer_window_scale",
+        "own_window_scale",
+    }
+
+
+def test_of_a_listening_socket_the_state_alone_is_told():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert tcp_info.decode(raw_of(listener)) == {"state": tcp_info.LISTEN}
 
 
 def test_a_live_connection_is_read():
@@ -48,4 +168,32 @@ def test_a_live_connection_is_read():
             assert tcp_info.unread_bytes(far) == 1000
             assert tcp_info.unsent_bytes(near) == 0
             assert tcp_info.read(near)["segment_bytes"] > 0
+            assert tcp_info.read(far)["received_bytes"] == 1000
             assert tcp_info.congestion_control(near)
+
+
+def test_the_buffers_and_what_fills_them_are_read():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.create_connection(listener.getsockname())
+        far, _ = listener.accept()
+        with near, far:
+            near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
+            before, granted = (
+                tcp_info.read(near),
+                near.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+            )
+            assert before["send_buffer_bytes"] == granted and before["send_queue_bytes"] == 0
+            near.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                while True:
+                    near.send(bytes(65536))
+            assert tcp_info.read(near)["send_queue_bytes"] > granted * 2 / 3
+            unread = tcp_info.unread_bytes(far)
+            assert unread is not None and 0 < unread <= tcp_info.read(far)["receive_queue_bytes"]
+
+
+def test_a_short_answer_on_buffers_leaves_out_the_rest():
+    assert tcp_info.decode_memory(struct.pack("=3I", 7, 8, 9)) == {
+        "receive_queue_bytes": 7,
+        "receive_buffer_bytes": 8,
+    }

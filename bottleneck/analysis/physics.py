@@ -1,0 +1,194 @@
+"""What no measurement can exceed: the payload that an interface, its slot or its USB lets through.
+
+Only what a driver knows of real hardware counts. What a virtual or emulated card claims is no
+physics, and a radio link changes its rate while it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import model, steps
+from bottleneck.analysis.steps import Found
+from bottleneck.report import Report
+from bottleneck.reports.units import link_text, rate_text
+from probes.records import SIDES, HostFacts, InterfaceFacts
+
+TOLERANCE_RATIO = 0.01
+"""By how much a rate may be above the bound: clocks, and UDP's shorter headers."""
+CONTAINERS = frozenset(
+    ("docker", "podman", "kubepods", "containerd", "lxc", "systemd-nspawn", "machine.slice")
+)
+"""Of a host's `virtual`: what shares the kernel and its real cards; all else emulates them."""
+CLAIMING_DRIVERS = frozenset(
+    ("virtio_net", "vmxnet3", "xen_netfront", "vif", "hv_netvsc", "ena", "gve", "mana")
+    + ("cdc_ether", "cdc_ncm", "cdc_mbim", "rndis_host", "huawei_cdc_ncm", "ipheth")
+)
+"""Virtual cards, and tethered devices that stand for another link behind them."""
+WIDEST_MTU_BYTES = 16_000
+ON_ANOTHER = frozenset(("vlan", "macvlan", "macvtap", "ipvlan"))
+"""Kinds that send all through the one interface below."""
+ONE_AT_A_TIME = ("active-backup", "broadcast")
+_USB_PAYLOAD = {
+    1_500_000: 0.0,
+    12_000_000: 19 * 64 * 1e3,
+    480_000_000: 13 * 512 * 8e3,
+    5_000_000_000: 5e9 * 8 / 10 / 8,
+}
+"""Bytes per second in bulk packets: USB 2.0, tables 5-9 and 5-10 (19 packets of 64 bytes a
+millisecond; 13 of 512 bytes an eighth of one); USB 3.2, 8b/10b at 5 Gbit/s."""
+_USB_CODING = 128 / 132
+"""Of USB 3.2 from 10 Gbit/s on."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The most payload that a part of a host lets through, bytes per second."""
+
+    bytes_per_second: float
+    what: str
+    """As the subject of a sentence: "the client's 1 Gbit/s link"."""
+
+
+def cards(host: HostFacts | None) -> tuple[InterfaceFacts, ...]:
+    """The real cards that a host's packets to the peer leave by; empty: none, or not known."""
+    if host is None or host.interface is None or not _real(host):
+        return ()
+    return tuple(_cards(host.interface))
+
+
+def physical_rate(report: Report) -> Bound | None:
+    """The most payload that both hosts' hardware lets through, either way; None: not known.
+
+    The lowest of both ends' links (at the MTU that both have, without TCP timestamps), PCI
+    Express slots and USB links. Half duplex does not lower it: how few acknowledgements a
+    receiver sends is not known.
+    """
+    mtu = steps.mtu_bytes(report) or WIDEST_MTU_BYTES
+    mtu = min(max(mtu, 576), WIDEST_MTU_BYTES)
+    found = []
+    for side, host in zip(SIDES, (report.client, report.server), strict=True):
+        if host is not None and host.interface is not None and _real(host):
+            bound = _most(host.interface, side, mtu, 0)
+            if bound is not None:
+                found.append(bound)
+    return min(found, key=lambda each: each.bytes_per_second, default=None)
+
+
+def impossible(report: Report, found: Found) -> str | None:
+    """Why a step's rate cannot be true, as a sentence; None: it can.
+
+    The operating system's own copies are left aside: its mount may use several links, or compress.
+    """
+    bound = physical_rate(report)
+    if bound is None or _off_path(found):
+        return None
+    rate = found.rate.median
+    if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):
+        return None
+    what = steps.word(found.step.setting, "copy") or found.step.stage
+    return (
+        f"{rate_text(rate)} of {what} is more than {bound.what} carries "
+        f"({rate_text(bound.bytes_per_second)} of payload): not believed."
+    )
+
+
+def believed(report: Report, sender: str) -> list[Found]:
+    """The tcp steps in which a side sends, without those whose rate is impossible."""
+    return [
+        each
+        for each in steps.measured(report, "tcp")
+        if _sender(each) == sender and impossible(report, each) is None
+    ]
+
+
+def doubted(report: Report, sender: str) -> Iterator[str]:
+    """Why the others of them are not believed."""
+    for each in steps.measured(report, "tcp"):
+        why = impossible(report, each) if _sender(each) == sender else None
+        if why is not None:
+            yield why
+
+
+def _sender(found: Found) -> str:
+    return steps.sender(steps.word(found.step.setting, "verb") or "", found.step.initiator)
+
+
+def _off_path(found: Found) -> bool:
+    inside = steps.word(found.step.setting, "over") == "loopback"
+    return inside or found.step.stage in ("loopback", "disk", "native-copy")
+
+
+def link_payload(card: InterfaceFacts, mtu_bytes: int, vlan_tags: int = 0) -> float | None:
+    """The most payload of a card's link at an MTU, bytes per second; None: no rate is told."""
+    if not card.rate_bits_per_second:
+        return None
+    share = model.payload_efficiency(mtu_bytes, timestamps=False, vlan_tags=vlan_tags)
+    return card.rate_bits_per_second / 8 * share
+
+
+def usb_payload(bits_per_second: int) -> float:
+    """The most payload of a USB link in bulk packets, bytes per second."""
+    told = _USB_PAYLOAD.get(bits_per_second)
+    return bits_per_second / 8 * _USB_CODING if told is None else told
+
+
+def tree(link: InterfaceFacts) -> Iterator[InterfaceFacts]:
+    """An interface and all that lies below it."""
+    yield link
+    for each in link.lower:
+        yield from tree(each)
+
+
+def _real(host: HostFacts) -> bool:
+    """Whether what a card of this host tells is true of hardware."""
+    return host.virtual is None or set(host.virtual.split(" on ")) <= CONTAINERS
+
+
+def _cards(link: InterfaceFacts) -> Iterator[InterfaceFacts]:
+    yield from (each for each in tree(link) if not each.lower and _is_card(each))
+
+
+def _is_card(link: InterfaceFacts) -> bool:
+    wired = link.kind in (None, "ethernet")
+    return link.virtual is False and wired and link.driver not in CLAIMING_DRIVERS
+
+
+def _most(link: InterfaceFacts, side: str, mtu: int, tags: int) -> Bound | None:
+    """The bound of an interface and what lies below; None: any part of it is not known."""
+    if not link.lower:
+        return _card_bound(link, side, mtu, tags) if _is_card(link) else None
+    tags += link.kind == "vlan"
+    told = [_most(each, side, mtu, tags) for each in link.lower]
+    below = [each for each in told if each is not None]
+    if len(below) < len(told):
+        return None
+    highest = max(below, key=lambda each: each.bytes_per_second)
+    if link.kind in ON_ANOTHER and len(below) == 1:
+        return highest
+    if link.kind == "bridge" or (link.kind == "bond" and link.bond_mode in ONE_AT_A_TIME):
+        return highest
+    if link.kind in ("bond", "team"):
+        return Bound(sum(each.bytes_per_second for each in below), f"the {side}'s {link.kind}")
+    return None
+
+
+def _card_bound(card: InterfaceFacts, side: str, mtu: int, tags: int) -> Bound | None:
+    found = []
+    payload = link_payload(card, mtu, tags)
+    if payload is not None:
+        found.append(
+            Bound(payload, f"the {side}'s {link_text(card.rate_bits_per_second or 0)} link")
+        )
+    slot = card.pcie.get("bytes_per_second")
+    if slot:
+        found.append(Bound(slot, f"the {side}'s PCI Express slot"))
+    if card.usb_bits_per_second and usb_payload(card.usb_bits_per_second):
+        found.append(
+            Bound(
+                usb_payload(card.usb_bits_per_second),
+                f"the {side}'s USB link ({link_text(card.usb_bits_per_second)})",
+            )
+        )
+    return min(found, key=lambda each: each.bytes_per_second, default=None)

@@ -1,0 +1,211 @@
+"""iperf3, the system's own client, behind one narrow door: one TCP transfer to a server elsewhere.
+
+Its report is JSON (-J), written at its end; every word of it is the other side's say as well, and
+is read with care. Source: iperf3(1), src/iperf_api.c.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from probes.host import tools
+from probes.host.child import end_with_parent
+from probes.stage import Unavailable
+
+PORT = 5201
+REPORT_LIMIT_BYTES = 8 << 20
+CONNECT_SECONDS = 3.0
+GRACE_SECONDS = 8.0
+"""What it may take beside the transfer: the connection, and the exchange of the results."""
+BUSY_SECONDS = 5.0
+BUSY_PAUSE_SECONDS = 0.3
+"""A server takes one client at a time, and a moment to be rid of the last."""
+_BUSY = "the server is busy"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One transfer."""
+
+    host: str
+    port: int
+    verb: str
+    """push, pull."""
+    streams: int
+    buffer_bytes: int
+    seconds: float
+    zero_copy: bool = False
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What one end counted until a moment of the transfer."""
+
+    elapsed_seconds: float
+    moved_bytes: int
+    """Cumulative."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What iperf3 reported."""
+
+    moved_bytes: int
+    """By the receiver's count."""
+    elapsed_seconds: float
+    intervals: tuple[Interval, ...]
+    """Of the client: of a push what it sent, of a pull what it received."""
+    retransmitted_segments: int | None
+    rtt_seconds: float | None
+    """Mean of the sender's estimate; None: the client received."""
+    congestion_control: str | None
+    """Of the sender."""
+    buffer_bytes: int | None
+    version: str | None
+
+
+def arguments(job: Job) -> list[str]:
+    """iperf3's options for a job; nothing of them is text of a user's but host and port."""
+    chosen = ["--client", job.host, "--port", str(job.port), "--json"]
+    chosen += ["--time", str(max(1, math.ceil(job.seconds))), "--interval", "0.1"]
+    chosen += ["--parallel", str(job.streams), "--length", str(job.buffer_bytes)]
+    chosen += ["--connect-timeout", str(round(CONNECT_SECONDS * 1000))]
+    chosen += ["--reverse"] if job.verb == "pull" else []
+    return [*chosen, "--zerocopy"] if job.zero_copy else chosen
+
+
+def run(job: Job) -> Result:
+    """Makes the transfer; dies with its starter, and is killed where it does not end in time.
+
+    Raises:
+        Unavailable: no iperf3 here, none there, or that one is busy.
+        RuntimeError: it broke on the way, or its report makes no sense.
+    """
+    program = tools.find("iperf3")
+    if program is None:
+        raise Unavailable(f"iperf3 is not installed on {socket.gethostname()}: apt install iperf3")
+    patience = time.monotonic() + BUSY_SECONDS
+    while True:
+        text, notes = _ended(program, job)
+        error = told_error(text)
+        if error is None:
+            return parse(text, job.verb, notes)
+        if not error.startswith(_BUSY):
+            raise Unavailable(
+                f"iperf3 to {job.host} port {job.port}: {error}; is `iperf3 -s` running there?"
+            )
+        if time.monotonic() > patience:
+            raise Unavailable(f"iperf3 to {job.host} port {job.port}: somebody else measures there")
+        time.sleep(BUSY_PAUSE_SECONDS)
+
+
+def _ended(program: str, job: Job) -> tuple[str, str]:
+    parent = os.getpid()
+    process = subprocess.Popen(
+        [program, *arguments(job)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+        # In our process group, which the agent ends as a whole; and gone when we are killed.
+        preexec_fn=lambda: end_with_parent(parent),
+    )
+    try:
+        out, err = process.communicate(timeout=math.ceil(job.seconds) + GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(
+            f"iperf3 to {job.host} port {job.port} did not end within its time and was stopped"
+        ) from None
+    finally:
+        process.kill()
+        process.wait()
+    if len(out) > REPORT_LIMIT_BYTES:
+        raise RuntimeError("iperf3 wrote a report without end")
+    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def told_error(text: str) -> str | None:
+    """The error that a report names, in one line; None: it names none."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return None
+    error = told.get("error") if isinstance(told, dict) else None
+    if not isinstance(error, str):
+        return None
+    plain = "".join(each if each.isprintable() else " " for each in error)[:200].strip()
+    return plain.removeprefix("error - ")
+
+
+def parse(text: str, verb: str, notes: str = "") -> Result:
+    """What a report says of the one transfer. Errors: RuntimeError where it makes no sense."""
+    try:
+        told = json.loads(text, parse_constant=_refuse)
+        end = told["end"]
+        received = end["sum_received"]
+        moved, seconds = _amount(received["bytes"]), _amount(received["seconds"])
+        intervals = tuple(_intervals(told.get("intervals", [])))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        said = " ".join(notes.split())[:200]
+        raise RuntimeError(f"iperf3 gave no complete report{': ' + said if said else ''}") from None
+    if not moved or not seconds:
+        raise RuntimeError("iperf3 ended well but nothing arrived at its receiver")
+    sent = end.get("sum_sent")
+    start = told.get("start")
+    return Result(
+        moved_bytes=int(moved),
+        elapsed_seconds=seconds,
+        intervals=intervals,
+        retransmitted_segments=_whole(sent, "retransmits"),
+        rtt_seconds=_mean_rtt(end.get("streams")) if verb == "push" else None,
+        congestion_control=_word(end, "sender_tcp_congestion"),
+        buffer_bytes=_whole(start, "sndbuf_actual"),
+        version=_word(start, "version"),
+    )
+
+
+def _intervals(told: Any) -> list[Interval]:
+    found: list[Interval] = []
+    moved = 0
+    for each in told:
+        moved += int(_amount(each["sum"]["bytes"]))
+        found.append(Interval(_amount(each["sum"]["end"]), moved))
+    return found
+
+
+def _amount(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18:
+        raise ValueError(f"{value!r} is no amount")
+    return value
+
+
+def _whole(part: Any, name: str) -> int | None:
+    value = part.get(name) if isinstance(part, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _word(part: Any, name: str) -> str | None:
+    value = part.get(name) if isinstance(part, dict) else None
+    return value[:64] if isinstance(value, str) and value.isprintable() else None
+
+
+def _mean_rtt(streams: Any) -> float | None:
+    """Of all streams, seconds; iperf3 counts microseconds."""
+    each = [
+        told
+        for stream in (streams if isinstance(streams, list) else ())
+        if isinstance(stream, dict)
+        and (told := _whole(stream.get("sender"), "mean_rtt")) is not None
+    ]
+    return sum(each) / len(each) / 1e6 if each and all(each) else None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number")

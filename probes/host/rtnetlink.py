@@ -1,0 +1,82 @@
+"""Questions to the kernel's rtnetlink(7): dumps as messages, messages as attributes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+NETLINK_ROUTE = 0
+NLM_F_REQUEST = 0x001
+NLM_F_DUMP = 0x300
+NLMSG_ERROR = 2
+NLMSG_DONE = 3
+NESTED_MASK = 0x3FFF
+"""Of an attribute's type: its two upper bits are flags."""
+HEADER = struct.Struct("=IHHII")
+"""nlmsghdr: length, type, flags, sequence, port."""
+ATTRIBUTE = struct.Struct("=HH")
+"""rtattr: length, type."""
+ANSWER_SECONDS = 1.0
+MOST_BYTES = 4 << 20
+"""Of one dump: ten thousand interfaces; a longer one is not read to its end."""
+
+
+def dump(kind: int, body: bytes) -> bytes:
+    """Everything that the kernel answers to one dump request, as it came.
+
+    kind: RTM_GETLINK, RTM_GETQDISC ...; body: its fixed part. Errors: OSError, also where the
+    system has no rtnetlink or does not answer within a second.
+    """
+    family = getattr(socket, "AF_NETLINK", None)
+    if family is None:
+        raise OSError("this system has no rtnetlink")
+    until = time.monotonic() + ANSWER_SECONDS
+    answer = b""
+    with socket.socket(family, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
+        kernel.settimeout(ANSWER_SECONDS)
+        length = HEADER.size + len(body)
+        kernel.send(HEADER.pack(length, kind, NLM_F_REQUEST | NLM_F_DUMP, 1, 0) + body)
+        while len(answer) < MOST_BYTES and time.monotonic() < until:
+            part = kernel.recv(1 << 18)
+            answer += part
+            if not part or any(each in (NLMSG_DONE, NLMSG_ERROR) for each, _ in messages(part)):
+                break
+    return answer
+
+
+def messages(answer: bytes) -> Iterator[tuple[int, bytes]]:
+    """Type and body of each message; what is cut off or malformed ends them."""
+    at = 0
+    while at + HEADER.size <= len(answer):
+        length, kind, _, _, _ = HEADER.unpack_from(answer, at)
+        if length < HEADER.size or at + length > len(answer):
+            return
+        yield kind, answer[at + HEADER.size : at + length]
+        at += (length + 3) & ~3
+
+
+def attributes(body: bytes) -> dict[int, bytes]:
+    """Value of each attribute by its type; what is cut off or malformed ends them."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at + ATTRIBUTE.size <= len(body):
+        length, kind = ATTRIBUTE.unpack_from(body, at)
+        if length < ATTRIBUTE.size or at + length > len(body):
+            break
+        found[kind & NESTED_MASK] = body[at + ATTRIBUTE.size : at + length]
+        at += (length + 3) & ~3
+    return found
+
+
+def number(values: dict[int, bytes], kind: int, code: str = "=I") -> int | None:
+    """An attribute as a number of the host's byte order; None: not there, or too short."""
+    raw = values.get(kind, b"")
+    return int(struct.unpack_from(code, raw)[0]) if len(raw) >= struct.calcsize(code) else None
+
+
+def text(values: dict[int, bytes], kind: int) -> str | None:
+    """An attribute as text; None: not there, or empty."""
+    raw = values.get(kind, b"").split(b"\0")[0]
+    return raw.decode("utf-8", "replace") or None

@@ -1,0 +1,199 @@
+"""No number beyond physics: what a card, a slot or a USB link cannot carry is not believed."""
+
+from dataclasses import replace
+
+import pytest
+
+from bottleneck.analysis import diagnose, physics
+
+G1, G2_5, G10 = 10**9, 2_500_000_000, 10**10
+
+
+def changed(world, side, **facts):
+    """The host with other facts of its interface."""
+    host = getattr(world, side)
+    setattr(world, side, replace(host, interface=replace(host.interface, **facts)))
+
+
+def bound(world):
+    found = physics.physical_rate(world.report())
+    return None if found is None else found.bytes_per_second
+
+
+def card(world, **facts):
+    """A card like the client's own, to lie below a bond or a VLAN."""
+    plain = {"kind": "ethernet", "address": "", "virtual": False, "lower": ()}
+    return replace(world.client.interface, **plain, **facts)
+
+
+def tcp(world, verb, rate):
+    """A transfer as it was measured, whatever the links claim."""
+    setting = {"verb": verb, "streams": 1, "buffer_bytes": 262144, "seconds": 2.0}
+    world.add("tcp", "client", setting, rate, {"limits": {"by": "network"}})
+
+
+def said(world):
+    return [line for copy in diagnose(world.report()).copies for line in copy.evidence]
+
+
+# -- the bound ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "mtu", "payload"),
+    [(G1, 1500, 118.66e6), (G1, 9000, 123.92e6), (10**8, 1500, 11.866e6), (G10, 1500, 1186.6e6)],
+)
+def test_a_link_carries_no_more_than_its_payload_at_its_mtu(empty_world, rate, mtu, payload):
+    world = empty_world()
+    for side in ("client", "server"):
+        changed(world, side, rate_bits_per_second=rate, mtu_bytes=mtu)
+    assert bound(world) == pytest.approx(payload, rel=1e-4)
+
+
+def test_the_lower_of_both_ends_counts(empty_world):
+    world = empty_world()
+    changed(world, "server", rate_bits_per_second=10**8)
+    found = physics.physical_rate(world.report())
+    assert found.what == "the server's 100 Mbit/s link"
+
+
+def test_a_slot_and_a_usb_link_count_where_they_carry_less(empty_world):
+    world = empty_world()
+    changed(world, "client", rate_bits_per_second=G10, pcie={"lanes": 1, "bytes_per_second": 5e8})
+    changed(world, "server", rate_bits_per_second=G10)
+    assert bound(world) == 5e8
+    changed(world, "server", rate_bits_per_second=G1, usb_bits_per_second=480_000_000)
+    assert bound(world) == 53.248e6
+
+
+def test_a_vlans_tag_takes_its_part(empty_world):
+    world = empty_world()
+    untagged = bound(world)
+    lower = (card(world),)
+    changed(world, "client", kind="vlan", virtual=True, lower=lower, rate_bits_per_second=G1)
+    assert bound(world) == pytest.approx(untagged * 1538 / 1542)
+
+
+@pytest.mark.parametrize(("mode", "links"), [("802.3ad", 2), ("active-backup", 1), (None, 2)])
+def test_a_bond_carries_what_its_ports_carry_together(empty_world, mode, links):
+    world = empty_world()
+    one = bound(world)
+    for side in ("client", "server"):
+        lower = (card(world), card(world))
+        changed(world, side, kind="bond", bond_mode=mode, virtual=True, lower=lower)
+    assert bound(world) == pytest.approx(links * one)
+
+
+# -- what is no physics ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"virtual": True, "kind": "veth", "rate_bits_per_second": G10},
+        {"virtual": True, "kind": "tun", "rate_bits_per_second": 10**7},
+        {"virtual": True, "kind": "wireguard", "rate_bits_per_second": None},
+        {"driver": "virtio_net", "rate_bits_per_second": 10**7},
+        {"driver": "vmxnet3", "rate_bits_per_second": 10**7},
+        {"driver": "rndis_host", "rate_bits_per_second": 10**7},
+        {"kind": "wifi", "rate_bits_per_second": 10**7},
+        {"virtual": None, "rate_bits_per_second": 10**7},
+        {"rate_bits_per_second": None},
+    ],
+)
+def test_what_a_virtual_card_or_a_radio_claims_bounds_nothing(empty_world, facts):
+    world = empty_world()
+    for side in ("client", "server"):
+        changed(world, side, **facts)
+    assert bound(world) is None
+
+
+@pytest.mark.parametrize(
+    ("virtual", "known"),
+    [("kvm", False), ("docker on kvm", False), ("hypervisor", False), ("docker", True)]
+    + [(None, True), ("lxc", True), ("something new", False)],
+)
+def test_a_guests_card_is_emulated_and_a_containers_is_real(empty_world, virtual, known):
+    world = empty_world()
+    world.client = replace(world.client, virtual=virtual)
+    world.server = None
+    assert (bound(world) is not None) is known
+
+
+def test_a_bridge_with_a_virtual_port_may_carry_anything(empty_world):
+    world = empty_world()
+    veth = replace(card(world), kind="veth", virtual=True)
+    for side in ("client", "server"):
+        changed(world, side, kind="bridge", virtual=True, lower=(card(world), veth))
+    assert bound(world) is None
+    for side in ("client", "server"):
+        changed(world, side, kind="bridge", virtual=True, lower=(card(world),))
+    assert bound(world) is not None
+
+
+# -- what is not believed ----------------------------------------------------------------------
+
+
+def test_a_tcp_rate_beyond_the_link_is_said_and_no_ceiling(empty_world):
+    world = empty_world()
+    tcp(world, "pull", 160)
+    world.copy("pull.cached", 80)
+    found = diagnose(world.report()).copies[0]
+    assert [c for c in found.ceilings if c.component == "network"] == []
+    assert (
+        "160 MB/s of tcp is more than the client's 1 Gbit/s link carries (119 MB/s of payload): "
+        "not believed." in found.evidence
+    )
+
+
+def test_the_believable_step_is_used_beside_it(empty_world):
+    world = empty_world()
+    tcp(world, "pull", 160)
+    tcp(world, "pull", 117.6)
+    world.copy("pull.cached", 112)
+    found = diagnose(world.report()).copies[0]
+    assert (found.verdict.component, found.verdict.cause) == ("network", "link-rate")
+    assert found.verdict.ceiling_bytes_per_second == 117.6e6
+
+
+def test_a_copy_beyond_the_link_is_said(empty_world):
+    world = empty_world()
+    gigabit = world.client, world.server
+    world.copy("pull.cached", 240)
+    world.client, world.server = gigabit
+    assert any("240 MB/s of pull.cached is more than" in line for line in said(world))
+
+
+def test_others_traffic_never_lifts_the_link_beyond_physics(empty_world):
+    world = empty_world()
+    counted = {"interface_sent_bytes": int(4 * 150e6)}
+    received = {"interface_received_bytes": int(4 * 150e6)}
+    world.tcp("push", 90, client=counted, server=received)
+    world.copy("push.cached", 80)
+    links = [c for c in diagnose(world.report()).copies[0].ceilings if c.cause == "link-rate"]
+    assert links[0].bytes_per_second <= bound(world)
+
+
+@pytest.mark.parametrize("rate", [117.6, 118.6, 119.5])
+def test_a_full_link_within_the_tolerance_is_believed(empty_world, rate):
+    world = empty_world()
+    tcp(world, "pull", rate)
+    world.copy("pull.cached", 112)
+    assert not any("not believed" in line for line in said(world))
+
+
+def test_rates_of_virtual_interfaces_are_believed(empty_world):
+    world = empty_world()
+    for side in ("client", "server"):
+        changed(world, side, virtual=True, kind="veth", rate_bits_per_second=G1)
+    tcp(world, "pull", 4000)
+    world.copy("pull.cached", 2000)
+    assert not any("not believed" in line for line in said(world))
+
+
+def test_what_never_left_the_host_or_may_use_several_links_is_believed(empty_world):
+    world = empty_world()
+    world.loopback("client", 5000)
+    world.disk("client", "read", 3000)
+    world.native("pull.cached", 230)
+    assert not any("not believed" in line for line in said(world))

@@ -1,0 +1,154 @@
+"""iperf3's reports are read as they are, and nothing is believed that makes no sense."""
+
+import json
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from probes.drivers import iperf3
+from probes.drivers.iperf3 import Job
+from probes.stage import Unavailable
+
+REPORTS = Path(__file__).with_name("iperf3_reports")
+
+
+def report(name):
+    return (REPORTS / f"{name}.json").read_text()
+
+
+@pytest.fixture
+def server():
+    """The system's own iperf3 server on a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    process = subprocess.Popen(
+        ["iperf3", "--server", "--port", str(port), "--forceflush"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    # A mere look at the port would keep it from its first client.
+    while "listening" not in (line := process.stdout.readline()):
+        assert line
+    yield port
+    process.kill()
+    process.communicate()
+
+
+def test_a_push_counts_what_the_receiver_has():
+    told = iperf3.parse(report("push"), "push")
+    received = json.loads(report("push"))["end"]["sum_received"]
+    assert told.moved_bytes == received["bytes"]
+    assert told.elapsed_seconds == received["seconds"]
+    assert told.retransmitted_segments is not None
+    assert told.rtt_seconds is not None and 0 < told.rtt_seconds < 1
+    assert told.congestion_control
+    moved = [each.moved_bytes for each in told.intervals]
+    assert moved == sorted(moved) and len(moved) >= 3
+
+
+def test_a_pull_knows_no_rtt_of_the_sender():
+    told = iperf3.parse(report("pull"), "pull")
+    assert told.rtt_seconds is None
+    assert told.moved_bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("busy", "the server is busy"), ("refused", "unable to connect")]
+)
+def test_an_error_is_told_in_its_own_words(name, says):
+    assert iperf3.told_error(report(name)).startswith(says)
+    assert iperf3.told_error(report("push")) is None
+
+
+def test_an_error_with_control_codes_is_one_plain_line():
+    said = iperf3.told_error(json.dumps({"error": "error - a\x1b[31m\nb" + "x" * 999}))
+    assert said.isprintable()
+    assert len(said) <= 200
+
+
+def changed(**received):
+    told = json.loads(report("push"))
+    told["end"]["sum_received"].update(received)
+    return json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "iperf3: error",
+        "[]",
+        "{}",
+        '{"end": {}}',
+        report("push")[:-300],
+        changed(bytes="many"),
+        changed(bytes=-1),
+        changed(bytes=True),
+        changed(bytes=1e300),
+        changed(seconds=0),
+        changed(bytes=0),
+        report("push").replace('"bytes":', '"bytes": NaN, "b":', 1),
+        json.dumps({**json.loads(report("push")), "intervals": [{"sum": {"bytes": -5, "end": 1}}]}),
+    ],
+)
+def test_what_makes_no_sense_is_no_measurement(text):
+    with pytest.raises(RuntimeError, match="iperf3"):
+        iperf3.parse(text, "push")
+
+
+def test_options_hold_nothing_but_the_job():
+    told = iperf3.arguments(Job("-x;rm", 1, "pull", 2, 4096, 1.2, zero_copy=True))
+    assert told[:4] == ["--client", "-x;rm", "--port", "1"]
+    assert {"--reverse", "--zerocopy", "--json"} <= set(told)
+    assert told[told.index("--time") + 1] == "2"
+
+
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_a_real_server_measures_with_us(server, verb):
+    told = iperf3.run(Job("127.0.0.1", server, verb, 2, 128 << 10, 1.0))
+    assert told.moved_bytes > 0
+    assert told.intervals[-1].elapsed_seconds <= told.elapsed_seconds + 0.5
+
+
+def test_a_server_that_others_use_is_waited_for_and_then_named(server, monkeypatch):
+    monkeypatch.setattr(iperf3, "BUSY_SECONDS", 0.2)
+    port = str(server)
+    other = subprocess.Popen(
+        ["iperf3", "--client", "127.0.0.1", "--port", port, "--time", "20", "--forceflush"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert "Connecting" in other.stdout.readline()
+        assert "connected" in other.stdout.readline()
+        with pytest.raises(Unavailable, match="somebody else measures there"):
+            iperf3.run(Job("127.0.0.1", server, "push", 1, 4096, 1.0))
+    finally:
+        other.kill()
+        other.communicate()
+
+
+def test_a_host_without_a_server_is_a_reason_with_a_remedy():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(Unavailable, match="iperf3 -s"):
+        iperf3.run(Job("127.0.0.1", port, "push", 1, 4096, 1.0))
+
+
+def test_a_server_that_says_nothing_ends_in_time(monkeypatch):
+    monkeypatch.setattr(iperf3, "GRACE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        with pytest.raises(RuntimeError, match="did not end within its time"):
+            iperf3.run(Job("127.0.0.1", silent.getsockname()[1], "push", 1, 4096, 1.0))
+        assert time.monotonic() - began < 20
+
+
+def test_without_iperf3_the_remedy_is_told(monkeypatch):
+    monkeypatch.setattr(iperf3.tools, "find", lambda name: None)
+    with pytest.raises(Unavailable, match="apt install iperf3"):
+        iperf3.run(Job("127.0.0.1", 1, "push", 1, 4096, 1.0))

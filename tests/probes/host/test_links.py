@@ -1,0 +1,114 @@
+"""The kernel's interfaces: a recorded list of Linux 6.18, and messages built after if_link.h.
+
+The kernel that the list was recorded on has no bonds and no VLANs; theirs are built here.
+"""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from probes.host import links, rtnetlink
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def recorded(name: str) -> bytes:
+    return bytes.fromhex((RECORDED / f"{name}.hex").read_text())
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    whole = rtnetlink.ATTRIBUTE.pack(rtnetlink.ATTRIBUTE.size + len(value), kind) + value
+    return whole + bytes(-len(whole) % 4)
+
+
+def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **more: int):
+    """An RTM_NEWLINK message; more: `below` and `master`, indices of other interfaces."""
+    told = attribute(links.IFNAME, name.encode() + b"\0")
+    told += attribute(links.MTU, struct.pack("=I", 1500))
+    if kind:
+        info = attribute(links.INFO_KIND, kind.encode() + b"\0")
+        told += attribute(0x8000 | links.LINKINFO, info + attribute(links.INFO_DATA, data))
+    for word, number in (("below", links.LINK), ("master", links.MASTER)):
+        if word in more:
+            told += attribute(number, struct.pack("=I", more[word]))
+    body = links.BODY.pack(0, hardware, index, 0, 0) + told
+    length = rtnetlink.HEADER.size + len(body)
+    return rtnetlink.HEADER.pack(length, links.RTM_NEWLINK, 2, 1, 0) + body
+
+
+VLAN_ON_A_BOND = b"".join(
+    (
+        built(2, "enp3s0", master=4),
+        built(3, "enp4s0", master=4),
+        built(4, "bond0", "bond", attribute(links.BOND_MODE, b"\4")),
+        built(5, "bond0.7", "vlan", attribute(links.VLAN_ID, b"\7\0"), below=4),
+    )
+)
+
+
+def test_a_recorded_list_names_every_interface_and_its_kind():
+    found = links.parse_links(recorded("links_of_a_namespace"))
+    assert [(each.name, each.kind) for each in found] == [
+        ("lo", "loopback"),
+        ("br0", "bridge"),
+        ("v1", "veth"),
+        ("v0", "veth"),
+        ("tun0", "tun"),
+        ("tap0", "tap"),
+        ("mv0", "macvlan"),
+    ]
+    assert {each.name: each.qdisc for each in found}["v0"] == "tbf"
+    assert found[0].mtu_bytes == 65536
+    assert found[3].counts["rx_dropped"] == 0
+
+
+def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_other_end():
+    found = links.parse_links(recorded("links_of_a_namespace"))
+    below = {each.name: [one.name for one in links.lower(each, found)] for each in found}
+    assert below == {
+        "lo": [],
+        "br0": ["v0"],
+        "v1": [],
+        "v0": [],
+        "tun0": [],
+        "tap0": [],
+        "mv0": ["v1"],
+    }
+
+
+def test_a_vlan_on_a_bond_on_two_cards_is_walked_down_to_the_cards():
+    found = links.parse_links(VLAN_ON_A_BOND)
+    vlan = found[-1]
+    assert (vlan.kind, vlan.vlan_id) == ("vlan", 7)
+    (bond,) = links.lower(vlan, found)
+    assert (bond.kind, bond.bond_mode) == ("bond", "802.3ad")
+    assert [each.name for each in links.lower(bond, found)] == ["enp3s0", "enp4s0"]
+
+
+def test_an_interface_whose_lower_one_is_in_another_namespace_has_none_below():
+    elsewhere = attribute(links.LINK_NETNSID, b"\0\0\0\0")
+    message = built(5, "eth0", "macvlan", below=2)
+    whole = message + elsewhere
+    whole = rtnetlink.HEADER.pack(len(whole), links.RTM_NEWLINK, 2, 1, 0) + whole[16:]
+    found = links.parse_links(built(2, "enp3s0") + whole)
+    assert links.lower(found[1], found) == []
+
+
+def test_a_bond_mode_that_nobody_knows_is_none():
+    (bond,) = links.parse_links(built(4, "bond0", "bond", attribute(links.BOND_MODE, b"\x63")))
+    assert bond.bond_mode is None
+
+
+@pytest.mark.parametrize("step", [1, 7, 61])
+def test_a_list_that_is_cut_off_tells_what_is_whole(step):
+    whole = recorded("links_of_a_namespace")
+    names = [each.name for each in links.parse_links(whole)]
+    for length in range(0, len(whole), step * 13):
+        told = [each.name for each in links.parse_links(whole[:length])]
+        assert told == names[: len(told)]
+
+
+def test_this_hosts_own_list_has_its_loopback():
+    loopback = next(each for each in links.read_links() if each.name == "lo")
+    assert (loopback.kind, loopback.index) == ("loopback", 1)

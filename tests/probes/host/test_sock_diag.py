@@ -1,0 +1,187 @@
+"""The kernel tells of any program's TCP connections, at this moment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import pytest
+
+from probes.host import sock_diag, tcp_info
+from probes.host.inet_diag import question
+from probes.host.sock_diag import Sockets
+from probes.stage import Unavailable
+
+
+class Pair(NamedTuple):
+    """Both ends of a connection within this host."""
+
+    client: socket.socket
+    server: socket.socket
+
+    @property
+    def port(self) -> int:
+        return int(self.server.getsockname()[1])
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[..., Pair]]:
+    """Connects to a listener of its own, from an address."""
+    with ExitStack() as stack:
+
+        def made(address: str = "127.0.0.1", listener: socket.socket | None = None) -> Pair:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            listening = listener or stack.enter_context(
+                socket.create_server((address, 0), family=family)
+            )
+            there = (address, listening.getsockname()[1])
+            client = stack.enter_context(socket.create_connection(there, 5, (address, 0)))
+            server = stack.enter_context(listening.accept()[0])
+            return Pair(client, server)
+
+        yield made
+
+
+@pytest.fixture
+def sockets() -> Iterator[Sockets]:
+    with Sockets() as asked:
+        yield asked
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_both_ends_of_a_connection_are_found_each_by_its_side(
+    connect: Callable[..., Pair], sockets: Sockets, address: str
+) -> None:
+    pair = connect(address)
+    for serving, own, other in (
+        (True, pair.server, pair.client),
+        (False, pair.client, pair.server),
+    ):
+        (seen,) = sockets.find((pair.port,), address, serving)
+        assert seen.own == own.getsockname()[:2]
+        assert seen.peer == other.getsockname()[:2]
+        assert seen.inode == os.fstat(own.fileno()).st_ino
+
+
+def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(
+    connect: Callable[..., Pair], sockets: Sockets
+) -> None:
+    with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as both:
+        pair = connect("127.0.0.1", both)
+        assert pair.server.family == socket.AF_INET6
+        (seen,) = sockets.find((pair.port,), "127.0.0.1", True)
+        assert seen.own == ("127.0.0.1", pair.port)
+        later = sockets.look(seen)
+        assert later is not None and later.identity == seen.identity
+
+
+def test_the_port_may_be_any_of_several(connect: Callable[..., Pair], sockets: Sockets) -> None:
+    one, two = connect(), connect()
+    for ports in ((one.port, two.port), (1, one.port, 2, two.port), (two.port, 1, one.port)):
+        found = sockets.find(ports, "127.0.0.1", True)
+        assert {seen.own[1] for seen in found} == {one.port, two.port}
+    assert [seen.own[1] for seen in sockets.find((1, two.port, 2), "", True)] == [two.port]
+
+
+def test_connections_of_other_hosts_and_ports_are_left_out(
+    connect: Callable[..., Pair], sockets: Sockets
+) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as everywhere:
+        ours = connect("127.0.0.1", everywhere)
+        for number in range(20):
+            connect(f"127.0.0.{2 + number}", everywhere)
+        (seen,) = sockets.find((ours.port,), "127.0.0.1", True)
+        assert seen.peer == ours.client.getsockname()
+        assert len(sockets.find((ours.port,), "", True)) == 21
+        assert sockets.find((ours.port,), "127.0.0.99", True) == []
+        assert sockets.find((1,), "127.0.0.1", True) == []
+
+
+def test_a_search_is_bounded(
+    connect: Callable[..., Pair], sockets: Sockets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sock_diag, "MOST_FOUND", 3)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pairs = [connect("127.0.0.1", listener) for _ in range(5)]
+        assert len(sockets.find((pairs[0].port,), "", True)) == 3
+        # and the next question gets its own answer
+        assert sockets.find((1,), "", True) == []
+
+
+def test_a_look_tells_what_is_unread_and_what_is_unacknowledged(
+    connect: Callable[..., Pair], sockets: Sockets
+) -> None:
+    pair = connect()
+    (seen,) = sockets.find((pair.port,), "127.0.0.1", False)
+    pair.server.sendall(bytes(1000))
+    now = sockets.look(seen)
+    assert now is not None
+    assert (seen.unread_bytes, now.unread_bytes) == (0, 1000)
+    assert tcp_info.decode(now.info)["received_bytes"] == 1000
+    pair.client.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            pair.client.send(bytes(1 << 16))
+    full = sockets.look(seen)
+    assert full is not None and full.unacknowledged_bytes > 0
+
+
+def test_a_send_buffer_that_its_program_has_fixed_is_seen_from_outside(
+    connect: Callable[..., Pair], sockets: Sockets
+) -> None:
+    pair = connect()
+    pair.client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+    (seen,) = sockets.find((pair.port,), "127.0.0.1", False)
+    assert seen.memory is not None
+    assert seen.memory.send_buffer_bytes == pair.client.getsockopt(
+        socket.SOL_SOCKET, socket.SO_SNDBUF
+    )
+
+
+def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(
+    sockets: Sockets,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = listener.getsockname()
+        client = socket.create_connection(where)
+        own = client.getsockname()
+        server, _ = listener.accept()
+        (seen,) = sockets.find((where[1],), "127.0.0.1", False)
+        for end in (client, server):
+            # closed by a reset: nothing of it waits in the kernel
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            end.close()
+        assert sockets.look(seen) is None
+        with socket.create_connection(where, 5, own), listener.accept()[0]:
+            (again,) = sockets.find((where[1],), "127.0.0.1", False)
+            assert (again.own, again.peer) == (seen.own, seen.peer)
+            assert again.identity != seen.identity
+            assert sockets.look(seen) is None
+
+
+def test_a_kernel_that_refuses_is_unavailable_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> socket.socket:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    with pytest.raises(Unavailable, match="Operation not permitted"):
+        Sockets()
+
+
+def test_a_question_that_the_kernel_does_not_know_is_unavailable_with_its_reason() -> None:
+    with Sockets() as sockets, pytest.raises(Unavailable, match="Invalid argument"):
+        sockets.look_raw(question(1, 99))
+
+
+def test_another_system_than_linux_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(Unavailable, match="does not tell"):
+        Sockets()

@@ -1,0 +1,233 @@
+"""Connections are watched from beside them, in a child that ends when it is told to."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probes.host import socket_watch, tcp_info
+from probes.host.sock_diag import Sockets
+from probes.host.socket_track import LEAST_LOOKS, Connection
+from probes.host.socket_watch import Setting, Watch, observe
+
+PAYLOAD = 1 << 20
+
+Watching = Callable[[Setting], AbstractContextManager[list[Connection]]]
+
+
+class Copy:
+    """A connection within this host, and payload that goes from its server to its client."""
+
+    def __init__(self, stack: ExitStack, address: str = "127.0.0.1") -> None:
+        listener = stack.enter_context(socket.create_server(("0.0.0.0", 0)))
+        self.port = listener.getsockname()[1]
+        there = ("127.0.0.1", self.port)
+        self.client = stack.enter_context(socket.create_connection(there, 5, (address, 0)))
+        self.server = stack.enter_context(listener.accept()[0])
+
+    def move(self, count: int = PAYLOAD) -> None:
+        """So many bytes, all of them read and acknowledged."""
+        sending = threading.Thread(target=self.server.sendall, args=(bytes(count),))
+        sending.start()
+        while count:
+            count -= len(self.client.recv(min(count, 1 << 18)))
+        sending.join()
+        while tcp_info.unsent_bytes(self.server) or self._unacknowledged():
+            time.sleep(0.001)
+
+    def _unacknowledged(self) -> bool:
+        figures = tcp_info.read(self.server)
+        return bool(figures["acknowledged_bytes"] < figures["sent_bytes"])
+
+
+@pytest.fixture
+def copy() -> Iterator[Copy]:
+    with ExitStack() as stack:
+        yield Copy(stack)
+
+
+@pytest.fixture
+def watched() -> Watching:
+    """Watches while the block runs; what was seen in it is in the list afterwards."""
+
+    @contextmanager
+    def watching(setting: Setting) -> Iterator[list[Connection]]:
+        reading, writing = os.pipe()
+        seen: list[Connection] = []
+        window: list[float] = []
+        thread = threading.Thread(
+            target=lambda: seen.extend(observe(setting, reading, lambda: window or None))
+        )
+        thread.start()
+        try:
+            began = time.monotonic()
+            yield seen
+            window += [began, time.monotonic()]
+        finally:
+            os.close(writing)
+            thread.join(10)
+            os.close(reading)
+            assert not thread.is_alive()
+
+    return watching
+
+
+def looked_at(times: int = 2 * LEAST_LOOKS) -> None:
+    time.sleep(times * socket_watch.LOOK_SECONDS)
+
+
+@pytest.mark.parametrize("serving", [True, False])
+def test_each_end_of_a_copy_is_watched_by_its_side(
+    copy: Copy, watched: Watching, serving: bool
+) -> None:
+    setting = Setting((copy.port,), serving, "127.0.0.1")
+    with watched(setting) as seen:
+        looked_at()
+        copy.move()
+        looked_at()
+    (told,) = seen
+    names = ["{} {}".format(*end.getsockname()) for end in (copy.server, copy.client)]
+    assert [told.own, told.peer] == (names if serving else names[::-1])
+    moved = (PAYLOAD, 0) if serving else (0, PAYLOAD)
+    assert (told.sent_bytes, told.received_bytes) == moved
+    assert told.sender is not None and told.receiver is not None
+    buffer = (copy.server if serving else copy.client).getsockopt(
+        socket.SOL_SOCKET, socket.SO_SNDBUF
+    )
+    assert told.send_buffer_bytes is not None and told.send_buffer_bytes <= buffer
+    program = Path("/proc/self/comm").read_text().strip()
+    assert told.process == (program if serving else None)
+
+
+def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program(
+    watched: Watching,
+) -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        with watched(Setting(listener.getsockname()[1:], True, "127.0.0.1")) as seen:
+            looked_at()
+            with (
+                socket.create_connection(listener.getsockname()) as client,
+                listener.accept()[0] as server,
+            ):
+                looked_at()
+                server.sendall(b"." * 1000)
+                while len(client.recv(1000, socket.MSG_PEEK)) < 1000:
+                    time.sleep(0.001)
+                looked_at()
+            looked_at()
+    (told,) = seen
+    assert told.sent_bytes >= 1000
+    assert told.process is not None
+
+
+def test_a_connection_that_moved_next_to_nothing_is_not_told(copy: Copy, watched: Watching) -> None:
+    with ExitStack() as stack:
+        idle = Copy(stack)
+        with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as seen:
+            looked_at()
+            copy.move()
+            idle.move(1000)
+            looked_at()
+    assert [each.own for each in seen] == [f"127.0.0.1 {copy.port}"]
+
+
+def test_nobody_wants_to_know_and_nothing_is_told(copy: Copy) -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    assert observe(Setting((copy.port,), True), reading, lambda: None) == []
+    os.close(reading)
+
+
+def test_a_watch_ends_by_itself(copy: Copy) -> None:
+    reading, writing = os.pipe()
+    assert observe(Setting((copy.port,), True, "", 0.1), reading, lambda: None) == []
+    os.close(writing)
+    os.close(reading)
+
+
+def test_a_peer_behind_a_translated_address_is_found_by_who_serves_it(copy: Copy) -> None:
+    setting = Setting((copy.port,), True, "192.0.2.7")
+    with Sockets() as sockets:
+        serving = Watch(setting, sockets)
+        serving.look()
+        assert len(serving.tracks) == 1
+        asking = Watch(replace(setting, serving=False), sockets)
+        asking.look()
+        assert not asking.tracks
+
+
+def test_among_a_busy_servers_other_clients_none_is_taken_for_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket_watch, "MOST_WATCHED", 3)
+    with ExitStack() as stack:
+        ports = tuple(Copy(stack).port for _ in range(4))
+        with Sockets() as sockets:
+            watch = Watch(Setting(ports, True, "192.0.2.7"), sockets)
+            watch.look()
+            assert not watch.tracks and not watch.search_all
+
+
+def test_no_more_are_watched_than_can_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_watch, "MOST_WATCHED", 3)
+    with ExitStack() as stack:
+        ports = tuple(Copy(stack).port for _ in range(5))
+        with Sockets() as sockets:
+            watch = Watch(Setting(ports, True, "127.0.0.1"), sockets)
+            watch.look()
+            assert len(watch.tracks) == 3
+            first = next(iter(watch.tracks.values()))
+            first.moved_at -= 60
+            first.idle = True
+            watch.search_at = 0.0
+            watch.look()
+            # the one that moved nothing for a minute made room, and the new one may be an old one
+            assert len(watch.tracks) == 3
+            assert first not in watch.tracks.values()
+            assert not any(track.fresh for track in watch.tracks.values())
+
+
+def test_one_that_is_gone_is_not_asked_for_again(copy: Copy) -> None:
+    with Sockets() as sockets:
+        watch = Watch(Setting((copy.port,), False, "127.0.0.1"), sockets)
+        watch.look()
+        (track,) = watch.tracks.values()
+        copy.client.close()
+        copy.server.close()
+        watch.search_at = time.monotonic() + 60
+        watch.look()
+        assert track.gone
+        looks = len(track.looks)
+        watch.look()
+        assert len(track.looks) == looks
+
+
+def test_a_new_connections_bytes_are_counted_from_its_beginning(copy: Copy) -> None:
+    """It may have carried much before the search that finds it."""
+    with ExitStack() as stack, Sockets() as sockets:
+        watch = Watch(Setting((copy.port,), True, "127.0.0.1"), sockets)
+        copy.move(3 * PAYLOAD)
+        watch.look()
+        began = time.monotonic()
+        (old,) = watch.tracks.values()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            watch.setting = replace(watch.setting, ports=(copy.port, listener.getsockname()[1]))
+            client = stack.enter_context(socket.create_connection(listener.getsockname()))
+            server = stack.enter_context(listener.accept()[0])
+        server.sendall(b"." * 1000)
+        while len(client.recv(1000, socket.MSG_PEEK)) < 1000:
+            time.sleep(0.001)
+        watch.search_at = 0.0
+        watch.look()
+        (new,) = (track for track in watch.tracks.values() if track is not old)
+        assert old.moved_bytes(began, time.monotonic()) == (0, 0)
+        assert new.moved_bytes(began, time.monotonic()) == (1000, 0)
