@@ -3,6 +3,11 @@
 STAGES = (
     "loopback",
     "tcp",
+    "sweep",
+    "latency",
+    "matrix",
+    "udp",
+    "path",
     "disk",
     "smb-copy",
     "smb-matrix",

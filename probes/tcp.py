@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from probes.net import transfer
 from probes.net.transfer import Shape
-from probes.records import Endpoint
+from probes.records import Details, Endpoint
 from probes.stage import Running
 
 NAME = "tcp"
@@ -39,11 +39,22 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Moves payload for the setting's seconds; samples are the receiver's.
 
     Returns:
-        limits, congestion_control (of the sender), window_rates_bytes_per_second.
+        limits, congestion_control (of the sender), window_rates_bytes_per_second, sender and
+        receiver (what each end tells of its window, transfer.Moved), and, where known,
+        rtt_unloaded_seconds, rtt_loaded_seconds (its median under load), retransmitted_segments.
     """
     moved = yield from transfer.initiate(setting.shape, peer)
-    return {
+    details: Details = {
         "limits": moved.limits,
         "congestion_control": moved.congestion_control,
         "window_rates_bytes_per_second": transfer.window_rates(moved.samples),
+        "sender": moved.sender,
+        "receiver": moved.receiver,
     }
+    known = {
+        "rtt_unloaded_seconds": moved.rtt_unloaded_seconds,
+        "rtt_loaded_seconds": moved.limits.get("rtt_seconds_median"),
+        "retransmitted_segments": moved.limits.get("retransmitted_segments"),
+    }
+    details.update({name: value for name, value in known.items() if value is not None})
+    return details

@@ -7,6 +7,7 @@ that end closes, having read all. Source: ttcp.c (Mike Muuss, Terry Slattery, 19
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import time
@@ -76,7 +77,8 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
         if flow.errors:
             raise RuntimeError(f"{peer.host}: the transfer broke{flow.why()}")
         limits, control = _seen(connection)
-        _await_close(connection, peer)
+        _await_close(connection, peer, time.monotonic() + STALL_SECONDS)
+        _check_acknowledged(connection, peer, sum(flow.moved))
         yield Last(time.monotonic() - began, sum(flow.moved) - base)
     return _details(limits, control)
 
@@ -93,15 +95,24 @@ def _seen(connection: socket.socket) -> tuple[Details, str | None]:
     return {"by": "unknown", **figures}, tcp_info.congestion_control(connection)
 
 
-def _await_close(connection: socket.socket, peer: Endpoint) -> None:
-    """A receiver closes when it has read all."""
-    try:
-        while connection.recv(4096):
-            continue
-    except TimeoutError:
-        raise RuntimeError(f"{peer.host}: its ttcp did not end after the last byte") from None
-    except ConnectionResetError:
-        return  # some leave without reading our end of it: all was acknowledged before
+def _await_close(connection: socket.socket, peer: Endpoint, until: float) -> None:
+    """A receiver closes when it has read all; until: by the monotonic clock, whatever it says."""
+    with contextlib.suppress(ConnectionResetError):  # how some close
+        while (left := until - time.monotonic()) > 0:
+            connection.settimeout(left)
+            try:
+                if not connection.recv(4096):
+                    return
+            except TimeoutError:
+                break
+        raise RuntimeError(f"{peer.host}: its ttcp did not end after the last byte")
+
+
+def _check_acknowledged(connection: socket.socket, peer: Endpoint, sent_bytes: int) -> None:
+    """Raises RuntimeError where the receiver left before it had all: the rest moved nowhere."""
+    acknowledged = tcp_info.read(connection).get("acknowledged_bytes")
+    if acknowledged is not None and acknowledged < sent_bytes:
+        raise RuntimeError(f"{peer.host}: its ttcp left before it had received all")
 
 
 def _pull(setting: Setting, peer: Endpoint) -> Running:

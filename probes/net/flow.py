@@ -1,14 +1,29 @@
-"""The data connections of one transfer at one end: a thread each, and what they have moved."""
+"""The data connections of one transfer at one end: a thread each, and what they have moved.
+
+A thread does nothing else than send or receive: beside it only the watch runs, which sleeps.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 import socket
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, List
+from typing import Any, BinaryIO, Iterator, List
 
 from probes.host import payload
+
+MOST_BLOCKS = 4096
+"""That are sent before the payload begins again: few enough to be made beforehand."""
+GROUP_BYTES = 16 << 10
+"""That small buffers are sent and counted in."""
+STACK_BYTES = 256 << 10
+"""Of a thread: 64 of the system's own size would be more memory than a probe may have."""
+RELEASE_SECONDS = 30.0
 
 
 @dataclass
@@ -17,62 +32,138 @@ class Flow:
 
     connections: List[socket.socket]
     moved: List[int] = field(default_factory=list)
-    """Payload bytes by connection."""
+    """Payload bytes by connection, as the application counts them."""
     calls: List[int] = field(default_factory=list)
-    """send() or recv() calls by connection."""
+    """send(), sendfile() or recv() calls by connection."""
+    first: threading.Event = field(default_factory=threading.Event)
+    """A connection has ended: from here on fewer of them share the path."""
     ended: threading.Event = field(default_factory=threading.Event)
+    """All have."""
+    released: threading.Event = field(default_factory=threading.Event)
+    """Until then the threads stay: one that is gone tells nobody how busy it was."""
     errors: List[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    running: int = 0
 
     def __post_init__(self) -> None:
         self.moved = [0] * len(self.connections)
         self.calls = [0] * len(self.connections)
 
     def run(self, move: Any, *arguments: Any) -> None:
-        """Starts one thread a connection; `ended` is set after the last."""
-        threads = [
-            threading.Thread(target=self._guard, args=(move, index, *arguments), daemon=True)
-            for index in range(len(self.connections))
-        ]
-
-        def wait() -> None:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            self.ended.set()
-
-        threading.Thread(target=wait, daemon=True).start()
+        """Starts one thread a connection: move(flow, index, *arguments)."""
+        self.running = len(self.connections)
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            for index in range(len(self.connections)):
+                work = (move, index, *arguments)
+                threading.Thread(target=self._guard, args=work, daemon=True).start()
+        finally:
+            threading.stack_size(before)
 
     def _guard(self, move: Any, index: int, *arguments: Any) -> None:
         try:
             move(self, index, *arguments)
-        except OSError as error:
-            self.errors.append(str(error))
+        except Exception as error:  # whatever it is, it ends the transfer and is told
+            self.errors.append(str(error) or type(error).__name__)
+        with self.lock:
+            self.running -= 1
+            last = not self.running
+        self.first.set()
+        if last:
+            self.ended.set()
+        self.released.wait(RELEASE_SECONDS)
+
+    def stop(self, how: int = socket.SHUT_RDWR) -> None:
+        """Ends every connection's sending, or all of it, and wakes the threads that wait there."""
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(how)
 
     def why(self) -> str:
         """The first error, as the end of a sentence."""
         return f": {self.errors[0]}" if self.errors else ""
 
+    @property
+    def busiest(self) -> int:
+        """Index of the connection that moved most."""
+        return max(range(len(self.moved)), key=self.moved.__getitem__)
+
 
 def send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: float) -> None:
     """Sends payload in buffers of a size until a moment of the monotonic clock."""
-    connection = flow.connections[index]
-    offset = 0
-    while time.monotonic() < until:
-        sent = connection.send(payload.block(ring, offset, buffer_bytes))
-        offset += sent
-        flow.moved[index] += sent
-        flow.calls[index] += 1
-    connection.shutdown(socket.SHUT_WR)
+    connection, moved, calls, now = flow.connections[index], flow.moved, flow.calls, time.monotonic
+    count = max(1, min(MOST_BLOCKS, payload.PERIOD_BYTES // buffer_bytes))
+    blocks = [payload.block(ring, i * buffer_bytes, buffer_bytes) for i in range(count)]
+    # Small buffers go in groups: what stands around a call would else cost as much as the call.
+    size = max(1, GROUP_BYTES // buffer_bytes)
+    groups = [blocks[i : i + size] for i in range(0, count, size)]
+    put, total, number = connection.send, 0, 0
+    with _ending(connection, until):
+        try:
+            for group in itertools.cycle(groups):
+                if now() >= until:
+                    break
+                for block in group:
+                    total += put(block)
+                    number += 1
+                moved[index] = total
+                calls[index] = number
+        finally:
+            moved[index] = total
+            calls[index] = number
+
+
+def payload_file(ring: memoryview, buffer_bytes: int) -> BinaryIO:
+    """A nameless file of whole buffers for send_file, in the page cache.
+
+    On a disk, since the pages of one in memory (memfd_create) are single ones on most systems, and
+    cost more each.
+    """
+    size = max(buffer_bytes, payload.PERIOD_BYTES // buffer_bytes * buffer_bytes)
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asked for it closes it
+    try:
+        file.write(ring[:size])
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: float) -> None:
+    """As send, but from a file's cached pages, which the kernel sends uncopied (sendfile(2))."""
+    connection, moved, calls, now = flow.connections[index], flow.moved, flow.calls, time.monotonic
+    to, come = connection.fileno(), file.fileno()
+    size, total, number = os.fstat(come).st_size, 0, 0
+    with _ending(connection, until):
+        while now() < until:
+            total += os.sendfile(to, come, total % size, buffer_bytes)
+            number += 1
+            moved[index] = total
+            calls[index] = number
+
+
+@contextlib.contextmanager
+def _ending(connection: socket.socket, until: float) -> Iterator[None]:
+    """Tells the receiver the end; what goes wrong after it is no error: both ends stop by clock."""
+    try:
+        yield
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        if time.monotonic() < until:
+            raise
 
 
 def receive(flow: Flow, index: int, buffer_bytes: int) -> None:
     """Receives until the other end has no more."""
-    connection = flow.connections[index]
+    connection, moved, calls = flow.connections[index], flow.moved, flow.calls
     buffer = memoryview(bytearray(buffer_bytes))
+    take, total, number = connection.recv_into, 0, 0
     while True:
-        got = connection.recv_into(buffer)
+        got = take(buffer)
         if not got:
             return
-        flow.moved[index] += got
-        flow.calls[index] += 1
+        total += got
+        number += 1
+        moved[index] = total
+        calls[index] = number

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
+import math
 import secrets
 import socket
 import struct
@@ -17,7 +18,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable
@@ -32,6 +33,8 @@ MOST_REQUEST_BYTES = 4096
 MOST_TOLD_BYTES = 4 << 20
 _HELLO = struct.Struct("!8s32sIH")
 """Magic, nonce, number of the meeting, index of the connection in it."""
+HELLO_BYTES = _HELLO.size
+"""That the initiator sends on each connection before any payload."""
 _MAGIC = b"cb-data2"
 _CONTROL = 0xFFFF
 _MOST_WAITING = 16
@@ -56,10 +59,20 @@ class Meeting:
 
         Raises RuntimeError where that reports an error, EOFError where none comes in time.
         """
-        told: Details = json.loads(_read_line(self.control, seconds, MOST_TOLD_BYTES))
+        line = _read_line(self.control, seconds, MOST_TOLD_BYTES)
+        try:
+            told = _message(line)
+        except ValueError as error:
+            raise RuntimeError(f"the responder tells what is no message: {error}") from None
         if "error" in told:
             raise RuntimeError(f"the responder says: {told['error']}")
         return told
+
+    def wait_for_close(self, seconds: float) -> None:
+        """Until the other end has closed the control connection, at most so long."""
+        with contextlib.suppress(OSError):
+            self.control.settimeout(seconds)
+            self.control.recv(1)
 
     def close(self) -> None:
         """Closes every connection."""
@@ -97,21 +110,27 @@ def meet(
     connections: int,
     send_buffer_bytes: int = 0,
     receive_buffer_bytes: int = 0,
+    segment_bytes: int = 0,
 ) -> Meeting:
     """The initiator's half: connected, let in, the request told and confirmed.
 
     The buffers are SO_SNDBUF and SO_RCVBUF of the data connections; 0: the system tunes them.
+    segment_bytes: the MSS that their SYNs tell, to which both ends keep; 0: the system's.
 
     Raises:
         Unavailable: the port cannot be reached.
         RuntimeError: the other end does not let us in.
     """
     number = secrets.randbits(32)
-    buffers = {socket.SO_SNDBUF: send_buffer_bytes, socket.SO_RCVBUF: receive_buffer_bytes}
+    options = {
+        (socket.SOL_SOCKET, socket.SO_SNDBUF): send_buffer_bytes,
+        (socket.SOL_SOCKET, socket.SO_RCVBUF): receive_buffer_bytes,
+        (socket.IPPROTO_TCP, socket.TCP_MAXSEG): segment_bytes,
+    }
     made: List[socket.socket] = []
     try:
         made.append(_connect(peer, number, _CONTROL, {}))
-        made += [_connect(peer, number, index, buffers) for index in range(connections)]
+        made += [_connect(peer, number, index, options) for index in range(connections)]
         meeting = Meeting(made[0], made[1:], request)
         meeting.tell({"connections": connections, **request})
         _read_exactly(meeting.control, 1, time.monotonic() + CONNECT_SECONDS)
@@ -129,7 +148,9 @@ def _close(connections: List[socket.socket]) -> None:
         connection.close()
 
 
-def _connect(peer: Endpoint, number: int, index: int, buffers: Dict[int, int]) -> socket.socket:
+def _connect(
+    peer: Endpoint, number: int, index: int, options: Dict[Tuple[int, int], int]
+) -> socket.socket:
     connection: Optional[socket.socket] = None
     try:
         family, _, _, _, where = socket.getaddrinfo(peer.host, peer.port, type=socket.SOCK_STREAM)[
@@ -138,9 +159,9 @@ def _connect(peer: Endpoint, number: int, index: int, buffers: Dict[int, int]) -
         connection = socket.socket(family, socket.SOCK_STREAM)
         connection.settimeout(CONNECT_SECONDS)
         # Before the connect: the window scale is told in the SYN.
-        for name, size_bytes in buffers.items():
+        for (level, name), size_bytes in options.items():
             if size_bytes:
-                connection.setsockopt(socket.SOL_SOCKET, name, size_bytes)
+                connection.setsockopt(level, name, size_bytes)
         connection.connect(where)
         connection.sendall(_HELLO.pack(_MAGIC, peer.nonce.encode(), number, index))
     except OSError as error:
@@ -250,7 +271,7 @@ def _admit(connection: socket.socket, slots: threading.BoundedSemaphore, waiting
             return
         request = None
         if index == _CONTROL:
-            request = json.loads(_read_line(connection, CONNECT_SECONDS, MOST_REQUEST_BYTES))
+            request = _message(_read_line(connection, CONNECT_SECONDS, MOST_REQUEST_BYTES))
     except (OSError, EOFError, ValueError):
         connection.close()
         return
@@ -280,11 +301,7 @@ def _read_exactly(connection: socket.socket, size: int, deadline: float) -> byte
         left = deadline - time.monotonic()
         if left <= 0:
             raise EOFError("too late")
-        connection.settimeout(left)
-        part = connection.recv(size - len(got))
-        if not part:
-            raise EOFError("closed")
-        got += part
+        got += _received(connection, size - len(got), left)
     return got
 
 
@@ -298,12 +315,38 @@ def _read_line(connection: socket.socket, seconds: float, most_bytes: int) -> by
             raise EOFError("too late")
         if len(got) > most_bytes:
             raise EOFError("a line without end")
-        connection.settimeout(left)
-        part = connection.recv(65536)
-        if not part:
-            raise EOFError("closed")
-        got += part
+        got += _received(connection, 65536, left)
     return bytes(got)
+
+
+def _received(connection: socket.socket, most_bytes: int, seconds: float) -> bytes:
+    """What comes next. Raises EOFError where the other end closes, or nothing comes in time."""
+    connection.settimeout(seconds)
+    try:
+        part = connection.recv(most_bytes)
+    except socket.timeout:  # noqa: UP041  (another class before Python 3.10)
+        raise EOFError("too late") from None
+    if not part:
+        raise EOFError("closed")
+    return part
+
+
+def _message(line: bytes) -> Details:
+    """The object in a line. Raises ValueError where there is none, or a number is not finite."""
+    try:
+        told = json.loads(line, parse_constant=_finite, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(told, dict):
+        raise ValueError("no object")
+    return told
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is no number")
+    return value
 
 
 def _prepare(connection: socket.socket) -> None:

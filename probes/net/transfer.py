@@ -1,31 +1,45 @@
 """One transfer between two ends, memory to memory, by the receiver's count.
 
-The stages tcp, loopback, sweep and matrix are made of it.
+The stages tcp, loopback, sweep and matrix are made of it. Its window opens at the receiver when
+the warm-up is over, and closes there when the time is over or the first stream ends: all streams
+run for all of it, nothing that is still under way is counted, and no clock but the receiver's is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-import statistics
+import socket
 import time
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Generator, Iterator, List, Optional, Tuple
+from typing import Generator, Iterator, List, Optional, Tuple
 
 from probes.host import payload, tcp_info
+from probes.net import busy, limits, port
 from probes.net import flow as flows
-from probes.net import port
+from probes.net.arrivals import Arrivals
 from probes.net.flow import Flow
+from probes.net.looks import Looks, spacing_seconds
 from probes.net.port import Meeting
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last
 
 VERBS = ("push", "pull")
 INTERVAL_SECONDS = 0.1
+"""Between two samples at least: shorter ones show bursts of the path and not its rate."""
 MAX_WARM_UP_SECONDS = 0.6
 WARM_UP_RATIO = 0.35
-"""Several streams lose packets at a shallow queue at first; what lies beyond a hole is not counted
-as arrived until it is filled, and would seem to come faster than the link."""
+WHOLE_RATIO = 0.1
+"""Of the time, in which a moment without a hole is waited for where the window opens or closes."""
+LEAST_RATIO = 0.25
+"""Of the time: a window that is shorter shows a burst and not a rate."""
+DRAIN_SECONDS = 0.1
+"""What is still under way then is let through for so long: it would be in the next step's way."""
+REASON_SECONDS = 0.5
+MOST_BUFFER_BYTES = 256 << 20
+"""Of all streams together: a probe has no more than twice of it."""
+MOST_WINDOW_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -39,33 +53,48 @@ class Shape:
     """Of each send and receive call, at most payload.LONGEST_BLOCK_BYTES."""
     seconds: float = 2.0
     """Its whole time, warm-up included."""
+    window_bytes: int = 0
+    """SO_SNDBUF of the sender and SO_RCVBUF of the receiver, as asked for; 0: autotuned."""
+    zero_copy: bool = False
+    """Whether the sender's kernel takes the payload from a file in memory without copying it."""
 
     def __post_init__(self) -> None:
         if self.verb not in VERBS or not 0 < self.streams <= port.MOST_CONNECTIONS:
             raise ValueError(f"no such transfer: {self.verb}, {self.streams} streams")
         if not 0 < self.buffer_bytes <= payload.LONGEST_BLOCK_BYTES or not self.seconds > 0:
             raise ValueError(f"no such transfer: {self.buffer_bytes} bytes, {self.seconds} s")
+        if self.streams * self.buffer_bytes > MOST_BUFFER_BYTES:
+            raise ValueError(f"{self.streams} buffers of {self.buffer_bytes} bytes are too many")
+        if not 0 <= self.window_bytes <= MOST_WINDOW_BYTES:
+            raise ValueError(f"no such window: {self.window_bytes} bytes")
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What a transfer came to."""
+    """What a transfer came to.
+
+    Each end tells of its own window, by its own clock: `seconds`; `moved_bytes` and the `calls`
+    that carried them; `seconds_per_call`, of one stream; `granted_bytes`, SO_SNDBUF or SO_RCVBUF
+    as the kernel keeps it at the end (Linux: twice what was asked for); `cpu_seconds`, of all
+    cores that this host may use, by whomever, interrupts included. What is not known is absent.
+    """
 
     samples: Tuple[Sample, ...]
     """From (0.0, 0), where the warm-up ends, to a Last; the receiver's."""
     sender: Details
-    """calls, cpu_seconds, granted_bytes (SO_SNDBUF as the kernel keeps it), figures ..."""
     receiver: Details
-    """calls, cpu_seconds, granted_bytes (SO_RCVBUF), unread ..."""
     limits: Details
+    """limits.told."""
     congestion_control: Optional[str]
     """Of the sending socket."""
+    rtt_unloaded_seconds: Optional[float]
+    """The least round trip of the sender's connections before any payload."""
 
 
 def respond(
-    address: str, most_seconds: float, receive_buffer_bytes: int = 0, send_buffer_bytes: int = 0
+    address: str, most_seconds: float, window_bytes: int = 0
 ) -> AbstractContextManager[Endpoint]:
-    """Answers transfers of up to most_seconds each until closed; see port.opened."""
+    """Answers transfers of up to most_seconds and one window each until closed; see port.opened."""
     # Made before anybody waits: a CPU quota can stretch it to seconds.
     ring = payload.ring(secrets.token_bytes(16))
 
@@ -74,169 +103,252 @@ def respond(
         shape = Shape(**{name: request[name] for name in Shape.__dataclass_fields__})
         if shape.seconds > most_seconds or shape.streams != len(meeting.connections):
             raise ValueError("another transfer than this session's")
+        if shape.window_bytes != window_bytes:
+            raise ValueError(f"this session's window is {window_bytes} bytes")
         _respond(meeting, shape, ring)
 
-    del send_buffer_bytes
-    return port.opened(address, serve, receive_buffer_bytes)
+    return port.opened(address, serve, window_bytes)
 
 
-def initiate(
-    shape: Shape, peer: Endpoint, send_buffer_bytes: int = 0, receive_buffer_bytes: int = 0
-) -> Generator[Sample, None, Moved]:
+def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
     """Moves payload for the shape's seconds; yields the receiver's samples.
 
     Raises Unavailable where the port cannot be reached, RuntimeError where the transfer breaks.
     """
-    ring = payload.ring(secrets.token_bytes(16))
-    meeting = port.meet(peer, asdict(shape), shape.streams, send_buffer_bytes, receive_buffer_bytes)
+    pushes = shape.verb == "push"
+    ring = payload.ring(secrets.token_bytes(16)) if pushes else memoryview(b"")
+    window = (shape.window_bytes, 0) if pushes else (0, shape.window_bytes)
+    meeting = port.meet(peer, asdict(shape), shape.streams, *window)
+    flow = Flow(meeting.connections)
     try:
-        if shape.verb == "push":
-            samples, receiver, sender = yield from _push(meeting, shape, ring)
-        else:
-            samples, receiver, sender = yield from _pull(meeting, shape)
-    except (EOFError, ConnectionResetError):
+        move = _push(meeting, flow, shape, ring) if pushes else _pull(meeting, flow, shape)
+        halves = yield from move
+    except (EOFError, ConnectionError):
         raise RuntimeError(f"{peer.host}: the data connection was closed before its end") from None
     finally:
+        flow.stop()
+        flow.released.set()
         meeting.close()
-    figures = sender["figures"]
+    samples, sender, receiver = halves
+    name = sender.pop("congestion_control", None)
     return Moved(
         tuple(samples),
         sender,
         receiver,
-        limits(figures, receiver["unread"], figures.get("busy_seconds", 0.0)),
-        sender["congestion_control"],
+        limits.told(sender.pop("seen"), receiver.pop("seen"), name),
+        name,
+        sender.pop("rtt_unloaded_seconds", None),
     )
 
 
 Halves = Tuple[List[Sample], Details, Details]
 
 
-def _push(meeting: Meeting, shape: Shape, ring: memoryview) -> Generator[Sample, None, Halves]:
-    flow = Flow(meeting.connections)
-    flow.run(flows.send, ring, shape.buffer_bytes, time.monotonic() + shape.seconds)
-    flow.ended.wait(_warm_up_seconds(shape))
+def _push(
+    meeting: Meeting, flow: Flow, shape: Shape, ring: memoryview
+) -> Generator[Sample, None, Halves]:
+    sending = _Sending(flow, shape, ring)
     yield Sample(0.0, 0)
-    sender = _watch_sender(flow, shape)
+    with _reason(meeting):
+        sender = sending.watch()
     told = meeting.hear(shape.seconds + port.STALL_SECONDS)
-    samples = [Sample(float(e), int(m)) for e, m in told.pop("samples")]
-    yield from samples[1:-1]
+    samples = _possible(told.pop("samples"), sum(flow.moved))
+    yield from samples[1:]
+    return samples, sender, told
+
+
+def _possible(told: List[List[float]], sent_bytes: int) -> List[Sample]:
+    """The receiver's samples; RuntimeError where they run backwards or exceed what we sent."""
+    samples = [Sample(float(elapsed), int(moved)) for elapsed, moved in told]
+    grows = all(
+        one.elapsed_seconds < other.elapsed_seconds and one.moved_bytes <= other.moved_bytes
+        for one, other in zip(samples, samples[1:])
+    )
+    if samples[:1] != [Sample(0.0, 0)] or len(samples) < 2 or not grows:
+        raise RuntimeError("the receiver's samples are none")
+    if samples[-1].moved_bytes > sent_bytes:
+        raise RuntimeError("the receiver tells of more bytes than were sent")
     samples[-1] = Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
-    yield samples[-1]
-    return samples, told, sender
+    return samples
 
 
-def _pull(meeting: Meeting, shape: Shape) -> Generator[Sample, None, Halves]:
-    flow = Flow(meeting.connections)
-    flow.run(flows.receive, shape.buffer_bytes)
-    unread: List[int] = []
+def _pull(meeting: Meeting, flow: Flow, shape: Shape) -> Generator[Sample, None, Halves]:
     samples: List[Sample] = []
-    for sample in _watch_receiver(flow, shape, unread):
+    receiving = _receiving(flow, shape)
+    while True:
+        try:
+            with _reason(meeting):
+                sample = next(receiving)
+        except StopIteration as end:
+            receiver: Details = end.value
+            break
         samples.append(sample)
         yield sample
-    told = meeting.hear(shape.seconds + port.STALL_SECONDS)
-    return samples, {"unread": unread, "calls": sum(flow.calls)}, told
+    flow.ended.wait(DRAIN_SECONDS)
+    flow.stop()
+    return samples, meeting.hear(shape.seconds + port.STALL_SECONDS), receiver
+
+
+@contextlib.contextmanager
+def _reason(meeting: Meeting) -> Iterator[None]:
+    """Where the transfer breaks at this end, the responder may say why."""
+    try:
+        yield
+    except RuntimeError:
+        with contextlib.suppress(EOFError, OSError, ValueError):
+            meeting.hear(REASON_SECONDS)
+        raise
 
 
 def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
     """The responder's half; what it saw goes back over the control connection."""
     flow = Flow(meeting.connections)
-    if shape.verb == "push":
-        unread: List[int] = []
-        flow.run(flows.receive, shape.buffer_bytes)
-        samples = list(_watch_receiver(flow, shape, unread))
-        meeting.tell(
-            {
-                "samples": [[s.elapsed_seconds, s.moved_bytes] for s in samples],
-                "unread": unread,
-                "calls": sum(flow.calls),
-            }
-        )
-    else:
-        flow.run(flows.send, ring, shape.buffer_bytes, time.monotonic() + shape.seconds)
-        meeting.tell(_watch_sender(flow, shape))
+    try:
+        if shape.verb == "push":
+            samples: List[List[float]] = []
+            receiving = _receiving(flow, shape, port.HELLO_BYTES)
+            while True:
+                try:
+                    sample = next(receiving)
+                except StopIteration as end:
+                    meeting.tell({"samples": samples, **end.value})
+                    break
+                samples.append([sample.elapsed_seconds, sample.moved_bytes])
+            flow.ended.wait(DRAIN_SECONDS)
+        else:
+            _set_window(meeting.connections, shape.window_bytes)
+            meeting.tell(_Sending(flow, shape, ring).watch())
+        # This host's usage is read before the initiator leaves: the threads are to be in it.
+        flow.stop()
+        meeting.wait_for_close(port.STALL_SECONDS)
+    finally:
+        flow.stop()
+        flow.released.set()
+
+
+def _set_window(connections: List[socket.socket], window_bytes: int) -> None:
+    if window_bytes:
+        for connection in connections:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window_bytes)
 
 
 def _warm_up_seconds(shape: Shape) -> float:
     return min(MAX_WARM_UP_SECONDS, WARM_UP_RATIO * shape.seconds)
 
 
-def _watch_receiver(flow: Flow, shape: Shape, seen: List[int]) -> Iterator[Sample]:
-    """Samples of a receiving flow; the window opens after the warm-up, at payload's arrival.
+class _Window:
+    """The span that one end tells of, from its making to `told`."""
 
-    What counts is what has arrived, read or not: a receiver that was kept waiting and then empties
-    its socket would else seem faster than the link.
-    """
+    def __init__(self, flow: Flow, option: int) -> None:
+        self._flow, self._option = flow, option
+        self.looks = Looks(flow)
+        self._cores = busy.read()
+        self._began = time.monotonic()
+        self._moved, self._calls = sum(flow.moved), sum(flow.calls)
+
+    def told(self) -> Details:
+        """As Moved describes it."""
+        flow = self._flow
+        seconds = time.monotonic() - self._began
+        calls = sum(flow.calls) - self._calls
+        told: Details = {
+            "seconds": seconds,
+            "moved_bytes": sum(flow.moved) - self._moved,
+            "calls": calls,
+            "granted_bytes": flow.connections[flow.busiest].getsockopt(
+                socket.SOL_SOCKET, self._option
+            ),
+        }
+        cores = busy.busy_cores(self._cores, busy.read())
+        if cores is not None:
+            told["cpu_seconds"] = cores * seconds
+        if calls:
+            told["seconds_per_call"] = seconds * len(flow.connections) / calls
+        return told
+
+
+class _Sending:
+    """The sending end, at work from its making; its warm-up is over then."""
+
+    def __init__(self, flow: Flow, shape: Shape, ring: memoryview) -> None:
+        self._flow, self._shape = flow, shape
+        rtts = [tcp_info.read(each).get("min_rtt_seconds") for each in flow.connections]
+        self._rtts = [each for each in rtts if each is not None]
+        for each in flow.connections:
+            # As in any bulk copy: a short rest of one call goes with the next, and not as a packet.
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        self._file = flows.payload_file(ring, shape.buffer_bytes) if shape.zero_copy else None
+        self._until = time.monotonic() + shape.seconds
+        if self._file:
+            flow.run(flows.send_file, self._file, shape.buffer_bytes, self._until)
+        else:
+            flow.run(flows.send, ring, shape.buffer_bytes, self._until)
+        flow.first.wait(_warm_up_seconds(shape))
+        self._window = _Window(flow, socket.SO_SNDBUF)
+
+    def watch(self) -> Details:
+        """Until its time is over; what its kernel knows of who limited it."""
+        flow, looks = self._flow, self._window.looks
+        spacing = spacing_seconds(self._shape.seconds)
+        while not flow.first.is_set():
+            looks.at_sender()
+            left = self._until - time.monotonic()
+            if left <= 0 or flow.first.wait(min(left, spacing)):
+                break
+        name = tcp_info.congestion_control(flow.connections[flow.busiest])
+        told: Details = self._window.told()
+        # A call that waits for room would hold on beyond the time.
+        flow.stop(socket.SHUT_WR)
+        flow.ended.wait(port.STALL_SECONDS)
+        if self._file:
+            self._file.close()
+        if flow.errors:
+            raise RuntimeError(f"the transfer broke{flow.why()}")
+        if name:
+            told["congestion_control"] = name
+        if self._rtts:
+            told["rtt_unloaded_seconds"] = min(self._rtts)
+        return {**told, "seen": looks.of_sender()}
+
+
+def _receiving(
+    flow: Flow, shape: Shape, greeting_bytes: int = 0
+) -> Generator[Sample, None, Details]:
+    """The receiving end: samples of what has arrived, read or not; returns as Moved describes."""
+    flow.run(flows.receive, shape.buffer_bytes)
     deadline = time.monotonic() + shape.seconds + port.STALL_SECONDS
     while not any(flow.moved):
         if flow.ended.wait(0.001) or time.monotonic() > deadline:
             raise RuntimeError(f"no payload arrived{flow.why()}")
-    flow.ended.wait(_warm_up_seconds(shape))
-    began, base = time.monotonic(), _arrived(flow, [])
-    moved = 0
+    closing = time.monotonic() + shape.seconds
+    arrivals, patience = Arrivals(flow, greeting_bytes), WHOLE_RATIO * shape.seconds
+    flow.first.wait(_warm_up_seconds(shape))
+    opened = arrivals.whole(patience)
+    base = opened.moved_bytes + opened.beyond_bytes
+    window = _Window(flow, socket.SO_RCVBUF)
     yield Sample(0.0, 0)
-    while not flow.ended.wait(INTERVAL_SECONDS):
-        now = time.monotonic()
-        moved = max(moved, _arrived(flow, seen) - base)
-        yield Sample(now - began, moved)
-        if now > deadline:
-            raise RuntimeError(f"the transfer stalled after {sum(flow.moved)} bytes")
+    moved, sampled, spacing = 0, opened.before_seconds, spacing_seconds(shape.seconds)
+    while not flow.first.wait(max(0.0, min(spacing, closing - time.monotonic()))):
+        if time.monotonic() >= closing:
+            break
+        count = arrivals.count()
+        window.looks.at_receiver(count)
+        whole = not count.beyond_bytes and count.moved_bytes >= base + moved
+        if whole and count.after_seconds - sampled >= INTERVAL_SECONDS:
+            moved, sampled = count.moved_bytes - base, count.after_seconds
+            yield Sample(sampled - opened.before_seconds, moved)
+    closed = arrivals.whole(0.0 if flow.first.is_set() else patience)
+    told = window.told()
+    moved = max(moved, closed.moved_bytes - base)
     if flow.errors:
         raise RuntimeError(f"the transfer broke{flow.why()}")
-    yield Last(time.monotonic() - began, sum(flow.moved) - base)
-
-
-def _arrived(flow: Flow, seen: List[int]) -> int:
-    """Payload that reached this host; the sockets' unread queues are added to `seen`."""
-    total = sum(flow.moved)
-    for connection in flow.connections:
-        unread = tcp_info.unread_bytes(connection)
-        if unread is not None:
-            seen.append(unread)
-            total += unread
-    return total
-
-
-def _watch_sender(flow: Flow, shape: Shape) -> Details:
-    """Waits for the sending flow's end; what its kernel knows of who limited it."""
-    unsent: List[int] = []
-    figures: Dict[str, Any] = {}
-    name: Optional[str] = None
-    deadline = time.monotonic() + shape.seconds + port.STALL_SECONDS
-    while not flow.ended.wait(INTERVAL_SECONDS) and time.monotonic() < deadline:
-        for connection in flow.connections:
-            waiting = tcp_info.unsent_bytes(connection)
-            if waiting is not None:
-                unsent.append(waiting)
-        figures = tcp_info.read(flow.connections[0])
-        name = tcp_info.congestion_control(flow.connections[0])
-    if flow.errors:
-        raise RuntimeError(f"the transfer broke{flow.why()}")
-    if unsent:
-        figures["unsent_bytes_median"] = statistics.median(unsent)
-    return {"figures": figures, "congestion_control": name, "calls": sum(flow.calls)}
-
-
-def limits(figures: Dict[str, Any], unread: List[int], busy_seconds: float) -> Details:
-    """Who limits one transfer, with the figures behind it.
-
-    Source: the order of the tests is that of Dapper (SOSR 2017) with thresholds measured over 81
-    planted cases: the receiver's unread queue, then the sender's chronographs, then its queue.
-    """
-    told = dict(figures)
-    if unread:
-        told["unread_bytes_median"] = statistics.median(unread)
-    by = "unknown"
-    if figures and unread and busy_seconds > 0:
-        by = "network"
-        if told["unread_bytes_median"] >= 16 << 10:
-            by = "receiver"
-        elif figures.get("send_buffer_limited_seconds", 0) / busy_seconds > 0.2:
-            by = "send-buffer"
-        elif figures.get("receive_window_limited_seconds", 0) / busy_seconds > 0.2:
-            by = "receive-window"
-        elif figures.get("unsent_bytes_median", 1 << 30) < 64 << 10:
-            by = "sender"
-    return {"by": by, **told}
+    if not moved:
+        raise RuntimeError("nothing arrived after the warm-up")
+    seconds = closed.after_seconds - opened.before_seconds
+    if seconds < LEAST_RATIO * shape.seconds:
+        raise RuntimeError(f"the transfer ended {seconds:.3f} s after its warm-up")
+    yield Last(seconds, moved)
+    return {**told, "seen": window.looks.of_receiver()}
 
 
 def window_rates(samples: Tuple[Sample, ...], windows: int = 3) -> List[float]:

@@ -2,28 +2,25 @@
 
 import socket
 import time
+from functools import partial
 
 import pytest
 
 from probes import STAGES, loopback, tcp
-from probes.net import port, transfer
+from probes.net import limits, port, transfer
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
 
 
-def run(setting, peer):
-    running = tcp.initiate(setting, peer)
-    samples = []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+@pytest.fixture
+def run(run_stage):
+    """One run of the stage."""
+    return partial(run_stage, tcp)
 
 
 @pytest.mark.parametrize("streams", [1, 4])
 @pytest.mark.parametrize("verb", ["push", "pull"])
-def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(verb, streams):
+def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(run, verb, streams):
     setting = tcp.Setting(verb, streams, seconds=0.5, address="127.0.0.1")
     with tcp.respond(setting) as peer:
         samples, details = run(setting, peer)
@@ -31,14 +28,20 @@ def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(verb, s
     assert isinstance(samples[-1], Last)
     moved = [each.moved_bytes for each in samples]
     assert moved == sorted(moved) and moved[-1] > 0
-    assert details["congestion_control"]
+    assert details["congestion_control"] == details["limits"]["congestion_control"]
     assert details["limits"]["by"] in {
         "network",
         "receiver",
         "sender",
         "send-buffer",
         "receive-window",
+        "unknown",
     }
+    assert details["limits"]["glimpses"] > 1 and details["limits"]["receiver_glimpses"] > 1
+    for end in (details["sender"], details["receiver"]):
+        assert {"calls", "seconds_per_call", "cpu_seconds", "granted_bytes"} <= set(end)
+    assert details["rtt_unloaded_seconds"] > 0 and details["rtt_loaded_seconds"] > 0
+    assert details["retransmitted_segments"] >= 0
 
 
 def test_loopback_is_the_tcp_stage_to_oneself():
@@ -49,7 +52,7 @@ def test_loopback_is_the_tcp_stage_to_oneself():
     assert {"loopback", "tcp"} <= set(STAGES)
 
 
-def test_a_stranger_gets_nothing_and_does_not_keep_the_session_out():
+def test_a_stranger_gets_nothing_and_does_not_keep_the_session_out(run):
     setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
     with tcp.respond(setting) as peer:
         silent = [socket.create_connection((peer.host, peer.port)) for _ in range(8)]
@@ -78,14 +81,14 @@ def test_the_port_is_closed_with_the_session():
         socket.create_connection((peer.host, peer.port)).close()
 
 
-def test_a_blocked_port_is_a_reason_not_an_end():
+def test_a_blocked_port_is_a_reason_not_an_end(run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(Unavailable, match="firewall"):
         run(tcp.Setting("push", seconds=0.3), Endpoint(host="127.0.0.1", port=port, nonce="0" * 32))
 
 
-def test_a_wrong_nonce_fails_in_time():
+def test_a_wrong_nonce_fails_in_time(run):
     setting = tcp.Setting("push", 1, seconds=0.3, address="127.0.0.1")
     with tcp.respond(setting) as peer:
         began = time.monotonic()
@@ -99,22 +102,27 @@ def test_an_address_that_is_not_ours_is_listened_for_everywhere():
         assert peer.port > 0
 
 
+WAITS = {"glimpses": 50, "busy_ratio": 1.0, "send_queue_full_ratio": 1.0}
+FLIES = {"in_flight_bytes_median": 1 << 20, "segment_bytes": 1448}
+KEEPS_UP = {"unread_bytes_median": 0, "receiver_glimpses": 50}
+
+
 @pytest.mark.parametrize(
-    ("figures", "unread", "by"),
+    ("sender", "receiver", "by"),
     [
-        ({"unsent_bytes_median": 1 << 20}, [1 << 20], "receiver"),
-        ({"send_buffer_limited_seconds": 0.5, "unsent_bytes_median": 0}, [0], "send-buffer"),
-        ({"receive_window_limited_seconds": 0.5, "unsent_bytes_median": 0}, [0], "receive-window"),
-        ({"unsent_bytes_median": 0}, [0], "sender"),
-        ({"unsent_bytes_median": 1 << 20}, [0], "network"),
-        ({}, [0], "unknown"),
-        ({"unsent_bytes_median": 1 << 20}, [], "unknown"),
+        ({**WAITS, "peer_window_full_ratio": 1.0}, {"unread_bytes_median": 1 << 20}, "receiver"),
+        ({**WAITS, "send_buffer_limited_ratio": 0.5}, KEEPS_UP, "send-buffer"),
+        ({**WAITS, **FLIES, "receive_window_limited_ratio": 0.5}, KEEPS_UP, "receive-window"),
+        ({**WAITS, "send_queue_full_ratio": 0.0}, KEEPS_UP, "sender"),
+        ({**WAITS, **FLIES, "unsent_bytes_median": 1 << 20}, KEEPS_UP, "network"),
+        ({}, KEEPS_UP, "unknown"),
+        ({**WAITS, "glimpses": 1}, {}, "unknown"),
     ],
 )
-def test_who_limits_is_told_with_its_figures(figures, unread, by):
-    told = transfer.limits(figures, unread, 1.0)
-    assert told["by"] == by
-    assert figures.items() <= told.items()
+def test_who_limits_is_told_with_its_figures(sender, receiver, by):
+    told = limits.told(sender, receiver, "cubic")
+    assert (told["by"], told["congestion_control"]) == (by, "cubic")
+    assert sender.items() | receiver.items() <= told.items()
 
 
 def test_windows_are_parts_of_one_transfer_in_order():

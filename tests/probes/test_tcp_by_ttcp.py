@@ -1,8 +1,11 @@
 """Classic ttcp at the other end: one connection, its bytes the payload, its close the end."""
 
+import contextlib
 import socket
+import struct
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -11,14 +14,10 @@ from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
 
 
-def run(setting, peer):
-    running = tcp_by_ttcp.initiate(setting, peer)
-    samples = []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+@pytest.fixture
+def run(run_stage):
+    """One run of the stage."""
+    return partial(run_stage, tcp_by_ttcp)
 
 
 class Sink(threading.Thread):
@@ -52,7 +51,7 @@ def source(port, moved):
             connection.sendall(b"\xaa" * 8192)
 
 
-def test_a_push_is_what_the_sink_has_read():
+def test_a_push_is_what_the_sink_has_read(run):
     sink = Sink()
     sink.start()
     setting = tcp_by_ttcp.Setting("push", 1, seconds=0.5)
@@ -67,7 +66,7 @@ def test_a_push_is_what_the_sink_has_read():
     assert details["congestion_control"]
 
 
-def test_a_pull_takes_what_that_host_sends():
+def test_a_pull_takes_what_that_host_sends(run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     size = 8192 * 2048
@@ -77,14 +76,49 @@ def test_a_pull_takes_what_that_host_sends():
     assert samples[-1].moved_bytes == size
 
 
-def test_nobody_there_is_a_reason_with_a_remedy():
+def leaving_early(listener, after_seconds):
+    """A receiver that takes little and then resets the connection."""
+    connection, _ = listener.accept()
+    connection.recv(1 << 16)
+    time.sleep(after_seconds)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def test_what_waits_in_our_own_buffer_when_the_receiver_leaves_was_not_moved(run):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=leaving_early, args=(listener, 0.6), daemon=True).start()
+        peer = Endpoint(host="127.0.0.1", port=listener.getsockname()[1])
+        with pytest.raises(RuntimeError, match="before it had received all"):
+            run(tcp_by_ttcp.Setting("push", seconds=0.2), peer)
+
+
+def answering_for_ever(listener):
+    """A receiver that never closes, and says something now and then."""
+    connection, _ = listener.accept()
+    with connection, contextlib.suppress(OSError):
+        while True:
+            connection.recv(1 << 20)
+            connection.sendall(b"x")
+
+
+def test_a_receiver_that_talks_for_ever_extends_nothing(run, monkeypatch):
+    monkeypatch.setattr(tcp_by_ttcp, "STALL_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answering_for_ever, args=(listener,), daemon=True).start()
+        peer = Endpoint(host="127.0.0.1", port=listener.getsockname()[1])
+        with pytest.raises(RuntimeError, match="did not end after the last byte"):
+            run(tcp_by_ttcp.Setting("push", seconds=0.2), peer)
+
+
+def test_nobody_there_is_a_reason_with_a_remedy(run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(Unavailable, match="ttcp -r -s"):
         run(tcp_by_ttcp.Setting("push"), Endpoint(host="127.0.0.1", port=port))
 
 
-def test_nobody_who_calls_is_a_reason_with_a_remedy(monkeypatch):
+def test_nobody_who_calls_is_a_reason_with_a_remedy(run, monkeypatch):
     monkeypatch.setattr(tcp_by_ttcp, "CALL_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -92,7 +126,7 @@ def test_nobody_who_calls_is_a_reason_with_a_remedy(monkeypatch):
         run(tcp_by_ttcp.Setting("pull"), Endpoint(host="127.0.0.1", port=port))
 
 
-def test_a_caller_from_elsewhere_is_not_taken(monkeypatch):
+def test_a_caller_from_elsewhere_is_not_taken(run, monkeypatch):
     monkeypatch.setattr(tcp_by_ttcp, "CALL_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -101,6 +135,6 @@ def test_a_caller_from_elsewhere_is_not_taken(monkeypatch):
         run(tcp_by_ttcp.Setting("pull"), Endpoint(host="127.0.0.9", port=port))
 
 
-def test_several_streams_are_not_its_affair():
+def test_several_streams_are_not_its_affair(run):
     with pytest.raises(Unavailable, match="one stream"):
         run(tcp_by_ttcp.Setting("push", 4), Endpoint(host="127.0.0.1"))

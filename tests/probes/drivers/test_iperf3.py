@@ -50,6 +50,14 @@ def test_a_push_counts_what_the_receiver_has():
     assert moved == sorted(moved) and len(moved) >= 3
 
 
+@pytest.mark.parametrize("lie", [{"bytes": 10**15}, {"seconds": 1e-6}])
+def test_a_server_that_claims_more_than_was_sent_is_not_believed(lie):
+    told = json.loads(report("push"))
+    told["end"]["sum_received"].update(lie)
+    with pytest.raises(RuntimeError, match="not sent"):
+        iperf3.parse(json.dumps(told), "push")
+
+
 def test_a_pull_knows_no_rtt_of_the_sender():
     told = iperf3.parse(report("pull"), "pull")
     assert told.rtt_seconds is None

@@ -1,0 +1,130 @@
+"""What has arrived at a receiver, by its kernel's count and at moments that are known.
+
+The kernel counts what arrived in order. What lies beyond a hole is counted in one leap when the
+hole is filled, and would seem to have come faster than the link: a count is whole only at a moment
+without a hole. Source: tcpi_bytes_received and tcpi_rcv_ooopack of include/uapi/linux/tcp.h,
+SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_RCVBUF of include/uapi/linux/sock_diag.h.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from typing import List, Tuple
+
+from probes.host import tcp_info
+from probes.net.flow import Flow
+
+INFO_BYTES = 512
+"""More than any kernel's struct tcp_info."""
+TIE_SECONDS = 0.001
+"""A count that took longer to read is of no moment: the reader was kept waiting meanwhile."""
+ATTEMPTS = 5
+_RECEIVED = struct.Struct("@Q"), 128
+_OUT_OF_ORDER = struct.Struct("@I"), 224
+_SO_MEMINFO, _MEMINFO_BYTES = 55, 36
+
+
+def raw_info(connection: socket.socket) -> bytes:
+    """The connection's struct tcp_info; empty where the system has none."""
+    if not sys.platform.startswith("linux"):
+        return b""
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
+
+
+@dataclass(frozen=True)
+class Count:
+    """What had arrived between two moments that are nearly one."""
+
+    before_seconds: float
+    after_seconds: float
+    """By the monotonic clock, around the reading."""
+    moved_bytes: int
+    """In order, since the connections began."""
+    beyond_bytes: int
+    """At most so much more, that waits behind a hole; 0: there is none."""
+    infos: Tuple[bytes, ...]
+    """tcp_info of each connection."""
+    unread: Tuple[int, ...]
+    """Bytes of each connection that the application had not read."""
+
+
+class Arrivals:
+    """The counts of a flow that receives."""
+
+    def __init__(self, flow: Flow, greeting_bytes: int = 0) -> None:
+        """greeting_bytes: of each connection, in the kernel's count and not in the flow's."""
+        self._flow, self._greeting_bytes = flow, greeting_bytes
+        self._whole_at: List[int] = [0] * len(flow.connections)
+        """Segments out of order, by connection, when it was last known to have no hole."""
+        self._since: List[Tuple[int, int]] = [(0, 0)] * len(flow.connections)
+        """Segments out of order, and the bytes in order when they were first seen to be so many."""
+
+    def count(self) -> Count:
+        """What has arrived by now; read again where the reading took too long to be a moment."""
+        count = self._read()
+        for _ in range(ATTEMPTS):
+            if count.after_seconds - count.before_seconds <= TIE_SECONDS:
+                break
+            count = self._read()
+        return count
+
+    def whole(self, seconds: float) -> Count:
+        """The first count without a hole, or the last within so many seconds."""
+        until = time.monotonic() + seconds
+        count = self.count()
+        while count.beyond_bytes and time.monotonic() < until:
+            time.sleep(0.002)
+            count = self.count()
+        return count
+
+    def _read(self) -> Count:
+        before = time.monotonic()
+        each = [self._of(index) for index in range(len(self._flow.connections))]
+        after = time.monotonic()
+        moved, beyond, infos, unread = zip(*each)
+        return Count(before, after, sum(moved), sum(beyond), infos, unread)
+
+    def _of(self, index: int) -> Tuple[int, int, bytes, int]:
+        """Of one connection: bytes in order, behind holes at most, tcp_info, bytes unread."""
+        connection = self._flow.connections[index]
+        # What the application has read comes first: what it reads meanwhile is counted as unread.
+        moved = self._flow.moved[index]
+        info = raw_info(connection)
+        if len(info) < _RECEIVED[1] + 8:
+            waiting = tcp_info.unread_bytes(connection) or 0
+            return moved + waiting, 0, info, waiting
+        received, seen = _at(info, _RECEIVED), _at(info, _OUT_OF_ORDER)
+        # Without a system call of its own: that would let the data path's thread wait once more.
+        unread = max(0, received - self._greeting_bytes - moved)
+        if seen == self._whole_at[index]:
+            return received, 0, info, unread
+        if seen != self._since[index][0]:
+            self._since[index] = seen, received
+        queued, room = _memory(connection)
+        info = raw_info(connection)
+        received, again = _at(info, _RECEIVED), _at(info, _OUT_OF_ORDER)
+        # Nothing waits; or all has come since that any hole could have lain in: the window's span.
+        if again == seen and (not queued or received - self._since[index][1] >= room):
+            self._whole_at[index] = seen
+            return received, 0, info, unread
+        queued, _ = _memory(connection)
+        waiting = tcp_info.unread_bytes(connection) or 0
+        return received, max(1, queued - waiting), info, unread
+
+
+def _at(info: bytes, field: Tuple[struct.Struct, int]) -> int:
+    """A field of tcp_info; 0 where the kernel's is too short for it."""
+    code, offset = field
+    return int(code.unpack_from(info, offset)[0]) if offset + code.size <= len(info) else 0
+
+
+def _memory(connection: socket.socket) -> Tuple[int, int]:
+    """Of what has arrived and is not read, behind holes or not (no less than its payload); and
+    the receive buffer, which no window is longer than."""
+    told = connection.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO_BYTES)
+    queued, room = struct.unpack_from("=II", told)
+    return int(queued), int(room)

@@ -1,0 +1,44 @@
+"""What the cores of this host were busy with while a transfer ran, interrupts included."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Dict, Optional
+
+from probes.host.counters import CoreTimes, parse_cores
+
+STAT = Path("/proc/stat")
+
+
+Cores = Dict[int, CoreTimes]
+"""The cores that this process may use, at one moment, by number."""
+
+
+def read() -> Optional[Cores]:
+    """The cores now (proc(5), sched_getaffinity(2)); None on a system without /proc/stat."""
+    try:
+        text = STAT.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    usable = os.sched_getaffinity(0)
+    return {core: each for core, each in parse_cores(text).items() if core in usable}
+
+
+def busy_cores(before: Optional[Cores], after: Optional[Cores]) -> Optional[float]:
+    """How many of those cores were busy between two moments, by whomever; None: not known.
+
+    A core's busy share of its own ticks is at most 1. What the hypervisor gave to somebody else is
+    not this host's.
+    """
+    if before is None or after is None:
+        return None
+    busy = 0.0
+    for core, now in after.items():
+        was = before.get(core)
+        whole = now.total_seconds - was.total_seconds if was else 0.0
+        if was is None or whole <= 0:
+            return None
+        used = now.busy_seconds - was.busy_seconds - (now.stolen_seconds - was.stolen_seconds)
+        busy += min(1.0, max(0.0, used / whole))
+    return busy

@@ -1,0 +1,110 @@
+"""The line t(n) = latency + n / bandwidth through the times that messages of n bytes took; pure.
+
+Least squares with the weight 1 / t^2, so that what counts is how far off each time is in relation
+to itself: without it the longest message alone decides, and the latency comes out at random.
+Source: the latency and bandwidth model of Hockney; n1/2 is latency x bandwidth, the size at which
+half of the bandwidth is reached.
+
+A message shorter than one segment is not on the line of the longer ones: each switch takes a
+segment in whole before it passes it on, or a shaper lets the first one pass at once. Where there
+are times on both sides of a segment, what the first one takes besides is fitted as well; at
+100 Mbit/s and 0.3 ms both latency and bandwidth would be 5 % off without it.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Tuple
+
+from probes.records import Details
+
+LEAST_SIZES = 4
+LEAST_AROUND = 2
+"""Sizes up to a segment, and sizes above, for what the first one takes to be seen."""
+MOST_RESIDUAL_RATIO = 0.15
+"""Times that are further off are not on a line, and a line through them tells nothing."""
+
+Points = Sequence[Tuple[int, float]]
+"""Message bytes, seconds."""
+
+
+def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
+    """The line of least squares, whatever it is worth; None: none rises from above 0.
+
+    segment_bytes: payload of one segment; 0: not known.
+
+    Returns latency_seconds, bandwidth_bytes_per_second, n_half_bytes, first_segment_seconds (what
+    the first segment takes besides, below 0 where it takes less than the rest; absent where that
+    cannot be seen) and worst_residual_ratio: how far the worst time lies off, in relation to
+    itself.
+    """
+    known = sorted((size, seconds) for size, seconds in points if seconds > 0)
+    sizes = {size for size, _ in known}
+    if len(sizes) < 2:
+        return None
+    longest = max(sizes)
+    columns = [[1.0, size / longest] for size, _ in known]
+    within = sum(size <= segment_bytes for size in sizes)
+    around = min(within, len(sizes) - within)
+    stepped = around >= LEAST_AROUND and len(sizes) > LEAST_SIZES
+    if stepped:
+        for column, (size, _) in zip(columns, known):
+            column.append(min(1.0, size / segment_bytes))
+    times = [seconds for _, seconds in known]
+    found = _solved(columns, times)
+    if found is None or found[0] <= 0 or found[1] <= 0:
+        return None
+    bandwidth = longest / found[1]
+    told = {
+        "latency_seconds": found[0],
+        "bandwidth_bytes_per_second": bandwidth,
+        "n_half_bytes": found[0] * bandwidth,
+        "worst_residual_ratio": max(
+            abs(seconds - sum(part * each for part, each in zip(found, column))) / seconds
+            for column, seconds in zip(columns, times)
+        ),
+    }
+    if stepped:
+        told["first_segment_seconds"] = found[2]
+    return told
+
+
+def fit(points: Points, segment_bytes: int = 0) -> Details:
+    """The line, where the times are on one; else `refused`, the reason as a part of a sentence.
+
+    A line whose longest message got less than half of its bandwidth is refused as well: that
+    bandwidth would be a guess.
+    """
+    sizes = {size for size, _ in points}
+    if len(sizes) < LEAST_SIZES:
+        return {"refused": f"only {len(sizes)} sizes of messages could be timed"}
+    found = line(points, segment_bytes)
+    if found is None:
+        return {"refused": "longer messages did not take longer"}
+    off = {"worst_residual_ratio": found["worst_residual_ratio"]}
+    if found["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
+        return {"refused": "the times do not lie on a line", **off}
+    if max(sizes) < found["n_half_bytes"]:
+        return {"refused": "there was no time for messages that are long enough", **off}
+    return found
+
+
+def _solved(columns: Sequence[Sequence[float]], times: Sequence[float]) -> Optional[List[float]]:
+    """Weighted normal equations by elimination with pivots; None: they do not tell."""
+    count = len(columns[0])
+    rows = [
+        [
+            *(sum(c[i] * c[j] / t**2 for c, t in zip(columns, times)) for j in range(count)),
+            sum(c[i] / t for c, t in zip(columns, times)),
+        ]
+        for i in range(count)
+    ]
+    for i in range(count):
+        best = max(range(i, count), key=lambda k: abs(rows[k][i]))
+        rows[i], rows[best] = rows[best], rows[i]
+        if not rows[i][i]:
+            return None
+        for k in range(count):
+            if k != i:
+                factor = rows[k][i] / rows[i][i]
+                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i])]
+    return [rows[i][count] / rows[i][i] for i in range(count)]

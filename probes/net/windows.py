@@ -1,0 +1,140 @@
+"""Which windows and streams to try, in which order, and which of them are enough; pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Container, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from probes.records import Details
+
+AUTOTUNED = 0
+"""A window that the system chooses and grows; any other one switches its tuning off."""
+SMALLEST_BYTES, LARGEST_BYTES = 16 << 10, 4 << 20
+MOST_WINDOWS = 5
+"""Beside the autotuned one."""
+STREAMS = (1, 2, 4, 8)
+ENOUGH_RATIO = 0.95
+"""Of the best: more window or more streams than that takes are not worth it."""
+GAIN_RATIO = 1.03
+"""Less than that is no gain; twice in a row, the surface is flat."""
+LEAST_AGAIN_RATIO = 0.8
+"""A second run of the best that is slower than that was disturbed."""
+
+Place = Tuple[int, int]
+"""Window and streams of a cell."""
+
+
+def windows_for(bdp_bytes: float) -> Tuple[int, ...]:
+    """Windows to try on a path with such a bandwidth-delay product; autotuned first.
+
+    They grow by the same factor (2 or more, a power of it) from 16 KiB until one holds twice the
+    product, which leaves room for recovery from a loss; 4 MiB at most.
+    """
+    top = 4 * SMALLEST_BYTES
+    while top < min(2 * bdp_bytes, LARGEST_BYTES):
+        top *= 2
+    factor = 2
+    while SMALLEST_BYTES * factor ** (MOST_WINDOWS - 1) < top:
+        factor *= 2
+    found = [SMALLEST_BYTES]
+    while found[-1] < top:
+        found.append(min(top, found[-1] * factor))
+    return (AUTOTUNED, *found)
+
+
+def following(
+    windows: Sequence[int],
+    streams: Sequence[int],
+    cells: Mapping[Place, Details],
+    broken: Container[Place] = (),
+) -> Optional[Place]:
+    """The cell to measure next; None: what is left would show nothing new.
+
+    The most telling ones first, since the time may be short: the autotuned window, which shows
+    what the path carries, then each window from the smallest up with the fewest streams, until two
+    of them reach the best or one is granted no more than the one before it. Then more streams:
+    those first which by rate <= streams x window / RTT are nearest to the best, as the knee is
+    among them. A row ends when twice in it more streams gained less than 3 %.
+
+    cells: those measured so far, with bytes_per_second, and granted_bytes where known. broken:
+    those that gave nothing; none is tried again, and what they leave unknown comes last.
+    """
+    fewest, *more = sorted(set(streams))
+    rows = sorted(set(windows))
+    for at, window in enumerate(rows):
+        if _ended(rows[:at], fewest, cells):
+            rows = rows[:at]
+            break
+        if (window, fewest) not in cells and (window, fewest) not in broken:
+            return window, fewest
+    if not cells:
+        return None
+    left = [
+        (window, many)
+        for window in rows
+        for many in more
+        if (window, many) not in cells
+        and (window, many) not in broken
+        and not _flat(_row(window, many, cells))
+    ]
+    best = max(_rate(each) for each in cells.values())
+
+    def nearness(place: Place) -> Tuple[float, int, int]:
+        window, many = place
+        alone = cells.get((window, fewest))
+        expected = 0.0 if alone is None else _rate(alone) * many / fewest
+        off = abs(math.log(expected / best)) if expected > 0 and best > 0 else math.inf
+        return round(off, 3), many, window
+
+    return min(left, key=nearness, default=None)
+
+
+def _rate(cell: Details) -> float:
+    return float(cell["bytes_per_second"])
+
+
+def _row(window: int, below: int, cells: Mapping[Place, Details]) -> List[float]:
+    """Rates of a window's cells of fewer streams, in their order."""
+    known = sorted(place for place in cells if place[0] == window and place[1] < below)
+    return [_rate(cells[place]) for place in known]
+
+
+def _flat(rates: Sequence[float]) -> bool:
+    """Whether the last two gained nothing over what came before them."""
+    return len(rates) > 2 and max(rates[-2:]) < GAIN_RATIO * max(rates[:-2])
+
+
+def _ended(rows: Sequence[int], fewest: int, cells: Mapping[Place, Details]) -> bool:
+    fixed = [window for window in rows if window != AUTOTUNED and (window, fewest) in cells]
+    if len(fixed) < 2:
+        return False
+    before, after = (cells[window, fewest].get("granted_bytes") for window in fixed[-2:])
+    if before is not None and after is not None and after <= before:
+        return True
+    best = max(_rate(each) for each in cells.values())
+    return min(_rate(cells[window, fewest]) for window in fixed[-2:]) * GAIN_RATIO > best
+
+
+def knee(
+    cells: Iterable[Details], again_bytes_per_second: Optional[float] = None
+) -> Optional[Dict[str, int]]:
+    """The cheapest cell that reaches 95 % of the best: least streams x window, then least streams.
+
+    An autotuned one where no window reaches it: what it took there is not chosen. None: no cells.
+    again_bytes_per_second: of the best cell's second run; where it was less, it is what the others
+    have to reach, as the highest of many that scatter is too high.
+    """
+    known = list(cells)
+    if not known:
+        return None
+    best = max(_rate(each) for each in known)
+    if again_bytes_per_second is not None:
+        best = max(LEAST_AGAIN_RATIO * best, min(best, again_bytes_per_second))
+    enough = [each for each in known if _rate(each) >= ENOUGH_RATIO * best]
+    cheapest = min(enough, key=_cost)
+    return {"window_bytes": cheapest["window_bytes"], "streams": cheapest["streams"]}
+
+
+def _cost(cell: Details) -> Tuple[bool, int, int]:
+    window, streams = int(cell["window_bytes"]), int(cell["streams"])
+    return window == AUTOTUNED, window * streams, streams

@@ -1,0 +1,305 @@
+"""What lies between two hosts: round trip, routers, the packets that pass, the queues under load.
+
+Of the file server nothing is needed but its port; what only its own end can tell needs an agent
+there. What it sends is no payload: this stage has no rate.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Callable, Dict, Iterator, Optional, TypeVar
+
+from probes.host.interface import interface_facts
+from probes.host.patience import NoAnswer, answered
+from probes.net import black_hole, hops, path_mtu, port, rtt, segments, under_load
+from probes.net.black_hole import Trial
+from probes.net.port import Meeting
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Last, Running, Unavailable
+
+T = TypeVar("T")
+
+NAME = "path"
+VERBS = ("push", "pull")
+
+HANDSHAKES = 20
+PACE_SECONDS = 0.015
+FIRST_TRIES, FIRST_SECONDS = 3, 1.5
+HANDSHAKES_RATIO = 0.3
+"""Of the stage's time at most; they take a tenth of it where the round trip is short."""
+HOPS_RATIO = 0.3
+MTU_RATIO = 0.2
+LEAST_RTT_SECONDS, LEAST_HOPS_SECONDS = 1.0, 0.5
+PATIENCE_SECONDS = 0.3
+"""For full segments, beside PATIENCE_ROUND_TRIPS: the first retransmission comes after 0.2 s."""
+PATIENCE_ROUND_TRIPS = 4.0
+LATE_SECONDS, LATEST_SECONDS = 20.0, 35.0
+"""So long after its time nothing more is tried, and what still waits is left behind: where round
+trips take seconds, or packets vanish, each try does."""
+LEAST_LOAD_SECONDS, MOST_LOAD_SECONDS = 0.5, 1.5
+NOT_ASKED_FOR = "left out: this is a short run"
+NEEDS_AGENT = "needs an agent on the server"
+PATH_MTU, LOAD = "path-mtu", "load"
+"""What the far end is asked for, beside taking and giving segments."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which path, and how long to look at it."""
+
+    host: str
+    """The share's host as the client reaches it, an IP address."""
+    port: int
+    """Its SMB port."""
+    seconds: float = 3.0
+    """In all, where no packets vanish; what vanishes is waited for longer."""
+    load: bool = True
+    """Whether to fill the path as well, which takes most of the time."""
+
+
+@contextmanager
+def respond(setting: Setting) -> Iterator[Endpoint]:
+    """The server's end: takes and gives segments and load, and looks back along the path."""
+    with ExitStack() as stack:
+        serving = _Serving(setting, stack)
+        yield stack.enter_context(port.opened(setting.host, serving.serve))
+
+
+@dataclass
+class _Serving:
+    """The responder at work."""
+
+    setting: Setting
+    stack: ExitStack
+    load: Optional[Endpoint] = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def serve(self, meeting: Meeting) -> None:
+        """One request of the initiator's."""
+        do = meeting.request["do"]
+        if do == LOAD:
+            with self.lock:
+                if self.load is None:
+                    opened = under_load.respond(self.setting.host, MOST_LOAD_SECONDS)
+                    self.load = self.stack.enter_context(opened)
+            meeting.tell({"port": self.load.port, "nonce": self.load.nonce})
+        elif do == PATH_MTU:
+            client = _plain_address(meeting.control)
+            seconds = min(float(meeting.request["seconds"]), self.setting.seconds)
+            meeting.tell(path_mtu.path_mtu(client, float(meeting.request["rtt_seconds"]), seconds))
+        elif do in (segments.TAKE, segments.GIVE):
+            segments.serve(meeting)
+        else:
+            raise ValueError("the path stage does no such thing")
+
+
+def _silence(where: Setting, late: int) -> str:
+    """Why no round trip is known."""
+    what = f"{where.host} port {where.port}"
+    if late:
+        return (
+            f"{what} answers only once a packet was sent again: a round trip takes a second or "
+            "more, or packets are lost"
+        )
+    return f"{what} does not answer within {FIRST_SECONDS:.1f} s"
+
+
+def _plain_address(connection: socket.socket) -> str:
+    """The peer's IP address; one that a socket for both versions shows as IPv6 is IPv4 again."""
+    address = str(connection.getpeername()[0])
+    return address[7:] if address.startswith("::ffff:") else address
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Looks at the path to the share's port, and from the agent's end back to here.
+
+    peer: the responder's port and nonce; without a port there is no agent on the server.
+
+    Returns:
+        rtt: {handshake: {low_seconds, median_seconds, high_seconds, count, lost}} of TCP
+        handshakes with the share's port.
+        hops: [{ttl, address, rtt_seconds}], None for both where a router did not answer;
+        hops_complete: whether the last one is the server.
+        interface_mtu_bytes: of this host's interface towards the server.
+        push, pull: the path to the server and the one back, each with what is known of
+            path_mtu_bytes: IP packet that the sending kernel believes to pass;
+            path_mtu_confirmed: whether the other host answered one of that size;
+            full_packet_bytes: IP packet with a full segment, as TCP cuts them there;
+            black_hole: None where those pass, or {passes_bytes, stalls_bytes}: sizes of IP
+            packets of which the one came through and the other vanished, again and again;
+            loaded: round trips while one stream filled the path that way; see under_load.loaded.
+        not_measured: by name ("hops", "push.loaded" ...), why it is not there.
+
+    Raises Unavailable where the share's port does not answer.
+    """
+    began = time.monotonic()
+    yield Sample(0.0, 0)
+    look = _Look(setting, replace(peer, host=setting.host), began + setting.seconds)
+    look.measure_rtt()
+    look.measure_mtu()
+    look.trace_hops()
+    look.find_black_holes()
+    look.load()
+    yield Last(time.monotonic() - began, 0)
+    return look.details()
+
+
+@dataclass
+class _Look:
+    """What is known of the path so far."""
+
+    setting: Setting
+    peer: Endpoint
+    until: float
+    """When its time is over, by the monotonic clock."""
+    known: Details = field(default_factory=dict)
+    ways: Dict[str, Details] = field(default_factory=lambda: {verb: {} for verb in VERBS})
+    missing: Dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rtt_seconds(self) -> float:
+        """Median of the unloaded handshakes."""
+        return float(self.known["rtt"]["handshake"]["median_seconds"])
+
+    @property
+    def patience_seconds(self) -> float:
+        """For full segments to come through."""
+        high = float(self.known["rtt"]["handshake"]["high_seconds"])
+        return PATIENCE_SECONDS + PATIENCE_ROUND_TRIPS * high
+
+    def details(self) -> Details:
+        """Everything, in plain values."""
+        told = {**self.known, **{verb: way for verb, way in self.ways.items() if way}}
+        return {**told, "not_measured": self.missing} if self.missing else told
+
+    def measure_rtt(self) -> None:
+        """Handshakes with the share's port."""
+        where = self.setting
+        # The first packet to a neighbour waits for its hardware address, and would look slow.
+        late = 0
+        for _ in range(FIRST_TRIES):
+            first = rtt.handshakes(where.host, where.port, 1, 0.0, FIRST_SECONDS)
+            late += first.late
+            if first.seconds:
+                break
+        seen = rtt.handshakes(
+            where.host,
+            where.port,
+            HANDSHAKES,
+            PACE_SECONDS,
+            max(LEAST_RTT_SECONDS, HANDSHAKES_RATIO * where.seconds),
+        )
+        if not seen.seconds:
+            raise Unavailable(_silence(where, late + seen.late))
+        self.known["rtt"] = {"handshake": seen.spread()}
+
+    def trace_hops(self) -> None:
+        """The routers on the way to the server."""
+        where = self.setting
+        seconds = max(LEAST_HOPS_SECONDS, HOPS_RATIO * where.seconds)
+        try:
+            found = hops.trace(where.host, where.port, self.rtt_seconds, seconds)
+        except Unavailable as error:
+            self.missing["hops"] = str(error)
+            return
+        self.known["hops"] = found.hops()
+        self.known["hops_complete"] = found.end is not None
+
+    def measure_mtu(self) -> None:
+        """What each kernel believes to pass, and what the interface takes."""
+        facts = interface_facts(self.setting.host)
+        if facts is not None and facts.mtu_bytes is not None:
+            self.known["interface_mtu_bytes"] = facts.mtu_bytes
+        seconds = MTU_RATIO * self.setting.seconds
+        try:
+            self.ways["push"].update(
+                path_mtu.path_mtu(self.setting.host, self.rtt_seconds, seconds)
+            )
+        except Unavailable as error:
+            self.missing["push.path_mtu_bytes"] = str(error)
+        try:
+            told = self._asked({"do": PATH_MTU, "rtt_seconds": self.rtt_seconds}, seconds)
+            self.ways["pull"].update(told)
+        except Unavailable as error:
+            # Nothing that the far end has to help with can be measured.
+            self.missing["pull"] = str(error)
+            self.missing["push.loaded"] = str(error)
+        except RuntimeError as error:
+            self.missing["pull.path_mtu_bytes"] = str(error)
+
+    def find_black_holes(self) -> None:
+        """Whether full segments pass, to the server and back."""
+        ways = {"push": self._push, "pull": self._pull}
+        verbs = [verb for verb in VERBS if verb not in self.missing]
+        with ThreadPoolExecutor(len(verbs)) as pool:
+            list(pool.map(lambda verb: self._find(verb, ways[verb]), verbs))
+
+    def load(self) -> None:
+        """Round trips while a stream fills the path, first to the server and then back."""
+        verbs = [verb for verb in VERBS if self._can_load(verb)]
+        for left, verb in zip(range(len(verbs), 0, -1), verbs):
+            share = (self.until - time.monotonic()) / left
+            seconds = min(MOST_LOAD_SECONDS, max(LEAST_LOAD_SECONDS, share))
+            try:
+                self.ways[verb]["loaded"] = self._in_time(
+                    "a stream that fills the path", partial(self._loaded, verb, seconds)
+                )
+            except (Unavailable, RuntimeError, NoAnswer) as error:
+                self.missing[f"{verb}.loaded"] = str(error)
+
+    def _loaded(self, verb: str, seconds: float) -> Details:
+        told = self._asked({"do": LOAD}, port.CONNECT_SECONDS)
+        stream = Endpoint(self.setting.host, int(told["port"]), str(told["nonce"]))
+        return under_load.loaded(verb, stream, seconds, self.rtt_seconds)
+
+    def _in_time(self, what: str, work: Callable[[], T]) -> T:
+        """What work() gives. Raises NoAnswer once it is left behind, Unavailable if too late."""
+        if time.monotonic() >= self.until + LATE_SECONDS:
+            raise Unavailable("no time was left: what came before waited for packets")
+        return answered(what, self.until + LATEST_SECONDS, work)
+
+    def _can_load(self, verb: str) -> bool:
+        if verb in self.missing or f"{verb}.loaded" in self.missing:
+            return False
+        if not self.setting.load:
+            self.missing[f"{verb}.loaded"] = NOT_ASKED_FOR
+            return False
+        if self.ways[verb].get("black_hole"):
+            self.missing[f"{verb}.loaded"] = "full packets vanish that way"
+            return False
+        return True
+
+    def _find(self, verb: str, attempt: black_hole.Attempt) -> None:
+        search = partial(black_hole.find, attempt, self.until + LATE_SECONDS)
+        try:
+            full, hole = self._in_time("full segments", search)
+            self.ways[verb].update({"full_packet_bytes": full, "black_hole": hole})
+        except (Unavailable, NoAnswer) as error:
+            self.missing[f"{verb}.black_hole"] = str(error)
+
+    def _push(self, size: Optional[int]) -> Trial:
+        if "pull" in self.missing:
+            where = self.setting
+            return segments.pushed_unasked(where.host, where.port, size, self.patience_seconds)
+        return segments.pushed(self.peer, size, self.patience_seconds)
+
+    def _pull(self, size: Optional[int]) -> Trial:
+        return segments.pulled(self.peer, size, self.patience_seconds)
+
+    def _asked(self, request: Details, seconds: float) -> Details:
+        """The far end's answer to a request."""
+        if not self.peer.port:
+            raise Unavailable(NEEDS_AGENT)
+        meeting = port.meet(self.peer, {**request, "seconds": seconds}, 0)
+        try:
+            return meeting.hear(seconds + port.CONNECT_SECONDS)
+        except (EOFError, OSError):
+            raise RuntimeError("the server's end did not answer in time") from None
+        finally:
+            meeting.close()

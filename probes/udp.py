@@ -1,0 +1,156 @@
+"""Datagrams at a steady pace between two hosts: what of them the path loses, doubles or delays.
+
+The pace is the caller's and is never exceeded: chosen below what TCP carries, loss is the path's
+own and not made by us. The receiver counts; what its own socket dropped, and what the sender could
+not send in time, is told apart.
+"""
+
+from __future__ import annotations
+
+import secrets
+import select
+import socket
+import time
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import List, Optional
+
+from probes.net import port, transfer, udp_socket
+from probes.net.counted import SILENCE_SECONDS, Receiver
+from probes.net.datagrams import HEADER, MOST_DATAGRAMS
+from probes.net.paced import MOST_PAYLOAD_BYTES, Pace, Sender
+from probes.net.port import Meeting
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Last, Running, Unavailable
+
+NAME = "udp"
+
+VERBS = ("push", "pull")
+HELLO_SECONDS = 2.0
+"""For the first datagram to arrive."""
+MOST_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run at one pace."""
+
+    verb: str = "push"
+    """push: the initiator sends; pull: it receives."""
+    bytes_per_second: float = 1e6
+    """Of payload; never exceeded."""
+    payload_bytes: int = 1448
+    """Of a datagram, the 32 bytes of its header included; less where the sender's MTU is small.
+    1448 fit into 1500 bytes with IPv6 too."""
+    seconds: float = 2.0
+    address: str = ""
+    """The responder's address to listen on; empty, or not one of its own: every address."""
+
+    def __post_init__(self) -> None:
+        if self.verb not in VERBS or not 0 < self.seconds <= MOST_SECONDS:
+            raise ValueError(f"no such run: {self.verb} for {self.seconds} s")
+        if not HEADER.size <= self.payload_bytes <= MOST_PAYLOAD_BYTES:
+            raise ValueError(f"no such datagram: {self.payload_bytes} bytes")
+        if not 0 < self.pace.planned(self.payload_bytes) <= MOST_DATAGRAMS:
+            raise ValueError(f"no such pace: {self.bytes_per_second} bytes/s")
+
+    @property
+    def pace(self) -> Pace:
+        """What the sender keeps to."""
+        return Pace(self.bytes_per_second, self.payload_bytes, self.seconds)
+
+
+def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
+    """Answers runs of this one kind; sends nothing to anybody who has not the session's nonce."""
+
+    agreed = asdict(setting)
+
+    def serve(meeting: Meeting) -> None:
+        request = dict(meeting.request)
+        token = bytes.fromhex(str(request["token"]))
+        if len(token) != 16 or any(request[name] != value for name, value in agreed.items()):
+            raise ValueError("another run than this session's")
+        _respond(meeting, setting, token)
+
+    return port.opened(setting.address, serve)
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Has datagrams sent for the setting's seconds; samples are the receiver's, of new payload.
+
+    Returns what probes.net.datagrams.account tells, and payload_bytes, sent_bytes_per_second (what
+    the sender really sent), pace_ratio (that over the setting's), refused_datagrams (sends that
+    the sender's own queue had no room for; tried again), receive_buffer_bytes (as granted),
+    window_rates_bytes_per_second.
+
+    Raises Unavailable where a firewall lets TCP pass and UDP not, RuntimeError where it breaks.
+    """
+    token = secrets.token_bytes(16)
+    meeting = port.meet(peer, {**asdict(setting), "token": token.hex()}, 0)
+    made: Optional[socket.socket] = None
+    try:
+        there = meeting.hear(port.CONNECT_SECONDS)
+        made = udp_socket.beside(meeting.control)
+        udp_socket.connect(made, meeting.control, int(there["port"]))
+        heard = _greet(meeting, made, token)
+        if not heard["heard"]:
+            raise Unavailable(
+                f"{peer.host} UDP port {there['port']}: no datagram arrives there, though TCP "
+                "connects: a firewall blocks UDP"
+            )
+        samples: List[Sample] = []
+        if setting.verb == "push":
+            sender = Sender(meeting, setting.pace, made, token)
+            sender.agree()
+            yield Sample(0.0, 0)
+            meeting.tell(sender.run())
+            told = meeting.hear(SILENCE_SECONDS + port.STALL_SECONDS)
+            samples = [Sample(float(e), int(m)) for e, m in told.pop("samples")]
+            yield from samples[1:-1]
+            yield Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
+        else:
+            receiver = Receiver(meeting, setting.pace, made, token, heard)
+            meeting.tell({"ready": True})
+            for sample in receiver.watch():
+                samples.append(sample)
+                yield sample
+            told = receiver.told()
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        raise RuntimeError(f"{peer.host}: the control connection was closed too early") from None
+    finally:
+        meeting.close()
+        if made is not None:
+            made.close()
+    return {**told, "window_rates_bytes_per_second": transfer.window_rates(tuple(samples))}
+
+
+def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:
+    """The responder's half; what the receiver saw goes over the control connection."""
+    with udp_socket.beside(meeting.control) as made:
+        meeting.tell({"port": made.getsockname()[1]})
+        heard = udp_socket.hear_hello(made, meeting.control, token, HELLO_SECONDS)
+        if heard is None:
+            meeting.tell({"heard": False})
+            return
+        udp_socket.connect(made, meeting.control, heard)
+        if setting.verb == "pull":
+            sender = Sender(meeting, setting.pace, made, token)
+            sender.agree({"heard": True})
+            meeting.tell(sender.run())
+            return
+        meeting.tell({"heard": True})
+        plan = meeting.hear(port.CONNECT_SECONDS)
+        receiver = Receiver(meeting, setting.pace, made, token, plan)
+        meeting.tell({"ready": True})
+        samples = [[each.elapsed_seconds, each.moved_bytes] for each in receiver.watch()]
+        meeting.tell({**receiver.told(), "samples": samples})
+
+
+def _greet(meeting: Meeting, made: socket.socket, token: bytes) -> Details:
+    """Says hello by datagrams until the responder has heard one, or says that it heard none."""
+    until = time.monotonic() + HELLO_SECONDS + port.CONNECT_SECONDS
+    while time.monotonic() < until:
+        udp_socket.send(made, bytearray(udp_socket.hello(token)))
+        if select.select([meeting.control], [], [], udp_socket.HELLO_INTERVAL_SECONDS)[0]:
+            return meeting.hear(port.CONNECT_SECONDS)
+    raise EOFError("no word of the hello")

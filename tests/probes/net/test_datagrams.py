@@ -1,0 +1,93 @@
+"""What became of numbered datagrams, by their numbers alone."""
+
+import random
+
+import pytest
+
+from probes.net.datagrams import MOST_DATAGRAMS, Tally, account
+
+MILLISECOND = 1_000_000
+
+
+def taken(numbers, most=100):
+    """Datagrams in the order of their arrival, sent and received a millisecond apart."""
+    tally = Tally(most)
+    for at, number in enumerate(numbers):
+        tally.take(number, number * MILLISECOND, at * MILLISECOND)
+    return tally
+
+
+def test_all_in_order_is_nothing_lost_late_or_doubled():
+    told = account(taken(range(50)), 50, 0)
+    assert told["received_datagrams"] == told["sent_datagrams"] == 50
+    for name in ("lost", "reordered", "duplicate", "stray", "receiver_dropped"):
+        assert told[f"{name}_datagrams"] == 0
+    assert told["loss_ratio"] == told["longest_gap_datagrams"] == told["jitter_seconds"] == 0
+
+
+def test_what_came_neither_soon_nor_late_is_lost_and_gaps_have_a_length():
+    told = account(taken([0, 1, 2, 6, 7, 9]), 12, 0)
+    assert told["lost_datagrams"] == 6
+    assert told["loss_ratio"] == 0.5
+    assert told["longest_gap_datagrams"] == 3
+    assert told["reordered_datagrams"] == 0
+
+
+def test_a_late_one_is_reordered_and_not_lost_and_its_copy_is_a_duplicate():
+    told = account(taken([0, 3, 1, 1, 2, 4, 4]), 5, 0)
+    assert told["lost_datagrams"] == 0
+    assert told["reordered_datagrams"] == 2
+    assert told["reordered_ratio"] == pytest.approx(2 / 5)
+    assert told["duplicate_datagrams"] == 2
+    assert told["received_datagrams"] == 5
+
+
+def test_any_order_comes_to_what_the_definitions_say():
+    draw = random.Random(4)
+    for _ in range(50):
+        sent = draw.randrange(1, 60)
+        numbers = [draw.randrange(sent) for _ in range(draw.randrange(1, 90))]
+        told = account(taken(numbers), sent, 0)
+        first = [n for at, n in enumerate(numbers) if n not in numbers[:at]]
+        late = [n for at, n in enumerate(first) if any(m > n for m in first[:at])]
+        gaps = "".join("-" if n in first else "x" for n in range(sent)).split("-")
+        assert told["received_datagrams"] == len(first)
+        assert told["duplicate_datagrams"] == len(numbers) - len(first)
+        assert told["lost_datagrams"] == sent - len(first)
+        assert told["reordered_datagrams"] == len(late)
+        assert told["longest_gap_datagrams"] == max(map(len, gaps))
+
+
+def test_what_the_receivers_own_socket_dropped_is_not_the_paths_loss():
+    tally = taken([0, 1, 5, 6, 9])
+    told = account(tally, 10, 3)
+    assert told["receiver_dropped_datagrams"] == 3
+    assert told["lost_datagrams"] == 2
+    assert told["loss_ratio"] == pytest.approx(0.2)
+    assert "longest_gap_datagrams" not in told
+    assert account(tally, 10, 8)["lost_datagrams"] == 0
+
+
+def test_where_the_system_tells_no_drops_none_are_told():
+    told = account(taken([0, 2]), 3, None)
+    assert "receiver_dropped_datagrams" not in told
+    assert told["lost_datagrams"] == 1
+
+
+def test_a_number_beyond_the_plan_is_a_stray_one():
+    tally = taken([0, 1, 7], most=5)
+    assert (tally.unique, tally.stray, tally.expected) == (2, 1, 2)
+
+
+def test_jitter_is_rfc_3550s_sixteenth_and_blind_to_the_clocks_offset():
+    tally = Tally(3)
+    for number, arrived in enumerate((10**15, 10**15 + MILLISECOND, 10**15 + 18 * MILLISECOND)):
+        tally.take(number, number * MILLISECOND, arrived)
+    assert tally.jitter_seconds == pytest.approx(0.016 / 16)
+    assert account(tally, 3, 0)["jitter_mean_seconds"] == pytest.approx(0.008)
+
+
+@pytest.mark.parametrize("most", [0, -1, MOST_DATAGRAMS + 1])
+def test_the_account_is_bounded(most):
+    with pytest.raises(ValueError, match="no such number"):
+        Tally(most)

@@ -1,0 +1,75 @@
+"""The line through messages' times: right where they lie on one, refused where they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from probes.net.fit import fit, line
+
+SIZES = (1, 10, 100, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+MB = 1e6
+
+
+def times(latency, bandwidth, sizes=SIZES, held=lambda size: 0.0):
+    return [(size, latency + size / bandwidth + held(size)) for size in sizes]
+
+
+@pytest.mark.parametrize("segment_bytes", [0, 1448])
+@pytest.mark.parametrize(("latency", "bandwidth"), [(0.0003, 117 * MB), (0.04, 12 * MB)])
+def test_times_on_a_line_give_that_line(latency, bandwidth, segment_bytes):
+    sizes = (*SIZES, 10_000_000)
+    found = fit(times(latency, bandwidth, sizes), segment_bytes)
+    assert found["latency_seconds"] == pytest.approx(latency)
+    assert found["bandwidth_bytes_per_second"] == pytest.approx(bandwidth)
+    assert found["n_half_bytes"] == pytest.approx(latency * bandwidth)
+    assert found["worst_residual_ratio"] == pytest.approx(0, abs=1e-9)
+    assert ("first_segment_seconds" in found) == bool(segment_bytes)
+
+
+@pytest.mark.parametrize("switches", [-1, 1, 2])
+def test_what_the_first_segment_takes_besides_is_no_part_of_either(switches):
+    """Switches that take it in whole first; or a shaper that lets it pass (-1)."""
+    latency, bandwidth, segment = 0.0003, 11.8 * MB, 1448
+    points = times(latency, bandwidth, held=lambda n: switches * min(n, segment) / bandwidth)
+    found = fit(points, segment)
+    assert found["latency_seconds"] == pytest.approx(latency)
+    assert found["bandwidth_bytes_per_second"] == pytest.approx(bandwidth)
+    assert found["first_segment_seconds"] == pytest.approx(switches * segment / bandwidth)
+    blind = line(points)
+    assert blind["bandwidth_bytes_per_second"] != pytest.approx(bandwidth, rel=0.02)
+
+
+def test_a_long_message_that_is_a_little_off_moves_the_latency_hardly():
+    points = times(0.001, 12 * MB)
+    points[-1] = (points[-1][0], 1.02 * points[-1][1])
+    assert fit(points)["latency_seconds"] == pytest.approx(0.001, rel=0.02)
+
+
+def test_times_that_are_far_off_the_line_are_refused_with_how_far():
+    points = times(0.001, 12 * MB)
+    points[4] = (points[4][0], 2 * points[4][1])
+    found = fit(points)
+    assert found["refused"] == "the times do not lie on a line"
+    assert found["worst_residual_ratio"] > 0.15
+    assert "latency_seconds" not in found
+    assert line(points) is not None  # for those who want to see it
+
+
+def test_a_bandwidth_that_was_not_half_reached_is_refused():
+    found = fit(times(0.04, 100 * MB))
+    assert "long enough" in found["refused"]
+    assert "bandwidth_bytes_per_second" not in found
+
+
+def test_too_few_sizes_are_refused():
+    found = fit(times(0.001, 12 * MB, (1, 1000, 1_000_000)))
+    assert found == {"refused": "only 3 sizes of messages could be timed"}
+
+
+def test_times_that_do_not_rise_are_refused():
+    flat = [(size, 0.001) for size in (1, 10, 100, 1000)]
+    assert fit(flat)["refused"]
+    assert fit([(size, 0.001 - size * 1e-7) for size, _ in flat])["refused"]
+    assert line([]) is None
+    assert line([(1, 0.001)]) is None
+    assert line([(1, 0.0), (2, 0.0)]) is None

@@ -1,0 +1,164 @@
+"""The threads of a transfer: what they count, when they end, and that they wait to be let go."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from probes.host import payload
+from probes.net import flow as flows
+from probes.net.flow import Flow
+
+RING = payload.ring(b"flow")
+SOON_SECONDS = 10.0
+
+
+@contextmanager
+def pairs(count):
+    """Connected TCP sockets: those that send and those that receive."""
+    made = []
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            for _ in range(count):
+                sender = socket.create_connection(listener.getsockname())
+                made.append((sender, listener.accept()[0]))
+        yield [one for one, _ in made], [other for _, other in made]
+    finally:
+        for each in (end for pair in made for end in pair):
+            each.close()
+
+
+def source(move, buffer_bytes):
+    """What a way to send takes its payload from."""
+    return RING if move is flows.send else flows.payload_file(RING, buffer_bytes)
+
+
+def sent(move, buffer_bytes, seconds, streams=1):
+    """What went through so many connections: both flows, ended and let go."""
+    with pairs(streams) as (senders, receivers):
+        sending, receiving = Flow(senders), Flow(receivers)
+        receiving.run(flows.receive, 1 << 16)
+        come, until = source(move, buffer_bytes), time.monotonic() + seconds
+        sending.run(move, come, buffer_bytes, until)
+        assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
+        for each in (sending, receiving):
+            each.released.set()
+        return sending, receiving
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+@pytest.mark.parametrize("buffer_bytes", [512, 100_000, payload.LONGEST_BLOCK_BYTES])
+@pytest.mark.parametrize("move", [flows.send, flows.send_file])
+def test_what_is_sent_arrives_and_is_counted_alike_at_both_ends(move, buffer_bytes, streams):
+    sending, receiving = sent(move, buffer_bytes, 0.3, streams)
+    assert sending.errors == receiving.errors == []
+    assert sending.moved == receiving.moved
+    for moved, calls in zip(sending.moved, sending.calls, strict=True):
+        assert 0 < moved <= calls * buffer_bytes
+
+
+@pytest.mark.parametrize("move", [flows.send, flows.send_file])
+def test_the_payload_begins_again_only_after_most_of_its_period(move):
+    with pairs(1) as (senders, receivers):
+        sending = Flow(senders)
+        sending.run(move, source(move, 1 << 16), 1 << 16, time.monotonic() + 30)
+        got = bytearray()
+        while len(got) < 4 << 20:
+            got += receivers[0].recv(1 << 16)
+        sending.stop()
+        assert sending.ended.wait(SOON_SECONDS)
+        sending.released.set()
+    pieces = [bytes(got[i : i + 64]) for i in range(0, 4_000_000, 64)]
+    assert len(set(pieces)) == len(pieces)
+
+
+@pytest.mark.parametrize("move", [flows.send, flows.send_file])
+def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
+    with pairs(1) as (senders, receivers):
+        sending = Flow(senders)
+        size = payload.LONGEST_BLOCK_BYTES
+        come, until = source(move, size), time.monotonic() + 0.1
+        sending.run(move, come, size, until)
+        assert not sending.ended.wait(0.3)  # nobody reads: the first call is still in the kernel
+        sending.stop(socket.SHUT_WR)
+        assert sending.ended.wait(SOON_SECONDS)
+        sending.released.set()
+        assert sending.errors == []
+        receivers[0].close()
+
+
+def test_what_went_before_a_stop_is_counted_to_the_byte():
+    with pairs(1) as (senders, receivers):
+        sending, receiving = Flow(senders), Flow(receivers)
+        sending.run(flows.send, RING, 512, time.monotonic() + 30)
+        while not sending.moved[0]:
+            time.sleep(0.001)
+        assert not sending.first.wait(0.2)  # the socket is full in the midst of a group
+        sending.stop(socket.SHUT_WR)
+        receiving.run(flows.receive, 1 << 16)
+        assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
+        for each in (sending, receiving):
+            each.released.set()
+    assert len(sending.errors) == 1  # it was stopped before its time
+    assert sending.moved == receiving.moved
+
+
+def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
+    with pairs(1) as (senders, receivers):
+        sending = Flow(senders)
+        sending.run(flows.send, RING, 1 << 16, time.monotonic() + 30)
+        receivers[0].close()
+        assert sending.ended.wait(SOON_SECONDS)
+        sending.released.set()
+    assert sending.errors and sending.why() == f": {sending.errors[0]}"
+
+
+def test_the_first_end_is_told_before_the_last():
+    with pairs(2) as (senders, receivers):
+        receiving = Flow(receivers)
+        receiving.run(flows.receive, 1 << 16)
+        senders[0].shutdown(socket.SHUT_WR)
+        assert receiving.first.wait(SOON_SECONDS) and not receiving.ended.is_set()
+        senders[1].shutdown(socket.SHUT_WR)
+        assert receiving.ended.wait(SOON_SECONDS)
+        receiving.released.set()
+
+
+def test_the_threads_stay_until_they_are_let_go():
+    before = set(threading.enumerate())
+    with pairs(2) as (senders, receivers):
+        receiving = Flow(receivers)
+        receiving.run(flows.receive, 1 << 16)
+        for each in senders:
+            each.shutdown(socket.SHUT_WR)
+        assert receiving.ended.wait(SOON_SECONDS)
+        ours = set(threading.enumerate()) - before
+        assert len(ours) == 2
+        receiving.released.set()
+        for each in ours:
+            each.join(SOON_SECONDS)
+            assert not each.is_alive()
+
+
+def test_whatever_goes_wrong_in_a_thread_ends_the_flow():
+    with pairs(1) as (_, receivers):
+        receiving = Flow(receivers)
+
+        def refuse(flow, index):
+            raise MemoryError
+
+        receiving.run(refuse)
+        assert receiving.ended.wait(SOON_SECONDS)
+        receiving.released.set()
+    assert receiving.why() == ": MemoryError"
+
+
+def test_the_busiest_is_the_one_that_moved_most():
+    with pairs(3) as (senders, _):
+        flow = Flow(senders)
+        flow.moved[:] = [5, 9, 7]
+        assert flow.busiest == 1

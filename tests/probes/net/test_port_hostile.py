@@ -1,0 +1,396 @@
+"""The session's data port among strangers, and before a peer without an end or without a word."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from probes.net import port
+from probes.records import Endpoint
+from probes.stage import Unavailable
+
+HERE = "127.0.0.1"
+HELLO_SECONDS = 0.4
+NOBODY = b"0" * 32
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """The same limits, sooner: no test waits for seconds."""
+    monkeypatch.setattr(port, "HELLO_SECONDS", HELLO_SECONDS)
+
+
+@pytest.fixture
+def complaints(monkeypatch):
+    """What a thread of the port died of; a user would see it on the terminal."""
+    seen = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: seen.append(told.exc_value))
+    return seen
+
+
+@contextmanager
+def opened():
+    """A port whose responder says what it was asked for."""
+
+    def serve(meeting):
+        meeting.tell({"served": meeting.request["word"], "connections": len(meeting.connections)})
+        meeting.wait_for_close(5)
+
+    with port.opened(HERE, serve) as peer:
+        yield peer
+
+
+def is_served(peer, connections=2):
+    """Whether the session itself gets in and is answered."""
+    meeting = port.meet(peer, {"word": "hello"}, connections)
+    try:
+        return meeting.hear(5) == {"served": "hello", "connections": connections}
+    finally:
+        meeting.close()
+
+
+def called(peer, said=b""):
+    connection = socket.create_connection((peer.host, peer.port), timeout=10)
+    if said:
+        connection.sendall(said)
+    return connection
+
+
+def hello(nonce, number=1, index=port._CONTROL):
+    return port._HELLO.pack(port._MAGIC, nonce, number, index)
+
+
+def is_closed(connection, seconds=10):
+    """Whether the other end closes without having said a word."""
+    connection.settimeout(seconds)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def reset(connection):
+    """Closes with a reset in place of an end."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+# -- strangers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        hello(NOBODY)[:20],
+        hello(NOBODY),
+        hello(NOBODY, index=0),
+        hello(b"\xff" * 32),
+        hello(b"\0" * 32),
+        b"GET / HTTP/1.1\r\nHost: nas\r\n\r\n" * 20,
+        b"\0" * 46,
+        b"x" * 1_000_000,
+    ],
+)
+def test_who_does_not_know_the_nonce_is_not_answered_and_not_kept(said, complaints):
+    with opened() as peer:
+        connection = socket.create_connection((peer.host, peer.port), timeout=10)
+        try:
+            connection.sendall(said)
+        except ConnectionError:
+            assert len(said) > 100  # thrown out in the middle of it
+        assert is_closed(connection)
+        connection.close()
+        assert is_served(peer)
+    assert not complaints
+
+
+def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time():
+    with opened() as peer, called(peer) as connection:
+        said = hello(peer.nonce.encode())
+        connection.settimeout(HELLO_SECONDS / 4)
+        until = time.monotonic() + 20 * HELLO_SECONDS
+        for at in range(len(said) - 1):
+            try:
+                connection.sendall(said[at : at + 1])
+                if connection.recv(1) == b"":
+                    break
+            except TimeoutError:
+                assert time.monotonic() < until
+            except ConnectionError:
+                break
+        else:
+            pytest.fail("a stranger was let in bit by bit")
+        assert time.monotonic() < until
+
+
+def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints):
+    before = threading.active_count()
+    with opened() as peer, ExitStack() as stack:
+        flood = []
+        for _ in range(3 * port._MOST_WAITING):
+            flood.append(stack.enter_context(called(peer)))
+            assert threading.active_count() - before <= port._MOST_WAITING + 2
+        assert all(is_closed(each) for each in flood)
+        assert is_served(peer)
+    assert not complaints
+
+
+def test_strangers_who_reset_leave_nothing_behind(complaints):
+    before = threading.active_count()
+    with opened() as peer:
+        for said in (b"", b"x", hello(NOBODY), hello(peer.nonce.encode()), b"x" * 100_000):
+            for _ in range(8):
+                reset(called(peer, said))
+        assert is_served(peer)
+    until = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.02)
+    assert threading.active_count() <= before
+    assert not complaints
+
+
+# -- an initiator that knows the nonce and says nonsense -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"",
+        b"\n",
+        b"nonsense\n",
+        b'{"connections":',
+        b'{"word":"x","connections":2}' + b" " * 10_000 + b"\n",
+        b"x" * 100_000,
+        b'{"word":"x"}\n',
+        b'{"word":"x","connections":-1}\n',
+        b'{"word":"x","connections":1000000000}\n',
+        b'{"word":"x","connections":"two"}\n',
+    ],
+)
+def test_a_strange_request_keeps_nobody_out(request_line, complaints):
+    with opened() as peer:
+        connection = called(peer, hello(peer.nonce.encode()))
+        try:
+            connection.sendall(request_line)
+        except ConnectionError:
+            assert len(request_line) > port.MOST_REQUEST_BYTES
+        assert is_served(peer)
+        connection.close()
+    assert not complaints
+
+
+def test_a_request_line_without_end_is_cut_off():
+    with opened() as peer, called(peer, hello(peer.nonce.encode())) as connection:
+        with pytest.raises(ConnectionError):
+            while True:
+                connection.sendall(b"[" * 65536)
+        assert is_served(peer)
+
+
+def test_meetings_that_are_never_completed_make_room_for_one_that_is(complaints):
+    with opened() as peer, ExitStack() as stack:
+        nonce = peer.nonce.encode()
+        halves = []
+        for number in range(3 * port._MOST_MEETINGS):
+            halves.append(stack.enter_context(called(peer, hello(nonce, number, 0))))
+        assert is_served(peer)
+        assert is_closed(halves[0])
+    assert not complaints
+
+
+@pytest.mark.parametrize("index", [port.MOST_CONNECTIONS, port._CONTROL - 1])
+def test_a_connection_beyond_the_most_of_a_meeting_is_closed(index):
+    with opened() as peer, called(peer, hello(peer.nonce.encode(), 1, index)) as connection:
+        assert is_closed(connection)
+
+
+def test_what_the_responder_breaks_on_is_told_and_the_port_stays(complaints):
+    with opened() as peer:
+        meeting = port.meet(peer, {"wrong": "word"}, 1)
+        with pytest.raises(RuntimeError, match="word"):
+            meeting.hear(5)
+        meeting.close()
+        assert is_served(peer)
+    assert not complaints
+
+
+# -- a responder that is not what it should be -----------------------------------------------------
+
+
+@contextmanager
+def answering(work):
+    """A responder of another kind: work gets each connection's number and the connection."""
+    made = []
+
+    def accept(listener):
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            made.append(connection)
+            arguments = (len(made) - 1, connection)
+            threading.Thread(target=guarded, args=arguments, daemon=True).start()
+
+    def guarded(*arguments):
+        try:
+            work(*arguments)
+        except OSError:
+            return  # the other end has gone
+
+    listener = socket.create_server((HERE, 0))
+    threading.Thread(target=accept, args=(listener,), daemon=True).start()
+    try:
+        yield Endpoint(host=HERE, port=listener.getsockname()[1], nonce=NOBODY.decode())
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for each in made:
+            each.close()
+
+
+def takes_in(connection):
+    """Reads the hello and the request, and lets the initiator in."""
+    got = b""
+    while not got.endswith(b"\n"):
+        got += connection.recv(65536)
+    connection.sendall(b"\n")
+
+
+def broken_off(peer, seconds=5.0):
+    """How a meeting that should be told something within so many seconds ends, and when."""
+    began = time.monotonic()
+    with pytest.raises((RuntimeError, Unavailable, EOFError, OSError, ValueError)):
+        meeting = port.meet(peer, {"word": "hello"}, 1)
+        try:
+            meeting.hear(seconds)
+        finally:
+            meeting.close()
+    return time.monotonic() - began
+
+
+def test_a_responder_that_never_answers_ends_in_time(monkeypatch):
+    monkeypatch.setattr(port, "CONNECT_SECONDS", 0.5)
+    with answering(lambda number, connection: time.sleep(20)) as peer:
+        assert broken_off(peer) < 10
+
+
+def test_a_responder_that_closes_or_resets_at_once_ends_it():
+    with answering(lambda number, connection: connection.close()) as peer:
+        assert broken_off(peer) < 10
+    with answering(lambda number, connection: reset(connection)) as peer:
+        assert broken_off(peer) < 10
+
+
+def test_a_line_without_end_is_not_kept_in_memory():
+    told = []
+
+    def work(number, connection):
+        if number:
+            return
+        takes_in(connection)
+        while True:
+            connection.sendall(b"[" * 65536)
+            told.append(65536)
+
+    with answering(work) as peer:
+        assert broken_off(peer, 60.0) < 30
+    assert sum(told) < 4 * port.MOST_TOLD_BYTES
+
+
+def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time():
+    def work(number, connection):
+        if number:
+            return
+        takes_in(connection)
+        while True:
+            connection.sendall(b" ")
+            time.sleep(0.02)
+
+    with answering(work) as peer:
+        assert broken_off(peer, 0.6) < 10
+
+
+@pytest.mark.parametrize("told", [b"nonsense\n", b"\xff\xfe\n", b"{}{}\n", b'{"a":1}\n{"b":2}\n'])
+def test_a_line_that_is_no_message_ends_it(told):
+    def work(number, connection):
+        if not number:
+            takes_in(connection)
+            connection.sendall(told)
+            time.sleep(20)
+
+    with answering(work) as peer:
+        assert broken_off(peer) < 10
+
+
+def test_an_error_is_told_as_the_responders():
+    def work(number, connection):
+        if not number:
+            takes_in(connection)
+            connection.sendall(json.dumps({"error": "no such transfer"}).encode() + b"\n")
+            time.sleep(20)
+
+    with answering(work) as peer:
+        meeting = port.meet(peer, {"word": "hello"}, 1)
+        with pytest.raises(RuntimeError, match="the responder says: no such transfer"):
+            meeting.hear(5)
+        meeting.close()
+
+
+# -- what is no message ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("request_line", [b"5\n", b"[]\n", b"null\n", b"[" * 4000 + b"\n"])
+def test_a_request_that_is_no_object_is_refused_without_a_word(request_line, complaints):
+    with opened() as peer:
+        with called(peer, hello(peer.nonce.encode()) + request_line) as connection:
+            assert is_closed(connection, 1)
+        assert is_served(peer)
+    assert not complaints
+
+
+@pytest.mark.parametrize(
+    "told", [b"5\n", b"[]\n", b"null\n", b'{"a":NaN}\n', b'{"a":-Infinity}\n', b'{"a":1e999}\n']
+)
+def test_what_is_told_is_an_object_of_finite_numbers(told):
+    def work(number, connection):
+        if not number:
+            takes_in(connection)
+            connection.sendall(told)
+            time.sleep(20)
+
+    with answering(work) as peer:
+        meeting = port.meet(peer, {"word": "hello"}, 1)
+        try:
+            with pytest.raises(RuntimeError, match="no message"):
+                meeting.hear(5)
+        finally:
+            meeting.close()
+
+
+def test_silence_is_told_as_what_it_is(monkeypatch):
+    monkeypatch.setattr(port, "CONNECT_SECONDS", 0.5)
+    with (
+        answering(lambda number, connection: time.sleep(20)) as peer,
+        pytest.raises(RuntimeError, match=HERE),
+    ):
+        port.meet(peer, {"word": "hello"}, 1)
+
+    def lets_in(number, connection):
+        if not number:
+            takes_in(connection)
+            time.sleep(20)
+
+    with answering(lets_in) as peer:
+        meeting = port.meet(peer, {"word": "hello"}, 1)
+        try:
+            with pytest.raises(EOFError):
+                meeting.hear(0.3)
+        finally:
+            meeting.close()

@@ -1,0 +1,96 @@
+"""Handshakes measure a round trip, few and polite, and loss is not taken for length."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+import pytest
+
+from probes.net.rtt import Handshakes, handshakes
+from probes.stage import Unavailable
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_as_many_handshakes_as_asked_for_and_nothing_is_sent_or_reset(host):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family, backlog=64) as server:
+        seen = handshakes(host, server.getsockname()[1], 12, 0.001, 5.0)
+        for _ in range(12):
+            connection, _ = server.accept()
+            with connection:
+                assert connection.recv(1) == b""
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert len(seen.seconds) == 12 and seen.lost == 0
+    spread = seen.spread()
+    assert 0 < spread["low_seconds"] <= spread["median_seconds"] <= spread["high_seconds"]
+    assert spread["count"] == 12
+
+
+def test_no_round_trip_is_shorter_than_the_path(faulty_path):
+    with faulty_path(0.01) as path:
+        with path.server.entered():
+            server = socket.create_server((path.server.address, 0))
+        with server, path.client.entered():
+            seen = handshakes(path.server.address, server.getsockname()[1], 10, 0.005, 5.0)
+    assert len(seen.seconds) == 10
+    assert min(seen.seconds) >= path.round_trip_seconds
+
+
+def test_a_lost_packet_is_counted_and_not_taken_for_a_long_round_trip(faulty_path):
+    with faulty_path(0.001, loss_ratio=0.3, seed=3) as path:
+        with path.server.entered():
+            server = socket.create_server((path.server.address, 0))
+        with server, path.client.entered():
+            # until the hosts know each other's hardware address
+            seen = Handshakes((), 0)
+            while not seen.seconds:
+                with suppress(Unavailable):
+                    seen = handshakes(*server.getsockname(), 1, 0.0, 0.2)
+            seen = handshakes(*server.getsockname(), 40, 0.002, 3.0)
+    assert seen.lost > 0
+    # a SYN is sent again after a second
+    assert max(seen.seconds) < 1.0
+
+
+def test_a_closed_port_is_a_reason():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(Unavailable, match="refused"):
+        handshakes("127.0.0.1", port, 3, 0.001, 1.0)
+
+
+def test_silence_is_no_round_trip_and_ends_in_time():
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        filling = [socket.socket() for _ in range(4)]
+        for each in filling:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        seen = handshakes("127.0.0.1", port, 3, 0.001, 0.2)
+        for each in filling:
+            each.close()
+    assert seen == Handshakes((), 3)
+    assert seen.spread() == {}
+
+
+def test_no_more_are_started_once_it_is_enough():
+    enough = threading.Event()
+    enough.set()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        seen = handshakes("127.0.0.1", server.getsockname()[1], 9, 0.0, 1.0, enough.is_set)
+    assert seen == Handshakes((), 0)
+
+
+def test_an_answer_after_a_second_is_late_and_no_round_trip(faulty_path):
+    with faulty_path(0.6) as path:
+        with path.server.entered():
+            server = socket.create_server((path.server.address, 0))
+        with server, path.client.entered():
+            seen = handshakes(*server.getsockname(), 1, 0.0, 10.0)
+    assert (seen.seconds, seen.lost, seen.late) == ((), 1, 1)

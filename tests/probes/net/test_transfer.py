@@ -1,0 +1,100 @@
+"""A transfer's shape, its bounds, and what of a receiver's word is believed."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import asdict
+
+import pytest
+
+from probes.net import looks, port, transfer
+from probes.net.transfer import Shape
+from probes.records import Sample
+from probes.stage import Last
+
+HERE = "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verb": "copy"},
+        {"streams": 0},
+        {"streams": 65},
+        {"buffer_bytes": 0},
+        {"buffer_bytes": (8 << 20) + 1},
+        {"seconds": 0.0},
+        {"seconds": float("nan")},
+        {"window_bytes": -1},
+        {"window_bytes": 2 << 30},
+        {"streams": 64, "buffer_bytes": 8 << 20},
+    ],
+)
+def test_what_no_transfer_can_be_is_refused(wrong):
+    with pytest.raises(ValueError):
+        Shape(**wrong)
+
+
+def test_samples_end_with_a_last():
+    told = [[0.0, 0], [0.1, 10], [0.2, 10]]
+    assert transfer._possible(told, 10) == [Sample(0.0, 0), Sample(0.1, 10), Last(0.2, 10)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        [[0.0, 0]],
+        [[0.1, 0], [0.2, 1]],
+        [[0.0, 5], [0.2, 6]],
+        [[0.0, 0], [0.0, 5]],
+        [[0.0, 0], [0.2, 6], [0.1, 7]],
+        [[0.0, 0], [0.1, 6], [0.2, 5]],
+        [[0.0, 0], [float("nan"), 5]],
+        [[0.0, 0], [0.1, 11]],
+    ],
+)
+def test_a_receiver_is_not_believed_what_cannot_be(told):
+    with pytest.raises(RuntimeError, match="receiver"):
+        transfer._possible(told, 10)
+
+
+@pytest.mark.parametrize("verb", transfer.VERBS)
+@pytest.mark.parametrize("zero_copy", [False, True])
+def test_each_end_tells_of_its_own_window(verb, zero_copy):
+    shape = Shape(verb, 2, 64 << 10, 0.4, zero_copy=zero_copy)
+    with transfer.respond(HERE, 1.0) as peer:
+        running = transfer.initiate(shape, peer)
+        while True:
+            try:
+                next(running)
+            except StopIteration as end:
+                moved = end.value
+                break
+    for end in (moved.sender, moved.receiver):
+        assert 0 < end["moved_bytes"] <= end["calls"] * shape.buffer_bytes
+        assert end["seconds_per_call"] == pytest.approx(2 * end["seconds"] / end["calls"])
+        assert end["granted_bytes"] > 0 and 0 < end["seconds"] < shape.seconds + 1
+        assert end["cpu_seconds"] > 0
+    assert 0 < moved.rtt_unloaded_seconds < 1
+    assert moved.limits["glimpses"] > 1 and moved.limits["receiver_glimpses"] > 1
+    assert moved.limits["congestion_control"] == moved.congestion_control
+
+
+def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure():
+    shape = Shape("push", 1, 64 << 10, 1.0)
+    with transfer.respond(HERE, 1.0) as peer:
+        meeting = port.meet(peer, asdict(shape), 1)
+        until = time.monotonic() + transfer.WARM_UP_RATIO + 0.1
+        while time.monotonic() < until:
+            meeting.connections[0].sendall(bytes(64 << 10))
+        meeting.connections[0].shutdown(socket.SHUT_WR)
+        with pytest.raises(RuntimeError, match="ended .* after its warm-up"):
+            meeting.hear(10)
+        meeting.close()
+
+
+def test_a_long_transfer_is_looked_at_less_often_and_a_short_one_50_times_a_second():
+    assert looks.spacing_seconds(2.0) == 0.02
+    assert 3600 / looks.spacing_seconds(3600) <= looks.MOST_LOOKS

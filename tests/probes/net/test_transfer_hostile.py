@@ -1,0 +1,314 @@
+"""A transfer whose other end lies, stops, floods or goes away ends in time, without a figure."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from probes.net import port, transfer
+from probes.net.transfer import Shape
+
+HERE = "127.0.0.1"
+SECONDS = 0.2
+STALL_SECONDS = 1.0
+LATE_SECONDS = SECONDS + 6 * STALL_SECONDS + 5
+"""Each wait for the other end is bounded; there are a few of them, and the machine may be busy."""
+TOLD = {"seconds": 0.3, "moved_bytes": 30, "calls": 3, "granted_bytes": 1000, "seen": {}}
+SAMPLES = [[0.0, 0], [0.1, 10], [0.2, 20], [0.3, 30]]
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """The same limits, sooner: no test waits for seconds."""
+    monkeypatch.setattr(port, "STALL_SECONDS", STALL_SECONDS)
+
+
+def drained(shape, peer):
+    """Samples of a transfer, and what it came to."""
+    running, samples = transfer.initiate(shape, peer), []
+    while True:
+        try:
+            samples.append(next(running))
+        except StopIteration as end:
+            return samples, end.value
+
+
+def fails(shape, peer):
+    """The error by which a transfer ends, in its time, and the samples before it."""
+    began, samples = time.monotonic(), []
+    with pytest.raises(Exception) as broke:  # noqa: PT011  (the agent tells any of them in one line)
+        samples.extend(transfer.initiate(shape, peer))
+    assert time.monotonic() - began < LATE_SECONDS
+    return broke.value, samples
+
+
+@contextmanager
+def responding(work):
+    """A responder that knows the nonce and works in its own way: work(meeting)."""
+    over = threading.Event()
+
+    def serve(meeting):
+        try:
+            work(meeting, over)
+        except OSError:
+            return  # the initiator has left, as it should
+
+    with port.opened(HERE, serve) as peer:
+        try:
+            yield peer
+        finally:
+            over.set()
+
+
+def swallow(connection):
+    """Takes all that comes, in a thread."""
+
+    def take():
+        try:
+            while connection.recv(1 << 18):
+                pass
+        except OSError:
+            return
+
+    threading.Thread(target=take, daemon=True).start()
+
+
+def reset(connection):
+    """Closes with a reset in place of an end, whoever else holds the socket."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def telling(line):
+    """A sink that tells a line of its own instead of what it saw."""
+
+    def work(meeting, over):
+        for each in meeting.connections:
+            swallow(each)
+        meeting.control.sendall(line + b"\n")
+        over.wait(LATE_SECONDS)
+
+    return responding(work)
+
+
+def told(**instead):
+    return json.dumps({**TOLD, "samples": SAMPLES, **instead}).encode()
+
+
+# -- what a receiver tells of a push ---------------------------------------------------------------
+
+
+def test_a_push_is_what_the_receiver_says_that_it_got():
+    with telling(told()) as peer:
+        samples, moved = drained(Shape("push", seconds=SECONDS), peer)
+    assert [[each.elapsed_seconds, each.moved_bytes] for each in samples] == SAMPLES
+    assert moved.sender["moved_bytes"] > 30
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nonsense",
+        b"{}",
+        b'{"error":"full"}',
+        told(samples=[]),
+        told(samples=5),
+        told(samples="0123"),
+        told(samples=[[0, 0], [1, None]]),
+        told(samples=[[0, 0], [1, {}]]),
+        told(samples=[[0, 0], [1, float("inf")]]),
+        told(samples=[[0, 0], [1, float("nan")]]),
+        told(seen=None),
+        told(seen=[1, 2]),
+        told(seen="receiver"),
+        told(seen={"unread_bytes_median": "much"}),
+        json.dumps(TOLD).encode(),
+    ],
+)
+def test_a_receiver_that_tells_nonsense_fails_the_transfer(line):
+    with telling(line) as peer:
+        fails(Shape("push", seconds=SECONDS), peer)
+
+
+def test_a_receiver_that_never_tells_fails_it_in_time():
+    def work(meeting, over):
+        for each in meeting.connections:
+            swallow(each)
+        over.wait(LATE_SECONDS)
+
+    with responding(work) as peer:
+        fails(Shape("push", seconds=SECONDS), peer)
+
+
+def test_a_receiver_that_never_reads_fails_it_in_time():
+    with responding(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
+        fails(Shape("push", streams=2, seconds=SECONDS), peer)
+
+
+@pytest.mark.parametrize("verb", transfer.VERBS)
+@pytest.mark.parametrize("how", [reset, socket.socket.close])
+def test_an_end_that_goes_away_in_the_middle_fails_it(verb, how):
+    def work(meeting, over):
+        for each in meeting.connections:
+            each.sendall(b"x" * 5000) if verb == "pull" else each.recv(5000)
+        time.sleep(SECONDS / 4)
+        for each in (*meeting.connections, meeting.control):
+            how(each)
+
+    with responding(work) as peer:
+        error, _ = fails(Shape(verb, seconds=SECONDS), peer)
+    assert isinstance(error, RuntimeError)
+
+
+# -- what a sender does in a pull ------------------------------------------------------------------
+
+
+def test_a_sender_that_never_sends_fails_it_in_time():
+    with responding(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
+        error, samples = fails(Shape("pull", seconds=SECONDS), peer)
+    assert "no payload arrived" in str(error)
+    assert not samples
+
+
+def test_a_sender_that_stops_after_a_byte_gives_no_figure():
+    def work(meeting, over):
+        meeting.connections[0].sendall(b"x")
+        over.wait(LATE_SECONDS)
+
+    with responding(work) as peer:
+        error, samples = fails(Shape("pull", seconds=SECONDS), peer)
+    assert "nothing arrived after the warm-up" in str(error)
+    assert {each.moved_bytes for each in samples} == {0}
+
+
+def test_a_sender_that_never_stops_is_stopped_by_the_clock():
+    sent = []
+
+    def work(meeting, over):
+        block = b"x" * 65536
+        while not over.is_set():
+            sent.append(meeting.connections[0].send(block))
+
+    with responding(work) as peer:
+        _, samples = fails(Shape("pull", seconds=SECONDS), peer)
+        before = len(sent)
+        assert samples[-1].moved_bytes > 0
+        time.sleep(0.05)
+        assert len(sent) <= before + 1
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"[]", b"{}", b'{"seen":[]}', b'{"error":"full"}'])
+def test_a_sender_that_tells_nonsense_fails_the_transfer(line):
+    def work(meeting, over):
+        def pour():
+            try:
+                while not over.is_set():
+                    meeting.connections[0].sendall(b"x" * 65536)
+            except OSError:
+                return
+
+        threading.Thread(target=pour, daemon=True).start()
+        time.sleep(SECONDS)
+        meeting.control.sendall(line + b"\n")
+        over.wait(LATE_SECONDS)
+
+    with responding(work) as peer:
+        fails(Shape("pull", seconds=SECONDS), peer)
+
+
+# -- an initiator that asks for what the session is not for ----------------------------------------
+
+
+def asked(**instead):
+    request = {
+        "verb": "pull",
+        "streams": 1,
+        "buffer_bytes": 65536,
+        "seconds": SECONDS,
+        "window_bytes": 0,
+        "zero_copy": False,
+        **instead,
+    }
+    return {name: value for name, value in request.items() if value is not ...}
+
+
+def refused(peer, request, connections=1):
+    """What a responder answers to a request, before it moves a byte."""
+    with ExitStack() as stack, pytest.raises(RuntimeError) as answer:
+        meeting = port.meet(peer, request, connections)
+        stack.callback(meeting.close)
+        for each in meeting.connections:
+            each.settimeout(5)
+            assert each.recv(1) == b""
+        meeting.hear(5)
+    return str(answer.value)
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"seconds": 1e9},
+        {"seconds": float("inf")},
+        {"seconds": float("nan")},
+        {"seconds": -1},
+        {"seconds": "1"},
+        {"seconds": None},
+        {"buffer_bytes": 1 << 40},
+        {"buffer_bytes": 0},
+        {"buffer_bytes": -1},
+        {"buffer_bytes": "big"},
+        {"streams": 2},
+        {"streams": 0},
+        {"streams": 10**9},
+        {"window_bytes": 1 << 20},
+        {"window_bytes": -5},
+        {"verb": "delete"},
+        {"verb": ["push"]},
+        {"verb": ...},
+        {"streams": ...},
+    ],
+)
+def test_a_request_for_something_else_is_refused_before_a_byte_moves(instead):
+    with transfer.respond(HERE, SECONDS) as peer:
+        assert refused(peer, asked(**instead))
+
+
+def test_more_streams_than_a_meeting_has_are_never_served(monkeypatch):
+    monkeypatch.setattr(port, "CONNECT_SECONDS", 0.5)
+    with transfer.respond(HERE, SECONDS) as peer:
+        with pytest.raises((RuntimeError, OSError)):
+            port.meet(peer, asked(streams=65), port.MOST_CONNECTIONS + 1)
+        samples, _ = drained(Shape("push", 1, 65536, SECONDS), peer)
+    assert samples[-1].moved_bytes > 0
+
+
+@pytest.mark.parametrize("verb", transfer.VERBS)
+def test_an_initiator_that_does_nothing_or_leaves_does_not_keep_the_responder(verb, monkeypatch):
+    closed = []
+    monkeypatch.setattr(port, "_serve", _noting(port._serve, closed))
+    with transfer.respond(HERE, SECONDS) as peer:
+        idle = port.meet(peer, asked(verb=verb), 1)
+        left = port.meet(peer, asked(verb=verb), 1)
+        for each in (left.control, *left.connections):
+            reset(each)
+        samples, _ = drained(Shape("push", 1, 65536, SECONDS), peer)
+        assert samples[-1].moved_bytes > 0
+        until = time.monotonic() + LATE_SECONDS
+        while len(closed) < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert len(closed) == 3
+        idle.close()
+
+
+def _noting(serve, closed):
+    def served(meeting, work):
+        serve(meeting, work)
+        closed.append(meeting)
+
+    return served

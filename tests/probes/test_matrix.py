@@ -1,0 +1,214 @@
+"""The matrix stage: what windows and streams carry follows window over round trip, to the link."""
+
+import socket
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from probes import matrix
+from probes.net import transfer
+from probes.net.transfer import Moved, Shape
+from probes.net.windows import AUTOTUNED
+from probes.records import Sample
+from probes.stage import Last
+
+KIB = 1 << 10
+SHORT = matrix.Setting(
+    seconds=0.12, windows=(AUTOTUNED, 16 * KIB), streams=(1, 2), address="127.0.0.1"
+)
+REQUIRED = {
+    "window_bytes",
+    "granted_bytes",
+    "streams",
+    "bytes_per_second",
+    "rtt_unloaded_seconds",
+    "rtt_loaded_seconds",
+}
+"""Of each cell, whoever reads it."""
+
+
+@pytest.fixture
+def run(run_stage):
+    """One run of the stage."""
+    return partial(run_stage, matrix)
+
+
+@pytest.fixture
+def path(monkeypatch):
+    """The lab's path between two namespaces."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "lab"))
+    import delay
+
+    if lacks := delay.missing():
+        pytest.skip("NOT RUN: " + "; ".join(lacks))
+    yield delay.delayed
+    sys.modules.pop("delay", None)
+
+
+@contextmanager
+def responding(end, setting):
+    """The stage's far end, at an end of a path."""
+    with end.entered():
+        held = matrix.respond(setting)
+        peer = held.__enter__()
+    try:
+        yield peer
+    finally:
+        held.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_every_cell_is_told_and_the_best_one_is_the_stages_rate(run, verb):
+    setting = replace(SHORT, verb=verb)
+    with matrix.respond(setting) as peer:
+        samples, told = run(setting, peer)
+    assert samples[0] == Sample(0.0, 0)
+    assert isinstance(samples[-1], Last)
+    assert samples[-1].moved_bytes > 0
+    places = [(cell["window_bytes"], cell["streams"]) for cell in told["cells"]]
+    assert places == [(0, 1), (0, 2), (16 * KIB, 1), (16 * KIB, 2)]
+    for cell in told["cells"]:
+        assert set(cell) >= REQUIRED
+        assert cell["bytes_per_second"] > 0
+        assert cell["rtt_unloaded_seconds"] > 0
+        assert cell["granted_bytes"] > 0
+    best = max(told["cells"], key=lambda cell: cell["bytes_per_second"])
+    assert (told["window_bytes"], told["streams"]) == (best["window_bytes"], best["streams"])
+    assert (told["knee"]["window_bytes"], told["knee"]["streams"]) in places
+    assert told["bdp_bytes"] == best["bytes_per_second"] * told["rtt_seconds"]
+    assert told["left_out"] is False
+    assert "broken" not in told
+    assert told["limits"]["by"]
+
+
+def test_a_window_that_is_asked_for_is_what_both_ends_have(run):
+    with matrix.respond(SHORT) as peer:
+        _, told = run(SHORT, peer)
+    granted = {cell["granted_bytes"] for cell in told["cells"] if cell["window_bytes"]}
+    assert granted == {2 * 16 * KIB} if sys.platform == "linux" else granted
+
+
+def test_cells_that_the_time_does_not_allow_are_left_out_and_that_is_told(run):
+    setting = replace(SHORT, streams=(1, 2, 4, 8), most_seconds=0.6)
+    with matrix.respond(setting) as peer:
+        samples, told = run(setting, peer)
+    assert told["left_out"] is True
+    assert 1 <= len(told["cells"]) < 8
+    assert isinstance(samples[-1], Last)
+
+
+def test_the_ports_are_closed_with_the_session():
+    with matrix.respond(SHORT) as peer:
+        ports = peer.facts["ports"]
+        assert len(set(ports)) == len(SHORT.windows)
+    for each in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", each)).close()
+
+
+def test_a_window_that_the_session_was_not_opened_for_is_not_served(run):
+    asked = replace(SHORT, windows=(AUTOTUNED, 64 * KIB))
+    with matrix.respond(SHORT) as peer:
+        _, told = run(asked, peer)
+        assert {cell["window_bytes"] for cell in told["cells"]} == {AUTOTUNED}
+        assert {cell["window_bytes"] for cell in told["broken"]} == {64 * KIB}
+        with pytest.raises(RuntimeError, match="the responder says"):
+            run(replace(SHORT, windows=(64 * KIB, 64 * KIB)), peer)
+
+
+def breaking(monkeypatch, *broken):
+    """Transfers of these windows and streams break; all that are tried."""
+    tried, real = [], transfer.initiate
+
+    def initiate(shape, peer):
+        tried.append((shape.window_bytes, shape.streams))
+        if tried[-1] in broken:
+            raise RuntimeError("nothing arrived after the warm-up")
+        return (yield from real(shape, peer))
+
+    monkeypatch.setattr(transfer, "initiate", initiate)
+    return tried
+
+
+def test_a_cell_that_breaks_costs_itself_alone_and_is_told_with_its_reason(run, monkeypatch):
+    tried = breaking(monkeypatch, (AUTOTUNED, 1))
+    with matrix.respond(SHORT) as peer:
+        samples, told = run(SHORT, peer)
+    assert isinstance(samples[-1], Last)
+    places = [(cell["window_bytes"], cell["streams"]) for cell in told["cells"]]
+    assert places == [(AUTOTUNED, 2), (16 * KIB, 1), (16 * KIB, 2)]
+    why = "nothing arrived after the warm-up"
+    assert told["broken"] == [{"window_bytes": AUTOTUNED, "streams": 1, "reason": why}]
+    assert tried.count((AUTOTUNED, 1)) == 1
+
+
+def test_where_every_cell_breaks_the_stage_does_with_the_reason(run, monkeypatch):
+    breaking(monkeypatch, *((window, many) for window in SHORT.windows for many in SHORT.streams))
+    with matrix.respond(SHORT) as peer, pytest.raises(RuntimeError, match="nothing arrived"):
+        run(SHORT, peer)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"windows": ()},
+        {"streams": ()},
+        {"streams": (0,)},
+        {"streams": (1000,)},
+        {"windows": tuple(range(1, 40))},
+        {"verb": "sideways"},
+        {"seconds": 0},
+    ],
+    ids=str,
+)
+def test_a_matrix_without_sense_or_bound_cannot_be_asked_for(wrong):
+    with pytest.raises(ValueError, match="no such"):
+        replace(SHORT, **wrong)
+
+
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is_full(
+    path, run, verb
+):
+    link, trip = 30e6, 0.01
+    setting = matrix.Setting(
+        verb, 0.2, windows=(AUTOTUNED, 16 * KIB, 64 * KIB), streams=(1, 8), most_seconds=20.0
+    )
+    with path(trip / 2, link) as up:
+        setting = replace(setting, address=up.server.address)
+        with responding(up.server, setting) as peer, up.client.entered():
+            _, told = run(setting, peer)
+    cells = {(cell["window_bytes"], cell["streams"]): cell for cell in told["cells"]}
+    rates = {place: cell["bytes_per_second"] for place, cell in cells.items()}
+    assert rates[16 * KIB, 8] > 3 * rates[16 * KIB, 1]
+    assert rates[64 * KIB, 1] > 2 * rates[16 * KIB, 1]
+    assert rates[64 * KIB, 8] > 2 * rates[64 * KIB, 1]
+    assert rates[AUTOTUNED, 1] > 2 * rates[64 * KIB, 1]
+    assert max(rates.values()) < 1.02 * link
+    for (window, _), cell in cells.items():
+        assert cell["rtt_unloaded_seconds"] >= trip
+        assert cell["rtt_loaded_seconds"] >= trip
+        if window:
+            assert cell["bytes_per_second"] < 1.2 * cell["bound_bytes_per_second"]
+            assert window / 2 < cell["peer_window_bytes"] < 2 * window
+    enough = rates[told["knee"]["window_bytes"], told["knee"]["streams"]]
+    assert enough > 0.7 * max(rates.values())
+    assert told["bdp_bytes"] > 0.5 * link * trip
+
+
+def test_a_cells_rate_is_that_after_the_slow_start_of_a_long_path():
+    samples = tuple(
+        Sample(at / 10, moved) for at, moved in enumerate((0, 1, 3, 7, 15, 31, 41, 51, 61, 71))
+    )
+    moved = Moved((*samples, Last(1.0, 81)), {}, {}, {}, None, None)
+    shape = Shape(seconds=1.0)
+    assert matrix._settled_rate(moved, shape, 0.0) == pytest.approx(81)
+    assert matrix._settled_rate(moved, shape, 0.03) == pytest.approx(81)
+    assert matrix._settled_rate(moved, shape, 0.085) == pytest.approx(100)
+    assert matrix._settled_rate(moved, shape, 9.0) == pytest.approx(100)
+    short = Moved((Sample(0.0, 0), Last(0.2, 20)), {}, {}, {}, None, None)
+    assert matrix._settled_rate(short, shape, 9.0) == pytest.approx(100)

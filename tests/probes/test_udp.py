@@ -1,0 +1,287 @@
+"""The udp stage: paced by the caller, counted by the receiver, deaf and dumb to strangers."""
+
+import math
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from probes import udp
+from probes.net import paced, port, udp_socket
+from probes.records import Sample
+from probes.stage import Last, Unavailable
+
+LOCAL = udp.Setting("push", 2e6, seconds=0.4, address="127.0.0.1")
+
+
+@pytest.fixture
+def run(run_stage):
+    """One run of the stage."""
+    return partial(run_stage, udp)
+
+
+@pytest.fixture
+def path(monkeypatch):
+    """The lab's path between two namespaces."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "lab"))
+    import delay
+
+    if lacks := delay.missing():
+        pytest.skip("NOT RUN: " + "; ".join(lacks))
+    yield delay.delayed
+    sys.modules.pop("delay", None)
+
+
+@pytest.fixture
+def over(run):
+    """The stage over a path, its responder at the far end."""
+
+    def measured(path, setting, before=lambda up: None):
+        setting = replace(setting, address=path.server.address)
+        before(path)
+        with path.server.entered():
+            responding = udp.respond(setting)
+            peer = responding.__enter__()
+        try:
+            with path.client.entered():
+                return run(setting, peer)
+        finally:
+            responding.__exit__(None, None, None)
+
+    return measured
+
+
+@pytest.mark.parametrize("verb", udp.VERBS)
+def test_each_direction_is_counted_by_the_receiver_and_all_datagrams_are_accounted_for(run, verb):
+    setting = replace(LOCAL, verb=verb)
+    with udp.respond(setting) as peer:
+        samples, told = run(setting, peer)
+    assert samples[0] == Sample(0.0, 0)
+    assert isinstance(samples[-1], Last)
+    assert [each.moved_bytes for each in samples] == sorted(each.moved_bytes for each in samples)
+    assert [s.elapsed_seconds for s in samples] == sorted(s.elapsed_seconds for s in samples)
+    assert told["payload_bytes"] == 1448
+    received = told["received_datagrams"]
+    assert samples[-1].moved_bytes == 1448 * (received - 1)
+    assert told["sent_datagrams"] <= setting.pace.planned(1448)
+    outcome = received + told["lost_datagrams"] + told["receiver_dropped_datagrams"]
+    assert told["sent_datagrams"] == outcome
+    assert told["loss_ratio"] == 0
+    assert told["longest_gap_datagrams"] == 0
+    assert told["receive_buffer_bytes"] > 0
+
+
+@pytest.mark.parametrize("verb", udp.VERBS)
+def test_the_callers_pace_is_never_exceeded_and_falling_behind_it_is_told(run, verb, monkeypatch):
+    monkeypatch.setattr(paced, "MOST_BURST_SECONDS", 1e-6)
+    slept = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: slept(max(seconds, 0.005)))
+    setting = replace(LOCAL, verb=verb)
+    with udp.respond(setting) as peer:
+        samples, told = run(setting, peer)
+    assert told["pace_ratio"] < 0.6
+    assert told["sent_bytes_per_second"] <= setting.bytes_per_second
+    assert told["sent_datagrams"] < setting.pace.planned(1448)
+    assert told["loss_ratio"] == 0
+    assert told["received_datagrams"] == told["sent_datagrams"]
+
+
+def test_ipv6_is_as_good(run):
+    setting = replace(LOCAL, address="::1")
+    with udp.respond(setting) as peer:
+        samples, told = run(setting, peer)
+    assert told["received_datagrams"] == told["sent_datagrams"] > 0
+
+
+def test_an_address_that_is_not_ours_is_listened_for_everywhere(run):
+    setting = replace(LOCAL, address="203.0.113.9")
+    with udp.respond(setting) as peer:
+        _, told = run(setting, replace(peer, host="127.0.0.1"))
+    assert told["received_datagrams"] == told["sent_datagrams"] > 0
+
+
+def test_what_the_receiver_was_too_slow_for_is_its_own_drop_and_not_loss(run, monkeypatch):
+    prompt = udp_socket.receive
+
+    def slowly(made, buffer):
+        time.sleep(0.003)
+        return prompt(made, buffer)
+
+    monkeypatch.setattr(udp_socket, "RECEIVE_BUFFER_BYTES", 4096)
+    monkeypatch.setattr(udp_socket, "receive", slowly)
+    with udp.respond(LOCAL) as peer:
+        _, told = run(LOCAL, peer)
+    assert told["receiver_dropped_datagrams"] > 0
+    assert told["lost_datagrams"] == 0
+    assert told["loss_ratio"] == 0
+    assert "longest_gap_datagrams" not in told
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"bytes_per_second": 4e6}, {"seconds": 9.0}, {"verb": "pull"}, {"payload_bytes": 1000}],
+    ids=lambda each: next(iter(each)),
+)
+def test_a_session_serves_the_run_that_it_was_opened_for_and_no_other(run, other):
+    with udp.respond(LOCAL) as peer, pytest.raises(RuntimeError, match="another run"):
+        run(replace(LOCAL, **other), peer)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verb": "sideways"},
+        {"seconds": 0},
+        {"bytes_per_second": 0},
+        {"bytes_per_second": 1e15},
+        {"payload_bytes": 31},
+        {"payload_bytes": 70_000},
+    ],
+    ids=str,
+)
+def test_a_run_without_sense_or_bound_cannot_be_asked_for(wrong):
+    with pytest.raises(ValueError, match="no such"):
+        replace(LOCAL, **wrong)
+
+
+def asked(peer, setting, token):
+    """The session's port told to one who has its nonce: the meeting, and the UDP port."""
+    meeting = port.meet(peer, {**asdict(setting), "token": token.hex()}, 0)
+    return meeting, meeting.hear(5)["port"]
+
+
+def test_nothing_is_sent_to_a_guess_nor_to_another_address_than_the_sessions(monkeypatch):
+    monkeypatch.setattr(udp, "HELLO_SECONDS", 0.5)
+    setting, token = replace(LOCAL, verb="pull"), b"t" * 16
+    with udp.respond(setting) as peer:
+        meeting, where = asked(peer, setting, token)
+        with (
+            socket.socket(type=socket.SOCK_DGRAM) as guess,
+            socket.socket(type=socket.SOCK_DGRAM) as elsewhere,
+        ):
+            elsewhere.bind(("127.0.0.2", 0))
+            for _ in range(3):
+                guess.sendto(udp_socket.hello(b"x" * 16), ("127.0.0.1", where))
+                elsewhere.sendto(udp_socket.hello(token), ("127.0.0.1", where))
+            assert meeting.hear(5) == {"heard": False}
+            for each in (guess, elsewhere):
+                with pytest.raises(BlockingIOError):
+                    each.recv(1, socket.MSG_DONTWAIT)
+        meeting.close()
+
+
+def test_the_sender_stops_when_the_control_connection_closes(becomes):
+    setting, token = replace(LOCAL, verb="pull", seconds=60.0), b"t" * 16
+    with udp.respond(setting) as peer:
+        meeting, where = asked(peer, setting, token)
+        with socket.socket(type=socket.SOCK_DGRAM) as receiving:
+            receiving.connect(("127.0.0.1", where))
+            receiving.send(udp_socket.hello(token))
+            assert meeting.hear(5)["heard"]
+            meeting.tell({"ready": True})
+            receiving.settimeout(5)
+            receiving.recv(2048)
+            receiving.setblocking(False)
+            meeting.close()
+
+            def silent():
+                """Nothing waits, and nothing comes in many times the gap between two."""
+                with suppress(BlockingIOError, ConnectionRefusedError):
+                    while True:
+                        receiving.recv(2048)
+                time.sleep(0.05)
+                with suppress(BlockingIOError, ConnectionRefusedError):
+                    return not receiving.recv(2048)
+                return True
+
+            assert becomes(silent, 5)
+
+
+def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
+    def serve(meeting):
+        with udp_socket.beside(meeting.control) as made:
+            meeting.tell({"port": made.getsockname()[1]})
+            token = bytes.fromhex(meeting.request["token"])
+            assert udp_socket.hear_hello(made, meeting.control, token, 5)
+            meeting.tell({"heard": True, "planned": 100, "payload_bytes": 1448})
+            meeting.hear(5)
+
+    setting = replace(LOCAL, verb="pull")
+    with port.opened("127.0.0.1", serve) as peer, pytest.raises(RuntimeError, match="too early"):
+        run(setting, peer)
+
+
+@pytest.mark.parametrize("verb", udp.VERBS)
+def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, path, verb):
+    chance = 0.02
+    setting = udp.Setting(verb, 4e6, seconds=1.5)
+    with path(0.002, loss_ratio=chance, mtu_bytes=1500) as up:
+        samples, told = over(up, setting)
+    sent = told["sent_datagrams"]
+    assert sent > 1000
+    assert told["receiver_dropped_datagrams"] == 0
+    doubt = 5 * math.sqrt(sent * chance * (1 - chance))
+    assert abs(told["lost_datagrams"] - sent * chance) <= doubt
+    assert 0 < told["longest_gap_datagrams"] < 20
+    assert samples[-1].moved_bytes == 1448 * (told["received_datagrams"] - 1)
+
+
+def test_a_clean_path_loses_nothing(over, path):
+    with path(0.005, mtu_bytes=1500) as up:
+        for verb in udp.VERBS:
+            _, told = over(up, udp.Setting(verb, 4e6, seconds=0.6))
+            assert told["lost_datagrams"] == told["duplicate_datagrams"] == 0
+            assert told["reordered_datagrams"] == told["receiver_dropped_datagrams"] == 0
+
+
+def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, path):
+    shaper = "tc qdisc add dev delay0 root tbf rate 8mbit burst 16384 limit 20000"
+
+    def shape(up):
+        subprocess.run([*up.client.prefix, *shaper.split()], check=True)
+
+    with path(0.001, mtu_bytes=1500) as up:
+        _, told = over(up, replace(LOCAL, seconds=0.6), shape)
+    assert told["refused_datagrams"] > 0
+    assert told["pace_ratio"] < 0.9
+    assert told["lost_datagrams"] == 0
+
+
+def test_datagrams_fit_the_senders_mtu(over, path):
+    with path(0.001, mtu_bytes=1200) as up:
+        _, told = over(up, replace(LOCAL, address=""))
+    assert told["payload_bytes"] == 1200 - 28
+    assert told["loss_ratio"] == 0
+
+
+@pytest.mark.parametrize("verb", udp.VERBS)
+def test_a_path_that_drops_long_packets_is_told_as_such(over, path, verb):
+    with (
+        path(0.001, mtu_bytes=1500, largest_bytes=1000) as up,
+        pytest.raises(RuntimeError, match="the path drops longer ones"),
+    ):
+        over(up, replace(LOCAL, verb=verb))
+
+
+@pytest.mark.parametrize(
+    ("verb", "side"), [("push", "server"), ("pull", "client")], ids=["its", "ours"]
+)
+def test_where_a_firewall_blocks_udp_that_is_the_reason(over, path, verb, side, monkeypatch):
+    monkeypatch.setattr(udp, "HELLO_SECONDS", 0.5)
+
+    def block(up):
+        for rule in (
+            "add table inet wall",
+            "add chain inet wall in { type filter hook input priority 0; }",
+            "add rule inet wall in meta l4proto udp drop",
+        ):
+            subprocess.run([*getattr(up, side).prefix, "nft", rule], check=True)
+
+    with path(0.001) as up, pytest.raises(Unavailable, match="a firewall blocks UDP"):
+        over(up, replace(LOCAL, verb=verb), block)
