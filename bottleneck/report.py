@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bottleneck import typed
-from bottleneck.wire import to_plain
+from bottleneck.told import details
+from bottleneck.wire import to_plain, told_to_plain
 from probes.records import (
     SIDES,
     Failed,
@@ -99,8 +100,8 @@ def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
         "elapsed_seconds": report.elapsed_seconds,
         "target": to_plain(report.target),
         "hosts": {
-            "client": to_plain(report.client),
-            "server": to_plain(report.server),
+            "client": told_to_plain(report.client),
+            "server": told_to_plain(report.server),
         },
         "steps": [
             {
@@ -131,7 +132,8 @@ def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
             usages = (own, other) if initiator == "client" else (other, own)
             return {
                 "kind": "measured",
-                "bytes_per_second": to_plain(spread),
+                # A stage that moves no payload has no rate, and none is not 0.
+                **({"bytes_per_second": to_plain(spread)} if spread.high > 0 else {}),
                 "samples": _run_to_json(median_run(outcome)),
                 "runs": [_run_to_json(run) for run in runs],
                 "usage": {side: to_plain(usage) for side, usage in zip(SIDES, usages, strict=True)},
@@ -336,11 +338,13 @@ def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
         responder=None
         if usage.get(other) is None
         else typed.record(Usage, usage[other], f"{where}.usage.{other}"),
-        details=_details(told.get("details"), f"{where}.details"),
+        details=details(told.get("details"), f"{where}.details"),
     )
+    found = rates(outcome)
+    if found.high == 0 and "bytes_per_second" not in told:
+        return outcome
     spread = typed.mapping(told.get("bytes_per_second"), f"{where}.bytes_per_second")
     said = typed.number(spread.get("median"), f"{where}.bytes_per_second.median")
-    found = rates(outcome)
     if found.high > typed.LARGEST:
         raise typed.NotTyped(f"{where}: the rate of its samples is out of range")
     derived = found.median
@@ -349,15 +353,6 @@ def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
             f"{where}.bytes_per_second.median says {said:.6g}, its samples {derived:.6g}"
         )
     return outcome
-
-
-def _details(value: object, where: str) -> dict[str, Any]:
-    details = typed.mapping(value, where)
-    # The one key that rates() computes with; rules read the others with care.
-    name = "window_rates_bytes_per_second"
-    for at, rate in enumerate(typed.array(details.get(name, []), f"{where}.{name}")):
-        typed.number(rate, f"{where}.{name}[{at}]")
-    return details
 
 
 def _runs(told: dict[str, Any], where: str) -> tuple[Run, ...]:

@@ -21,6 +21,9 @@ NEAR_RATIO = 1.1
 NEARLY_RATIO = 0.95
 CLEAR_RATIO = 1.5
 SCATTERED_TRUST = 0.75
+STOLEN_RATIO = 0.1
+"""Of its cores: less than that a virtual machine loses on any busy host."""
+ROBBED_TRUST = 0.75
 TURNS_RATIO = 0.1
 STAGES = ("disk", "network")
 """Components that all bytes pass one after the other."""
@@ -101,7 +104,7 @@ def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -
 def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Claim | None) -> float:
     """The least of what each doubt leaves."""
     level = cap.ceiling.bytes_per_second
-    bounds = [cap.trust, _proof(copy, made)]
+    bounds = [cap.trust, _proof(copy, made), _robbed(made)]
     after = [
         each.ceiling.bytes_per_second / level
         for each in ladder.valid
@@ -130,6 +133,17 @@ def _proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
     proven = flag(made.outcome.details, "cache", "proven")
     return 0.7 if copy.cache == "uncached" and not proven else 1.0
+
+
+def _robbed(made: Found) -> float:
+    """A guest whose cores the hypervisor gave to others measures their work too."""
+    return ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0
+
+
+def stolen_ratio(made: Found) -> float:
+    """Share of a host's cores that its hypervisor gave to somebody else meanwhile, the larger."""
+    usages = (made.outcome.initiator, made.outcome.responder)
+    return max(usage.steal_ratio if usage else 0.0 for usage in usages)
 
 
 def _by_margin(ratio: float) -> float:

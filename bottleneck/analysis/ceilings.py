@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import contention, cpu, disk, instrument, link_rate, mount, round_trips
+from bottleneck.analysis import (
+    bus,
+    congestion_control,
+    contention,
+    cpu,
+    delay,
+    disk,
+    duplex,
+    instrument,
+    link_rate,
+    loss,
+    mount,
+    mtu,
+    receive_window,
+    round_trips,
+    send_buffer,
+)
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
@@ -17,11 +33,19 @@ Rule = Callable[[Report, Copy], Iterator[Claim | str]]
 RULES: tuple[Rule, ...] = (
     disk.rule,
     link_rate.rule,
+    duplex.rule,
+    bus.rule,
     contention.rule,
     cpu.rule,
     instrument.rule,
     round_trips.rule,
     mount.rule,
+    receive_window.rule,
+    send_buffer.rule,
+    congestion_control.rule,
+    loss.rule,
+    delay.rule,
+    mtu.rule,
 )
 """Each yields ceilings of a copy that was made, and remarks for its evidence."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, prediction, sentences, steps, unknown
+from bottleneck.analysis import ceilings, mtu, prediction, sentences, steps, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons import compared
@@ -90,11 +90,15 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     made = copy.made
     if made is None:
         verdict = unknown.not_made(copy)
-        return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict)
+        reasons = tuple(mtu.remarks(report, copy.sender))
+        return CopyDiagnosis(
+            copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons
+        )
     rate = made.rate.median
     ladder = ceilings.ladder(report, copy, rate)
-    altered, unstable = unknown.altered(copy, made), unknown.unstable(copy, made)
-    cap = None if altered is not None else caps.find(copy, made, ladder)
+    void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
+    unstable = unknown.unstable(copy, made)
+    cap = None if void is not None else caps.find(copy, made, ladder)
     if cap is not None and unstable is not None:
         cap = caps.despite_scatter(cap)
     following = None if cap is None else prediction.after(cap, ladder)
@@ -105,7 +109,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{outlook}")
         advice = (sentences.advice(cap.claim, following, predicted, rate),)
     else:
-        verdict = altered or unstable or unknown.inconclusive(copy, made, ladder)
+        verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
         advice = tuple(_what_to_try(report))
     return CopyDiagnosis(
         copy=copy.name,
@@ -166,6 +170,12 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
         yield (
             f"Without the {copy.initiator}'s disk the same copy runs at "
             f"{rate_text(copy.memory.rate.median)}."
+        )
+    stolen = caps.stolen_ratio(made)
+    if stolen > caps.STOLEN_RATIO:
+        yield (
+            f"The hypervisor gave {percent_text(stolen)} of a host's cores to other machines "
+            "meanwhile: repeat it when they are quiet."
         )
     failed = steps.texts(made.outcome.details, "failed_runs")
     if failed:

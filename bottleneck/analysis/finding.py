@@ -33,14 +33,19 @@ ABOUTS = (
     "small-files",
     "native",
     "durability",
+    "buffers",
+    "messages",
+    "windows",
+    "datagrams",
 )
 """What comparisons are about."""
 
 Standing = Literal["measured", "inferred", "estimated", "at-least"]
 """How far a ceiling can be trusted to be the component's own.
 
-measured: a stage of its own reached it; inferred: read off a copy that looks like it; estimated:
-the load of the copy scaled up to a full one; at-least: something else limited the stage.
+measured: a stage of its own reached it; inferred: read off a copy that looks like it, or from what
+a slot or a bus can; estimated: the load of the copy scaled up to a full one; at-least: something
+else limited the stage.
 """
 
 

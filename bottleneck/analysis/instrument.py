@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, Claim
-from bottleneck.analysis.load import load
+from bottleneck.analysis.load import Load, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import rate_text
@@ -15,13 +15,28 @@ from probes.records import SIDES
 NEAR_RATIO = 2 / 3
 """A result above this share of the tool's ceiling says more of the tool than of the path."""
 
+WORKING_RATIO = 0.5
+"""CPU time of the tool's busiest process over the time: below it the tool may have had to wait."""
+DELAYED_SECONDS = 5e-3
+"""A round trip within one host that only a delayed acknowledgement explains."""
+
 
 def tool_ceiling(report: Report, side: str) -> Found | None:
-    """The best loopback step of a host; None: none, or a quota held it back."""
+    """The best loopback step of a host; None: none, or a quota or a tiny buffer held it back."""
     found = [each for each in steps.measured(report, "loopback") if each.step.initiator == side]
     best = max(found, key=lambda each: each.rate.median, default=None)
     seen = None if best is None else load(best.usage(side))
-    return None if seen is not None and seen.throttled else best
+    held = seen is not None and (seen.throttled or _waited(best, seen))
+    return None if held else best
+
+
+def _waited(best: Found | None, seen: Load) -> bool:
+    """Whether the tool itself waited: for acknowledgements that a tiny buffer has come late."""
+    rtt = (
+        steps.amount(None if best is None else best.outcome.details, "limits", "rtt_seconds_median")
+        or 0.0
+    )
+    return seen.process_ratio < WORKING_RATIO and rtt >= DELAYED_SECONDS
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:

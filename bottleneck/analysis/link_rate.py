@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import model, steps
+from bottleneck.analysis import (
+    bus,
+    duplex,
+    interface_facts,
+    loss,
+    model,
+    physics,
+    steps,
+    tcp_evidence,
+)
 from bottleneck.analysis.contention import foreign_rate
 from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.instrument import tool_ceiling
@@ -19,12 +28,19 @@ UNNAMED_LINK_TRUST = 0.85
 INFERRED_TRUST = 0.8
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
+FAR_SECONDS, FAR_RATIO = 0.01, 0.7
+"""Where a copy of seconds may stay so far below a link that it fills."""
 _WINDOWS = ("receive-window", "send-buffer")
+_ENDS = ("sender", "receiver")
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     """The link's payload rate from the tcp steps; without them, inferred from copies to memory."""
-    found = [each for each in steps.measured(report, "tcp") if _sender(each) == copy.sender]
+    yield from physics.doubted(report, copy.sender)
+    if copy.made is not None:
+        yield from filter(None, [physics.impossible(report, copy.made)])
+        yield from interface_facts.counted(copy.made)
+    found = physics.believed(report, copy.sender)
     if found:
         yield from _from_tcp(report, _best(found), copy)
     else:
@@ -38,13 +54,11 @@ def _best(found: list[Found]) -> Found:
     return min(enough, key=lambda each: steps.amount(each.step.setting, "streams") or 1)
 
 
-def _sender(found: Found) -> str:
-    verb = steps.word(found.step.setting, "verb") or ""
-    return steps.sender(verb, found.step.initiator)
-
-
 def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
     foreign = foreign_rate(report, best, copy.sender) or 0.0
+    bound = physics.physical_rate(report)
+    if bound is not None:
+        foreign = min(foreign, max(0.0, bound.bytes_per_second - best.rate.median))
     capacity = best.rate.median + foreign
     match = model.looks_like(capacity, steps.mtu_bytes(report))
     why = _hindrance(report, best, match is not None)
@@ -69,9 +83,26 @@ def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
             standing=standing,
         ),
         words=f"the network carries no more than {rate_text(capacity)}{_likeness(match)}",
+        reached=True if not why and _filled(report, copy, capacity) else None,
         trust=0.97 if match else UNNAMED_LINK_TRUST,
-        evidence=(f"{moved}.", *_claims_of_interfaces(report, match)),
+        evidence=(f"{moved}.", *interface_facts.told(report, best, copy, match)),
     )
+
+
+def _filled(report: Report, copy: Copy, capacity: float) -> bool:
+    """Whether the copy's own packets stood in a queue on a far path, with more to follow.
+
+    Its first and its last round trips take their time there, without the link being any faster.
+    """
+    seen = tcp_evidence.connection(report, copy)
+    if copy.made is None or seen is None or not seen.own:
+        return False
+    rtt, segment = seen.figure("min_rtt_seconds"), seen.figure("segment_bytes")
+    if rtt is None or segment is None or seen.figure("rtt_seconds_median") is None:
+        return False
+    backlog = seen.share("unsent_bytes_median") >= loss.BACKLOG_SEGMENTS * segment
+    held = steps.word(seen.told, "by") == "network" and seen.queued and backlog
+    return rtt >= FAR_SECONDS and held and copy.made.rate.median >= FAR_RATIO * capacity
 
 
 def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
@@ -85,9 +116,19 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
             return hindrance(seen, side)
     if standard:
         return None
+    at = bus.reached(report, best)
+    if at is not None:
+        return f"{at.name} limited it"
+    half = duplex.held(report, best)
+    if half is not None:
+        return f"the {half}'s link is half duplex"
     limited_by = steps.word(best.outcome.details, "limits", "by")
     if limited_by in _WINDOWS:
         return f"the {limited_by.replace('-', ' ')} limited it"
+    if limited_by in _ENDS:
+        return f"the {limited_by} did not keep up"
+    if loss.holds(report, best):
+        return "lost packets held each of its streams back"
     for side in SIDES:
         tool = tool_ceiling(report, side)
         if tool is not None and best.rate.median > TOOL_SHARE * tool.rate.median:
@@ -101,6 +142,7 @@ def _from_memory(report: Report, copy: Copy) -> Iterator[Claim | str]:
         return
     alike = (each for each in steps.copies(report) if each.sender == copy.sender)
     same = [each.memory for each in alike if each.memory is not None]
+    same = [each for each in same if physics.impossible(report, each) is None]
     best = max(same, key=lambda each: each.rate.median, default=None)
     if best is None:
         return
@@ -124,7 +166,7 @@ def _from_memory(report: Report, copy: Copy) -> Iterator[Claim | str]:
             f"{_likeness(match)} (inferred: the network alone was not measured)"
         ),
         trust=INFERRED_TRUST,
-        evidence=_claims_of_interfaces(report, match),
+        evidence=tuple(interface_facts.told(report, best, copy, match)),
     )
 
 
@@ -132,19 +174,3 @@ def _likeness(match: model.LinkMatch | None) -> str:
     if match is None:
         return ""
     return f", a {link_text(match.bits_per_second)} link's payload at MTU {match.mtu_bytes}"
-
-
-def _claims_of_interfaces(report: Report, match: model.LinkMatch | None) -> tuple[str, ...]:
-    """Interfaces that claim far more than the path carries: the slow part lies elsewhere."""
-    if match is None:
-        return ()
-    hosts = {"client": report.client, "server": report.server}
-    links = {side: host.interface for side, host in hosts.items() if host and host.interface}
-    return tuple(
-        f"The {side}'s interface {link.name} claims {link_text(link.rate_bits_per_second)}: the "
-        f"{link_text(match.bits_per_second)} part is a cable, a switch port or the other end."
-        for side, link in links.items()
-        if not link.virtual
-        and link.rate_bits_per_second is not None
-        and link.rate_bits_per_second >= 2 * match.bits_per_second
-    )

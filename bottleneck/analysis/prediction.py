@@ -41,7 +41,7 @@ def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | No
     else:
         stages = [each for each in left if each.ceiling.component in STAGES]
         known = {each.ceiling.part for each in stages}
-        needed = {part for part in required_parts(copy) if part != lifted.part}
+        needed = {part for part in required_parts(copy) if part != lifted.part or _stays(lifted)}
         if not stages or not needed <= known:
             return None
         limits = [_band(each) for each in left if each.ceiling.component not in STAGES]
@@ -70,8 +70,13 @@ def _left(cap: Cap, ladder: Ladder) -> list[Claim]:
 
 
 def _same_part(ceiling: Ceiling, lifted: Ceiling) -> bool:
-    # Somebody else's share of a component can go while the component stays.
-    return ceiling.part == lifted.part and lifted.cause != "contention"
+    return ceiling.part == lifted.part and not _stays(lifted)
+
+
+def _stays(lifted: Ceiling) -> bool:
+    """Whether the component is still there without the cap: a path has a link beside its faults."""
+    fault = lifted.component == "network" and lifted.cause in ("delay", "loss", "mtu")
+    return fault or lifted.cause == "contention"
 
 
 def _band(claim: Claim) -> model.Band:

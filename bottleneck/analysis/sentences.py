@@ -12,6 +12,15 @@ _REMEDIES = {
     ("disk", "write"): "a faster disk",
     ("network", "link-rate"): "a faster link",
     ("network", "contention"): "a link of its own",
+    ("network", "duplex"): "full duplex",
+    ("bus", "pcie"): "a faster slot",
+    ("bus", "usb"): "a faster USB port or adapter",
+    ("network", "loss"): "a path that loses nothing",
+    ("network", "mtu"): "an MTU that passes",
+    ("network", "delay"): "several connections",
+    ("tcp", "receive-window"): "a larger receive window",
+    ("tcp", "send-buffer"): "a larger send buffer",
+    ("tcp", "congestion-control"): "another congestion control",
     ("cpu", "quota"): "no quota",
     ("cpu", "contention"): "a host of its own",
     ("smb", "round-trips"): "more bytes in flight",
@@ -50,6 +59,8 @@ def part_name(part: tuple[str, str | None]) -> str:
             return "the network"
         case ("cpu", side):
             return f"the {side}'s CPU"
+        case ("tcp", side):
+            return f"the {side}'s TCP"
         case ("smb", "client"):
             return "the client's mount"
         case ("smb", _):

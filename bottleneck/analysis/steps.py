@@ -108,11 +108,12 @@ def sender(verb: str, initiator: str) -> str:
 
 
 def measured(report: Report, stage: str) -> Iterator[Found]:
-    """The measured steps of a stage, in the report's order."""
+    """The measured steps of a stage, in the report's order, that speak of the copies' path."""
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage == stage:
             found = _found(index, step, outcome)
-            if found is not None:
+            # A peer of --tcp-peer may run on another host than TARGET.
+            if found is not None and flag(found.outcome.details, "peer_is_target") is not False:
                 yield found
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bottleneck.analysis import physics
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.sentences import name, runs
 from bottleneck.analysis.steps import Copy, Found, flag
+from bottleneck.report import Report
 from bottleneck.reports.units import range_text, rate_text
 from probes.records import Failed, Skipped
 
@@ -39,6 +41,17 @@ def altered(copy: Copy, made: Found) -> Verdict | None:
     return _inconclusive(
         f"{ALTERED}. {runs(copy, made.rate.median)}, but the rate of a copy that alters the file "
         "means nothing: find out why before trusting this path with data."
+    )
+
+
+def impossible(report: Report, copy: Copy, made: Found) -> Verdict | None:
+    """The verdict of a copy that ran faster than its interfaces can; None: it did not."""
+    why = physics.impossible(report, made)
+    if why is None:
+        return None
+    return _inconclusive(
+        f"{runs(copy, made.rate.median)}: {why} The clock of a host, or the interface's own word "
+        "for its rate, is wrong."
     )
 
 

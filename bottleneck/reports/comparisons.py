@@ -27,15 +27,32 @@ from bottleneck.reports.units import (
 SENTENCE_CHARACTERS = 1000
 MOST_LINES = 8
 """And columns of a matrix: this tool measures fewer."""
+OF_TCP_ALONE = frozenset({"buffers", "messages", "windows", "datagrams"})
+MOST_BUFFERS = 11
+BAR_CELLS = 10
+MOST_WINDOWS = 16
+HEAT_CHARACTERS = 5
 Row = dict[str, Any]
 
 
 def print_comparisons(
     diagnosis: Diagnosis, console: Console, signs: Signs, verbose: bool = False
 ) -> None:
-    """Each kind of comparison that the diagnosis has; verbose: with all of its rows."""
+    """Each kind of comparison that the diagnosis has; verbose: with all of its rows.
+
+    Beside copies the tables of TCP alone would bury the verdict: their sentences are enough.
+    """
+    brief = [
+        each
+        for each in diagnosis.comparisons
+        if each.about in OF_TCP_ALONE and diagnosis.copies and not verbose
+    ]
     for about, group in groupby(diagnosis.comparisons, key=lambda each: each.about):
-        _print(TABLES[about], list(group), console, signs, verbose)
+        found = [each for each in group if each not in brief]
+        if found:
+            _print(TABLES[about], found, console, signs, verbose)
+    sentences = [safe(each.sentence, SENTENCE_CHARACTERS) for each in brief]
+    layout.bullets(console, "TCP alone (its tables with --verbose)", sentences)
 
 
 @dataclass(frozen=True)
@@ -50,8 +67,12 @@ class Table:
     """The rows of each comparison that are shown without --verbose."""
     remark: str = ""
     """What a star in a cell means."""
-    grid: Callable[[Comparison], Columns] | None = None
+    grid: Callable[[Comparison, Signs], Columns] | None = None
     """Of each comparison a table of its own, in two dimensions."""
+    both: bool = False
+    """Whether --verbose shows the grid's figures as rows, too: they tell more than it."""
+    bar: Callable[[Row], float] | None = None
+    """Share of the longest bar, for a last column of bars."""
 
 
 def _first(most: int) -> Callable[[tuple[Row, ...]], tuple[Row, ...]]:
@@ -67,13 +88,16 @@ def _print(
     table: Table, found: Sequence[Comparison], console: Console, signs: Signs, verbose: bool
 ) -> None:
     layout.heading(console, table.heading)
-    columns = Columns(table.titles, table.right)
+    columns = Columns((*table.titles, "") if table.bar else table.titles, table.right)
     left_out = 0
     for each in found:
-        rows = each.rows if verbose and table.grid is None else table.telling(each.rows)
-        left_out += 0 if table.grid else len(each.rows) - len(rows)
+        in_rows = table.grid is None or table.both
+        rows = each.rows if verbose and in_rows else table.telling(each.rows)
+        left_out += len(each.rows) - len(rows) if in_rows else 0
         for row in rows:
-            columns.add(*(signs.none if text is None else text for text in table.cells(row)))
+            texts = (signs.none if text is None else text for text in table.cells(row))
+            drawn = (layout.bar(table.bar(row), 1.0, BAR_CELLS, signs),) if table.bar else ()
+            columns.add(*texts, *drawn)
     columns.print(console)
     if table.remark and any("*" in text for row in columns.rows for text in row.cells):
         layout.line(console, table.remark, "dim")
@@ -81,7 +105,7 @@ def _print(
         layout.line(console, f"  and {left_out} more with --verbose", "dim")
     for each in found:
         if table.grid is not None:
-            table.grid(each).print(console)
+            table.grid(each, signs).print(console)
         layout.paragraph(console, safe(each.sentence, SENTENCE_CHARACTERS), bullet="- ")
 
 
@@ -159,7 +183,7 @@ def _applications(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row["application"] is not None)
 
 
-def _matrix(found: Comparison) -> Columns:
+def _matrix(found: Comparison, _signs: Signs) -> Columns:
     """Rate by request size (down) and requests in flight (across)."""
     cells = {
         (row["request_bytes"], row["depth"]): row["bytes_per_second"]
@@ -198,6 +222,103 @@ def _durability(row: Row) -> tuple[str | None, ...]:
         rate_text(row["durable_bytes_per_second"]),
         seconds_text(row["flush_seconds"]),
     )
+
+
+def _window(row: Row) -> tuple[str | None, ...]:
+    verb = row["verb"] and safe(row["verb"], 8)
+    return (
+        f"{verb or ''} {row['standing'] or ''}".strip(),
+        f"{count_text(row['streams'])} x {_window_text(row['window_bytes'])}",
+        rate_text(row["bytes_per_second"]),
+        _told(seconds_text, row["rtt_unloaded_seconds"]),
+        _told(seconds_text, row["rtt_loaded_seconds"]),
+        _told(seconds_text, row["cpu_seconds"]),
+        _told(count_text, row["retransmitted_segments"]),
+    )
+
+
+def _window_text(window_bytes: float) -> str:
+    return size_text(window_bytes) if window_bytes else "auto"
+
+
+def _standing_out(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    return tuple(row for row in rows if row["standing"])
+
+
+def _heat_map(found: Comparison, signs: Signs) -> Columns:
+    """Rate by window (down) and streams (across), as a figure and as a bar; the knee in brackets.
+
+    The bandwidth-delay product stands between the windows that are smaller and those that hold it.
+    """
+    cells = {(row["window_bytes"], row["streams"]): row for row in found.rows}
+    windows = sorted({window for window, _ in cells})[:MOST_WINDOWS]
+    streams = sorted({many for _, many in cells})[:MOST_LINES]
+    most = max(row["bytes_per_second"] for row in found.rows)
+    verb = next((safe(row["verb"], 8) for row in found.rows if row["verb"]), "")
+    titles = (f"{verb} MB/s", *(f"{'x ' + count_text(many):>7}" for many in streams))
+    table = Columns(titles)
+    product = found.rows[0]["bdp_bytes"]
+    for window in windows:
+        if product is not None and window >= product:
+            table.add(f"BDP {size_text(product)}", *("" for _ in streams))
+            product = None
+        told = (cells.get((window, many)) for many in streams)
+        table.add(_window_text(window), *(_heat(row, most, signs) for row in told))
+    return table
+
+
+def _heat(row: Row | None, most: float, signs: Signs) -> str:
+    if row is None:
+        return ""
+    rate = megabytes_text(row["bytes_per_second"])
+    figure = f"[{rate}]" if row["standing"] == "knee" else rate
+    return f"{figure:>7} {layout.bar(row['bytes_per_second'], most, HEAT_CHARACTERS, signs)}"
+
+
+def _datagrams(row: Row) -> tuple[str | None, ...]:
+    late, lost = row["reordered_datagrams"], row["lost_datagrams"]
+    return (
+        row["verb"] and safe(row["verb"], 8),
+        _told(rate_text, row["sent_bytes_per_second"]),
+        rate_text(row["bytes_per_second"]),
+        _told(count_text, lost),
+        _told(count_text, late),
+        _told(count_text, row["duplicate_datagrams"]),
+        _told(seconds_text, row["jitter_seconds"]),
+        _told(count_text, row["receiver_dropped_datagrams"]),
+    )
+
+
+def _buffer(row: Row) -> tuple[str | None, ...]:
+    alone = row["over"] == "loopback"
+    who = row["initiator"] if alone else safe(row["verb"] or "", 8)
+    received = None if alone else row["receiver_cpu_seconds_per_byte"]
+    return (
+        f"{who} {_buffer_text(row['buffer_bytes'])}",
+        rate_text(row["bytes_per_second"]),
+        _told(count_text, row["calls_per_second"]),
+        _told(seconds_text, row["seconds_per_call"]),
+        _told(cost_text, row["sender_cpu_seconds_per_byte"]),
+        _told(cost_text, received),
+    )
+
+
+def _buffer_text(buffer_bytes: float) -> str:
+    """Buffers are powers of two; those that are not are a segment's payload."""
+    return f"{count_text(buffer_bytes)} B" if buffer_bytes % 512 else size_text(buffer_bytes)
+
+
+def _message(row: Row) -> tuple[str | None, ...]:
+    ways = ("cold_none", "cold_one", "cold_two", "warm_one")
+    return (
+        count_text(row["message_bytes"]),
+        *(_told(seconds_text, row[f"{way}_seconds"]) for way in ways),
+        *(_told(_small_rate, row[f"{way}_bytes_per_second"]) for way in ways[1:]),
+    )
+
+
+def _small_rate(bytes_per_second: float) -> str:
+    return "<0.001" if bytes_per_second < 1000 else megabytes_text(bytes_per_second)
 
 
 TABLES = {
@@ -250,6 +371,37 @@ TABLES = {
         ("push", "acknowledged", "on the disk", "last flush"),
         _durability,
         frozenset({1, 2, 3}),
+        _first(2),
+    ),
+    "buffers": Table(
+        "Buffer size of each call: between the hosts, or on one alone",
+        ("", "rate", "calls/s", "a call", "sender CPU", "receiver"),
+        _buffer,
+        frozenset({1, 2, 3, 4, 5}),
+        _first(MOST_BUFFERS),
+        bar=lambda row: float(row["best_ratio"]),
+    ),
+    "messages": Table(
+        "Messages: 0, 1, 2 round trips on a connection each (cold), and on one (warm)",
+        ("bytes", "cold 0", "cold 1", "cold 2", "warm 1", "MB/s 1", "2", "warm"),
+        _message,
+        frozenset(range(1, 8)),
+        _first(MOST_BUFFERS),
+    ),
+    "windows": Table(
+        "TCP windows x streams",
+        ("", "window", "rate", "round trip", "loaded", "CPU", "resent"),
+        _window,
+        frozenset({1, 2, 3, 4, 5, 6}),
+        _standing_out,
+        grid=_heat_map,
+        both=True,
+    ),
+    "datagrams": Table(
+        "Datagrams at a steady pace",
+        ("", "sent", "arrived", "lost", "late", "twice", "jitter", "own drops"),
+        _datagrams,
+        frozenset({1, 2, 3, 4, 5, 6, 7}),
         _first(2),
     ),
 }

@@ -10,7 +10,9 @@ from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdi
 from bottleneck.report import Report, Step
 from bottleneck.reports import layout
 from bottleneck.reports.comparisons import print_comparisons
+from bottleneck.reports.interfaces import print_interfaces
 from bottleneck.reports.layout import Columns, Signs
+from bottleneck.reports.path import print_path
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import (
     bit_rate_text,
@@ -47,6 +49,8 @@ def print_report(
         _print_ladder(chosen, chosen.bytes_per_second, console, signs)
     print_comparisons(diagnosis, console, signs, verbose)
     _print_stages(report, console, signs)
+    print_path(report, console)
+    print_interfaces(report, console)
     if verbose:
         for copy in diagnosis.copies:
             which = f" ({safe(copy.copy, 40)}, {_dialect(copy.dialect)})"
@@ -58,6 +62,8 @@ def print_report(
     costly = tuple(_costly_settings(report))
     title = "What costs throughput in the server's smb.conf"
     _print_points(console, title, costly, None if verbose else SETTINGS_SHOWN)
+    title = "What costs throughput in the hosts' TCP settings"
+    _print_points(console, title, tuple(_costly_tcp_settings(report)))
     _print_points(console, "Not measured", tuple(_missing(report)))
     _print_points(console, "Notes", report.notes)
     if chosen is not None and chosen.bytes_per_second:
@@ -105,6 +111,12 @@ def stage_text(step: Step) -> str:
             return f"disk {told.get('side', '')} {told.get('verb', '')} {cache}".rstrip()
         case "loopback":
             return f"loopback {step.initiator}{many}"
+        case "matrix":
+            return f"matrix {told.get('verb', '')}"
+        case "sweep":
+            over = told.get("over", "")
+            where = step.initiator if over == "loopback" else told.get("verb", "")
+            return f"sweep {over} {where}"
         case stage:
             return f"{safe(stage, 24)} {told.get('verb', '')}{many}".rstrip()
 
@@ -182,7 +194,7 @@ def _ceiling_rate(ceiling: Ceiling) -> str:
 
 
 def _ceiling_remark(ceiling: Ceiling, signs: Signs) -> str:
-    if ceiling.component == "network":
+    if ceiling.component in ("network", "bus"):
         return bit_rate_text(ceiling.bytes_per_second)
     if ceiling.standing == "measured":
         return _range(ceiling.low_bytes_per_second, ceiling.high_bytes_per_second, signs)
@@ -221,10 +233,12 @@ def _print_stages(report: Report, console: Console, signs: Signs) -> None:
 
 
 def _spread(outcome: Outcome) -> Spread | None:
+    """None: there is no rate to show, as of a stage that moves no payload."""
     try:
-        return rates(outcome) if isinstance(outcome, Measured) else None
+        spread = rates(outcome) if isinstance(outcome, Measured) else None
     except (ValueError, IndexError):
         return None
+    return spread if spread is not None and spread.high > 0 else None
 
 
 def _spread_text(step: Step, spread: Spread, wide: bool, signs: Signs) -> str:
@@ -254,6 +268,13 @@ def _costly_settings(report: Report) -> Iterator[str]:
         if isinstance(each, dict):
             words = {key: str(each.get(key) or "") for key in ("option", "value", "why", "remedy")}
             yield "{option} = {value}: {why}; {remedy}".format_map(words)
+
+
+def _costly_tcp_settings(report: Report) -> Iterator[str]:
+    for side, host in (("client", report.client), ("server", report.server)):
+        for each in host.tcp_settings if host else ():
+            doubt = "" if each.tested else " (untested on such a system)"
+            yield f"{side}: {each.option} = {each.value}: {each.why}; {each.remedy}{doubt}"
 
 
 def _missing(report: Report) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,11 +147,32 @@ class World:
         setting = {"verb": "push", "streams": 1, "buffer_bytes": 262144, "seconds": 0.8}
         return self.add("loopback", side, setting, rate, {}, **load)
 
-    def tcp(self, verb: str, rate: Any, streams: int = 1, by: str = "network", **loads: Any) -> int:
-        """A transfer between the hosts."""
+    def tcp(
+        self,
+        verb: str,
+        rate: Any,
+        streams: int = 1,
+        by: str = "network",
+        limits: dict[str, Any] | None = None,
+        **loads: Any,
+    ) -> int:
+        """A transfer between the hosts; limits: more figures of its connection."""
+        self._widen(rate)
         setting = {"verb": verb, "streams": streams, "buffer_bytes": 262144, "seconds": 2.0}
-        details = {"limits": {"by": by}, "congestion_control": "cubic"}
+        control = (limits or {}).get("congestion_control", "cubic")
+        details = {"limits": {"by": by, **(limits or {})}, "congestion_control": control}
         return self.add("tcp", "client", setting, rate, details, **loads)
+
+    def _widen(self, rate: Any) -> None:
+        """Gives both hosts links that carry what was moved: no rate here is beyond physics."""
+        bits = max(rate if isinstance(rate, tuple) else (rate,)) * MB * 8 / 0.94
+        for side in ("client", "server"):
+            facts = getattr(self, side)
+            if facts is not None and facts.interface is not None:
+                claimed = facts.interface.rate_bits_per_second
+                if claimed is not None and claimed < bits * 0.98:
+                    faster = replace(facts.interface, rate_bits_per_second=100_000_000_000)
+                    setattr(self, side, replace(facts, interface=faster))
 
     def disk(
         self,
@@ -180,6 +202,7 @@ class World:
         **loads: Any,
     ) -> int:
         """A copy to or from a folder; with `memory`, before it the same without the disk."""
+        self._widen(rate)
         setting: dict[str, Any] = {
             "copy": name,
             "dialect": dialect,
@@ -326,6 +349,51 @@ class World:
         }
         told.update(changes)
         return Report(**told)
+
+
+def seen_sockets(**changes: Any) -> dict[str, Any]:
+    """A connection over 16 ms and 100 Mbit/s that fills the link, as both its ends saw it."""
+    told: dict[str, Any] = {
+        "by": "network",
+        "congestion_control": "cubic",
+        "sender_seen": True,
+        "receiver_seen": True,
+        "glimpses": 180,
+        "busy_ratio": 1.0,
+        "receive_window_limited_ratio": 0.01,
+        "send_buffer_limited_ratio": 0.0,
+        "unsent_bytes_median": 769_376,
+        "in_flight_bytes_median": 399_648,
+        "in_flight_bytes_high": 419_920,
+        "rtt_seconds_median": 0.0334,
+        "rtt_seconds_high": 0.036,
+        "min_rtt_seconds": 0.0162,
+        "peer_window_bytes_median": 3_475_456,
+        "congestion_window_bytes_median": 402_544,
+        "segment_bytes": 1448,
+        "retransmitted_segments": 70,
+        "sent_bytes": 47_000_000,
+        "retransmitted_bytes": 101_360,
+        "loss_ratio": 0.0021,
+        "rto_seconds": 0.0,
+        "reduced_ratio": 0.02,
+        "path_mtu_bytes": 1500,
+        "unread_bytes_median": 0,
+        "full_ratio": 0.0,
+        "out_of_order_segments": 475,
+        "own_window_bytes_median": 3_475_456,
+        "send_buffer_bytes": 1_700_352,
+        "receive_buffer_bytes": 5_232_871,
+        "process": "smbd",
+    }
+    told.update(changes)
+    return {name: value for name, value in told.items() if value is not None}
+
+
+@pytest.fixture
+def sockets() -> Callable[..., dict[str, Any]]:
+    """Makes details["sockets"]: `sockets(unread_bytes_median=None)` leaves one out."""
+    return seen_sockets
 
 
 @pytest.fixture

@@ -218,3 +218,18 @@ def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world):
     assert (verdict.component, verdict.side) == ("cpu", "client")
     assert "too close to tell" in verdict.sentence
     assert verdict.confidence <= 0.5
+
+
+def test_a_guest_robbed_of_its_cores_is_less_sure_and_says_so(empty_world):
+    sure, robbed = ({}, {"steal_ratio": 0.25})
+    found = []
+    for load in (sure, robbed):
+        world = empty_world()
+        world.tcp("pull", 117)
+        world.copy("pull.cached", 116, server=load)
+        (told,) = diagnose(world.report()).copies
+        found.append(told)
+    assert found[0].verdict.cause == found[1].verdict.cause == "link-rate"
+    assert found[1].verdict.confidence < found[0].verdict.confidence
+    assert any("hypervisor" in each for each in found[1].evidence)
+    assert not any("hypervisor" in each for each in found[0].evidence)

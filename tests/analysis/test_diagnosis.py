@@ -172,3 +172,16 @@ def test_a_lower_bound_below_the_copy_says_nothing_and_is_left_out(empty_world):
     world.copy("pull.cached", 60)
     (found,) = diagnose(world.report()).copies
     assert not any(c.component == "network" for c in found.ceilings)
+
+
+def test_a_copy_beyond_its_links_names_nobody(empty_world):
+    """What no 1 Gbit/s card can carry is a broken clock or a wrong word, and no measurement."""
+    world = empty_world()
+    world.copy("pull.cached", 110)
+    gigabit = world.client, world.server
+    world.copy("push.cached", 220)
+    world.client, world.server = gigabit
+    found = {each.copy: each for each in diagnose(world.report()).copies}
+    assert found["push.cached"].verdict.cause == "inconclusive"
+    assert "not believed" in found["push.cached"].verdict.sentence
+    assert "not believed" not in found["pull.cached"].verdict.sentence

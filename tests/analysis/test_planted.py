@@ -513,3 +513,12 @@ def test_strange_details_are_no_evidence_and_no_error(world):
     for strange in ({"cache": "x", "flush_seconds": "soon"}, {"cache": {"proven": 1}}, {}):
         world.entries[-1] = (step, type(outcome)(outcome.runs, outcome.initiator, None, strange))
         assert words_of(world) == ("network", "path", "link-rate")
+
+
+@pytest.mark.parametrize(("same_host", "component"), [(True, "network"), (False, "unknown")])
+def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, same_host, component):
+    world = empty_world(agent=False)
+    index = world.tcp("pull", 11.7)
+    world.entries[index][1].details["peer_is_target"] = same_host
+    world.copy("pull.cached", 11.6)
+    assert verdict_of(world).component == component

@@ -13,7 +13,7 @@ from rich.console import Console
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import ABOUTS
-from bottleneck.reports.comparisons import TABLES
+from bottleneck.reports.comparisons import OF_TCP_ALONE, TABLES
 from bottleneck.reports.console import print_report
 from probes.records import Measured
 
@@ -23,6 +23,14 @@ DATA = Path(__file__).parent.parent / "data"
 @pytest.fixture
 def report():
     return reports.load(DATA / "report-v1-comparisons.json")
+
+
+@pytest.fixture
+def probed(report):
+    """The same without copies, as a probe of the network's stages leaves it."""
+    copying = ("smb-copy", "native-copy")
+    left = tuple(entry for entry in report.entries if entry[0].stage not in copying)
+    return replace(report, entries=left)
 
 
 def shown(report, width=80, verbose=False, **options) -> str:
@@ -44,11 +52,20 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 
 def test_they_stand_between_the_copies_and_the_stages(report):
-    text = shown(report)
+    text = shown(report, verbose=True)
     places = [text.index(each.heading) for each in TABLES.values()]
     assert places == sorted(places)
     assert text.index("\nCopies\n") < places[0]
     assert places[-1] < text.index("\nStages: ")
+
+
+def test_beside_copies_tcp_alone_is_told_in_sentences(report, probed):
+    for about in OF_TCP_ALONE:
+        assert TABLES[about].heading not in shown(report)
+        assert TABLES[about].heading in shown(probed)
+    flat = " ".join(shown(report).split())
+    for each in diagnose(report).comparisons:
+        assert " ".join(each.sentence.split()) in flat
 
 
 @pytest.mark.parametrize("stage", ["smb-tax", "smb-matrix", "small-files", "native-copy"])
@@ -61,7 +78,12 @@ def test_a_section_is_there_only_where_its_stage_is(report, stage):
 
 
 def lines_of(found) -> int:
-    """A line a row; the cells of a matrix stand in a grid, a line a request size and its head."""
+    """A line a row; the cells of a matrix stand in a grid, a line a request size and its head.
+
+    A matrix of windows has a line for the bandwidth-delay product, too.
+    """
+    if found.about == "windows":
+        return len(found.rows) + 2 + len({row["window_bytes"] for row in found.rows})
     if found.about != "requests":
         return len(found.rows)
     applications = [row for row in found.rows if row["application"] is not None]
@@ -99,6 +121,64 @@ def test_the_matrix_has_each_cell_at_its_size_and_depth(report):
             line = next(each for each in lines[lines.index(head) :] if each.startswith(size))
             figure = line.split()[2:][depths.index(row["depth"])].replace(",", "")
             assert float(figure) == pytest.approx(row["bytes_per_second"] / 1e6, rel=0.01)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_heat_map_has_each_cell_at_its_window_and_streams_and_the_knee_in_brackets(
+    probed, encoding
+):
+    (found,) = (each for each in diagnose(probed).comparisons if each.about == "windows")
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    print_report(probed, diagnose(probed), Console(file=file, width=80))
+    file.seek(0)
+    lines = section(file.read(), "windows")
+    start = next(at for at, line in enumerate(lines) if line.startswith("push MB/s"))
+    streams = [int(each) for each in re.findall(r"x (\d+)", lines[start])]
+    sizes = {"auto": 0, "KiB": 1 << 10, "MiB": 1 << 20}
+    seen, below = {}, []
+    for line in lines[start + 1 :]:
+        if line.startswith("- "):
+            break
+        if line.startswith("BDP"):
+            below = [window for window, _ in seen]
+            continue
+        label = re.match(r"(?:(\d+) )?(\w+)", line)
+        amount, unit = label.groups()
+        figures = re.findall(r"\[?[\d.,]+\]?", line[label.end() :])
+        for many, figure in zip(streams, figures, strict=False):
+            seen[int(amount or 0) * sizes[unit], many] = figure
+    rows = {(row["window_bytes"], row["streams"]): row for row in found.rows}
+    assert set(seen) == set(rows)
+    assert max(below) < rows[0, 1]["bdp_bytes"] <= min(w for w, _ in seen if w not in {0, *below})
+    for place, row in rows.items():
+        assert float(seen[place].strip("[]")) == pytest.approx(row["bytes_per_second"] / 1e6, 0.01)
+        assert seen[place].startswith("[") == (row["standing"] == "knee")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_longest_bar_is_the_best_buffers(probed, encoding):
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    print_report(probed, diagnose(probed), Console(file=file, width=80))
+    file.seek(0)
+    lines = section(file.read(), "buffers")
+    own = [line.split()[-1] for line in lines if line.startswith("client ")]
+    (found, _) = (each for each in diagnose(probed).comparisons if each.about == "buffers")
+    best = max(range(len(own)), key=lambda at: found.rows[at]["best_ratio"])
+    assert len(own) == len(found.rows)
+    assert len(own[best]) == max(map(len, own)) == 10
+    assert len(own[0]) == 1
+
+
+def test_messages_have_their_time_and_their_rate_for_each_way(probed):
+    (found,) = (each for each in diagnose(probed).comparisons if each.about == "messages")
+    lines = section(shown(probed), "messages")
+    for row in found.rows:
+        line = next(each for each in lines if each.startswith(f"{row['message_bytes']:,} "))
+        cells = re.split(r"  +", line)
+        assert len(cells) == 8
+        assert float(cells[2].split()[0]) == pytest.approx(1e3 * row["cold_one_seconds"], rel=0.01)
+        rate = row["warm_one_bytes_per_second"] / 1e6
+        assert cells[7] == "<0.001" or float(cells[7]) == pytest.approx(rate, rel=0.01)
 
 
 def test_the_dialects_shown_are_those_of_the_sentences_copy(report):
@@ -151,7 +231,7 @@ def test_foreign_words_in_it_act_on_nothing(report):
             setting["engine"] = HOSTILE
         if setting.get("dialect") == "smb1":
             setting["dialect"] = HOSTILE
-        if step.stage == "smb-matrix":
+        if step.stage in ("smb-matrix", "matrix", "udp"):
             setting["verb"] = HOSTILE
         told = outcome
         if step.stage == "native-copy":

@@ -7,13 +7,17 @@ from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import (
+    datagrams,
     dialects,
     durability,
     initiators,
+    latency,
     native,
     requests,
     security,
     small_files,
+    sweep,
+    windows,
 )
 from bottleneck.analysis.cpu import load_of
 from bottleneck.analysis.finding import Comparison
@@ -31,6 +35,10 @@ COMPARISONS: tuple[Compare, ...] = (
     requests.compare,
     small_files.compare,
     durability.compare,
+    sweep.compare,
+    latency.compare,
+    windows.compare,
+    datagrams.compare,
 )
 """Each yields what the report has both sides of, and nothing where it has not."""
 
