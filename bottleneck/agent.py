@@ -7,9 +7,11 @@ children end. Runs on Python 3.9 with the standard library alone: it is what tra
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
+import select
 import selectors
 import signal
 import socket
@@ -52,7 +54,14 @@ HOLDS = {
 }
 """What a host can hold for a run beside the responders of its stages."""
 
-ENGINES = {"smbclient-copy": "probes.smbclient_copy"}
+OBSERVERS = {"sockets": "probes.host.socket_watch"}
+"""What can watch a host beside a stage; asked for what it saw when the stage has ended."""
+
+ENGINES = {
+    "smbclient-copy": "probes.smbclient_copy",
+    "iperf3": "probes.tcp_by_iperf3",
+    "ttcp": "probes.tcp_by_ttcp",
+}
 """Other ways to run a stage, by programs that a host has: what `initiate` knows beside them."""
 
 
@@ -143,7 +152,7 @@ class Agent:
         number, do = int(request["id"]), request["do"]
         try:
             if do == "close":
-                self.close_control(self.tasks.get(number))
+                self.close_control(self.tasks.get(number), request.get("window"))
             elif do == "continue":
                 self.let_continue(self.tasks.get(number))
             elif do == "watch":
@@ -164,11 +173,12 @@ class Agent:
         return wire.to_plain(counters.read_counters(self.watched, os.getpid()))
 
     def start(self, number: int, do: str, request: wire.Message) -> None:
-        """Forks a child for an ask, a hold or an initiate."""
+        """Forks a child for an ask, a hold, an initiate or an observe."""
         works: Dict[str, Callable[[wire.Message], Any]] = {
             "ask": _ask,
             "hold": _hold,
             "initiate": _initiate,
+            "observe": _observe,
         }
         if do not in works:
             raise ValueError(f"no request is called {do!r}")
@@ -208,10 +218,14 @@ class Agent:
             how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no word"
             self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
 
-    def close_control(self, task: Optional[Task]) -> None:
-        """Asks a child to end."""
+    def close_control(self, task: Optional[Task], window: Any = None) -> None:
+        """Asks a child to end; window: the copy's time, for one that observed it."""
         if task is not None and task.open:
             task.open = False
+            if window is not None:
+                # One that ended by itself reads no more; its end has been told or will be.
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(task.child.control_fd, wire.encode({"window": window}))
             os.close(task.child.control_fd)
 
     def let_continue(self, task: Optional[Task]) -> None:
@@ -275,6 +289,22 @@ def _hold(request: wire.Message) -> Any:
             tell({"endpoint": wire.endpoint_to_plain(endpoint)})
             os.read(control_fd, 1)
         tell({"closed": True})
+
+    return work
+
+
+def _observe(request: wire.Message) -> Any:
+    # Here and not in the child: the next one starts at once, and may have a short copy to watch.
+    module = importlib.import_module(OBSERVERS[request["name"]])
+    setting = wire.from_plain(module.Setting, request["setting"])
+
+    def work(tell: Callable[[Event], None], control_fd: int) -> None:
+        def window() -> Any:
+            """The copy's time, or None: nobody wants to know."""
+            line = os.read(control_fd, select.PIPE_BUF)
+            return wire.decode(line)["window"] if line else None
+
+        tell({"observed": wire.to_plain(module.observe(setting, control_fd, window))})
 
     return work
 

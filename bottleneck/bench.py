@@ -15,6 +15,8 @@ from bottleneck import __version__, hosts, plan, wire
 from bottleneck.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Pass
 from bottleneck.report import Report, Step
+from bottleneck.steps.watching import watching
+from probes.host import interface
 from probes.host.counters import Counters
 from probes.host.usage import usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped
@@ -68,6 +70,8 @@ class Bench:
     """What could not be closed in order at the end, and may be left on a host."""
     tasted: dict[str, float] = field(default_factory=dict)
     """By verb, the rate of a first small copy over SMB, bytes per second."""
+    unwatched: set[plan.Side] = field(default_factory=set)
+    """Hosts whose sockets could not be watched, which is noted once."""
     source_bytes: int = 0
     """Size of the file on the share that pulls read; 0: not written yet."""
 
@@ -221,23 +225,44 @@ class Bench:
         def progress(sample: Sample) -> None:
             self.tell(step.stage, sample=sample)
 
-        return (by or self.reached[side]).initiate(
-            engine or step.stage,
-            setting,
-            peer,
-            seconds,
-            self.reached.get(other) if both else None,
-            progress,
-            finish,
-        )
+        with watching(self, step, peer, seconds) as watches:
+            ran = (by or self.reached[side]).initiate(
+                engine or step.stage,
+                setting,
+                peer,
+                seconds,
+                self.reached.get(other) if both else None,
+                progress,
+                finish,
+            )
+            watches.copied(ran)
+        return watches.shown(ran)
 
     def take(self, step: Step, ran: Ran, details: dict[str, Any] | None = None) -> None:
         """A run of a step into the ledger, with what is known of it beside its own details."""
-        used = [
-            usage(*(wire.from_plain(Counters, each) for each in pair)) if pair else None
-            for pair in (ran.own, ran.other)
-        ]
+        try:
+            used = [
+                usage(*(wire.from_plain(Counters, each) for each in pair)) if pair else None
+                for pair in (ran.own, ran.other)
+            ]
+        except ValueError as error:
+            raise StageError(f"an agent's counters cannot be: {error}") from None
         if used[0] is None:
             raise StageError(f"{step.initiator}: the agent told no counters")
         known = {**ran.details, **(details or {})}
+        counted = _interface_counts(step, ran)
+        if counted:
+            known["interface_counts"] = counted
         self.ledger.add(step, Pass(ran.samples, used[0], used[1], known))
+
+
+def _interface_counts(step: Step, ran: Ran) -> dict[str, Any]:
+    """What went wrong at each host's interface during a run: packets lost, frames paused."""
+    sides = ("client", "server") if step.initiator == "client" else ("server", "client")
+    found = {}
+    for side, pair in zip(sides, (ran.own, ran.other), strict=True):
+        before, after = (each.get("interface_counts", {}) for each in pair or ({}, {}))
+        grown = interface.growth(before, after)
+        if grown:
+            found[side] = grown
+    return found

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import unquote
 
-from bottleneck import __version__, travel, wire
+from bottleneck import __version__, told, travel, wire
 from probes.host.child import end_with_parent, one_line
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Refused, Unavailable
@@ -40,6 +40,7 @@ INSTALLED_SECONDS = 6.0
 """For the greeting of what may be another program of that name."""
 
 Progress = Callable[[Sample], None]
+T = TypeVar("T")
 
 
 class StageError(Exception):
@@ -58,6 +59,18 @@ class Ran:
     details: Details
     own: tuple[Any, Any]
     other: tuple[Any, Any] | None
+
+
+@dataclass
+class Observation:
+    """What a host saw beside a stage; the coordinator says at its end which time was the copy's."""
+
+    window: tuple[float, float] | None = None
+    """Two readings of that host's clock; None: nobody wants to know."""
+    seen: Any = None
+    """As the watch told it."""
+    trouble: str = ""
+    """Why nothing is known; the stage itself is as good without."""
 
 
 def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
@@ -255,6 +268,7 @@ class Host:
 
         Raises:
             Unavailable, Refused, StageError: as the probe said.
+            StageError: what it said cannot be.
             AgentLost: nothing more will come.
         """
         try:
@@ -264,13 +278,14 @@ class Host:
                 f"{self.side}: the agent did not answer in {step}; is the host still up?"
             ) from None
         if "lost" in reply:
-            raise AgentLost(f"{self.side}: the agent {reply['lost']} in {step}{self._last_words()}")
+            how = told.words(reply["lost"])
+            raise AgentLost(f"{self.side}: the agent {how} in {step}{self._last_words()}")
         if "skipped" in reply:
-            raise Unavailable(str(reply["skipped"]))
+            raise Unavailable(told.words(reply["skipped"]))
         if "refused" in reply:
-            raise Refused(str(reply["refused"]["kind"]), str(reply["refused"]["text"]))
+            raise self._checked(told.refusal, reply["refused"])
         if "failed" in reply:
-            raise StageError(str(reply["failed"]))
+            raise StageError(told.words(reply["failed"]))
         return reply
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
@@ -282,7 +297,7 @@ class Host:
     def _answer(self, request: dict[str, Any], until: float, step: str) -> Any:
         number = self.send(request)
         try:
-            return self.next(number, until, step)["answer"]
+            return self._checked(told.answer, self.next(number, until, step))
         finally:
             del self.replies[number]
 
@@ -308,7 +323,7 @@ class Host:
         try:
             reply = self.next(number, time.monotonic() + opening_seconds, name)
             opened = True
-            yield wire.from_plain(Endpoint, reply["endpoint"])
+            yield self._checked(told.endpoint, reply)
         finally:
             self._close_hold(number, name, opened)
             del self.replies[number]
@@ -322,6 +337,40 @@ class Host:
                 self.next(number, time.monotonic() + CLOSING_SECONDS, f"closing {name}")
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
             self.unclosed.append(f"{self.side}: closing the {name}: {error}")
+
+    @contextmanager
+    def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:
+        """Has the host watch something (agent.OBSERVERS) until left; never fails what it watches.
+
+        Whoever set a window finds in it, after the block, what was seen, or why nothing was.
+        """
+        number = self.send(
+            {
+                "do": "observe",
+                "name": name,
+                "setting": wire.to_plain(setting),
+                "seconds": seconds,
+            }
+        )
+        observation = Observation()
+        try:
+            yield observation
+        finally:
+            self._close_observation(number, name, observation)
+            del self.replies[number]
+
+    def _close_observation(self, number: int, name: str, observation: Observation) -> None:
+        if self.lost:
+            observation.trouble = f"{self.side}: the agent {self.lost}"
+            return
+        close = {"id": number, "do": "close", "window": observation.window}
+        try:
+            self._write(wire.encode(close))
+            if observation.window is not None:
+                until = time.monotonic() + CLOSING_SECONDS
+                observation.seen = self.next(number, until, f"watching the {name}")["observed"]
+        except (AgentLost, StageError, Refused, Unavailable, OSError, LookupError) as error:
+            observation.trouble = str(error)
 
     def initiate(
         self,
@@ -358,12 +407,13 @@ class Host:
             while True:
                 reply = self.next(number, until, name)
                 if "details" in reply:
+                    details = self._checked(told.details, reply["details"])
                     break
-                elapsed, moved = reply["sample"]
-                samples.append(Sample(float(elapsed), int(moved)))
+                samples.append(self._checked(told.sample, reply.get("sample")))
                 if finish is not None and reply.get("last"):
                     began = time.monotonic()
-                    samples[-1] = Sample(samples[-1].elapsed_seconds + finish(), int(moved))
+                    elapsed, moved = samples[-1].elapsed_seconds, samples[-1].moved_bytes
+                    samples[-1] = Sample(elapsed + finish(), moved)
                     until += time.monotonic() - began
                 if "counters" in reply:
                     own.append(reply["counters"])
@@ -379,10 +429,17 @@ class Host:
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:
             self.replies.pop(number, None)
-        if len(own) < 2 or len(samples) < 2:
+        if len(own) < 2 or not told.is_window(samples):
             raise PartlyRan("the stage gave no complete window", tuple(samples), False)
         both = (other[0], other[-1]) if other else None
-        return Ran(tuple(samples), reply["details"], (own[0], own[-1]), both)
+        return Ran(tuple(samples), details, (own[0], own[-1]), both)
+
+    def _checked(self, check: Callable[[Any], T], value: object) -> T:
+        """What the agent told, as the check takes it; StageError where it does not."""
+        try:
+            return check(value)
+        except ValueError as error:
+            raise StageError(f"{self.side}: its agent tells what cannot be: {error}") from None
 
     def close(self, now: bool = False) -> None:
         """Closes the stream: the agent and its children end; what does not is killed."""

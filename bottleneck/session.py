@@ -14,11 +14,16 @@ from bottleneck.steps import (
     copies,
     disks,
     initiators,
+    latency,
+    matrix,
     native,
     network,
+    path,
     requests,
     security,
     small_files,
+    sweep,
+    udp,
 )
 from bottleneck.steps.server_folder import locate
 from probes.host.counters import Watched
@@ -30,6 +35,14 @@ from probes.stage import Refused, Unavailable
 SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
+NETWORK = (
+    ("path", path.measure_path),
+    ("latency", latency.measure_latency),
+    ("sweep", sweep.measure_sweeps),
+    ("matrix", matrix.measure_windows),
+    ("udp", udp.measure_datagrams),
+)
+"""After the transfers: they size what these do, and what these tell explains them."""
 EXPLAINING = (
     ("smb-matrix", requests.measure_requests),
     ("smb-tax", security.measure_security),
@@ -59,9 +72,7 @@ def measure(bench: Bench) -> None:
         if _needs_share(bench) or at_server and mounted is None:
             bench.client.tell("preload", name="smb-copy")
             _open_share(bench, stack)
-            bench.server_path = locate(
-                bench, bench.share.folder.rpartition("\\")[2], "the share's folder"
-            )
+            _locate(bench)
         if mounted is not None and (bench.wants("native-copy") or at_server):
             native.hold_folder(bench, mounted, stack)
         _learn(bench)
@@ -70,6 +81,9 @@ def measure(bench: Bench) -> None:
             network.measure_loopbacks(bench)
         if bench.wants("tcp"):
             network.measure_transfers(bench)
+        for stage, measure_stage in NETWORK:
+            if bench.wants(stage):
+                measure_stage(bench)
         if bench.wants("disk") or bench.wants("smb-copy"):
             disks.hold_sources(bench, stack)
         if bench.wants("disk"):
@@ -199,3 +213,9 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
         except (StageError, Unavailable) as error:
             why = str(error)
     raise Refused("unreachable", f"{bench.options.target.name}: {why}")
+
+
+def _locate(bench: Bench) -> None:
+    """This run's folder as the server's own path, if its agent can find it."""
+    name = bench.share.folder.rpartition("\\")[2]
+    bench.server_path = locate(bench, name, "the share's folder")

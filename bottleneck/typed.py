@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 LARGEST = 2**63
 """No honest count of bytes or seconds is above it."""
 
+MOST_NESTED = 32
+"""Lists within lists: interfaces upon interfaces are told by whom we do not know."""
+
 T = TypeVar("T")
 
 
@@ -32,6 +35,8 @@ def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
     """
     if not isinstance(value, dict):
         raise NotTyped(f"{where} must be an object")
+    if where.count("[") > MOST_NESTED:
+        raise NotTyped(f"{where[:80]} ... is nested too deep")
     hints = typing.get_type_hints(kind)
     found: dict[str, Any] = {}
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]

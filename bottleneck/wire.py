@@ -91,6 +91,25 @@ def to_plain(record: Any) -> Any:
     return record
 
 
+def told_to_plain(record: Any) -> Any:
+    """The same of what a host tells, without the fields that have a default and hold it."""
+    if isinstance(record, tuple):
+        return [told_to_plain(each) for each in record]
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return to_plain(record)
+    return {
+        field.name: told_to_plain(getattr(record, field.name))
+        for field in dataclasses.fields(record)
+        if getattr(record, field.name) != _default(field)
+    }
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
 def endpoint_to_plain(endpoint: Endpoint) -> Message:
     """An endpoint with its secrets, for an agent's own pipe and for nothing else."""
     plain: Message = {}

@@ -3,15 +3,18 @@
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from bottleneck import hosts, travel, wire
 from probes import loopback
+from probes.host import socket_track, socket_watch
 from probes.records import Endpoint, HostFacts
 from probes.stage import Refused
 
@@ -128,6 +131,98 @@ def test_an_agent_and_its_children_end_with_its_stream(how):
         os.kill(starter.pid, how)
     starter.wait(SECONDS_TO_END)
     assert ended(family)
+
+
+@contextmanager
+def connected():
+    """A connection within this host, its server's end first."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+        listener.accept()[0] as server,
+    ):
+        yield server, client
+
+
+def watch_of(server):
+    return socket_watch.Setting((server.getsockname()[1],), True, "127.0.0.1", 30.0)
+
+
+def looked_at():
+    time.sleep(20 * socket_watch.LOOK_SECONDS)
+
+
+def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
+    with hosts.start_there("exec:") as host, connected() as (server, client):
+        began = time.monotonic()
+        with host.observe("sockets", watch_of(server), 30.0) as watch:
+            looked_at()
+            server.sendall(b"." * 1000)
+            while len(client.recv(1000, socket.MSG_PEEK)) < 1000:
+                time.sleep(0.001)
+            looked_at()
+            assert watch.seen is None
+            watch.window = began, time.monotonic()
+        assert watch.trouble == ""
+        (seen,) = (wire.from_plain(socket_track.Connection, each) for each in watch.seen)
+        assert seen.sent_bytes == 1000
+        assert ended(processes_of(host.process.pid)[1:])
+
+
+def test_where_nobody_wants_to_know_a_watch_ends_all_the_same():
+    with hosts.start_here() as host, connected() as (server, _):
+        with host.observe("sockets", watch_of(server), 30.0) as watch:
+            host.tell("counters")
+            watching = set(processes_of(host.process.pid)) - {host.process.pid}
+            assert watching
+        assert (watch.seen, watch.trouble) == (None, "")
+        assert ended(watching)
+        with pytest.raises(KeyError), host.observe("sockets", watch_of(server), 30.0):
+            raise KeyError
+        assert host.tell("counters") and not host.unclosed
+
+
+def test_a_watch_that_dies_tells_why_and_the_agent_goes_on():
+    with hosts.start_here() as host, connected() as (server, _):
+        with host.observe("sockets", watch_of(server), 30.0) as watch:
+            host.tell("counters")
+            for pid in set(processes_of(host.process.pid)) - {host.process.pid}:
+                os.kill(pid, signal.SIGKILL)
+            watch.window = 0.0, 1.0
+        assert watch.seen is None and "signal 9" in watch.trouble
+        assert host.tell("counters") and not host.lost
+
+
+def test_a_watch_ends_at_its_deadline_whatever_it_does():
+    with hosts.start_here() as host, connected() as (server, _):
+        with host.observe("sockets", watch_of(server), 0.2) as watch:
+            host.tell("counters")
+            watching = set(processes_of(host.process.pid)) - {host.process.pid}
+            assert ended(watching)
+            watch.window = 0.0, 1.0
+        assert "time" in watch.trouble
+        assert host.tell("counters")
+
+
+def test_what_a_host_cannot_watch_is_trouble_and_no_end():
+    with hosts.start_here() as host:
+        for name, setting in (("weather", loopback.Setting()), ("sockets", loopback.Setting())):
+            with host.observe(name, setting, 5.0) as watch:
+                watch.window = 0.0, 1.0
+            assert watch.seen is None and watch.trouble
+        assert host.tell("counters")
+
+
+def test_a_lost_agent_is_trouble_of_its_watch_and_an_error_of_what_comes_next():
+    with hosts.start_there("exec:") as host, connected() as (server, _):
+        with host.observe("sockets", watch_of(server), 30.0) as watch:
+            host.tell("counters")
+            host.process.kill()
+            host.process.wait()
+            watch.window = 0.0, 1.0
+        assert watch.seen is None and watch.trouble
+        with pytest.raises(hosts.AgentLost):
+            host.tell("counters")
 
 
 def test_a_killed_agent_takes_its_children_with_it():

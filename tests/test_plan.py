@@ -49,3 +49,8 @@ def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
 def test_a_file_is_read_cached_while_it_still_is():
     steps = [(s.verb, s.cache) for s in plan.disk_steps(("client",))]
     assert steps == [("read", "cached"), ("read", "uncached"), ("write", "uncached")]
+
+
+def test_the_stages_that_explain_tcp_itself_are_made_where_there_is_time():
+    assert plan.stages(plan.SHARE_STAGES, 60.0) == plan.SHARE_STAGES
+    assert set(plan.LONG_STAGES) <= set(plan.stages(plan.FOLDER_STAGES, 300.0))

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import socket
 import subprocess
 from pathlib import Path
 
@@ -40,17 +41,36 @@ def nas(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def iperf3():
+    """Port of the iperf3 server that the README calls iperf3://nas."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    server = subprocess.Popen(
+        ["iperf3", "--server", "--port", str(port), "--forceflush"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    while "listening" not in (line := server.stdout.readline()):
+        assert line
+    yield port
+    server.kill()
+    server.communicate()
+
+
+@pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """Where the commands are typed; what one leaves the next may read."""
     return tmp_path_factory.mktemp("here")
 
 
 @pytest.mark.parametrize("command", of("bottleneck"))
-def test_a_command_runs_as_written(command, nas, here, ssh_on_path, bottleneck, tmp_path):
+def test_a_command_runs_as_written(command, nas, iperf3, here, ssh_on_path, bottleneck, tmp_path):
     words = shlex.split(command)[1:]
     (tmp_path / "mnt").mkdir()
     words = [str(tmp_path / "mnt") if each == "/mnt/media" else each for each in words]
     words = [each.replace("//nas/media", f"//{nas.host}:{nas.port}/media") for each in words]
+    words = [each.replace("iperf3://nas", f"iperf3://127.0.0.1:{iperf3}") for each in words]
     if words[0] in {"diagnose", "probe"} and "--quick" not in words:
         words += ["--budget", "9"]
     if words[0] == "explain" and not (here / "report.json").exists():

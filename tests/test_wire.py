@@ -4,7 +4,7 @@ import pytest
 
 from bottleneck import wire
 from probes.host.child import one_line
-from probes.records import Access, Endpoint, FolderFacts, Sample
+from probes.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
 from probes.tcp import Setting
 
 
@@ -63,6 +63,18 @@ def test_a_record_survives_the_wire(record):
 def test_a_record_of_another_shape_is_refused(plain, says):
     with pytest.raises(wire.WireError, match=says):
         wire.from_plain(Sample, plain)
+
+
+@pytest.mark.parametrize("levels", [40, 300])
+def test_interfaces_upon_interfaces_without_end_are_refused(levels):
+    plain = {"name": "eth0", "address": "192.0.2.1"}
+    plain.update(
+        dict.fromkeys(("rate_bits_per_second", "duplex", "mtu_bytes", "driver", "virtual"))
+    )
+    for _ in range(levels):
+        plain = {**plain, "lower": [plain]}
+    with pytest.raises(wire.WireError, match="nested too deep"):
+        wire.from_plain(InterfaceFacts, plain)
 
 
 def test_credentials_have_no_plain_form_and_no_repr():

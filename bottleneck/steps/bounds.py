@@ -17,13 +17,20 @@ def measured(bench: Bench) -> Iterator[tuple[Step, float]]:
 
 
 def of_stages(bench: Bench) -> dict[str, float]:
-    """Rates of the bare network, the best of its streams, and of the disks past their cache."""
+    """Rates of the bare network and of the disks past their cache.
+
+    A copy has one connection: what several streams carry together bounds it where one was not
+    measured alone.
+    """
     known: dict[str, float] = {}
     for step, rate in measured(bench):
         setting = step.setting
         if step.stage == "tcp":
             name = f"tcp.{setting['verb']}"
-            known[name] = max(rate, known.get(name, 0.0))
+            if setting["streams"] == 1:
+                known[name] = rate
+            else:
+                known.setdefault(name, rate)
         elif step.stage == "disk" and setting["cache"] == "uncached":
             known[f"{setting['side']}.{setting['verb']}"] = rate
     return known

@@ -33,6 +33,7 @@ SMB_SHARE_OF_TIME = 0.5
 """Of what is left, for our own copies of the same share beside the system's."""
 FILL_FACTOR = 1.5
 """The source of all pulls may take longer to write than a copy that counts."""
+BETWEEN_HOSTS = ("tcp", "latency", "matrix", "udp", "path")
 SILENT = ("no answer within", "no end within its time; ")
 """What a step says of a mount that hangs: the next one would only wait for it again."""
 
@@ -94,9 +95,14 @@ def read_mount(bench: Bench) -> Mounted:
     stages = bench.options.stages
     if not smb or not (bench.access.username or bench.access.allow_guest):
         stages = tuple(stage for stage in stages if stage != "smb-copy")
-    if "tcp" in stages and not bench.address:
-        bench.note("tcp: the mount does not tell its server's address: name TARGET as //host/share")
-        stages = tuple(stage for stage in stages if stage != "tcp")
+    if not bench.address:
+        left_out = [stage for stage in stages if stage in BETWEEN_HOSTS]
+        if left_out:
+            bench.note(
+                f"{', '.join(left_out)}: the mount does not tell its server's address: "
+                "name TARGET as //host/share"
+            )
+        stages = tuple(stage for stage in stages if stage not in left_out)
     bench.options = replace(bench.options, target=target, stages=stages)
     return Mounted(mount)
 

@@ -1,0 +1,116 @@
+"""What the copies' own TCP connections showed while a copy ran: who limited it, on both hosts.
+
+Which sockets to watch, and what their watches saw put together; pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bottleneck import typed, wire
+from bottleneck.plan import Side
+from probes.host.socket_track import Connection
+from probes.host.socket_watch import Setting
+from probes.net import limits
+from probes.records import Details
+
+OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
+SMB_PORTS = (445, 139)
+LEAST_SHARE = 0.25
+"""Of the copy's payload: a connection that carried less was not the copy's."""
+TRANSLATED_RATIO = 0.1
+"""How far two ends of one connection may count apart whose addresses are translated between."""
+
+
+def settings(
+    serving: Side, addresses: Mapping[Side, str], port: int, seconds: float
+) -> dict[Side, Setting]:
+    """What each host has to watch of a copy from and to a share on the serving one.
+
+    addresses: each host's own as the other sees it; empty: not known. port: 0 is SMB's own.
+    """
+    ports = tuple(dict.fromkeys(each for each in (port, *SMB_PORTS) if each))
+    asking = OTHER[serving]
+    watches = {serving: Setting(ports, True, addresses.get(asking, ""), seconds)}
+    if addresses.get(serving):
+        watches[asking] = Setting(ports, False, addresses[serving], seconds)
+    return watches
+
+
+def port_of(mount_options: str) -> int:
+    """The server's port that a mount's options name; 0: they name none."""
+    found = re.search(r"(?:^|,)port=(\d{1,5})(?:,|$)", mount_options)
+    return int(found[1]) if found else 0
+
+
+def connections(seen: Any) -> list[Connection]:
+    """What a watch told, checked: it may come from another host.
+
+    Raises:
+        ValueError: it is not what a watch tells.
+    """
+    found = []
+    for plain in typed.array(seen, "observed"):
+        each = wire.from_plain(Connection, plain)
+        for figures in (each.sender or {}, each.receiver or {}):
+            for name, value in figures.items():
+                typed.number(value, name)
+        found.append(each)
+    return found
+
+
+def of_copy(
+    seen: Mapping[Side, list[Connection]], sender: Side, asking: Side, moved_bytes: int
+) -> Details:
+    """What a copy's connection showed at its ends; empty where neither was seen.
+
+    seen: the connections of each host that watched. sender: the host that the payload came from.
+    asking: the host that connected to the other. moved_bytes: the copy's payload.
+    """
+    receiver = OTHER[sender]
+    least = LEAST_SHARE * moved_bytes
+    sent = [each for each in seen.get(sender, ()) if each.sent_bytes > least]
+    got = [each for each in seen.get(receiver, ()) if each.received_bytes > least]
+    sent.sort(key=lambda each: -each.sent_bytes)
+    got.sort(key=lambda each: -each.received_bytes)
+    one, other = _pair(sent, got)
+    if one is None and other is None:
+        # Not one connection: the host that connected chose its peer, so its own is the copy's.
+        one = sent[0] if sent and (asking == sender or not got) else None
+        other = got[0] if got and one is None else None
+    return _details(one, other)
+
+
+def _pair(
+    sent: list[Connection], got: list[Connection]
+) -> tuple[Connection | None, Connection | None]:
+    """The two ends of the connection that carried the most; none where they do not fit."""
+    for one in sent:
+        for other in got:
+            if (one.own, one.peer) == (other.peer, other.own):
+                return one, other
+    if len(sent) == len(got) == 1:
+        one, other = sent[0], got[0]
+        apart = abs(one.sent_bytes - other.received_bytes)
+        if apart <= TRANSLATED_RATIO * max(one.sent_bytes, other.received_bytes):
+            return one, other
+    return None, None
+
+
+def _details(one: Connection | None, other: Connection | None) -> Details:
+    if one is None and other is None:
+        return {}
+    congestion_control = one.congestion_control if one else None
+    sender, receiver = (one.sender if one else None), (other.receiver if other else None)
+    server = next((each.process for each in (one, other) if each and each.process), None)
+    known = {
+        **limits.told(sender or {}, receiver or {}, congestion_control),
+        "sender_seen": one is not None,
+        "receiver_seen": other is not None,
+        "send_buffer_bytes": one.send_buffer_bytes if one else None,
+        "receive_buffer_bytes": other.receive_buffer_bytes if other else None,
+        "process": server,
+    }
+    return {name: value for name, value in known.items() if value is not None}

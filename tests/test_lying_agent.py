@@ -1,0 +1,223 @@
+"""An agent that tells other than what is true ends a step or the run, in a sentence and in time.
+
+It never ends the coordinator, gives no figure that cannot be, and no report that cannot be read.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bottleneck import __version__, hosts, plan, report, session, told, wire
+from bottleneck.analysis import diagnose
+from bottleneck.bench import Bench
+from bottleneck.cli import exits
+from bottleneck.reports.console import print_report
+from bottleneck.steps import network
+from bottleneck.target import parse
+from probes import loopback
+from probes.records import Access, Endpoint, Measured, rates
+from probes.stage import Refused, Unavailable
+
+LIAR = Path(__file__).parent / "programs" / "lying_agent.py"
+LATE_SECONDS = 30
+MOST_BYTES_PER_SECOND = 1e12
+"""No loopback carries a terabyte a second."""
+
+
+def loopback_there(bench):
+    """The server's loopback alone."""
+    client = bench.reached.pop("client")
+    try:
+        network.measure_loopbacks(bench)
+    finally:
+        bench.reached["client"] = client
+
+
+def run(monkeypatch, measure, path, value):
+    """A run of one stage with a liar for the server's agent: its bench, and how it ended."""
+    monkeypatch.setattr(
+        plan, "times", lambda _, times=plan.times: times(5.0).__class__(*[0.15] * 7)
+    )
+    monkeypatch.setattr(plan, "TCP_STEPS", plan.TCP_STEPS[:1])
+    monkeypatch.setattr(network, "HOLD_SECONDS", 2.0)
+    monkeypatch.setattr(hosts, "ANSWER_SECONDS", 1.0)
+    agent = "exec:" + shlex.join([sys.executable, str(LIAR), path, value])
+    options = plan.Options(
+        target=parse("//127.0.0.1/-"),
+        folder="/tmp",
+        agent=agent,
+        budget_seconds=20.0,
+        stages=("loopback",),
+    )
+    bench = Bench(options, Access(), lambda event: None, lambda so_far: None)
+    code, sentence, began = exits.DONE, "", time.monotonic()
+    try:
+        with ExitStack() as stack:
+            bench.address = "127.0.0.1"
+            session._reach(bench, stack)
+            session._learn(bench)
+            measure(bench)
+    except Exception as error:  # as the commands do
+        code, sentence = exits.of_error(error)
+    assert time.monotonic() - began < LATE_SECONDS
+    return bench, code, sentence
+
+
+def believable(bench):
+    """The report can be written, printed and read again; no figure in it is beyond this machine."""
+    made = bench.report()
+    diagnosis = diagnose(made)
+    again = report.loads(report.dumps(made, diagnosis).encode())
+    file = io.StringIO()
+    print_report(made, diagnosis, Console(file=file, width=100), True)
+    assert all(line.isprintable() for line in file.getvalue().splitlines())
+    for _, outcome in again.entries:
+        if isinstance(outcome, Measured):
+            assert 0 < rates(outcome).median < MOST_BYTES_PER_SECOND
+            for each in outcome.runs:
+                times = [sample.elapsed_seconds for sample in each]
+                moved = [sample.moved_bytes for sample in each]
+                assert times == sorted(times) and moved == sorted(moved)
+    return again
+
+
+def ends_well(monkeypatch, measure, path, value):
+    """Whatever was told: no crash of the coordinator, a line at most, a report that stands."""
+    bench, code, sentence = run(monkeypatch, measure, path, value)
+    assert code in (exits.DONE, exits.UNREACHABLE), sentence
+    assert "\n" not in sentence
+    return believable(bench)
+
+
+def test_a_relay_that_changes_nothing_is_an_agent_like_any_other(monkeypatch):
+    again = ends_well(monkeypatch, loopback_there, "no.such.key", "0")
+    assert [step.initiator for step, _ in again.entries] == ["server"]
+    assert all(isinstance(outcome, Measured) for _, outcome in again.entries)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("answer", ""),
+        ("answer", "5"),
+        ("answer.cores", '"many"'),
+        ("answer.interface_sent_bytes", "-5"),
+        ("answer.interface_sent_bytes", "1e999"),
+        ("answer.clock_seconds", "NaN"),
+        ("answer.tools", '{"fio": 5}'),
+        ("endpoint", ""),
+        ("endpoint", "5"),
+        ("endpoint.port", "-1"),
+        ("endpoint.port", "99999"),
+        ("endpoint.nonce", '"short"'),
+        ("endpoint.facts", "[]"),
+    ],
+)
+def test_answers_of_other_kinds(monkeypatch, path, value):
+    ends_well(monkeypatch, network.measure_transfers, path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("counters", "5"),
+        ("details", '{"limits": {"by": ["\\u001b[2J"]}, "congestion_control": {"a": 1}}'),
+        ("details", '{"limits": 5}'),
+        ("details.sender", "[]"),
+        ("last", "false"),
+        ("", '{"id": "x", "sample": [0, 0]}'),
+        ("", "nonsense"),
+    ],
+)
+def test_a_stage_that_is_told_otherwise(monkeypatch, path, value):
+    ends_well(monkeypatch, loopback_there, path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("sample", "5"),
+        ("sample", '["a", "b"]'),
+        ("sample", "[0, 0]"),
+        ("sample", "[-1, -5]"),
+        ("sample", "[1, 1e308]"),
+        ("sample!", "[5e-324, 9000000000000000000]"),
+        ("sample!", "[1e-300, 5]"),
+        ("sample!", "[0.0001, 5]"),
+        ("counters.clock_seconds", "5"),
+        ("details", "5"),
+        ("details", '{"window_rates_bytes_per_second": ["x"]}'),
+    ],
+)
+def test_samples_and_details_that_cannot_be(monkeypatch, path, value):
+    ends_well(monkeypatch, loopback_there, path, value)
+
+
+def test_a_clock_that_stands_still_at_the_other_end(monkeypatch):
+    ends_well(monkeypatch, network.measure_transfers, "answer.clock_seconds", "0")
+
+
+def replier(reply):
+    """An agent that has one reply to its first request, whatever that is."""
+    greeting = wire.greeting(__version__, "3.9.0", "nas")
+    program = (
+        "import sys; o = sys.stdout.buffer; "
+        f"o.write({greeting!r}); o.flush(); "
+        f"sys.stdin.readline(); o.write({wire.encode({'id': 1, **reply})!r}); o.flush(); "
+        "sys.stdin.read()"
+    )
+    return hosts.Host.start("server", [sys.executable, "-c", program])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"refused": 5},
+        {"refused": {}},
+        {"refused": {"kind": "login"}},
+        {"refused": {"text": "no"}},
+        {"refused": {"kind": "of my own", "text": "no"}},
+        {"refused": {"kind": ["login"], "text": "no"}},
+        {"refused": {"kind": "login", "text": 5}},
+        {"failed": ["a", "\n"]},
+        {"failed": "two\nlines"},
+        {"skipped": {"why\n": "\n"}},
+        {"lost": "two\nlines"},
+        {"observed": {}},
+    ],
+)
+@pytest.mark.parametrize("asked", ["a question", "a hold", "a stage"])
+def test_a_reply_without_what_it_must_have_is_one_line(monkeypatch, reply, asked):
+    monkeypatch.setattr(hosts, "CLOSING_SECONDS", 1.0)
+    expected = (hosts.StageError, hosts.PartlyRan, hosts.AgentLost, Unavailable)
+    with replier(reply) as host, pytest.raises(expected) as raised:
+        if asked == "a question":
+            host.ask("facts", seconds=5.0)
+        elif asked == "a stage":
+            host.initiate("loopback", loopback.Setting(), Endpoint(), 5.0)
+        else:
+            with host.hold("loopback", loopback.Setting(), Endpoint(), 5.0):
+                pass
+    code, sentence = exits.of_error(raised.value)
+    assert code == exits.UNREACHABLE
+    assert sentence and "\n" not in sentence
+
+
+def test_a_refusal_that_is_one_stays_one():
+    refusal = {"refused": {"kind": "login", "text": "no such user"}}
+    with replier(refusal) as host, pytest.raises(Refused, match="no such user") as raised:
+        host.ask("facts", seconds=5.0)
+    assert exits.of_error(raised.value)[0] == exits.REFUSED
+
+
+def test_every_kind_of_refusal_has_its_exit_code():
+    assert set(exits.OF_REFUSAL) == told.REFUSALS
