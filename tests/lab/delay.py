@@ -8,9 +8,15 @@
 
 A process a direction takes each packet from one device and gives it to the other when its time has
 come (tun.rst in the kernel's Documentation/networking). Packets have up to 64 KiB, so that it
-carries more than a gigabyte a second; a rate is planted by spacing them. Nothing is ever lost or
-reordered: what a link cannot carry yet waits in a queue without end. Both ends may keep 64 MiB in
-TCP's window, as hosts for such paths are set up to: the delay is to be the SMB client's affair.
+carries more than a gigabyte a second; a rate is planted by spacing them. Nothing is reordered, and
+nothing is lost unless it is asked for: what a link cannot carry yet waits in a queue without end.
+Both ends may keep 64 MiB in TCP's window, as hosts for such paths are set up to: the delay is to be
+the SMB client's affair.
+
+Asked for, it behaves as a poorer path does, in both directions alike: `loss_ratio` of the packets
+go at random, by a seed; with `queue_bytes` what does not fit into the queue before the rate is
+dropped; with `mtu_bytes` the devices have frames of that size, and TCP segments to suit;
+with `largest_bytes` longer IP packets vanish without a word, as in a path MTU black hole.
 
 Needs root. Namespaces, devices and processes go with the descriptors of the process that made them,
 kill -9 included. Enter from the main thread alone: /proc/net shows the namespace of that.
@@ -21,6 +27,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import random
 import select
 import signal
 import struct
@@ -29,7 +36,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from probes.host.child import end_with_parent
@@ -38,7 +45,8 @@ CLIENT_ADDRESS, SERVER_ADDRESS = "10.91.8.1", "10.91.8.2"
 DEVICE = "delay0"
 MTU_BYTES = 65_521
 """The most; a frame has 14 bytes more."""
-FRAME_BYTES = MTU_BYTES + 14
+HEADER_BYTES = 14
+FRAME_BYTES = MTU_BYTES + HEADER_BYTES
 QUEUED_PACKETS = 10_000
 """Of a device, for the time that its forwarder does not run."""
 TCP_WINDOW_BYTES = 64 << 20
@@ -86,6 +94,25 @@ class DelayedPath:
     """What the path itself takes, without the hosts."""
 
 
+@dataclass(frozen=True)
+class Line:
+    """What one direction does to every packet."""
+
+    seconds: float
+    bytes_per_second: float | None
+    """Of frames, their header of 14 bytes included; None: no rate is planted."""
+    loss_ratio: float
+    queue_bytes: int | None
+    """Of frames that wait for the rate; None: no end."""
+    largest_bytes: int | None
+    """Of an IP packet that passes; None: all do."""
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.queue_bytes is not None and self.bytes_per_second is None:
+            raise ValueError("a queue needs a rate to wait for")
+
+
 def missing() -> list[str]:
     """What this machine lacks for it, a line each; empty: a path can be made."""
     if os.geteuid() != 0:
@@ -95,14 +122,24 @@ def missing() -> list[str]:
 
 @contextmanager
 def delayed(
-    seconds_each_way: float, bytes_per_second: float | None = None
+    seconds_each_way: float,
+    bytes_per_second: float | None = None,
+    *,
+    loss_ratio: float = 0.0,
+    queue_bytes: int | None = None,
+    mtu_bytes: int = MTU_BYTES,
+    largest_bytes: int | None = None,
+    seed: int = 0,
 ) -> Iterator[DelayedPath]:
-    """A path that holds every packet for seconds_each_way, and carries no more than that rate."""
+    """A path that holds every packet for seconds_each_way, and carries no more than that rate.
+
+    Raises ValueError for queue_bytes without a rate.
+    """
+    line = Line(seconds_each_way, bytes_per_second, loss_ratio, queue_bytes, largest_bytes, seed)
     with ExitStack() as stack:
-        client, client_device = _end(stack, CLIENT_ADDRESS)
-        server, server_device = _end(stack, SERVER_ADDRESS)
-        for taken, given in ((client_device, server_device), (server_device, client_device)):
-            stack.enter_context(_forwarding(taken, given, seconds_each_way, bytes_per_second))
+        client, client_device = _end(stack, CLIENT_ADDRESS, mtu_bytes)
+        server, server_device = _end(stack, SERVER_ADDRESS, mtu_bytes)
+        stack.enter_context(_carrying((client_device, server_device), line))
         yield DelayedPath(client, server, 2 * seconds_each_way)
 
 
@@ -111,15 +148,29 @@ def joined(
     ends: tuple[tuple[int, str, str], tuple[int, str, str]],
     seconds_each_way: float,
     bytes_per_second: float | None,
+    *,
+    loss_ratio: float = 0.0,
+    queue_bytes: int | None = None,
+    mtu_bytes: int = MTU_BYTES,
+    largest_bytes: int | None = None,
+    seed: int = 0,
 ) -> Iterator[None]:
     """Such a path between two hosts that are up: of each the process, device and address."""
+    line = Line(seconds_each_way, bytes_per_second, loss_ratio, queue_bytes, largest_bytes, seed)
     with ExitStack() as stack:
         devices = []
         for pid, name, address in ends:
             with _inside(Path(f"/proc/{pid}/ns/net")):
-                devices.append(_device(stack, name, address))
-        for taken, given in (devices, devices[::-1]):
-            stack.enter_context(_forwarding(taken, given, seconds_each_way, bytes_per_second))
+                devices.append(_device(stack, name, address, mtu_bytes))
+        stack.enter_context(_carrying((devices[0], devices[1]), line))
+        yield
+
+
+@contextmanager
+def _carrying(devices: tuple[int, int], line: Line) -> Iterator[None]:
+    """Both directions between two devices; each draws its own losses."""
+    back = replace(line, seed=line.seed + 1)
+    with _forwarding(*devices, line), _forwarding(*devices[::-1], back):
         yield
 
 
@@ -137,7 +188,7 @@ def _inside(namespace: Path) -> Iterator[None]:
         os.close(inner)
 
 
-def _end(stack: ExitStack, address: str) -> tuple[End, int]:
+def _end(stack: ExitStack, address: str, mtu_bytes: int) -> tuple[End, int]:
     """A namespace with one device, and the descriptor that its packets come from and go to."""
     before = os.open(OWN_NAMESPACE, os.O_RDONLY)
     stack.callback(os.close, before)
@@ -146,19 +197,19 @@ def _end(stack: ExitStack, address: str) -> tuple[End, int]:
     try:
         namespace = os.open(OWN_NAMESPACE, os.O_RDONLY)
         stack.callback(os.close, namespace)
-        return End(address, namespace), _device(stack, DEVICE, address)
+        return End(address, namespace), _device(stack, DEVICE, address, mtu_bytes)
     finally:
         _enter(before)
 
 
-def _device(stack: ExitStack, name: str, address: str) -> int:
+def _device(stack: ExitStack, name: str, address: str, mtu_bytes: int) -> int:
     """A device in the namespace that this process is in; its packets' descriptor."""
     device = os.open(TUN, os.O_RDWR | os.O_NONBLOCK)
     stack.callback(os.close, device)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH", name.encode(), _IFF_TAP | _IFF_NO_PI))
     for command in (
         "ip link set lo up",
-        f"ip link set {name} mtu {MTU_BYTES} txqueuelen {QUEUED_PACKETS} up",
+        f"ip link set {name} mtu {mtu_bytes} txqueuelen {QUEUED_PACKETS} up",
         f"ip address add {address}/24 dev {name}",
     ):
         subprocess.run(command.split(), check=True, capture_output=True)
@@ -175,7 +226,7 @@ def _enter(namespace_fd: int) -> None:
 
 
 @contextmanager
-def _forwarding(taken: int, given: int, seconds: float, rate: float | None) -> Iterator[None]:
+def _forwarding(taken: int, given: int, line: Line) -> Iterator[None]:
     parent = os.getpid()
     child = os.fork()
     if not child:
@@ -183,7 +234,7 @@ def _forwarding(taken: int, given: int, seconds: float, rate: float | None) -> I
             end_with_parent(parent)
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
-            forward(taken, given, seconds, rate)
+            forward(taken, given, line)
         finally:
             os._exit(1)
     try:
@@ -193,19 +244,30 @@ def _forwarding(taken: int, given: int, seconds: float, rate: float | None) -> I
         os.waitpid(child, 0)
 
 
-def forward(taken: int, given: int, seconds: float, rate: float | None) -> None:
-    """Gives every packet from taken to given: `seconds` after it came, or when the rate allows."""
+def forward(taken: int, given: int, line: Line) -> None:
+    """Gives every packet from taken to given when its time has come, and drops what is to go."""
     waiting: deque[tuple[float, bytes]] = deque()
+    chance = random.Random(line.seed)
+    rate, longest = line.bytes_per_second, FRAME_BYTES
+    if line.largest_bytes is not None:
+        longest = line.largest_bytes + HEADER_BYTES
     last = 0.0
     while True:
         now = time.monotonic()
         while waiting and waiting[0][0] <= now:
             os.write(given, waiting.popleft()[1])
-        patience = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
-        if not select.select([taken], [], [], patience)[0]:
+        try:
+            packet = os.read(taken, FRAME_BYTES)
+        except BlockingIOError:
+            patience = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+            select.select([taken], [], [], patience)
             continue
-        packet = os.read(taken, FRAME_BYTES)
-        due = time.monotonic() + seconds
+        if len(packet) > longest or (line.loss_ratio and chance.random() < line.loss_ratio):
+            continue
+        due = soonest = time.monotonic() + line.seconds
         if rate is not None:
-            last = due = max(due, last + len(packet) / rate)
+            due = max(soonest, last + len(packet) / rate)
+            if line.queue_bytes is not None and (due - soonest) * rate > line.queue_bytes:
+                continue
+            last = due
         waiting.append((due, packet))

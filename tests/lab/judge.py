@@ -11,6 +11,8 @@ from worlds import BUSY_LINK, LINK, Expected, LabWorld, Triple
 REACHED_RATIO, FULL_RATIO = 0.85, 0.97
 """Shares of the shaped payload rate: below the first a copy does not reach the link and the link
 cannot be its cap; above the second it fills the link and nothing else can; between, either may."""
+FAR_SECONDS, FAR_REACHED_RATIO = 0.03, 0.7
+"""On a far path a copy of seconds spends a part of them on the first round trips and the last."""
 MEMORY_TOLERANCE, FOLDER_TOLERANCE, TCP_TOLERANCE = 0.03, 0.10, 0.02
 BLAMES_NOBODY = ("unknown", "instrument")
 
@@ -53,7 +55,9 @@ def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
         payload = chosen.plant.payload_bytes_per_second(expected.copy.split(".")[0])
         found = [c for c in report["diagnosis"]["copies"] if c["copy"] == expected.copy]
         measured = any(copy["bytes_per_second"] is not None for copy in found)
-        judged += [_verdict(expected, copy, payload, measured) for copy in found]
+        far = (chosen.plant.round_trip_seconds or 0) >= FAR_SECONDS
+        reached = FAR_REACHED_RATIO if far else REACHED_RATIO
+        judged += [_verdict(expected, copy, payload, measured, reached) for copy in found]
         if not found:
             grade = MISSED if expected.touched else ABSTAINED
             right = _words(expected.right)
@@ -64,13 +68,17 @@ def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
 
 
 def _verdict(
-    expected: Expected, copy: dict[str, Any], payload: float | None, measured: bool
+    expected: Expected,
+    copy: dict[str, Any],
+    payload: float | None,
+    measured: bool,
+    reached_ratio: float,
 ) -> Judged:
     """measured: whether the copy was made in some dialect; if so, one left out is no miss."""
     verdict, rate = copy["verdict"], copy["bytes_per_second"]
     found = (verdict["component"], verdict["side"], verdict["cause"])
     filled = (rate or 0) / payload if payload else None
-    right = truth(expected.right, filled)
+    right = truth(expected.right, filled, reached_ratio)
     # A copy that comes near the link although something else is planted may leave open which.
     undecided = LINK in right and LINK not in expected.right
     if found in right:
@@ -92,7 +100,9 @@ def _verdict(
     )
 
 
-def truth(expected: frozenset[Triple], filled: float | None) -> frozenset[Triple]:
+def truth(
+    expected: frozenset[Triple], filled: float | None, reached_ratio: float = REACHED_RATIO
+) -> frozenset[Triple]:
     """True verdicts of a copy that fills this share of the shaped link; None: no shaped link.
 
     Whether a copy fills the link is a fact of its rate, whatever else is planted: a quota that
@@ -102,7 +112,7 @@ def truth(expected: frozenset[Triple], filled: float | None) -> frozenset[Triple
         return expected
     if filled >= FULL_RATIO:
         return frozenset({LINK})
-    return expected | {LINK} if filled >= REACHED_RATIO else expected - {LINK}
+    return expected | {LINK} if filled >= reached_ratio else expected - {LINK}
 
 
 def _words(right: frozenset[Triple]) -> tuple[str, ...]:
@@ -118,7 +128,7 @@ def rates(chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) ->
     link_world = all(LINK in expected.right and expected.touched for expected in chosen.expected)
     for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]
-        if outcome["kind"] != "measured":
+        if outcome["kind"] != "measured" or "bytes_per_second" not in outcome:
             continue
         rate = outcome["bytes_per_second"]["median"]
         if step["stage"] == "tcp" and setting["streams"] == 1 and setting["verb"] in iperf3:
@@ -139,10 +149,12 @@ def rates(chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) ->
 
 
 def _link_caps_tcp(chosen: LabWorld, verb: str) -> bool:
-    """Whether two TCP generators must agree: without a link, or short of CPU, each has its own."""
+    """Whether two TCP generators must agree: short of CPU, buffers or packets each has its own."""
     hosts = (chosen.plant.client, chosen.plant.server)
     shaped = chosen.plant.payload_bytes_per_second(verb) is not None
-    return shaped and all(caps.quota_ratio is None for caps in hosts)
+    free = all(caps.quota_ratio is None and not caps.sysctls for caps in hosts)
+    faulty = bool(chosen.plant.loss_ratio or chosen.plant.largest_bytes)
+    return shaped and free and not faulty
 
 
 def _planted_disk(chosen: LabWorld, setting: dict[str, Any]) -> int | None:

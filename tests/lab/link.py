@@ -10,29 +10,52 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from delay import joined
+from delay import MTU_BYTES, joined
 from host import Host
 from plant import PAYLOAD_RATIO, Plant
 
 CLIENT_ADDRESS = "10.91.7.1"
 SERVER_ADDRESS = "10.91.7.2"
+NETWORK = "10.91.7.0/24"
 INTERFACE = "eth0"
 QUEUE_SECONDS = 0.02
 
 
 @contextmanager
 def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
-    """A link between the hosts until the block ends, as planted."""
+    """A link between the hosts until the block ends, as planted; then their kernels' settings."""
+    with _joined(client, server, plant):
+        for host, caps in ((client, plant.client), (server, plant.server)):
+            for name, value in caps.sysctls:
+                host.run(["sh", "-c", f"echo {value} > /proc/sys/{name.replace('.', '/')}"])
+            if caps.congestion_control is not None:
+                # By the route: a namespace's own default may be none that others must not use.
+                route = ["ip", "route", "change", NETWORK, "dev", INTERFACE]
+                host.run([*route, "congctl", caps.congestion_control])
+        yield
+
+
+@contextmanager
+def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
     if plant.round_trip_seconds is None:
         connect(client, server, plant)
         yield
         return
     rates = [caps.sends_bits_per_second for caps in (plant.client, plant.server)]
     told = [rate for rate in rates if rate is not None]
-    # its packets are long: what a frame's headers cost is taken off here
-    rate = min(told) / 8 * PAYLOAD_RATIO if told else None
+    rate = min(told) / 8 if told else None
+    if rate is not None and plant.mtu_bytes is None:
+        rate *= PAYLOAD_RATIO  # its packets are long: what a frame's headers cost is taken off here
     ends = (client.pid, INTERFACE, CLIENT_ADDRESS), (server.pid, INTERFACE, SERVER_ADDRESS)
-    with joined(ends, plant.round_trip_seconds / 2, rate):
+    with joined(
+        ends,
+        plant.round_trip_seconds / 2,
+        rate,
+        mtu_bytes=plant.mtu_bytes or MTU_BYTES,
+        loss_ratio=plant.loss_ratio,
+        queue_bytes=plant.queue_bytes,
+        largest_bytes=plant.largest_bytes,
+    ):
         yield
 
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PAYLOAD_RATIO = 1448 / 1514
-"""TCP payload of a full frame at MTU 1500 with time stamps, over the bytes that tbf counts.
+ETHERNET_MTU_BYTES = 1500
 
-tbf counts the Ethernet header (14 bytes) but neither preamble, FCS nor gap: a shaped link carries
-a little more payload than the cable of the same name (1448/1538).
-"""
+
+def payload_ratio(mtu_bytes: int) -> float:
+    """TCP payload of a full frame with time stamps, over the bytes that a shaper counts.
+
+    It counts the Ethernet header (14 bytes) but neither preamble, FCS nor gap: a shaped link
+    carries a little more payload than the cable of the same name (1448/1538).
+    """
+    return (mtu_bytes - 52) / (mtu_bytes + 14)
+
+
+PAYLOAD_RATIO = payload_ratio(ETHERNET_MTU_BYTES)
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,10 @@ class Caps:
     """Somebody else's traffic that the host sends to the other one, by UDP."""
     hog_share_ratio: float | None = None
     """Share of the core that a neighbour's busy loop takes while the host itself wants all."""
+    sysctls: tuple[tuple[str, str], ...] = ()
+    """Kernel settings of the host's own network, by name ("net.ipv4.tcp_rmem") and value."""
+    congestion_control: str | None = None
+    """Of what the host sends; None: the machine's own."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,14 @@ class Plant:
     """What the path adds to the round trip; it then carries the lower of both shaped rates."""
     samba_options: tuple[str, ...] = ()
     """Lines for the [global] section of the server's smb.conf."""
+    mtu_bytes: int | None = None
+    """Of a path with a round trip; None: packets as long as can be, which cost no CPU time."""
+    loss_ratio: float = 0.0
+    """Share of the packets that such a path loses, in each direction."""
+    queue_bytes: int | None = None
+    """What waits before its rate, each way, until it drops; None: no end."""
+    largest_bytes: int | None = None
+    """Of an IP packet that passes such a path; longer ones vanish without a word."""
 
     def payload_bytes_per_second(self, verb: str) -> float | None:
         """Shaped payload rate of a push (the client sends) or a pull; None: not shaped."""
@@ -45,4 +64,4 @@ class Plant:
         if sender.sends_bits_per_second is None:
             return None
         free = sender.sends_bits_per_second - (sender.foreign_bits_per_second or 0)
-        return free / 8 * PAYLOAD_RATIO
+        return free / 8 * payload_ratio(self.mtu_bytes or ETHERNET_MTU_BYTES)

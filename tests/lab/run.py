@@ -83,12 +83,16 @@ def undisturbed(chosen: LabWorld, attempts: int, run: Callable[[LabWorld], Ran])
 
 
 def experiment(chosen: LabWorld, budget_seconds: int, beside: bool, reports: Path | None) -> Ran:
-    """Build the world, run the product in it, judge its report; beside: iperf3 as well."""
+    """Build the world, run the product in it, judge its report; beside: iperf3 as well.
+
+    budget_seconds: the product's; a world may need more.
+    """
+    budget_seconds = max(budget_seconds, chosen.least_budget_seconds)
     with world(chosen.plant) as lab:
         references = {verb: iperf3(lab, verb, 3) for verb in ("push", "pull")} if beside else {}
         file = lab.work / "report.json"
         with watching(lab.groups) as foreign:
-            code, elapsed, message = _diagnose(lab, file, budget_seconds)
+            code, elapsed, message = _diagnose(lab, file, budget_seconds, chosen.size_bytes)
         text = file.read_text() if file.exists() else ""
         left = tuple(_left_behind(lab))
     if reports is not None and text:
@@ -113,12 +117,15 @@ def experiment(chosen: LabWorld, budget_seconds: int, beside: bool, reports: Pat
     )
 
 
-def _diagnose(lab: World, file: Path, budget_seconds: int) -> tuple[int | None, float, str]:
+def _diagnose(
+    lab: World, file: Path, budget_seconds: int, size_bytes: int | None
+) -> tuple[int | None, float, str]:
     command: list[str | Path]
     command = [lab.client.script, sys.executable, "-m", "bottleneck", "diagnose", lab.share.target]
     command += ["--user", lab.share.user, "--agent", f"exec:{lab.server.script}"]
     command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
     command += ["--budget", str(budget_seconds)]
+    command += [] if size_bytes is None else ["--size", str(size_bytes)]
     environment = {
         **os.environ,
         "BOTTLENECK_PASSWORD": lab.share.password,

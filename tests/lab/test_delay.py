@@ -1,7 +1,8 @@
-"""A path with a delay takes its time, loses nothing, leaves no trace, and deepens copies."""
+"""A path with a delay takes its time, loses what is asked for, leaves no trace, deepens copies."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from delay import delayed, missing
@@ -69,6 +71,62 @@ def test_a_planted_rate_is_not_exceeded() -> None:
                 left -= len(server.recv(MIB))
             sender.join()
             assert time.monotonic() - began >= 4 * MIB / 20e6
+
+
+def _arrivals(count: int, length: int, **poorer: Any) -> int:
+    """How many of that many datagrams sent in one go come out at the far end."""
+    with delayed(0.005, **poorer) as path, ExitStack() as stack:
+        with path.server.entered():
+            far = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * MIB)
+            far.bind((path.server.address, 0))
+        with path.client.entered():
+            near = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        far.settimeout(0.3)
+        for _ in range(20):  # the first ask for the neighbour's address, and some may be lost
+            near.sendto(b"", far.getsockname())
+            with contextlib.suppress(TimeoutError):
+                far.recv(1)
+                break
+        for _ in range(count):
+            near.sendto(bytes(length), far.getsockname())
+        arrived = 0
+        with contextlib.suppress(TimeoutError):
+            while far.recv(length) is not None:
+                arrived += 1
+        return arrived
+
+
+def test_packets_are_lost_at_about_the_planted_ratio_and_not_without_it() -> None:
+    assert _arrivals(1000, 100) == 1000
+    assert 700 < _arrivals(1000, 100, loss_ratio=0.2) < 900
+
+
+def test_a_shallow_queue_drops_what_does_not_fit() -> None:
+    rate = 1e6
+    assert _arrivals(100, 1000, bytes_per_second=rate) == 100
+    assert 15 < _arrivals(100, 1000, bytes_per_second=rate, queue_bytes=20_000) < 60
+
+
+def test_a_queue_without_a_rate_is_refused() -> None:
+    with pytest.raises(ValueError), delayed(0.001, queue_bytes=20_000):
+        pass
+
+
+def test_packets_longer_than_what_passes_vanish_and_short_ones_pass() -> None:
+    hole = {"mtu_bytes": 1500, "largest_bytes": 1300}
+    assert _arrivals(10, 1300 - 28, **hole) == 10
+    assert _arrivals(10, 1301 - 28, **hole) == 0
+
+
+def test_segments_suit_the_devices_frames() -> None:
+    with delayed(0.001, mtu_bytes=1500) as path, ExitStack() as stack:
+        with path.server.entered():
+            listener = stack.enter_context(socket.create_server((path.server.address, 0)))
+        with path.client.entered():
+            client = stack.enter_context(socket.create_connection(listener.getsockname()))
+        segment = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+        assert segment == 1500 - 40 - 12  # IPv4, TCP, timestamps
 
 
 def test_it_leaves_no_device_no_namespace_and_no_process() -> None:

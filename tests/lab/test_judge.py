@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, rates, verdicts
-from plant import PAYLOAD_RATIO
+from plant import PAYLOAD_RATIO, payload_ratio
 from worlds import COPIES, WORLDS
 
 GIGABIT = 125e6 * PAYLOAD_RATIO
@@ -46,6 +46,26 @@ def test_a_copy_below_the_link_is_not_capped_by_it() -> None:
     assert _grade("client-read", "pull.cached", 0.95 * GIGABIT, *link) == RIGHT
     assert _grade("client-read", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
     assert _grade("link-1000", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
+
+
+def test_a_copy_on_a_far_path_spends_round_trips_on_its_start_and_its_end() -> None:
+    """What would be too little on a LAN is the link there, and no blame is no fault."""
+    link, full = ("network", "path", "link-rate"), 25e6 * payload_ratio(9000)
+    assert _grade("wan-40", "pull.cached", 0.75 * full, *link) == RIGHT
+    assert _grade("wan-40", "pull.cached", 0.60 * full, *link) == WRONG
+    assert _grade("wan-40", "pull.cached", 0.75 * full, "unknown", None, "inconclusive") == (
+        ABSTAINED
+    )
+    window = ("tcp", "client", "receive-window")
+    assert _grade("wan-40", "pull.cached", 0.75 * full, *window) == WRONG
+    assert _grade("rwnd-client", "pull.cached", 5e6, *window) == RIGHT
+    assert _grade("rwnd-client", "push.cached", 11e6, *window) == WRONG
+
+
+def test_a_step_without_a_rate_is_compared_with_nothing() -> None:
+    """A look at the path moves no payload."""
+    step = {"stage": "path", "setting": {}, "outcome": {"kind": "measured", "details": {}}}
+    assert list(rates(WORLDS["wan-40"], {"steps": [step]}, {})) == []
 
 
 @pytest.mark.parametrize(

@@ -80,3 +80,16 @@ def test_the_hosts_see_their_own_network_and_limits() -> None:
         quota = f"/sys/fs/cgroup/cpu/{lab.server.group}/cpu.cfs_quota_us"
         # The server is entered from the client, as the product's agent is.
         assert lab.client.run([lab.server.script, "cat", quota]).stdout == "50000\n"
+
+
+def test_a_host_has_kernel_settings_and_a_congestion_control_of_its_own() -> None:
+    """They come after the link, which widens the windows, and the other host keeps its own."""
+    small = "4096\t65536\t131072"
+    client = Caps(sysctls=(("net.ipv4.tcp_rmem", small),), congestion_control="reno")
+    with world(Plant(client=client, round_trip_seconds=0.004, mtu_bytes=1500)) as lab:
+        asked = "cat /proc/sys/net/ipv4/tcp_rmem /sys/class/net/eth0/mtu; ip route"
+        own, other = (host.run(["sh", "-c", asked]).stdout for host in (lab.client, lab.server))
+        assert own.startswith(f"{small}\n1500\n")
+        assert "congctl reno" in own
+        assert small not in other
+        assert "congctl" not in other

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from plant import Caps, Plant
 
 MB = 10**6
-M100, G1 = 100 * MB, 1000 * MB
+M100, M200, G1 = 100 * MB, 200 * MB, 1000 * MB
+SLOW_SECONDS = 150
+"""Budget of worlds in which a copy takes 10 s, or stalls for 3."""
 Triple = tuple[str, str | None, str]
 """Component, side, cause, as in the report."""
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
@@ -15,6 +18,8 @@ COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 LINK: Triple = ("network", "path", "link-rate")
 ROUND_TRIPS: Triple = ("smb", "server", "round-trips")
 BUSY_LINK: Triple = ("network", "path", "contention")
+LOSS: Triple = ("network", "path", "loss")
+HOLE: Triple = ("network", "path", "mtu")
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,10 @@ class LabWorld:
     planted: str
     plant: Plant
     expected: tuple[Expected, ...]
+    least_budget_seconds: int = 0
+    """What its copies need, which are slow or stall."""
+    size_bytes: int | None = None
+    """Of the files; None: what the product chooses."""
 
     def slowest_bytes_per_second(self) -> float | None:
         """Lowest planted rate; None: nothing is planted that has one."""
@@ -61,16 +70,37 @@ def _world(
     others: set[Triple],
     round_trip_seconds: float | None = None,
     samba_options: tuple[str, ...] = (),
+    least_budget_seconds: int = 0,
+    size_bytes: int | None = None,
+    **path: Any,
 ) -> LabWorld:
+    """path: what else Plant knows of a path with a round trip."""
     expected = tuple(
         Expected(copy, frozenset(touched.get(copy, others)), copy in touched) for copy in COPIES
     )
-    plant = Plant(client, server, round_trip_seconds, samba_options)
-    return LabWorld(name, planted, plant, expected)
+    plant = Plant(client, server, round_trip_seconds, samba_options, **path)
+    return LabWorld(name, planted, plant, expected, least_budget_seconds, size_bytes)
 
 
-def _caps(**caps: float) -> Caps:
-    return Caps(**{"sends_bits_per_second": G1, **caps})  # type: ignore[arg-type]
+def _caps(**caps: Any) -> Caps:
+    return Caps(**{"sends_bits_per_second": G1, **caps})
+
+
+def _tcp(side: str, cause: str) -> set[Triple]:
+    return {("tcp", side, cause)}
+
+
+def _wan(control: str = "cubic", /, bits_per_second: int = M100, **sysctls: str) -> Caps:
+    """A host on a path with a delay, with a usual congestion control."""
+    names = {"rmem": "net.ipv4.tcp_rmem", "wmem": "net.ipv4.tcp_wmem", "probing": _PROBING}
+    told = tuple((names[name], value) for name, value in sysctls.items())
+    return Caps(sends_bits_per_second=bits_per_second, sysctls=told, congestion_control=control)
+
+
+_PROBING = "net.ipv4.tcp_mtu_probing"
+_SMALL_RECEIVE, _SMALL_SEND = "4096 65536 131072", "4096 16384 65536"
+_ORDINARY: dict[str, Any] = {"mtu_bytes": 1500, "queue_bytes": 250_000}
+"""A path of ordinary frames, with a queue of 20 ms at 100 Mbit/s."""
 
 
 _BUSY = _cpu("client", "one-core", "all-cores") | _cpu("server", "one-core", "all-cores")
@@ -182,6 +212,99 @@ _ALL = (
         set(),
         round_trip_seconds=0.01,
         samba_options=("server min protocol = SMB2", "smb2 max credits = 8"),
+    ),
+    _world(
+        "rwnd-client",
+        "16 ms RTT, the client's receive buffer ends at 128 KiB",
+        _wan(rmem=_SMALL_RECEIVE),
+        _wan(),
+        {c: _tcp("client", "receive-window") for c in _PULLS},
+        {LINK},
+        round_trip_seconds=0.016,
+        **_ORDINARY,
+    ),
+    _world(
+        "rwnd-server",
+        "16 ms RTT, the server's receive buffer ends at 128 KiB",
+        _wan(),
+        _wan(rmem=_SMALL_RECEIVE),
+        {c: _tcp("server", "receive-window") for c in _PUSHES},
+        {LINK},
+        round_trip_seconds=0.016,
+        **_ORDINARY,
+    ),
+    _world(
+        "sndbuf-server",
+        "16 ms RTT, the server's send buffer ends at 64 KiB",
+        _wan(),
+        _wan(wmem=_SMALL_SEND),
+        {c: _tcp("server", "send-buffer") for c in _PULLS},
+        {LINK},
+        round_trip_seconds=0.016,
+        **_ORDINARY,
+    ),
+    _world(
+        "sndbuf-client",
+        "16 ms RTT, the client's send buffer ends at 64 KiB",
+        _wan(wmem=_SMALL_SEND),
+        _wan(),
+        {c: _tcp("client", "send-buffer") for c in _PUSHES},
+        {LINK},
+        round_trip_seconds=0.016,
+        **_ORDINARY,
+    ),
+    _world(
+        "samba-sockopts",
+        "4 ms RTT, SO_RCVBUF=8192 SO_SNDBUF=8192 in smb.conf",
+        _wan(bits_per_second=M200),
+        _wan(bits_per_second=M200),
+        {
+            **{c: _tcp("server", "send-buffer") for c in _PULLS},
+            **{c: _tcp("server", "receive-window") for c in _PUSHES},
+        },
+        set(),
+        round_trip_seconds=0.004,
+        samba_options=("socket options = SO_RCVBUF=8192 SO_SNDBUF=8192",),
+        least_budget_seconds=90,
+        size_bytes=12 << 20,
+        **_ORDINARY,
+    ),
+    _world(
+        "loss-1",
+        "20 ms RTT, 1 % of the packets lost, reno",
+        _wan("reno"),
+        _wan("reno"),
+        {c: {LOSS} for c in COPIES},
+        set(),
+        round_trip_seconds=0.02,
+        least_budget_seconds=SLOW_SECONDS,
+        size_bytes=6 << 20,
+        loss_ratio=0.01,
+        **_ORDINARY,
+    ),
+    _world(
+        "wan-40",
+        "40 ms RTT, 200 Mbit/s, good windows",
+        _wan(bits_per_second=M200),
+        _wan(bits_per_second=M200),
+        {},
+        {LINK, ("smb", "path", "round-trips")},
+        round_trip_seconds=0.04,
+        mtu_bytes=9000,
+        queue_bytes=1_000_000,
+    ),
+    _world(
+        "mtu-hole",
+        "10 ms RTT, IP packets above 1400 bytes vanish, hosts that probe for it",
+        _wan(probing="1"),
+        _wan(probing="1"),
+        {c: {HOLE} for c in COPIES},
+        set(),
+        round_trip_seconds=0.01,
+        least_budget_seconds=SLOW_SECONDS,
+        size_bytes=16 << 20,
+        largest_bytes=1400,
+        **_ORDINARY,
     ),
     _world(
         "busy-link",

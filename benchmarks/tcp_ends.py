@@ -1,0 +1,80 @@
+"""One transfer of ours, run as the product runs it: each end a child process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Protocol
+
+from bottleneck import wire
+from probes.host.child import Child, spawn
+from probes.net import transfer
+from probes.net.transfer import Moved, Shape
+from probes.records import Endpoint
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Place(Protocol):
+    """Where an end of a transfer runs."""
+
+    @property
+    def address(self) -> str:
+        """Its IP address."""
+
+    def entered(self) -> AbstractContextManager[None]:
+        """What is started in the block runs there."""
+
+
+def moved(shape: Shape, client: Place, server: Place) -> Moved:
+    """A transfer that the client initiates; RuntimeError where it broke."""
+
+    def hold(tell: Tell, control_fd: int) -> None:
+        with transfer.respond(server.address, shape.seconds, shape.window_bytes) as endpoint:
+            tell({"endpoint": wire.endpoint_to_plain(endpoint)})
+            os.read(control_fd, 1)
+
+    with server.entered():
+        responder = spawn(hold)
+    try:
+        told = _line(responder)
+        if "endpoint" not in told:
+            raise RuntimeError(f"the responder: {told or 'no word'}")
+        peer = replace(wire.from_plain(Endpoint, told["endpoint"]), host=server.address)
+
+        def run(tell: Tell, control_fd: int) -> None:
+            running = transfer.initiate(shape, peer)
+            while True:
+                try:
+                    next(running)
+                except StopIteration as end:
+                    tell({"moved": wire.to_plain(end.value)})
+                    return
+
+        with client.entered():
+            initiator = spawn(run)
+        try:
+            told = _line(initiator)
+        finally:
+            _end(initiator)
+    finally:
+        _end(responder)
+    if "moved" not in told:
+        raise RuntimeError(f"the initiator: {told or 'no word'}")
+    return wire.from_plain(Moved, told["moved"])
+
+
+def _line(child: Child) -> dict[str, Any]:
+    with os.fdopen(os.dup(child.events_fd), encoding="utf-8") as events:
+        told: dict[str, Any] = json.loads(events.readline() or "{}")
+    return told
+
+
+def _end(child: Child) -> None:
+    child.kill()
+    os.waitpid(child.pid, 0)
+    os.close(child.events_fd)
+    os.close(child.control_fd)

@@ -1,0 +1,171 @@
+"""Does a short transfer ever tell a rate that its link cannot carry?
+
+    .venv/bin/python benchmarks/tcp_physics.py [--runs 1000] [--seed N] [--json F]
+
+Each run is one transfer of our own data path over a veth pair behind token buckets; link rate,
+bucket, queue, direction, streams, buffers, windows, time and the sender's way (copying or not) are
+drawn by the seed. Held to the link: the result, and every span of at least 100 ms between two
+samples. In a span of t seconds a bucket lets through t times its rate and one bucket more; of a
+frame of 1514 bytes 1448 are payload. Held besides: time and bytes never run backwards, no call
+carries more than its buffer, no host is busier than its cores allow, every ratio lies within 0 and
+1. What breaks a rule is printed with its run. A run may end without a figure, where all streams
+wait for a lost packet longer than its window. Exits 1 where a rule was broken, or where more than
+1 % of the runs had no figure. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent))
+
+import tcp_ends
+import veth
+
+from probes.net import transfer
+from probes.net.transfer import Moved, Shape
+from probes.records import Sample
+
+SPAN_SECONDS = transfer.INTERVAL_SECONDS
+MOST_FAILED_RATIO = 0.01
+CLOCK_RATIO = 0.002
+"""What the bucket's clock and ours may differ by, and the rounding of its rate."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A token bucket before a link."""
+
+    bits_per_second: int
+    burst_bytes: int
+    queue_bytes: int
+
+    def most_bytes(self, seconds: float) -> float:
+        """Payload that can come out of it in so many seconds."""
+        frames = self.bits_per_second / 8 * seconds * (1 + CLOCK_RATIO) + self.burst_bytes
+        return (frames + veth.FRAME_BYTES) * veth.PAYLOAD_RATIO
+
+
+def drawn(chance: random.Random) -> tuple[Link, Shape]:
+    """The next run."""
+    bits = int(5e6 * 200 ** chance.random())
+    burst = max(2 * veth.FRAME_BYTES, int(bits / 8 * chance.uniform(0.001, 0.005)))
+    queue = max(10 * veth.FRAME_BYTES, int(bits / 8 * chance.uniform(0.005, 0.05)))
+    shape = Shape(
+        verb=chance.choice(transfer.VERBS),
+        streams=chance.randint(1, 8),
+        buffer_bytes=int(512 * 8192 ** chance.random()),
+        seconds=chance.uniform(0.2, 0.6),
+        window_bytes=chance.choice((0, 0, int(16384 * 128 ** chance.random()))),
+        zero_copy=chance.random() < 0.25,
+    )
+    return Link(bits, burst, queue), shape
+
+
+def beyond(link: Link, moved: Moved, shape: Shape) -> Iterator[str]:
+    """What in a run cannot be."""
+    samples = moved.samples
+    for one, other in zip(samples, samples[1:], strict=False):
+        if other.elapsed_seconds <= one.elapsed_seconds or other.moved_bytes < one.moved_bytes:
+            yield f"backwards from {one} to {other}"
+    for index, one in enumerate(samples):
+        for other in samples[index + 1 :]:
+            whole = (one, other) == (samples[0], samples[-1])
+            if whole or other.elapsed_seconds - one.elapsed_seconds >= SPAN_SECONDS:
+                yield from _too_fast(link, one, other)
+    for name, end in (("sender", moved.sender), ("receiver", moved.receiver)):
+        yield from (f"{name}: {each}" for each in _impossible(end, shape))
+    for name, value in moved.limits.items():
+        if name.endswith("_ratio") and not 0 <= value <= 1:
+            yield f"{name} is {value}"
+        if isinstance(value, (int, float)) and value < 0:
+            yield f"{name} is {value}"
+
+
+def _too_fast(link: Link, one: Sample, other: Sample) -> Iterator[str]:
+    seconds = other.elapsed_seconds - one.elapsed_seconds
+    most, came = link.most_bytes(seconds), other.moved_bytes - one.moved_bytes
+    if came > most:
+        yield (
+            f"{came} bytes in {seconds:.4f} s from {one.elapsed_seconds:.4f}: "
+            f"{came / most:.3f} of what the link carries"
+        )
+
+
+def _impossible(end: dict[str, Any], shape: Shape) -> Iterator[str]:
+    if end["moved_bytes"] > end["calls"] * shape.buffer_bytes:
+        yield f"{end['calls']} calls carried {end['moved_bytes']} bytes"
+    if not 0 <= end.get("cpu_seconds", 0.0) <= len(os.sched_getaffinity(0)) * end["seconds"] * 1.01:
+        yield f"{end['cpu_seconds']} s of CPU in {end['seconds']} s"
+    if any(value < 0 for value in end.values()):
+        yield f"negative: {end}"
+
+
+def measure(wanted: argparse.Namespace) -> dict[str, Any]:
+    """All runs; prints what cannot be and returns the document."""
+    chance = random.Random(wanted.seed)
+    told: list[dict[str, Any]] = []
+    broken = 0
+    began = time.monotonic()
+    with veth.joined() as pair:
+        for number in range(wanted.runs):
+            link, shape = drawn(chance)
+            pair.shape(link.bits_per_second, link.burst_bytes, link.queue_bytes)
+            try:
+                moved = tcp_ends.moved(shape, pair.client, pair.server)
+            except RuntimeError as error:
+                print(f"run {number}: {error}: {link} {shape}", flush=True)
+                broken += 1
+                continue
+            last = moved.samples[-1]
+            share = last.moved_bytes / link.most_bytes(last.elapsed_seconds)
+            wrong = list(beyond(link, moved, shape))
+            for each in wrong:
+                print(f"run {number}: {each}: {link} {shape}", flush=True)
+            told.append(
+                {"link": asdict(link), "shape": asdict(shape), "share": share, "beyond": wrong}
+            )
+    return {
+        "seed": wanted.seed,
+        "runs": told,
+        "failed_runs": broken,
+        "elapsed_seconds": time.monotonic() - began,
+    }
+
+
+def main() -> int:
+    """0: nothing beyond physics; 1: something; 69: no such link can be made here."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=1000, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--json", type=Path, metavar="F")
+    wanted = parser.parse_args()
+    if lacks := veth.missing():
+        print(f"tcp_physics: {'; '.join(lacks)}", file=sys.stderr)
+        return 69
+    document = measure(wanted)
+    if wanted.json:
+        wanted.json.write_text(json.dumps(document, indent=1) + "\n")
+    shares = sorted(run["share"] for run in document["runs"])
+    wrong = sum(bool(run["beyond"]) for run in document["runs"])
+    print(
+        f"{len(shares)} runs in {document['elapsed_seconds']:.0f} s, seed {wanted.seed}: "
+        f"{wrong} beyond physics, {document['failed_runs']} without a figure; "
+        f"share of what the link carries: median {shares[len(shares) // 2]:.3f}, "
+        f"highest {shares[-1]:.3f}"
+    )
+    failed = document["failed_runs"] > max(1, MOST_FAILED_RATIO * wanted.runs)
+    return 1 if wrong or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

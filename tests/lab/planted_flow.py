@@ -1,0 +1,235 @@
+"""One TCP stream between two namespaces with a bottleneck planted in it, and what both ends see.
+
+The sender and the receiver are processes of their own; each looks at its own socket 50 times a
+second from a thread beside the one that moves bytes, as the product's tcp stage does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from delay import delayed
+
+from probes.host import tcp_info
+from probes.host.child import end_with_parent
+from probes.net.limits import Glimpse
+
+LOOK_SECONDS = 0.02
+BLOCK_BYTES = 256 << 10
+LONGEST_PORTION_BYTES = 4 * BLOCK_BYTES
+ANSWER_SECONDS = 5.0
+"""After the transfer's own time, for the two processes to tell."""
+PACE_SECONDS = 0.005
+"""A paced end moves what is due this often."""
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Path:
+    """What lies between the two ends."""
+
+    rtt_seconds: float
+    """0.0 is the loopback device of one namespace."""
+    bytes_per_second: float | None = None
+    queue_bytes: int | None = None
+    loss_ratio: float = 0.0
+    mtu_bytes: int = 1500
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What the two ends are like; None: as fast or as large as the system lets them."""
+
+    congestion_control: str = "cubic"
+    receive_buffer_bytes: int | None = None
+    send_buffer_bytes: int | None = None
+    source_bytes_per_second: float | None = None
+    sink_bytes_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Looks at both sockets, by one clock that starts with the transfer."""
+
+    sender: tuple[Glimpse, ...]
+    receiver: tuple[Glimpse, ...]
+
+    def after(self, seconds: float) -> Seen:
+        """Without the looks before that moment."""
+        return Seen(*(tuple(g for g in each if g.elapsed_seconds >= seconds) for each in self.both))
+
+    @property
+    def both(self) -> tuple[tuple[Glimpse, ...], tuple[Glimpse, ...]]:
+        """The sender's and the receiver's."""
+        return self.sender, self.receiver
+
+    def bytes_per_second(self) -> float:
+        """What arrived, by the receiver's kernel."""
+        first, last = self.receiver[0], self.receiver[-1]
+        arrived = last.figures["received_bytes"] - first.figures["received_bytes"]
+        return arrived / (last.elapsed_seconds - first.elapsed_seconds)
+
+
+def observed(path: Path, ends: Ends, seconds: float, seed: int = 0) -> Seen:
+    """One transfer of so many seconds over such a path between such ends.
+
+    Raises RuntimeError when an end does not tell in time.
+    """
+    with ExitStack() as stack:
+        up = stack.enter_context(
+            delayed(
+                path.rtt_seconds / 2,
+                path.bytes_per_second,
+                loss_ratio=path.loss_ratio,
+                queue_bytes=path.queue_bytes,
+                mtu_bytes=path.mtu_bytes,
+                seed=seed,
+            )
+        )
+        far = up.server if path.rtt_seconds else up.client
+        address = far.address if path.rtt_seconds else LOOPBACK
+        with far.entered():
+            listener = stack.enter_context(socket.socket())
+        # Before the handshake, which tells the window's scale.
+        _set(listener, socket.SO_RCVBUF, ends.receive_buffer_bytes)
+        listener.bind((address, 0))
+        listener.listen()
+        with up.client.entered():
+            sender = stack.enter_context(socket.socket())
+        _set(sender, socket.SO_SNDBUF, ends.send_buffer_bytes)
+        name = ends.congestion_control.encode()
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sender.settimeout(ANSWER_SECONDS)
+        sender.connect(listener.getsockname())
+        listener.settimeout(ANSWER_SECONDS)
+        receiver, _ = listener.accept()
+        stack.enter_context(receiver)
+        for each in (sender, receiver):
+            each.setblocking(True)
+        began = time.monotonic()
+        until = began + seconds
+        told = [
+            stack.enter_context(_Process(lambda: _end(receiver, _sink, ends, began, until))),
+            stack.enter_context(_Process(lambda: _end(sender, _source, ends, began, until))),
+        ]
+        received, sent = (each.told(until + ANSWER_SECONDS) for each in told)
+        return Seen(tuple(_glimpses(sent)), tuple(_glimpses(received)))
+
+
+def _set(connection: socket.socket, option: int, size_bytes: int | None) -> None:
+    if size_bytes is not None:
+        connection.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+
+
+def _glimpses(told: Any) -> list[Glimpse]:
+    return [Glimpse(when, figures, unread, unsent) for when, figures, unread, unsent in told]
+
+
+Move = Callable[[socket.socket, Ends, float], None]
+
+
+def _end(connection: socket.socket, move: Move, ends: Ends, began: float, until: float) -> Any:
+    """One end's whole work; returns its looks."""
+    seen: list[tuple[float, tcp_info.Figures, int | None, int | None]] = []
+
+    def look() -> None:
+        due = time.monotonic()
+        while due < until:
+            figures = tcp_info.read(connection)
+            queues = tcp_info.unread_bytes(connection), tcp_info.unsent_bytes(connection)
+            seen.append((time.monotonic() - began, figures, *queues))
+            # Not in step with a peer that moves bytes at regular times.
+            due += LOOK_SECONDS * random.uniform(0.5, 1.5)
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    looking = threading.Thread(target=look)
+    # The mover may wait for its peer for ever, once that has come to its end.
+    threading.Thread(target=move, args=(connection, ends, until), daemon=True).start()
+    looking.start()
+    looking.join()
+    return seen
+
+
+def _source(connection: socket.socket, ends: Ends, until: float) -> None:
+    block = memoryview(os.urandom(LONGEST_PORTION_BYTES))
+    for size in _portions(ends.source_bytes_per_second, until):
+        connection.sendall(block[:size])
+
+
+def _sink(connection: socket.socket, ends: Ends, until: float) -> None:
+    buffer = memoryview(bytearray(LONGEST_PORTION_BYTES))
+    for size in _portions(ends.sink_bytes_per_second, until):
+        left = size
+        while left > 0:
+            got = connection.recv_into(buffer[:left])
+            if not got:
+                return
+            # An end that is not paced takes what there is.
+            left = left - got if ends.sink_bytes_per_second else 0
+
+
+def _portions(rate: float | None, until: float) -> Any:
+    """Sizes to move next, each when it is due; an end that fell behind does not hurry."""
+    due = time.monotonic()
+    while due < until:
+        if rate is None:
+            yield BLOCK_BYTES
+            due = time.monotonic()
+            continue
+        yield max(1, min(LONGEST_PORTION_BYTES, round(rate * PACE_SECONDS)))
+        due = max(due, time.monotonic() - PACE_SECONDS) + PACE_SECONDS
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+class _Process:
+    """A forked process that does one thing and tells what came of it; it ends with the block."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._out, into = os.pipe()
+        parent = os.getpid()
+        self._pid = os.fork()
+        if not self._pid:
+            try:
+                end_with_parent(parent)
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_DFL)
+                with os.fdopen(into, "w") as file:
+                    json.dump(work(), file)
+            finally:
+                os._exit(0)
+        os.close(into)
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._out)
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+    def told(self, deadline: float) -> Any:
+        """What it did; waits until the deadline of the monotonic clock."""
+        got = bytearray()
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._out], [], [], left)[0]:
+                raise RuntimeError("an end of the flow did not tell in time")
+            part = os.read(self._out, 1 << 20)
+            if not part:
+                break
+            got += part
+        if not got:
+            raise RuntimeError("an end of the flow broke")
+        return json.loads(got)

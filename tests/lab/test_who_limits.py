@@ -1,0 +1,80 @@
+"""It is told rightly who limits a stream, and only surely planted cases count."""
+
+from __future__ import annotations
+
+import pytest
+import who_limits
+from delay import missing
+from limit_cases import HELD_OUT, QUICK, TUNE, Case
+from planted_flow import Ends, Path, Seen
+
+from probes.net.limits import Glimpse
+
+
+@pytest.mark.lab
+def test_clear_cases_on_real_tcp_are_told_rightly() -> None:
+    """All but one at most: other work on the machine can be a true cap."""
+    if lacks := missing():
+        pytest.skip("not run: " + "; ".join(lacks))
+    judged = who_limits.measured(QUICK, who_limits.QUICK_SECONDS, print)
+    right, used = who_limits.share(judged, who_limits.whole)
+    assert used >= len(QUICK) - 2
+    assert right >= used - 1
+
+
+def test_enough_cases_are_held_out_and_none_of_them_was_tuned_on() -> None:
+    assert len(HELD_OUT) >= who_limits.LEAST_CASES + 10
+    tuned = {(case.path, case.ends) for case in TUNE}
+    assert not tuned & {(case.path, case.ends) for case in HELD_OUT}
+    for cases in (TUNE, HELD_OUT):
+        assert len({case.name for case in cases}) == len(cases)
+        assert {case.truth for case in cases} == set(who_limits.TRUTHS)
+
+
+def test_a_case_counts_only_where_its_plant_alone_explains_the_rate() -> None:
+    case = next(each for each in TUNE if each.name.startswith("sender 20 ms 5 MB/s"))
+    assert case.unsuitable(5e6, 40e6) == ""
+    assert "without the plant" in case.unsuitable(5e6, 9e6)
+    assert "planted for" in case.unsuitable(1e6, 40e6)
+    window = next(each for each in TUNE if each.name.startswith("receive-window 8 ms 32 KiB"))
+    assert window.unsuitable(32 * 1024 / 0.008, 80e6) == ""
+    assert "planted for" in window.unsuitable(32 * 1024 / 0.08, 80e6)
+
+
+def test_without_its_plant_a_case_has_nothing_else_taken_away() -> None:
+    for case in TUNE + HELD_OUT:
+        path, ends = case.without_its_plant()
+        if case.truth == "network":
+            assert ends == case.ends, case.name
+            assert path == Path(case.path.rtt_seconds, mtu_bytes=case.path.mtu_bytes)
+            assert path != case.path
+        else:
+            assert path == case.path and ends != case.ends, case.name
+            assert ends == Ends(case.ends.congestion_control)
+
+
+def _judged(truth: str, queue: int, free: float) -> who_limits.Judged:
+    """5 MB/s; the writer waits where the queue has as much as the buffer, 100 kB."""
+    figures = {
+        **{"busy_seconds": 0.0, "receive_window_limited_seconds": 0.0},
+        **{"send_buffer_limited_seconds": 0.0, "segment_bytes": 1448},
+        **{"send_buffer_bytes": 100_000, "send_queue_bytes": queue},
+    }
+    looks = tuple(
+        Glimpse(0.02 * i, {**figures, "received_bytes": 100_000 * i}, 0, queue) for i in range(20)
+    )
+    ends = Ends(source_bytes_per_second=5e6) if truth == "sender" else Ends()
+    case = Case(truth, truth, Path(0.02, loss_ratio=0.01), ends)
+    return who_limits.Judged(case, Seen(looks, looks), free)
+
+
+def test_the_matrix_has_planted_against_told_of_the_cases_that_count() -> None:
+    judged = [
+        *(_judged("sender", 0, 50e6), _judged("network", 0, 50e6)),
+        *(_judged("network", 100_000, 50e6), _judged("network", 100_000, 6e6)),
+    ]
+    assert [bool(each.why_not) for each in judged] == [False, False, False, True]
+    assert who_limits.share(judged, who_limits.whole) == (2, 3)
+    rows = {line.split()[0]: line.split()[1:] for line in who_limits.matrix(judged)[1:]}
+    assert rows["sender"] == [".", ".", "1", ".", ".", "."]
+    assert rows["network"] == ["1", ".", "1", ".", ".", "."]
