@@ -27,6 +27,8 @@ GRACE_SECONDS = 8.0
 BUSY_SECONDS = 5.0
 BUSY_PAUSE_SECONDS = 0.3
 """A server takes one client at a time, and a moment to be rid of the last."""
+LEAST_TIME_RATIO = 0.9
+"""Of the sender's time: less the receiver's cannot be, whose clock starts and ends later."""
 _BUSY = "the server is busy"
 
 
@@ -158,6 +160,8 @@ def parse(text: str, verb: str, notes: str = "") -> Result:
     if not moved or not seconds:
         raise RuntimeError("iperf3 ended well but nothing arrived at its receiver")
     sent = end.get("sum_sent")
+    if verb == "push" and not _is_possible(sent, moved, seconds):
+        raise RuntimeError("iperf3's server claims to have received what was not sent")
     start = told.get("start")
     return Result(
         moved_bytes=int(moved),
@@ -169,6 +173,15 @@ def parse(text: str, verb: str, notes: str = "") -> Result:
         buffer_bytes=_whole(start, "sndbuf_actual"),
         version=_word(start, "version"),
     )
+
+
+def _is_possible(sent: Any, moved: float, seconds: float) -> bool:
+    """Whether a server's count of a push agrees with what this end sent, and how long it did."""
+    try:
+        most, lasted = _amount(sent["bytes"]), _amount(sent["seconds"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return moved <= most and seconds >= LEAST_TIME_RATIO * lasted
 
 
 def _intervals(told: Any) -> list[Interval]:

@@ -12,6 +12,8 @@ import struct
 import time
 from collections.abc import Sequence
 
+from probes.host.socket_timeouts import wait_at_most
+
 KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
 TICK_SECONDS = 1
@@ -22,7 +24,6 @@ FRAME_SPARE_BYTES = 64 * 1024
 """How much a message may be longer than the payload that was asked for."""
 
 _LENGTH = struct.Struct(">I")
-_TIMEVAL = struct.Struct("ll")
 Buffer = bytes | bytearray | memoryview
 
 
@@ -40,9 +41,7 @@ def prepare(sock: socket.socket) -> None:
     SO_RCVBUF and SO_SNDBUF stay untouched, they would switch off the kernel's autotuning.
     """
     sock.settimeout(None)
-    tick = _TIMEVAL.pack(TICK_SECONDS, 0)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, tick)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, tick)
+    wait_at_most(sock, TICK_SECONDS)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
