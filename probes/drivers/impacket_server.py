@@ -24,7 +24,7 @@ from probes.stage import Unavailable
 
 DIALECT = "2.0.2"
 """The only one that it speaks beside SMB1."""
-START_SECONDS = 15.0
+START_SECONDS = 30.0
 
 
 @contextmanager

@@ -48,6 +48,30 @@ def test_a_copy_below_the_link_is_not_capped_by_it() -> None:
     assert _grade("link-1000", "pull.cached", 0.60 * GIGABIT, *link) == WRONG
 
 
+def _made(flush_seconds: float) -> Any:
+    """The step of a push of 14 MB in 0.17 s."""
+    setting = {"copy": "push.cached", "dialect": "3.1.1", "end": "folder"}
+    outcome = {
+        "kind": "measured",
+        "samples": [[0.0, 0], [0.17, 14_000_000]],
+        "details": {"flush_seconds": flush_seconds},
+    }
+    return {"stage": "smb-copy", "setting": setting, "outcome": outcome}
+
+
+def test_the_flush_of_a_disk_without_a_plant_is_not_held_against_the_link() -> None:
+    """A short file's end takes long; what it waits for there is nobody's planted cap."""
+    copy = _copy("push.cached", 0.82 * GIGABIT, "network", "path", "link-rate")
+    for world, flush_seconds, grade in (
+        ("client-write", 0.03, RIGHT),
+        ("client-write", 0.001, WRONG),
+        ("server-write", 0.03, WRONG),
+    ):
+        report = {"diagnosis": {"copies": [copy]}, "steps": [_made(flush_seconds)]}
+        (row,) = [each for each in verdicts(WORLDS[world], report) if each.copy == "push.cached"]
+        assert row.grade == grade, (world, flush_seconds)
+
+
 def test_a_copy_on_a_far_path_spends_round_trips_on_its_start_and_its_end() -> None:
     """What would be too little on a LAN is the link there, and no blame is no fault."""
     link, full = ("network", "path", "link-rate"), 25e6 * payload_ratio(9000)
