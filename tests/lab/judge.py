@@ -126,7 +126,7 @@ def _moving_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]
             == (copy["copy"], copy["dialect"], "folder")
             and (flush := outcome["details"].get("flush_seconds"))
         ):
-            return 1 - min(0.5, flush / outcome["samples"][-1][0])
+            return 1 - min(0.5, float(flush) / float(outcome["samples"][-1][0]))
     return 1.0
 
 
