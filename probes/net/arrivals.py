@@ -55,9 +55,8 @@ class Count:
 class Arrivals:
     """The counts of a flow that receives."""
 
-    def __init__(self, flow: Flow, greeting_bytes: int = 0) -> None:
-        """greeting_bytes: of each connection, in the kernel's count and not in the flow's."""
-        self._flow, self._greeting_bytes = flow, greeting_bytes
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
         self._whole_at: List[int] = [0] * len(flow.connections)
         """Segments out of order, by connection, when it was last known to have no hole."""
         self._since: List[Tuple[int, int]] = [(0, 0)] * len(flow.connections)
@@ -98,8 +97,8 @@ class Arrivals:
             waiting = tcp_info.unread_bytes(connection) or 0
             return moved + waiting, 0, info, waiting
         received, seen = _at(info, _RECEIVED), _at(info, _OUT_OF_ORDER)
-        # Without a system call of its own: that would let the data path's thread wait once more.
-        unread = max(0, received - self._greeting_bytes - moved)
+        # The kernel's own count: a call that fills a large buffer tells of its bytes at its end.
+        unread = tcp_info.unread_bytes(connection) or 0
         if seen == self._whole_at[index]:
             return received, 0, info, unread
         if seen != self._since[index][0]:

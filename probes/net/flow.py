@@ -170,9 +170,12 @@ def receive(flow: Flow, index: int, buffer_bytes: int) -> None:
     connection, moved, calls = flow.connections[index], flow.moved, flow.calls
     buffer = _aligned(buffer_bytes)
     take, total, number = connection.recv_into, 0, 0
+    # The first bytes are told at once: a slow link would take long to fill a large buffer.
+    how = 0
     while True:
-        # The kernel fills the whole buffer as bytes come (tcp_recvmsg), without a call for each.
-        got = take(buffer, 0, socket.MSG_WAITALL)
+        got = take(buffer, 0, how)
+        # From here on the kernel fills all of it as bytes come (tcp_recvmsg): no call for each.
+        how = socket.MSG_WAITALL
         if not got:
             return
         total += got

@@ -206,7 +206,7 @@ def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
     try:
         if shape.verb == "push":
             samples: List[List[float]] = []
-            receiving = _receiving(flow, shape, port.HELLO_BYTES)
+            receiving = _receiving(flow, shape)
             while True:
                 try:
                     sample = next(receiving)
@@ -311,9 +311,7 @@ class _Sending:
         return {**told, "seen": looks.of_sender()}
 
 
-def _receiving(
-    flow: Flow, shape: Shape, greeting_bytes: int = 0
-) -> Generator[Sample, None, Details]:
+def _receiving(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
     """The receiving end: samples of what has arrived, read or not; returns as Moved describes."""
     flow.run(flows.receive, shape.buffer_bytes)
     deadline = time.monotonic() + shape.seconds + port.STALL_SECONDS
@@ -321,7 +319,7 @@ def _receiving(
         if flow.ended.wait(0.001) or time.monotonic() > deadline:
             raise RuntimeError(f"no payload arrived{flow.why()}")
     closing = time.monotonic() + shape.seconds
-    arrivals, patience = Arrivals(flow, greeting_bytes), WHOLE_RATIO * shape.seconds
+    arrivals, patience = Arrivals(flow), WHOLE_RATIO * shape.seconds
     flow.first.wait(_warm_up_seconds(shape))
     opened = arrivals.whole(patience)
     base = opened.moved_bytes + opened.beyond_bytes

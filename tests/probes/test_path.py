@@ -147,12 +147,17 @@ def test_the_share_s_server_sees_few_connections_and_none_is_reset(looked):
         assert server.reset == 0 and server.read_bytes == 0
 
 
+def assert_at_1400(hole):
+    """Narrowed down to some bytes: how many depends on the time that the looks took."""
+    assert hole["passes_bytes"] <= 1400 < hole["stalls_bytes"] <= hole["passes_bytes"] + 16
+
+
 def test_a_black_hole_is_found_in_both_directions_and_not_filled(run_stage):
     with faulty(load=True, mtu_bytes=1500, largest_bytes=1400) as (setting, peer, _, server):
         _, details = run_stage(stage, setting, peer)
         assert server.connections <= MOST_CONNECTIONS
     for verb in stage.VERBS:
-        assert details[verb]["black_hole"] == {"passes_bytes": 1400, "stalls_bytes": 1401}
+        assert_at_1400(details[verb]["black_hole"])
         assert "vanish" in details["not_measured"][f"{verb}.loaded"]
     assert details["interface_mtu_bytes"] == 1500
 
@@ -162,7 +167,7 @@ def test_without_an_agent_the_way_to_the_server_is_still_known(run_stage):
     with faulty(agent=False, **fault) as (setting, peer, path, server):
         _, details = run_stage(stage, setting, peer)
         assert server.connections <= MOST_CONNECTIONS
-    assert details["push"]["black_hole"] == {"passes_bytes": 1400, "stalls_bytes": 1401}
+    assert_at_1400(details["push"]["black_hole"])
     assert details["rtt"]["handshake"]["low_seconds"] >= path.round_trip_seconds
     assert details["hops"][-1]["rtt_seconds"] >= path.round_trip_seconds
 

@@ -67,11 +67,11 @@ def test_what_the_kernel_has_is_counted_read_or_not():
     assert count.before_seconds <= count.after_seconds
 
 
-def test_a_greeting_is_not_unread_payload():
+def test_what_was_read_before_the_transfer_is_not_unread_payload():
     with connected() as (one, other):
         one.sendall(b"hello")
         assert other.recv(5, socket.MSG_WAITALL)
-        assert Arrivals(Flow([other]), greeting_bytes=5).count().unread == (0,)
+        assert Arrivals(Flow([other])).count().unread == (0,)
 
 
 def test_a_segment_out_of_order_makes_a_hole_and_what_waits_behind_it_a_most(told):

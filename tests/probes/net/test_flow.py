@@ -165,3 +165,17 @@ def test_the_busiest_is_the_one_that_moved_most():
         flow = Flow(senders)
         flow.moved[:] = [5, 9, 7]
         assert flow.busiest == 1
+
+
+def test_the_first_bytes_are_told_before_a_large_buffer_is_full():
+    with pairs(1) as (senders, receivers):
+        receiving = Flow(receivers)
+        receiving.run(flows.receive, 4 << 20)
+        senders[0].sendall(b"first")
+        end = time.monotonic() + SOON_SECONDS
+        while not receiving.moved[0] and time.monotonic() < end:
+            time.sleep(0.001)
+        assert receiving.moved == [5]
+        senders[0].shutdown(socket.SHUT_WR)
+        assert receiving.ended.wait(SOON_SECONDS)
+        receiving.released.set()
