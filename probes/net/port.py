@@ -33,7 +33,6 @@ MOST_REQUEST_BYTES = 4096
 MOST_TOLD_BYTES = 4 << 20
 _HELLO = struct.Struct("!8s32sIH")
 """Magic, nonce, number of the meeting, index of the connection in it."""
-"""That the initiator sends on each connection before any payload."""
 _MAGIC = b"cb-data2"
 _CONTROL = 0xFFFF
 _MOST_WAITING = 16
