@@ -205,13 +205,27 @@ def _measure(bench: Bench) -> tuple[int, str]:
         with interrupts.let_through():
             measure(bench)
     except KeyboardInterrupt:
-        bench.status = "interrupted"
-        left = "; ".join(bench.unclosed)
-        return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
+        return _interrupted(bench)
     except Exception as error:
+        if _while_interrupted(error):
+            return _interrupted(bench)
         bench.status = "failed"
         return exits.of_error(error)
     return exits.DONE, ""
+
+
+def _interrupted(bench: Bench) -> tuple[int, str]:
+    bench.status = "interrupted"
+    left = "; ".join(bench.unclosed)
+    return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
+
+
+def _while_interrupted(error: BaseException) -> bool:
+    """Whether an error came up while an interrupt unwound: what broke then is its consequence."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    return behind is not None
 
 
 def _diagnosis(known: Report) -> tuple[Diagnosis, str]:

@@ -1,0 +1,23 @@
+"""What an error means that comes up while a run is being interrupted."""
+
+import pytest
+
+from bottleneck.cli import running
+
+
+def unwound():
+    """An error of the cleaning up, with the interrupt behind it."""
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("what was being closed broke")
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "interrupted"), [(unwound(), True), (ValueError("alone"), False)]
+)
+def test_what_breaks_while_an_interrupt_unwinds_is_an_interruption(error, interrupted):
+    assert running._while_interrupted(error) is interrupted
