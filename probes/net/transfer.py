@@ -8,6 +8,7 @@ run for all of it, nothing that is still under way is counted, and no clock but 
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import socket
 import time
@@ -96,7 +97,7 @@ def respond(
 ) -> AbstractContextManager[Endpoint]:
     """Answers transfers of up to most_seconds and one window each until closed; see port.opened."""
     # Made before anybody waits: a CPU quota can stretch it to seconds.
-    ring = payload.ring(secrets.token_bytes(16))
+    ring = _ring()
 
     def serve(meeting: Meeting) -> None:
         request = dict(meeting.request)
@@ -116,7 +117,7 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
     Raises Unavailable where the port cannot be reached, RuntimeError where the transfer breaks.
     """
     pushes = shape.verb == "push"
-    ring = payload.ring(secrets.token_bytes(16)) if pushes else memoryview(b"")
+    ring = _ring() if pushes else memoryview(b"")
     window = (shape.window_bytes, 0) if pushes else (0, shape.window_bytes)
     meeting = port.meet(peer, asdict(shape), shape.streams, *window)
     flow = Flow(meeting.connections)
@@ -139,6 +140,12 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Moved]:
         name,
         sender.pop("rtt_unloaded_seconds", None),
     )
+
+
+@functools.lru_cache(maxsize=1)
+def _ring() -> memoryview:
+    """This process's payload: a sweep has dozens of transfers, each of which begins at once."""
+    return payload.ring(secrets.token_bytes(16))
 
 
 Halves = Tuple[List[Sample], Details, Details]
