@@ -37,6 +37,8 @@ ASKS = {
     "set-cache": ("probes.host.locate", "set_cache"),
     "mount": ("probes.host.mount", "read_mount"),
     "usable-bytes": ("probes.host.free_space", "usable_bytes"),
+    "user-file": ("probes.storage.users_file", "look"),
+    "readable-device": ("probes.storage.block_device", "readable"),
     "reach": ("probes.host.reach", "reach"),
     "smbclient": ("probes.drivers.smbclient", "version"),
     "served-flush": ("probes.host.served_file", "flush"),

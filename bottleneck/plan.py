@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from bottleneck.named import NamedDevice, NamedFile
 from bottleneck.target import Target
 from bottleneck.tcp_peer import TcpPeer
 from probes.records import DIALECTS
 
 Side = Literal["client", "server"]
+SIDES: tuple[Side, ...] = ("client", "server")
 COPIES = ("push.uncached", "push.cached", "pull.uncached", "pull.cached")
 """In the order in which they are made: after an uncached copy its source is cached for the next."""
 
@@ -22,6 +24,7 @@ MIB = 1 << 20
 SMALLEST_COPY_BYTES = 8 * MIB
 LARGEST_COPY_BYTES = 1 << 30
 MAX_ROUNDS = 3
+USUAL_ZONES, MOST_ZONES = 9, 256
 
 
 def newest_first(dialects: tuple[str, ...]) -> tuple[str, ...]:
@@ -62,6 +65,11 @@ class Options:
     stages: tuple[str, ...] = SHARE_STAGES
     tcp_peer: TcpPeer | None = None
     """Who answers the TCP stage where no agent can run."""
+    file: NamedFile | None = None
+    """A file of the user's to look at, and to pull where it lies on the share."""
+    device: NamedDevice | None = None
+    """The block device whose zones are read; None: the one under each folder."""
+    zones: int = USUAL_ZONES
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,12 @@ class Times:
     tcp_many: float
     disk: float
     disk_cached: float
+    zones: float
+    """Of all zones of one disk."""
+    synced: float
+    file: float
+    """Of the user's file, read by the host that has it."""
+    sustained: float
     fill: float
     copy: float
 
@@ -86,9 +100,16 @@ def times(budget_seconds: float) -> Times:
         tcp_many=max(0.6, 1.5 * scale),
         disk=max(0.6, 1.6 * scale),
         disk_cached=max(0.3, 0.5 * scale),
+        zones=max(1.0, 2.4 * scale),
+        synced=max(0.5, 0.8 * scale),
+        file=max(0.6, 1.6 * scale),
+        sustained=max(2.0, 2.4 * scale),
         fill=max(0.5, 1.6 * scale),
         copy=max(0.6, 1.7 * scale),
     )
+
+
+Pattern = Literal["sequential", "zones", "file", "synced", "sustained"]
 
 
 @dataclass(frozen=True)
@@ -98,14 +119,45 @@ class DiskStep:
     side: Side
     verb: Literal["read", "write"]
     cache: Literal["cached", "uncached"]
+    pattern: Pattern = "sequential"
 
 
-def disk_steps(sides: tuple[Side, ...]) -> Iterator[DiskStep]:
-    """For each side: read cached (the file was just written), read uncached, write flushed."""
+def has_time_to_write(options: Options, alone: bool) -> bool:
+    """Whether files may be written that no copy needs."""
+    return alone or options.budget_seconds >= LONG_BUDGET_SECONDS
+
+
+LEAST_DISK_BUDGET_SECONDS = 45.0
+"""A shorter run has no time for where on its disk a file lies."""
+
+
+def disk_steps(
+    sides: tuple[Side, ...], options: Options, alone: bool = False
+) -> Iterator[DiskStep]:
+    """What is measured of each side's disk, in order; alone: nothing but the disk was asked for.
+
+    A named device or file that is all there is to look at is read, and nothing is written.
+    """
+    looks = alone and (options.device is not None or options.file is not None)
+    long = has_time_to_write(options, alone)
     for side in sides:
-        yield DiskStep(side, "read", "cached")
-        yield DiskStep(side, "read", "uncached")
+        named = {each.side for each in (options.device, options.file) if each is not None}
+        if looks and side not in named:
+            continue
+        if not looks:
+            yield DiskStep(side, "read", "cached")
+            yield DiskStep(side, "read", "uncached")
+        if looks or options.budget_seconds >= LEAST_DISK_BUDGET_SECONDS:
+            yield DiskStep(side, "read", "uncached", "zones")
+        if options.file is not None and options.file.side == side:
+            yield DiskStep(side, "read", "uncached", "file")
+        if looks:
+            continue
         yield DiskStep(side, "write", "uncached")
+        if long or side == "server" and options.budget_seconds >= LEAST_DISK_BUDGET_SECONDS:
+            yield DiskStep(side, "write", "uncached", "synced")
+        if long:
+            yield DiskStep(side, "write", "uncached", "sustained")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import json
 import os
 import stat
 import statistics
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bottleneck import typed
+from bottleneck import document_file, typed
 from bottleneck.told import details
 from bottleneck.wire import to_plain, told_to_plain
 from probes.records import (
@@ -158,33 +157,11 @@ def dumps(report: Report, diagnosis: Diagnosis) -> str:
 
 
 def save(report: Report, diagnosis: Diagnosis, path: str | Path) -> None:
-    """Writes the report so that a reader finds the old file or the new one, never a half.
+    """Writes the report into a file, pipe or character device, see document_file.write.
 
-    A link is followed and an existing file's mode kept; a pipe or a device is written to as it is.
+    Errors: OSError, its strerror a sentence where something else stands there.
     """
-    text = dumps(report, diagnosis)
-    target = Path(os.path.realpath(path))
-    mode = target.stat().st_mode if target.exists() else None
-    if mode is not None and not stat.S_ISREG(mode):
-        target.write_text(text, encoding="ascii")
-        return
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), _usual_mode() if mode is None else stat.S_IMODE(mode))
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _usual_mode() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+    document_file.write(path, dumps(report, diagnosis))
 
 
 # -- reading -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable, Iterator, Optional, TypeVar
 
-from probes.host import copy_program, page_cache, payload, source_file
+from probes.host import copy_program, free_space, page_cache, payload, source_file
 from probes.host.copy_program import CopyBroke, Copying, Program
 from probes.host.locate import SOURCE, check_name
 from probes.host.mount import read_mount
@@ -202,8 +202,12 @@ def _copied(
             yield Sample(0.0, 0)
             moments.opened = copying.begin()
             deadline = moments.opened + setting.seconds
+            pushes = setting.copy.startswith("push")
+            room = free_space.Watch(setting.target_folder if pushes else setting.folder)
             for written in copying.progress(deadline, SAMPLE_SECONDS):
                 moved = min(setting.size_bytes, max(moments.moved_bytes, written))
+                if room.due(moved - moments.moved_bytes):
+                    answered("the look at the room", deadline, lambda: room.look_at(ends[1]))
                 moments.moved_bytes = moved
                 yield Sample(time.monotonic() - moments.opened, moved)
             moments.acknowledged = time.monotonic()

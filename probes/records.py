@@ -161,6 +161,9 @@ class FolderFacts:
     total_bytes: Optional[int]
     free_bytes: Optional[int]
     """Free to this user."""
+    layers: Tuple[Details, ...] = ()
+    """What lies below it, top first, as probes/host/layers.py tells: the file system, partitions,
+    volumes, RAID, disks with their bus and what SMART says of them."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +257,8 @@ class HostFacts:
     """Versions of the foreign programs found: fio, ssh, smbd ..."""
     tcp_settings: Tuple[HostSetting, ...] = ()
     """Those that cost throughput."""
+    disk_settings: Tuple[HostSetting, ...] = ()
+    """What below the folder costs it: forced writes, a degraded RAID, a slow bus."""
 
 
 @dataclass(frozen=True)

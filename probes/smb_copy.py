@@ -24,11 +24,17 @@ from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Pipe
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
+from probes.smb.space import ShareRoom
 from probes.stage import Last, Refused, Running, Unavailable
 
 NAME = "smb-copy"
 
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
+"""Of a file of the user's, named by what of it was in the server's cache."""
+FILE_PART_BYTES = 8 * 1024 * 1024
+FILE_LEAST_BYTES = 1024 * 1024
+"""A smaller file's copy is its opening and its closing."""
 ENDS = ("folder", "memory")
 SAMPLE_SECONDS = 0.1
 MEMORY_IN_FLIGHT_BYTES = 16 * 1024 * 1024
@@ -52,7 +58,7 @@ class Setting:
     """Which copy, and how."""
 
     copy: str
-    """One of COPIES; cached or not speaks of the sender."""
+    """One of COPIES or FILE_COPIES; cached or not speaks of the sender."""
     dialect: str
     """2.0.2, 2.1, 3.0, 3.0.2, 3.1.1 or smb1."""
     end: str
@@ -77,6 +83,10 @@ class Setting:
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
     flushed: bool = True
     """Push alone: on its way and at its end the server makes durable what it has."""
+    file: str = ""
+    """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
+    file_seconds: float = 0.0
+    """After so long no more of that file is asked for."""
 
 
 def preload() -> None:
@@ -104,8 +114,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Returns the details. Raises Refused, Unavailable, ValueError for a setting that makes no
     sense, and Broken in mid-copy.
     """
-    if setting.copy not in COPIES or setting.end not in ENDS or setting.size_bytes < 1:
+    known = FILE_COPIES if setting.file else COPIES
+    if setting.copy not in known or setting.end not in ENDS or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.end}, {setting.size_bytes} bytes")
+    if setting.file:
+        return (yield from _pull_file(setting, peer))
     ring = payload.ring(bytes.fromhex(setting.seed))
     if setting.copy.startswith("pull"):
         if setting.fill_source:
@@ -138,6 +151,35 @@ def _pull(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
     return {**details, "cache": {**cache, "requested": _requested(setting)}, **_found(check)}
 
 
+def _pull_file(setting: Setting, peer: Endpoint) -> Running:
+    """Into a nameless file that is gone at the end; what it should hold nobody here knows."""
+    with closing(FolderSink(setting.folder)) as sink, ExitStack() as stack:
+        with _in_another_dialect(setting, peer):
+            session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
+            handle = session.open_file(setting.file, write=False)
+        size_bytes = min(setting.size_bytes, handle.size_bytes)
+        if size_bytes < FILE_LEAST_BYTES:
+            raise Unavailable(f"{setting.file} is smaller than 1 MiB: name a larger file")
+        window = _Window(setting, peer)
+        with window.blamed(), session.pipe(handle) as pipe:
+            flight = fitting(pipe, "read", setting.request_bytes, setting.depth)
+            parts = _parts(size_bytes, setting.file_seconds)
+            arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
+            yield from window.opened(pipe, arrived)
+            sink.finish()
+            yield window.closed()
+        return {**window.details(pipe, session, flight), "file_bytes": handle.size_bytes}
+
+
+def _parts(size_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
+    """Ranges of a file one after the other; the first is always there."""
+    until = time.monotonic() + seconds
+    for start in range(0, size_bytes, FILE_PART_BYTES):
+        if start and time.monotonic() >= until:
+            return
+        yield start, min(start + FILE_PART_BYTES, size_bytes)
+
+
 def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
     cached = _requested(setting) == "cached"
     folder = setting.end == "folder"
@@ -161,7 +203,10 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
             )
             if not setting.flushed:
                 every = setting.size_bytes
-            moves = transfer.push(pipe, setting.size_bytes, *flight.shape, source.give, every)
+            room = None
+            if setting.dialect != "smb1":
+                room = ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
+            moves = transfer.push(pipe, setting.size_bytes, *flight.shape, source.give, every, room)
             yield from window.opened(pipe, moves)
             if setting.flushed:
                 transfer.finish(pipe)
@@ -233,7 +278,7 @@ class _Window:
             "short_replies": counters.short_replies,
             "requests": counters.requests,
             "flushes": counters.flushes,
-            "acknowledged_bytes_per_second": self._setting.size_bytes / seconds,
+            "acknowledged_bytes_per_second": self._moved_bytes / seconds,
             "flush_seconds": self._closed - self._acknowledged,
             "request_seconds_median": statistics.median(counters.request_seconds),
             "dialect": facts.dialect,

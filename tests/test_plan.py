@@ -3,6 +3,8 @@
 import pytest
 
 from bottleneck import plan
+from bottleneck.named import NamedDevice, NamedFile
+from bottleneck.target import parse
 
 
 def test_a_copy_is_expected_no_faster_than_the_least_that_bounds_it():
@@ -43,12 +45,55 @@ def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
     times = plan.times(max(20.0, budget))
     spent = 2 * times.loopback + 2 * (times.tcp + times.tcp_many)
     spent += 2 * (times.fill + 2 * times.disk + times.disk_cached)
+    if budget >= plan.LEAST_DISK_BUDGET_SECONDS:
+        spent += 2 * times.zones + times.synced
     assert spent < 0.5 * max(20.0, budget)
 
 
+def options(**more):
+    return plan.Options(target=parse("//nas/media"), folder="/tmp", **more)
+
+
+def patterns(side, alone=False, **more):
+    found = plan.disk_steps(("client", "server"), options(**more), alone)
+    return [f"{each.verb} {each.pattern}" for each in found if each.side == side]
+
+
 def test_a_file_is_read_cached_while_it_still_is():
-    steps = [(s.verb, s.cache) for s in plan.disk_steps(("client",))]
-    assert steps == [("read", "cached"), ("read", "uncached"), ("write", "uncached")]
+    steps = list(plan.disk_steps(("client",), options(budget_seconds=20.0)))
+    told = [(s.verb, s.cache, s.pattern) for s in steps]
+    assert told == [
+        ("read", "cached", "sequential"),
+        ("read", "uncached", "sequential"),
+        ("write", "uncached", "sequential"),
+    ]
+
+
+def test_where_a_file_lies_is_measured_where_there_is_time():
+    two_reads = ["read sequential"] * 2
+    usual = [*two_reads, "read zones", "write sequential"]
+    assert patterns("client") == usual
+    assert patterns("server") == [*usual, "write synced"]
+    assert patterns("client", alone=True) == [*usual, "write synced", "write sustained"]
+    assert patterns("client", budget_seconds=300.0) == patterns("client", alone=True)
+
+
+def test_a_file_that_was_named_is_read_where_it_lies():
+    film = NamedFile("server", "film")
+    assert "read file" in patterns("server", file=film)
+    assert "read file" not in patterns("client", file=film)
+
+
+@pytest.mark.parametrize(
+    ("named", "looks"),
+    [
+        ({"device": NamedDevice("client", "/dev/sda")}, ["read zones"]),
+        ({"file": NamedFile("client", "/film")}, ["read zones", "read file"]),
+    ],
+)
+def test_to_look_at_a_device_or_a_file_alone_nothing_is_written(named, looks):
+    assert patterns("client", alone=True, **named) == looks
+    assert patterns("server", alone=True, **named) == []
 
 
 def test_the_stages_that_explain_tcp_itself_are_made_where_there_is_time():

@@ -1,6 +1,7 @@
 """Each command of the README runs as it is written there, against a real Samba and a real sshd."""
 
 import json
+import os
 import re
 import shlex
 import socket
@@ -58,6 +59,19 @@ def iperf3():
     server.communicate()
 
 
+@pytest.fixture
+def disk(tmp_path):
+    """Node of the block device that the README calls /dev/sdb."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED: a block device of one's own needs root")
+    image = tmp_path / "image"
+    image.write_bytes(os.urandom(32 << 20))
+    made = ["losetup", "--find", "--show", "--read-only", image]
+    node = subprocess.run(made, capture_output=True, text=True, check=True).stdout.strip()
+    yield node
+    subprocess.run(["losetup", "--detach", node], check=True)
+
+
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """Where the commands are typed; what one leaves the next may read."""
@@ -65,12 +79,17 @@ def here(tmp_path_factory):
 
 
 @pytest.mark.parametrize("command", of("bottleneck"))
-def test_a_command_runs_as_written(command, nas, iperf3, here, ssh_on_path, bottleneck, tmp_path):
+def test_a_command_runs_as_written(
+    command, nas, iperf3, here, ssh_on_path, bottleneck, tmp_path, request
+):
     words = shlex.split(command)[1:]
     (tmp_path / "mnt").mkdir()
     words = [str(tmp_path / "mnt") if each == "/mnt/media" else each for each in words]
     words = [each.replace("//nas/media", f"//{nas.host}:{nas.port}/media") for each in words]
     words = [each.replace("iperf3://nas", f"iperf3://127.0.0.1:{iperf3}") for each in words]
+    (here / "film.mkv").write_bytes(os.urandom(4 << 20))
+    if "/dev/sdb" in words:
+        words = [request.getfixturevalue("disk") if each == "/dev/sdb" else each for each in words]
     if words[0] in {"diagnose", "probe"} and "--quick" not in words:
         words += ["--budget", "9"]
     if words[0] == "explain" and not (here / "report.json").exists():

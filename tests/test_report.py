@@ -271,6 +271,9 @@ def test_only_a_regular_file_is_loaded(tmp_path):
 
 # -- saving ------------------------------------------------------------------------------------
 
+OLD = '{"schema": "copy-bottleneck/report/1"}'
+"""Enough of an earlier report to be replaced by the next."""
+
 
 def save(path):
     report = small(Skipped("x"))
@@ -280,12 +283,40 @@ def save(path):
 
 def test_saving_keeps_the_mode_and_leaves_nothing_beside(tmp_path):
     path = tmp_path / "r.json"
-    path.write_text("old")
+    path.write_text(OLD)
     path.chmod(0o640)
     report = save(path)
     assert reports.load(path) == report
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize("content", ["an image of a disk", '{"other": "json"}', "\0" * 5000 + OLD])
+def test_a_file_that_is_no_report_stays_what_it_is(tmp_path, content):
+    path = tmp_path / "r.json"
+    path.write_text(content)
+    with pytest.raises(OSError, match="no report of this program, and it stays"):
+        save(path)
+    assert path.read_text() == content
+    assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_an_empty_file_and_a_report_in_another_layout_are_replaced(tmp_path):
+    path = tmp_path / "r.json"
+    for content in ("", '\n{\n    "status": "partial",\n    "schema": "copy-bottleneck/report/1"}'):
+        path.write_text(content)
+        report = save(path)
+        assert reports.load(path) == report
+
+
+def test_a_pipe_takes_the_report_by_whatever_path_it_has(tmp_path):
+    reader, writer = os.pipe()
+    try:
+        report = save(f"/dev/fd/{writer}")
+        assert reports.loads(os.read(reader, 1 << 20)) == report
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
@@ -304,7 +335,7 @@ def test_a_device_is_written_to_and_not_replaced():
 
 def test_a_save_that_breaks_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "r.json"
-    path.write_text("old")
+    path.write_text(OLD)
 
     def full(_descriptor):
         raise OSError(28, "No space left on device")
@@ -312,5 +343,5 @@ def test_a_save_that_breaks_leaves_the_old_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         save(path)
-    assert path.read_text() == "old"
+    assert path.read_text() == OLD
     assert [each.name for each in tmp_path.iterdir()] == ["r.json"]

@@ -263,11 +263,12 @@ def test_another_schema_is_told_by_its_name(document, told):
 
 def test_what_cannot_be_written_as_json_leaves_the_old_file(tmp_path, with_agent):
     path = tmp_path / "r.json"
-    path.write_text("old")
+    old = '{"schema": "copy-bottleneck/report/1"}'
+    path.write_text(old)
     broken = replace(with_agent, target={"share": "//nas/media", "ratio": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
         reports.save(broken, diagnose(broken), path)
-    assert path.read_text() == "old"
+    assert path.read_text() == old
     assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
 
 

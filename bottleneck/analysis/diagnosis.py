@@ -17,6 +17,8 @@ from bottleneck.reports.units import percent_text, rate_text, seconds_text
 
 OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 """The copies that a user at the client would make."""
+FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
+"""The same of a file that the user named."""
 FLUSH_RATIO = 0.1
 ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
@@ -52,7 +54,7 @@ def _altered(report: Report) -> Iterator[str]:
 
 def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
     """The slowest of the user's own copies: through the mount, else in the newest dialect."""
-    own = [each for each in found if each.copy in OWN_COPIES] or found
+    own = [each for each in found if each.copy in OWN_COPIES + FILE_COPIES] or found
     made = [each for each in own if each.bytes_per_second is not None]
     if not made:
         return own[0] if own else None

@@ -1,22 +1,36 @@
-"""Rule disk/read and disk/write: the sender's disk for uncached copies, the receiver's for all."""
+"""Rules of the disk: what caps it, by its cause, one at a time.
+
+The sender's disk for uncached copies, the receiver's for all. In this order of proof: others' I/O
+(contention), fragments (seek), the place on the disc (zone), forced writes (sync); else the disk
+itself (read, write).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from bottleneck.analysis import steps
-from bottleneck.analysis.finding import Ceiling, Claim
+from bottleneck.analysis import disk_contention, disk_seek, disk_sync, disk_zone, steps
+from bottleneck.analysis.disk_alone import DOES, Alone
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
-_DOES = {"read": "reads", "write": "writes"}
+
+CAUSES: tuple[Callable[[Alone], Iterator[Claim]], ...] = (
+    disk_contention.claims,
+    disk_seek.claims,
+    disk_zone.claims,
+    disk_sync.claims,
+)
+"""The first that says something is believed, and the others are not asked."""
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
-    """What each disk on the copy's way reads or writes in sequence.
+    """What each disk on the copy's way reads or writes in sequence, and what keeps it there.
 
     A cached copy's source comes from RAM; every copy is flushed to the receiver's disk.
     """
@@ -26,7 +40,13 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
 
 
 def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | str]:
-    found = [each for each in steps.measured(report, "disk") if _is(each, side, verb)]
+    wanted = "file" if verb == "read" and copy.of_file else "sequential"
+    found = [
+        each
+        for each in disk_steps(report, side, verb, wanted)
+        # A write is flushed whatever its cache is called; a read counts only past the cache.
+        if verb == "write" or steps.word(each.step.setting, "cache") == "uncached"
+    ]
     if found and side == "client" and copy.made and _elsewhere(copy.made):
         yield (
             "The client's disk is not used: the share of --client-share is not known to lie on the "
@@ -44,27 +64,29 @@ def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | 
     best = max(found, key=lambda each: each.rate.median, default=None)
     if best is None:
         return
+    alone = Alone(report, copy, side, verb, best)
     limited = hindrance(load(best.usage(side)), side)
-    rate = best.rate
     if limited:
         yield (
-            f"The {side}'s disk {_DOES[verb]} {rate_text(rate.median)}, measured while {limited}: "
+            f"The {side}'s disk {DOES[verb]} {rate_text(alone.rate)}, measured while {limited}: "
             "the disk may do more."
         )
+    else:
+        for cause in CAUSES:
+            named = list(cause(alone))
+            if named:
+                yield from named
+                return
+    ceiling = alone.ceiling(verb, "at-least" if limited else "measured")
     yield Claim(
-        Ceiling(
-            component="disk",
-            side=side,
-            cause=verb,
-            bytes_per_second=rate.median,
-            low_bytes_per_second=rate.low,
-            high_bytes_per_second=rate.high,
-            steps=(best.index,),
-            standing="at-least" if limited else "measured",
-        ),
-        words=f"the {side}'s disk {_DOES[verb]} no faster than {rate_text(rate.median)}",
-        evidence=tuple(_evidence(best, copy, side, verb)),
+        ceiling,
+        words=f"the {side}'s disk {DOES[verb]} {_what(copy, verb)}{rate_text(alone.rate)}",
+        evidence=tuple(_evidence(alone)),
     )
+
+
+def _what(copy: Copy, verb: str) -> str:
+    return "this file no faster than " if verb == "read" and copy.of_file else "no faster than "
 
 
 def _elsewhere(made: Found) -> bool:
@@ -72,17 +94,16 @@ def _elsewhere(made: Found) -> bool:
     return steps.flag(made.outcome.details, "on_folder_disk") is False
 
 
-def _is(found: Found, side: str, verb: str) -> bool:
-    setting = found.step.setting
-    same = steps.word(setting, "side") == side and steps.word(setting, "verb") == verb
-    # A write is flushed whatever its cache is called; a read counts only past the cache.
-    return same and (verb == "write" or steps.word(setting, "cache") == "uncached")
-
-
-def _evidence(best: Found, copy: Copy, side: str, verb: str) -> Iterator[str]:
+def _evidence(alone: Alone) -> Iterator[str]:
+    copy, side, verb = alone.copy, alone.side, alone.verb
     how = "past the page cache (proven)" if verb == "read" else "flushed at the end"
-    rate = rate_text(best.rate.median)
-    yield f"Alone, the {side}'s disk {_DOES[verb]} {rate} in sequence, {how}."
+    what = "this file at " if verb == "read" and copy.of_file else ""
+    yield (
+        f"Alone, the {side}'s disk {DOES[verb]} {what}{rate_text(alone.rate)} in sequence, {how}."
+    )
+    why = disk_sync.forced(alone.report, side) if verb == "write" else None
+    if why is not None:
+        yield f"Each write is forced to the {side}'s disk: {why}."
     usage = copy.made and copy.made.usage(side)
     # A device that is throttled in front of its queue seems idle: that would say nothing.
     if usage and usage.device_busy_ratio is not None and usage.device_busy_ratio > BUSY_RATIO:

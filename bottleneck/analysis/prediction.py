@@ -8,6 +8,9 @@ from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted
 from bottleneck.analysis.steps import Copy, Found
 
+_FAULTS = {"network": ("delay", "loss", "mtu"), "disk": ("seek", "zone", "sync")}
+"""Causes that go and leave their component there."""
+
 
 def after(cap: Cap, ladder: Ladder) -> Next | None:
     """The lowest ceiling that is another component's; None: none is known.
@@ -32,7 +35,7 @@ def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | No
     if lifted.component == "instrument":
         return None
     left = _left(cap, ladder)
-    if lifted.part == ("disk", copy.initiator) and copy.memory is not None:
+    if lifted.part == ("disk", copy.initiator) and copy.memory is not None and not _stays(lifted):
         rate = copy.memory.rate
         band = model.widened(model.Band(rate.low, rate.median, rate.high))
     elif lifted.part == ("smb", "client") and copy.beside is not None:
@@ -51,7 +54,15 @@ def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | No
             limits.append(model.Band(rate.low, rate.median, rate.high))
         overlap = model.overlap_factor(
             made.rate.median,
-            [lifted.bytes_per_second, *(each.ceiling.bytes_per_second for each in stages)],
+            # A disk is not its own next stage: it is the same one without the cause.
+            [
+                lifted.bytes_per_second,
+                *(
+                    each.ceiling.bytes_per_second
+                    for each in stages
+                    if each.ceiling.part != lifted.part or lifted.component != "disk"
+                ),
+            ],
         )
         band = model.predicted([_band(each) for each in stages], limits, overlap)
     # Taking a limit away slows nothing down.
@@ -74,9 +85,10 @@ def _same_part(ceiling: Ceiling, lifted: Ceiling) -> bool:
 
 
 def _stays(lifted: Ceiling) -> bool:
-    """Whether the component is still there without the cap: a path has a link beside its faults."""
-    fault = lifted.component == "network" and lifted.cause in ("delay", "loss", "mtu")
-    return fault or lifted.cause == "contention"
+    """Whether the component is still there without the cap: a path has a link beside its faults,
+    and a disk has its rate where a file lies well.
+    """
+    return lifted.cause in _FAULTS.get(lifted.component, ()) or lifted.cause == "contention"
 
 
 def _band(claim: Claim) -> model.Band:

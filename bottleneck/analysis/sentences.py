@@ -10,6 +10,10 @@ from bottleneck.reports.units import link_text, range_text, rate_text
 _REMEDIES = {
     ("disk", "read"): "a faster disk",
     ("disk", "write"): "a faster disk",
+    ("disk", "seek"): "the file in one piece",
+    ("disk", "zone"): "a better place on the disk",
+    ("disk", "sync"): "no forced writes",
+    ("disk", "contention"): "a disk of its own",
     ("network", "link-rate"): "a faster link",
     ("network", "contention"): "a link of its own",
     ("network", "duplex"): "full duplex",

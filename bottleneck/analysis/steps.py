@@ -16,6 +16,8 @@ NATIVE = "native"
 """The dialect of copies that the operating system made: what its mount speaks is its own affair."""
 OWN, SYSTEM, SMBCLIENT = "own", "system", "smbclient"
 """Who moved the bytes: this tool, the operating system, Samba's client."""
+OF_FILE = "file."
+"""Begins the names of copies of the user's own file."""
 Key = tuple[str, str, str, str]
 """A copy's name, dialect, initiator and engine."""
 OURS = ("impacket",)
@@ -84,6 +86,11 @@ class Copy:
     def receiver(self) -> str:
         """The side that the bytes go to."""
         return other(self.sender)
+
+    @property
+    def of_file(self) -> bool:
+        """Whether its source is the user's file, and not one of this run."""
+        return self.name.startswith(OF_FILE)
 
     @property
     def native(self) -> bool:
@@ -211,7 +218,7 @@ def _copy_key(step: Step) -> Key | None:
         return None
     if not isinstance(name, str) or not isinstance(dialect, str):
         return None
-    bare = name.removeprefix("server.")
+    bare = name.removeprefix("server.").removeprefix(OF_FILE)
     known = bare in {f"{verb}.{cache}" for verb in VERBS for cache in CACHES}
     return (name, dialect, step.initiator, engine) if known else None
 

@@ -28,6 +28,7 @@ def main() -> None:
     # First of all: from here on no signal can end the program without its last words.
     interrupts.hold()
     streams.open_missing()
+    streams.refuse_block_devices()
     refuse_numeric_bottleneck()
     from bottleneck.cli.app import run
 

@@ -29,6 +29,9 @@ def diagnose(
     server_folder: options.ServerFolder = None,
     client_share: options.ClientShare = None,
     tcp_peer: options.TcpPeer = None,
+    file: options.File = None,
+    device: options.Device = None,
+    zones: options.Zones = 9,
     dialects: options.Dialects = None,
     size: options.Size = None,
     budget: options.Budget = None,
@@ -54,6 +57,9 @@ def diagnose(
         size=size,
         budget=running.budget_seconds(budget, quick, thorough),
         tcp_peer=tcp_peer,
+        file=file,
+        device=device,
+        zones=zones,
     )
     access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
     running.ask_first(chosen, yes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,12 @@ import typer
 from bottleneck.cli import exits, interrupts, options
 
 File = Annotated[Path, typer.Argument(metavar="REPORT.json", help="A report written by --json.")]
-Format = Annotated[str, typer.Option("--format", metavar="F", help="text or json.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="F", help="text, json, or svg: the disks' zone curves as a drawing."
+    ),
+]
 
 
 def explain(file: File, format: Format = "text", verbose: options.Verbose = False) -> int:
@@ -19,16 +25,23 @@ def explain(file: File, format: Format = "text", verbose: options.Verbose = Fals
         from bottleneck import report
         from bottleneck.analysis import diagnose
         from bottleneck.cli import running
+        from bottleneck.reports.zone_curve_svg import zone_curves_svg
         from probes.stage import Refused
 
-    if format not in {"text", "json"}:
-        raise Refused("usage", f"--format {format!r} is neither text nor json")
+    if format not in {"text", "json", "svg"}:
+        raise Refused("usage", f"--format {format!r} is none of text, json and svg")
     try:
         loaded = report.load(file)
     except report.ReportError as error:
         raise Refused("usage", f"{file}: {error}") from None
     except OSError as error:
         raise Refused("usage", f"{file}: {error.strerror}") from None
+    if format == "svg":
+        drawing = zone_curves_svg(loaded)
+        if drawing is None:
+            raise Refused("usage", f"{file}: no disk was measured zone by zone: nothing to draw")
+        done = running.shown(lambda: sys.stdout.write(drawing))
+        return exits.DONE if done else exits.INCOMPLETE
     to_stdout = "-" if format == "json" else None
     done = running.written(loaded, diagnose(loaded), running.Output(to_stdout, False, verbose))
     return exits.DONE if done else exits.INCOMPLETE

@@ -51,6 +51,25 @@ TcpPeer = Annotated[
         help="iperf3://host[:port] or ttcp://host[:port], for TCP where no agent can run.",
     ),
 ]
+File = Annotated[
+    str | None,
+    typer.Option(
+        "--file",
+        metavar="F",
+        help="Also look at this file, and pull it: below TARGET, or as ./F or /F on this host.",
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="DEV",
+        help="Read this block device zone by zone, and nothing else; server:DEV at the agent.",
+    ),
+]
+Zones = Annotated[
+    int, typer.Option("--zones", metavar="N", help="Into so many zones a disk is divided.")
+]
 Dialects = Annotated[
     str | None,
     typer.Option(

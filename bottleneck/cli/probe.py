@@ -34,6 +34,9 @@ def probe(
     server_folder: options.ServerFolder = None,
     client_share: options.ClientShare = None,
     tcp_peer: options.TcpPeer = None,
+    file: options.File = None,
+    device: options.Device = None,
+    zones: options.Zones = 9,
     dialects: options.Dialects = None,
     size: options.Size = None,
     budget: options.Budget = None,
@@ -59,6 +62,8 @@ def probe(
     if target is None and stage in BETWEEN_HOSTS | OVER_SMB:
         raise Refused("usage", f"probe {stage} needs a TARGET: //host/share")
     at_server = stage == "disk" and agent != "none"
+    if stage not in {"disk", "smb-copy"} and (file or device):
+        raise Refused("usage", f"probe {stage} reads neither a file nor a device: probe disk does")
     if target is None and (at_server or stage == "sweep" and agent != "none"):
         raise Refused("usage", f"probe {stage} with an agent needs a TARGET: //host/share")
     chosen = running.choose(
@@ -72,6 +77,10 @@ def probe(
         budget=running.budget_seconds(budget, quick, thorough),
         stages=(stage,),
         tcp_peer=tcp_peer,
+        file=file,
+        device=device,
+        zones=zones,
+        without_target=target is None,
     )
     if stage == "native-copy" and not chosen.target.path:
         raise Refused("usage", "probe native-copy needs a TARGET that is a folder: a mounted share")
@@ -82,6 +91,7 @@ def probe(
     access = Access()
     if stage in OVER_SMB or at_server:
         access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
-    if stage in OVER_SMB or stage in {"disk", "native-copy"}:
+    looks = stage == "disk" and (chosen.file or chosen.device)
+    if not looks and (stage in OVER_SMB or stage in {"disk", "native-copy"}):
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)

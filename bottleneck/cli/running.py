@@ -8,18 +8,20 @@ import os
 import shutil
 import stat
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from bottleneck import credentials, plan, report
+from bottleneck import credentials, document_file, plan, report
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
 from bottleneck.cli import debt, exits, interrupts
 from bottleneck.cli.progress import watching
 from bottleneck.hosts import command_for
+from bottleneck.named import parse_device, parse_file
 from bottleneck.report import Report
 from bottleneck.reports import units
 from bottleneck.reports.console import print_report
@@ -51,18 +53,19 @@ def output(json: str | None, quiet: bool, verbose: bool) -> Output:
     """
     if json is None or json == "-":
         return Output(json, quiet, verbose)
-    path = Path(os.path.realpath(json))
     try:
-        mode = path.stat().st_mode if path.exists() else None
+        path = Path(os.path.realpath(json))
+        mode = os.stat(json).st_mode if os.path.exists(json) else None  # noqa: PTH110, PTH116
         if not json or mode is not None and stat.S_ISDIR(mode):
             raise Refused("usage", f"--json {json or '(empty)'}: a folder; name a file in it")
         # A file is replaced by a finished one beside it; a pipe or a device is written to.
         beside = mode is None or stat.S_ISREG(mode)
+        document_file.check(json)
     except OSError as error:
         raise Refused("usage", f"--json {json}: {error.strerror}") from None
     if beside and not path.parent.is_dir():
         raise Refused("usage", f"--json {json}: there is no folder {path.parent}")
-    if not os.access(path.parent if beside else path, os.W_OK):
+    if not os.access(path.parent if beside else json, os.W_OK):
         raise Refused("usage", f"--json {json}: no right to write there")
     return Output(json, quiet, verbose)
 
@@ -92,6 +95,10 @@ def choose(
     stages: tuple[str, ...] | None = None,
     client_share: str | None = None,
     tcp_peer: str | None = None,
+    file: str | None = None,
+    device: str | None = None,
+    zones: int = plan.USUAL_ZONES,
+    without_target: bool = False,
 ) -> plan.Options:
     """The options, checked before anything is reached."""
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
@@ -104,7 +111,7 @@ def choose(
         raise Refused("usage", f"--size: {error}") from None
     if agent != "none":
         command_for(agent)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - where it may not be looked at, it is none
         raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise Refused("permission", f"--folder {folder}: no right to write there; choose another")
@@ -119,6 +126,8 @@ def choose(
             raise Refused("usage", f"--client-share: {refused.text}") from None
         if not share:
             raise Refused("usage", f"--client-share {client_share}: write //CLIENT/SHARE")
+    if not 2 <= zones <= plan.MOST_ZONES:
+        raise Refused("usage", f"--zones: from 2 to {plan.MOST_ZONES}")
     made = plan.Options(
         target=named,
         folder=str(folder.resolve()),
@@ -129,6 +138,9 @@ def choose(
         size_bytes=size_bytes,
         budget_seconds=budget,
         tcp_peer=parse_peer(tcp_peer) if tcp_peer is not None else None,
+        file=None if file is None else parse_file(file, None if without_target else named),
+        device=None if device is None else parse_device(device),
+        zones=zones,
     )
     return replace(made, stages=stages or plan.stages(plan.SHARE_STAGES, budget))
 
@@ -272,8 +284,13 @@ def written(final: Report, diagnosis: Diagnosis, output: Output) -> bool:
     except OSError as error:
         exits.complain(f"--json {output.json}: {error.strerror}; the report is not there")
         return False
+    return shown(lambda: _print(final, diagnosis, output))
+
+
+def shown(write: Callable[[], object]) -> bool:
+    """Has something written to stdout; whether it could be, which is complained of."""
     try:
-        _print(final, diagnosis, output)
+        write()
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):
         # rich ends with SystemExit where whoever read our output has enough.

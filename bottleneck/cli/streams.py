@@ -1,8 +1,9 @@
-"""Standard streams that the starter closed (`<&-`, `>&-`, `2>&-`)."""
+"""Standard streams that the starter closed (`<&-`, `>&-`, `2>&-`), or put on a disk."""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 
@@ -24,3 +25,13 @@ def open_missing() -> None:
                 os.close(opened)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def refuse_block_devices() -> None:
+    """Ends with 64 where stdout or stderr is a block device: none is ever written to."""
+    found = [number for number in (1, 2) if stat.S_ISBLK(os.fstat(number).st_mode)]
+    for number in found:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    if found:
+        print("bottleneck: an output is a block device: none is written to", file=sys.stderr)
+        raise SystemExit(64)

@@ -8,7 +8,7 @@ from itertools import groupby
 from rich.console import Console
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.reports import layout, tcp_tables
+from bottleneck.reports import disks, layout, tcp_tables
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.table import Row, Table, first, written
@@ -243,5 +243,6 @@ TABLES = {
         frozenset({1, 2, 3}),
         first(2),
     ),
+    **disks.TABLES,
     **tcp_tables.TABLES,
 }

@@ -10,6 +10,7 @@ from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdi
 from bottleneck.report import Report, Step
 from bottleneck.reports import layout
 from bottleneck.reports.comparisons import print_comparisons
+from bottleneck.reports.disks import print_disks
 from bottleneck.reports.interfaces import print_interfaces
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.path import print_path
@@ -23,6 +24,7 @@ from bottleneck.reports.units import (
     seconds_text,
     size_text,
 )
+from bottleneck.reports.zone_curve import print_zone_curves
 from probes.records import Failed, Measured, Outcome, Skipped, Spread, Usage, rates
 
 SURE_RATIO = 0.9
@@ -47,10 +49,12 @@ def print_report(
         _print_copies(diagnosis, console, signs)
     if chosen is not None and chosen.ceilings and chosen.bytes_per_second:
         _print_ladder(chosen, chosen.bytes_per_second, console, signs)
+    print_zone_curves(report, console, signs)
     print_comparisons(diagnosis, console, signs, verbose)
     _print_stages(report, console, signs)
     print_path(report, console)
     print_interfaces(report, console)
+    print_disks(report, console)
     if verbose:
         for copy in diagnosis.copies:
             which = f" ({safe(copy.copy, 40)}, {_dialect(copy.dialect)})"
@@ -63,7 +67,9 @@ def print_report(
     title = "What costs throughput in the server's smb.conf"
     _print_points(console, title, costly, None if verbose else SETTINGS_SHOWN)
     title = "What costs throughput in the hosts' TCP settings"
-    _print_points(console, title, tuple(_costly_tcp_settings(report)))
+    _print_points(console, title, tuple(_costly_host_settings(report, "tcp_settings")))
+    title = "What costs throughput below the hosts' folders"
+    _print_points(console, title, tuple(_costly_host_settings(report, "disk_settings")))
     _print_points(console, "Not measured", tuple(_missing(report)))
     _print_points(console, "Notes", report.notes)
     if chosen is not None and chosen.bytes_per_second:
@@ -107,8 +113,10 @@ def stage_text(step: Step) -> str:
         case "smb-tax":
             return f"smb-tax {told.get('verb', '')} {told.get('security', '')}"
         case "disk":
-            cache = told.get("cache", "") if told.get("verb") == "read" else ""
-            return f"disk {told.get('side', '')} {told.get('verb', '')} {cache}".rstrip()
+            how = told.get("pattern", "sequential")
+            if how == "sequential":
+                how = told.get("cache", "") if told.get("verb") == "read" else ""
+            return f"disk {told.get('side', '')} {told.get('verb', '')} {how}".rstrip()
         case "loopback":
             return f"loopback {step.initiator}{many}"
         case "matrix":
@@ -270,9 +278,9 @@ def _costly_settings(report: Report) -> Iterator[str]:
             yield "{option} = {value}: {why}; {remedy}".format_map(words)
 
 
-def _costly_tcp_settings(report: Report) -> Iterator[str]:
+def _costly_host_settings(report: Report, field: str) -> Iterator[str]:
     for side, host in (("client", report.client), ("server", report.server)):
-        for each in host.tcp_settings if host else ():
+        for each in getattr(host, field) if host else ():
             doubt = "" if each.tested else " (untested on such a system)"
             yield f"{side}: {each.option} = {each.value}: {each.why}; {each.remedy}{doubt}"
 

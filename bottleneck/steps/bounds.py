@@ -31,6 +31,10 @@ def of_stages(bench: Bench) -> dict[str, float]:
                 known[name] = rate
             else:
                 known.setdefault(name, rate)
-        elif step.stage == "disk" and setting["cache"] == "uncached":
+        elif (
+            step.stage == "disk"
+            and setting["cache"] == "uncached"
+            and setting["pattern"] == "sequential"
+        ):
             known[f"{setting['side']}.{setting['verb']}"] = rate
     return known

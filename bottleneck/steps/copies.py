@@ -11,7 +11,7 @@ from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import bounds
+from bottleneck.steps import bounds, user_file
 from bottleneck.steps.allowance import LEAST_BUDGET_SECONDS
 from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, ready_cache
 from bottleneck.steps.source import free_bytes
@@ -60,6 +60,7 @@ def measure_copies(
         extra = not asked and dialect != opened
         _round(bench, dialect, labels, 0, extra)
         if dialect == opened:
+            user_file.pull_file(bench, dialect, labels)
             meanwhile()
             for number in range(1, plan.MAX_ROUNDS):
                 _round(bench, dialect, labels, number, extra)
@@ -151,7 +152,7 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
         **labels,
     )
     plain = asdict(setting)
-    for varying in ("seed", "size_bytes", "seconds", "fill_source"):
+    for varying in ("seed", "size_bytes", "seconds", "fill_source", "file", "file_seconds"):
         plain.pop(varying)
     return Step("smb-copy", plain, "client")
 

@@ -1,23 +1,31 @@
-"""The disks' steps: a file of our own in each folder, read uncached and cached, and one written."""
+"""The disks of both hosts: a file of our own on each for the run, and what fio reads there."""
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
+from dataclasses import replace
 
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
+from bottleneck.steps import allowance, user_file
 from probes import disk
 from probes.host import source_file
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
 
-SIDES: tuple[plan.Side, ...] = ("client", "server")
 FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0
+ZONE_GRACE_SECONDS = 1.5
+"""fio's pause before each of a zone's three passes."""
 CACHED_UNTIL_RATIO = 0.6
-"""Of the budget: later than that, what the page cache gives would cost a copy."""
+"""Of the budget: after that, what the page cache gives would cost a copy."""
 UNTIL_RATIO = 0.75
+SUSTAINED_BYTES = 2 << 30
+"""Enough to fill most caches, and no more than a server's RAM can bear to have dirty."""
+ALONE_TIMES = 4.0
+"""How much longer a step is where nothing but the disk was asked for."""
 
 
 def hold_sources(bench: Bench, stack: ExitStack) -> None:
@@ -26,6 +34,8 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
     Raises:
         Refused: the client's folder cannot be written to; pushes would have no source.
     """
+    if _looks(bench):
+        return
     for side, host in bench.reached.items():
         folder = bench.folder(side)
         if folder is None:
@@ -50,28 +60,104 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
 
 
 def measure_disks(bench: Bench) -> None:
-    """The system's fio on both folders."""
-    for each in plan.disk_steps(SIDES):
-        source = bench.sources.get(each.side)
-        seconds = bench.times.disk_cached if each.cache == "cached" else bench.times.disk
-        setting = disk.Setting(
-            verb=each.verb,
-            cache=each.cache,
-            folder=bench.folder(each.side) or "",
-            side=each.side,
-            size_bytes=int(source.facts["size_bytes"]) if source else 0,
-            seconds=seconds,
-            seed=bench.seed,
-        )
-        step = bench.step("disk", setting, each.side)
-        with bench.outcome(step, f"disk {each.side} {each.verb} {each.cache}"):
-            if each.side not in bench.reached:
-                raise Unavailable(NEEDS_AGENT)
-            if source is None:
-                raise Unavailable(
-                    "no file of our own could be written there"
-                    if bench.folder(each.side)
-                    else "the share's folder was not found there: --server-folder DIR"
-                )
-            bench.keep_time(CACHED_UNTIL_RATIO if each.cache == "cached" else UNTIL_RATIO)
-            bench.initiate(step, setting, source, seconds + STEP_GRACE_SECONDS, both=False)
+    """The system's fio on both folders' disks, or on what --device and --file name alone."""
+    alone = allowance.alone(bench, disk.NAME)
+    times = ALONE_TIMES if alone else 1.0
+    here_alone = alone and bench.options.agent == "none"
+    sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
+    for each in plan.disk_steps(sides, bench.options, alone):
+        for device in _devices(bench, each) if each.pattern == "zones" else [""]:
+            _measure(bench, each, device, times)
+
+
+def _looks(bench: Bench) -> bool:
+    """Whether a device or a file was named and nothing else was asked for: nothing is written."""
+    steps = plan.disk_steps(plan.SIDES, bench.options, allowance.alone(bench, disk.NAME))
+    return all(each.pattern in ("zones", "file") for each in steps)
+
+
+def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> None:
+    source = bench.sources.get(each.side)
+    seconds = times * _seconds(bench, each)
+    setting = disk.Setting(
+        verb=each.verb,
+        cache=each.cache,
+        folder=bench.folder(each.side) or "",
+        side=each.side,
+        size_bytes=int(source.facts["size_bytes"]) if source else 0,
+        seconds=seconds,
+        seed=bench.seed,
+        pattern=each.pattern,
+        device=device,
+        zones=bench.options.zones,
+    )
+    peer = source or Endpoint()
+    step = bench.step("disk", setting, each.side)
+    label = f"disk {each.side} {each.verb} {each.pattern}"
+    if each.pattern == "sequential":
+        label = f"disk {each.side} {each.verb} {each.cache}"
+    # Where a file lies explains a copy: without it the run is complete, unless it was asked for.
+    asked = bench.options.device is not None or allowance.alone(bench, disk.NAME)
+    with bench.outcome(step, label, optional=each.pattern == "zones" and not asked):
+        if each.side not in bench.reached:
+            raise Unavailable(NEEDS_AGENT)
+        if each.pattern == "file":
+            path = user_file.look(bench).path
+            folder = os.path.dirname(path)  # noqa: PTH120 - of whichever host
+            step.setting.update({"path": path, "folder": folder})
+            most = plan.LARGEST_COPY_BYTES
+            setting = replace(setting, path=path, folder=folder, size_bytes=most)
+            peer = Endpoint()
+        elif each.pattern == "zones" and setting.device:
+            peer = Endpoint()
+        elif each.pattern == "sustained" and source is not None:
+            setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
+        elif source is None:
+            raise Unavailable(
+                "no file of our own could be written there"
+                if bench.folder(each.side)
+                else "the share's folder was not found there: --server-folder DIR"
+            )
+        bench.keep_time(CACHED_UNTIL_RATIO if each.cache == "cached" else UNTIL_RATIO)
+        grace = STEP_GRACE_SECONDS
+        if each.pattern == "zones":
+            # Files that are placed are written first, for as long again.
+            grace += seconds + ZONE_GRACE_SECONDS * setting.zones
+        bench.initiate(step, setting, peer, seconds + grace, both=False)
+
+
+def _seconds(bench: Bench, each: plan.DiskStep) -> float:
+    times = bench.times
+    match each.pattern:
+        case "zones":
+            return times.zones
+        case "file":
+            return times.file
+        case "synced":
+            return times.synced
+        case "sustained":
+            return times.sustained
+    return times.disk_cached if each.cache == "cached" else times.disk
+
+
+def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
+    """Nodes of the devices whose zones are read; an empty one: files in the folder have to do.
+
+    Raises:
+        StageError: the agent gives no answer.
+    """
+    named = bench.options.device
+    if named is not None and named.side == each.side:
+        return [named.path]
+    facts = bench.facts.get(each.side)
+    below = facts.folder.device if facts is not None and facts.folder is not None else None
+    own = user_file.device(bench, each.side)
+    found = [own] if _looks(bench) else [below, own]
+    # The kernel writes a slash in a node's name as ! (drivers/base/core.c).
+    nodes = dict.fromkeys(f"/dev/{name.replace('!', '/')}" for name in found if name)
+    host = bench.reached.get(each.side)
+    readable = [node for node in nodes if host and host.ask("readable-device", node=node)]
+    if readable or _looks(bench):
+        return readable or list(nodes)
+    # Files that are placed in the folder show its zones, but have to be written first.
+    return [""] if plan.has_time_to_write(bench.options, allowance.alone(bench, disk.NAME)) else []

@@ -18,7 +18,7 @@ from bottleneck.report import Step
 from bottleneck.steps import allowance, served
 from bottleneck.steps.meeting import LABEL, SMBCLIENT, Meeting, meet
 from probes import smb_copy, smbclient_copy
-from probes.host.free_space import reserve_bytes
+from probes.host.free_space import beyond_reserve_bytes
 from probes.records import Details, Failed, Skipped
 from probes.smb import run_folder
 from probes.stage import Refused, Unavailable
@@ -94,7 +94,7 @@ def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -
         encryption=agreed.get("encryption"),
     )
     plain = asdict(setting)
-    for varying in ("seed", "size_bytes", "seconds", "fill_source"):
+    for varying in ("seed", "size_bytes", "seconds", "fill_source", "file", "file_seconds"):
         plain.pop(varying)
     return Step(smb_copy.NAME, {**plain, "engine": engine}, "server")
 
@@ -135,9 +135,8 @@ def _size(meeting: Meeting, verb: str) -> int:
 
 def _room(meeting: Meeting, verb: str) -> int:
     bench, facts = meeting.bench, meeting.share.facts
-    reserve = reserve_bytes(int(facts["total_bytes"]))
     # One file that was pushed or is to be pulled, and one more while it is replaced.
-    free = max(0, int(facts["free_bytes"]) - reserve) // 2
+    free = beyond_reserve_bytes(int(facts["free_bytes"]), int(facts["total_bytes"])) // 2
     if verb == "push":
         source = bench.sources.get("server")
         return min(free, int(source.facts["size_bytes"]) if source else 0)

@@ -16,7 +16,7 @@ from bottleneck.steps.copies import LEAST_SECONDS
 from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, locate, ready_cache
 from probes import native_copy
 from probes.host import mounted_folder, source_file
-from probes.host.free_space import reserve_bytes
+from probes.host.free_space import beyond_reserve_bytes
 from probes.host.mount import LOOPBACK, SMB_FILESYSTEMS, Mount
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
@@ -165,8 +165,8 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     mounted.fill_rate = mounted.source_bytes / max(float(facts["seconds"]), 1e-6)
     total = int(facts["total_bytes"])
     if total:
-        free = int(facts["free_bytes"]) - reserve_bytes(total) - mounted.source_bytes
-        mounted.room_bytes = max(0, free)
+        free = int(facts["free_bytes"]) - mounted.source_bytes
+        mounted.room_bytes = beyond_reserve_bytes(free, total)
     mounted.server_path = locate(bench, mounted.folder.rpartition("/")[2], "the mounted folder")
     bench.server_path = bench.server_path or mounted.server_path
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bottleneck import plan
 from bottleneck.bench import Bench
 from probes import smb_copy
-from probes.host.free_space import reserve_bytes
+from probes.host.free_space import beyond_reserve_bytes
 from probes.records import run_rate
 from probes.stage import Unavailable
 
@@ -24,7 +24,7 @@ def free_bytes(bench: Bench) -> int | None:
     free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
     if free is None or total is None:
         return None
-    return max(0, int(free) - reserve_bytes(int(total)) - bench.source_bytes)
+    return beyond_reserve_bytes(int(free) - bench.source_bytes, int(total))
 
 
 def room_bytes(bench: Bench) -> int:

@@ -1,6 +1,6 @@
-"""fio, the system's own, behind one narrow door: one sequential job on a descriptor that is open.
+"""fio, the system's own, behind one narrow door: jobs on descriptors that are open, one by one.
 
-The job is an argument vector made here, never text of a user's; fio gets no file name but
+The jobs are an argument vector made here, never text of a user's; fio gets no file name but
 /proc/self/fd/N and no right to create one. It runs as threads of one process, in a group of its
 own, dies with its starter (PR_SET_PDEATHSIG) and is killed at an absolute deadline. Its report
 goes to a memory file: on stdout fio puts notes in front of it.
@@ -14,14 +14,15 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence, Tuple, Union
 
-from probes.host import tools
+from probes.host import free_space, tools
 from probes.host.child import end_with_parent
 from probes.stage import Unavailable
 
@@ -34,7 +35,9 @@ DEPTH = 4
 POLL_SECONDS = 0.01
 QUIET_START_SECONDS = 0.5
 """fio waits 0.1 s between its threads' start and the first I/O; some I/O no counter shows."""
-REPORT_LIMIT_BYTES = 4 << 20
+REPORT_LIMIT_BYTES = 16 << 20
+NAME = "bottleneck"
+"""Of a call's first job; of the others it is followed by their number."""
 
 
 class FioFailed(RuntimeError):
@@ -43,11 +46,11 @@ class FioFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """One sequential pass over a file that is open already."""
+    """Work on a file or a device that is open already; a sequential pass but for randread."""
 
     fd: int
     verb: str
-    """read, write."""
+    """read, write, randread."""
     size_bytes: int
     """Of the file, or of the part from offset_bytes on."""
     seconds: float
@@ -55,6 +58,18 @@ class Job:
     offset_bytes: int = 0
     looping: bool = False
     """Begin anew at the end of the file until the time is over."""
+    block_bytes: int = BLOCK_BYTES
+    depth: int = DEPTH
+    """Requests in flight where it is direct."""
+    durable: bool = False
+    """Each write is made durable (fdatasync(2)) before the next."""
+    more_fds: Tuple[int, ...] = ()
+    """Further files of the same size, of which a random read takes one each time."""
+
+    @property
+    def part(self) -> str:
+        """Where fio's report tells of it."""
+        return "write" if self.verb == "write" else "read"
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,11 @@ class Result:
     latency_median_seconds: float | None
     latency_p99_seconds: float | None
     short_ios: int
+    latency_most_seconds: float | None = None
+    """Of the slowest request, from its sending off on."""
+    ios: int = 0
+    sync_median_seconds: float | None = None
+    sync_p99_seconds: float | None = None
 
     @property
     def bytes_per_second(self) -> float:
@@ -95,58 +115,79 @@ def version() -> str:
     return told
 
 
-def arguments(job: Job) -> list[str]:
-    """fio's options for a job; sequential, one thread, blocks of 1 MiB."""
-    chosen = [
-        "--name=bottleneck",
-        f"--filename=/proc/self/fd/{job.fd}",
+def arguments(*jobs: Job) -> list[str]:
+    """fio's options for jobs that run one after the other; one thread each."""
+    common = [
         "--thread",
         "--output-format=json",
         "--eta=never",
         "--allow_file_create=0",
+        "--invalidate=0",
+        "--percentile_list=50:99",
+    ]
+    if all(job.part == "read" for job in jobs):
+        common.append("--readonly")
+    return common + [each for number, job in enumerate(jobs) for each in _job(number, job)]
+
+
+def _job(number: int, job: Job) -> list[str]:
+    chosen = [
+        f"--name={_name(number)}",
+        "--filename=" + ":".join(f"/proc/self/fd/{fd}" for fd in (job.fd, *job.more_fds)),
         f"--rw={job.verb}",
-        f"--bs={BLOCK_BYTES}",
+        f"--bs={job.block_bytes}",
         f"--offset={job.offset_bytes}",
         f"--size={job.size_bytes}",
         f"--runtime={max(1, round(job.seconds * 1000))}ms",
         f"--direct={int(job.direct)}",
-        "--invalidate=0",
     ]
-    chosen += ["--ioengine=libaio", f"--iodepth={DEPTH}"] if job.direct else ["--ioengine=psync"]
+    if number:
+        chosen.append("--stonewall")
+    chosen += (
+        ["--ioengine=libaio", f"--iodepth={job.depth}"] if job.direct else ["--ioengine=psync"]
+    )
     if job.looping:
         chosen.append("--time_based")
-    if job.verb == "read":
-        chosen.append("--readonly")
-    else:
-        chosen += ["--refill_buffers", "--fallocate=none", "--end_fsync=1"]
-        if not job.direct:
+    if job.verb == "randread":
+        chosen += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
+    if job.part == "write":
+        chosen += ["--refill_buffers", "--fallocate=none"]
+        if job.durable:
+            chosen.append("--fdatasync=1")
+        else:
+            chosen.append("--end_fsync=1")
+        if not job.direct and not job.durable:
             # else all of it would be flushed at the end, long after the time is over
             chosen.append("--fdatasync=8")
     return chosen
 
 
 @contextlib.contextmanager
-def running(job: Job, deadline: float) -> Iterator[Run]:
-    """A started fio; killed at the deadline (monotonic) or when the block is left."""
+def running(jobs: Union[Job, Sequence[Job]], deadline: float) -> Iterator[Run]:
+    """A started fio with its jobs; killed at the deadline (monotonic) or when the block is left."""
     path = tools.find("fio")
     if path is None:
         raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+    jobs = [jobs] if isinstance(jobs, Job) else jobs
+    for job in jobs:
+        if job.part == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
+            raise ValueError("a block device is for reading only")
     parent = os.getpid()
     with contextlib.ExitStack() as stack:
         report = _memory_file()
         stack.callback(os.close, report)
         errors = stack.enter_context(tempfile.TemporaryFile())
         process = subprocess.Popen(
-            [path, *arguments(job), f"--output=/proc/self/fd/{report}"],
+            [path, *arguments(*jobs), f"--output=/proc/self/fd/{report}"],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=subprocess.STDOUT,
-            pass_fds=(job.fd, report),
+            pass_fds=(*(fd for job in jobs for fd in (job.fd, *job.more_fds)), report),
             cwd="/",
             preexec_fn=lambda: _enter(parent),
         )
         try:
-            yield Run(job, process, report, errors.fileno(), deadline)
+            yield Run(jobs, process, report, errors.fileno(), deadline)
         finally:
             if process.poll() is None:
                 _kill_group(process)
@@ -157,13 +198,20 @@ class Run:
     """One fio at work."""
 
     def __init__(
-        self, job: Job, process: subprocess.Popen[bytes], report: int, errors: int, deadline: float
+        self,
+        jobs: Sequence[Job],
+        process: subprocess.Popen[bytes],
+        report: int,
+        errors: int,
+        deadline: float,
     ) -> None:
-        self._job = job
+        self._jobs = jobs
+        self._job = jobs[0]
         self._process = process
         self._report = report
         self._errors = errors
         self._deadline = deadline
+        self._room = free_space.Watch("the file system of the folder")
         self._began = 0.0
         self._base = 0
 
@@ -183,7 +231,7 @@ class Run:
             time.sleep(POLL_SECONDS / 2)
 
     def progress(self, every_seconds: float) -> Iterator[Progress]:
-        """The kernel's counts until fio ends; none where the kernel counts no such I/O."""
+        """The kernel's counts of a single job until fio ends; none where it counts no such I/O."""
         next_at = self._began + every_seconds
         while self._alive():
             time.sleep(POLL_SECONDS)
@@ -194,17 +242,22 @@ class Run:
             moved = self._counted() - self._base
             if self._job.direct:
                 # direct I/O is counted when it is sent off
-                moved -= DEPTH * BLOCK_BYTES
+                moved -= self._job.depth * self._job.block_bytes
             if moved > 0:
                 yield Progress(now - self._began, moved)
 
     def result(self) -> Result:
-        """fio's report, once it has ended. Errors: FioFailed."""
+        """fio's report of its one job, once it has ended. Errors: FioFailed."""
+        (only,) = self.results()
+        return only
+
+    def results(self) -> list[Result]:
+        """fio's report of each job, in their order, once it has ended. Errors: FioFailed."""
         while self._alive():
             time.sleep(POLL_SECONDS)
         text = os.pread(self._report, REPORT_LIMIT_BYTES, 0).decode("utf-8", "replace")
         notes = os.pread(self._errors, 65536, 0).decode("utf-8", "replace")
-        return parse(text, self._job.verb, self._process.returncode, notes)
+        return parse(text, self._jobs, self._process.returncode, notes)
 
     def _alive(self) -> bool:
         if self._process.poll() is not None:
@@ -213,6 +266,10 @@ class Run:
             _kill_group(self._process)
             self._process.wait()
             raise FioFailed("fio did not end within its time and was stopped")
+        for each in self._jobs:
+            if each.part == "write":
+                # somebody else may fill the disk meanwhile; who leaves the block kills fio
+                self._room.look_at(each.fd)
         return True
 
     def _threads(self) -> int:
@@ -228,7 +285,7 @@ class Run:
         except OSError:
             return 0
         counts = parse_io(text)
-        if self._job.verb == "write":
+        if self._job.part == "write":
             return counts.get("write_bytes" if self._job.direct else "wchar", 0)
         return counts.get("read_bytes" if self._job.direct else "rchar", 0)
 
@@ -239,8 +296,8 @@ def parse_io(text: str) -> dict[str, int]:
     return {name: int(value) for name, _, value in pairs if value.strip().isdigit()}
 
 
-def parse(text: str, verb: str, return_code: int, notes: str = "") -> Result:
-    """What fio's report says of its one job.
+def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> list[Result]:
+    """What fio's report says of its jobs, in their order.
 
     text: what fio wrote, with whatever stands around the report. notes: what it said beside it,
     for the reason. Errors: FioFailed where fio crashed, reported an error, or moved nothing.
@@ -252,26 +309,48 @@ def parse(text: str, verb: str, return_code: int, notes: str = "") -> Result:
     said = f": {reason}" if reason else ""
     if not reports:
         raise FioFailed(f"fio ended with code {return_code} and no complete report{said}")
-    jobs = reports[-1]["jobs"]
-    if len(jobs) != 1 or not isinstance(jobs[0], dict):
-        raise FioFailed("fio reported another number of jobs than the one that it was given")
-    job = jobs[0]
-    error = job.get("error")
-    if error != 0:
+    told = reports[-1]["jobs"]
+    names = [each.get("jobname") if isinstance(each, dict) else None for each in told]
+    if names != [_name(number) for number in range(len(jobs))]:
+        raise FioFailed(f"fio reported other jobs than those that it was given{said}")
+    pairs = list(zip(told, jobs))
+    # which job could not says more than that the call as a whole did not end well
+    for pair in pairs:
+        _refuse_error(*pair, said)
+    return [_result(*pair, return_code, said) for pair in pairs]
+
+
+def _name(number: int) -> str:
+    return f"{NAME}-{number}" if number else NAME
+
+
+def _refuse_error(told: dict[str, Any], job: Job, said: str) -> None:
+    error = told.get("error")
+    if isinstance(error, bool) or error != 0:
         why = os.strerror(error) if isinstance(error, int) and error > 0 else "no error code"
-        raise FioFailed(f"fio could not {verb}: {why}{said}")
-    part = job.get(verb)
+        at = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
+        raise FioFailed(f"fio could not {job.part}{at}: {why}{said}")
+
+
+def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Result:
+    part = told.get(job.part)
     if return_code != 0 or not isinstance(part, dict):
         raise FioFailed(f"fio ended with code {return_code}{said}")
     moved, milliseconds = _number(part, "io_bytes"), _number(part, "runtime")
     if not moved or not milliseconds:
         raise FioFailed(f"fio ended well but moved nothing{said}")
+    sync = told.get("sync")
+    sync = sync if isinstance(sync, dict) else {}
     return Result(
         moved_bytes=int(moved),
         elapsed_seconds=milliseconds / 1000,
-        latency_median_seconds=_percentile_seconds(part, "50.000000"),
-        latency_p99_seconds=_percentile_seconds(part, "99.000000"),
+        latency_median_seconds=_latency_seconds(part, "clat_ns", "50.000000"),
+        latency_p99_seconds=_latency_seconds(part, "clat_ns", "99.000000"),
         short_ios=int(_number(part, "short_ios") or 0),
+        latency_most_seconds=_most_seconds(part),
+        ios=int(_number(part, "total_ios") or 0),
+        sync_median_seconds=_latency_seconds(sync, "lat_ns", "50.000000"),
+        sync_p99_seconds=_latency_seconds(sync, "lat_ns", "99.000000"),
     )
 
 
@@ -301,13 +380,17 @@ def _number(part: dict[str, Any], name: str) -> float | None:
     return value
 
 
-def _percentile_seconds(part: dict[str, Any], name: str) -> float | None:
-    """Completion latency; fio counts it in nanoseconds."""
-    latency = part.get("clat_ns")
+def _latency_seconds(part: dict[str, Any], kind: str, name: str) -> float | None:
+    """A percentile of clat (completion) or lat (sending off too); fio counts in nanoseconds."""
+    latency = part.get(kind)
     table = latency.get("percentile") if isinstance(latency, dict) else None
-    if not isinstance(table, dict):
-        return None
-    nanoseconds = _number(table, name)
+    nanoseconds = _number(table, name) if isinstance(table, dict) else None
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _most_seconds(part: dict[str, Any]) -> float | None:
+    latency = part.get("lat_ns")
+    nanoseconds = _number(latency, "max") if isinstance(latency, dict) else None
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
@@ -325,6 +408,10 @@ def _first_line(text: str) -> str:
         if plain:
             return plain[:200]
     return ""
+
+
+def _is_device(fd: int) -> bool:
+    return stat.S_ISBLK(os.fstat(fd).st_mode)
 
 
 def _enter(parent: int) -> None:

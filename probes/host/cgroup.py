@@ -113,7 +113,7 @@ def parse_cpu_max(text: str) -> float | None:
 def quotas(pid: int) -> list[Quota]:
     """CPU quotas on the process's group and its ancestors, innermost first; empty: none seen."""
     found = []
-    for version, folder in _folders(pid, "cpu"):
+    for version, folder in folders(pid, "cpu"):
         cores = _quota_cores(version, folder)
         if cores is None:
             continue
@@ -126,13 +126,13 @@ def quotas(pid: int) -> list[Quota]:
 
 def shows_quotas(pid: int) -> bool:
     """Whether a CPU quota on the process would be seen: its groups' own files can be read."""
-    return any((folder / "cgroup.procs").exists() for _, folder in _folders(pid, "cpu"))
+    return any((folder / "cgroup.procs").exists() for _, folder in folders(pid, "cpu"))
 
 
 def memory_limit(pid: int) -> MemoryLimit | None:
     """The lowest memory limit on the process and its group's use of it; None: no limit seen."""
     lowest = None
-    for version, folder in _folders(pid, "memory"):
+    for version, folder in folders(pid, "memory"):
         limit_name = "memory.max" if version == 2 else "memory.limit_in_bytes"
         used_name = "memory.current" if version == 2 else "memory.usage_in_bytes"
         limit, used = _text(folder / limit_name).strip(), _text(folder / used_name).strip()
@@ -162,7 +162,7 @@ def _quota_cores(version: int, folder: Path) -> float | None:
     return int(quota) / int(period)
 
 
-def _folders(pid: int, controller: str) -> Iterator[tuple[int, Path]]:
+def folders(pid: int, controller: str) -> Iterator[tuple[int, Path]]:
     """The group's folder and its ancestors' within the mount, innermost first."""
     memberships = parse_memberships(_text(Path(f"/proc/{pid}/cgroup")))
     for mount in _mounts():

@@ -6,9 +6,10 @@ import os
 import platform
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
-from probes.host import cgroup, folders, interface, tools
+from probes.host import cgroup, costly_layers, folders, interface, layers, tools
 from probes.host.memory import read_memory
 from probes.host.tcp_settings import tcp_settings
 from probes.records import HostFacts
@@ -50,6 +51,7 @@ def host_facts(toward: str, folder: str | None) -> HostFacts:
     """
     pid = os.getpid()
     memory = read_memory()
+    below = tuple(layers.layers(folder, ask_smart=True)) if folder is not None else ()
     return HostFacts(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
@@ -65,9 +67,10 @@ def host_facts(toward: str, folder: str | None) -> HostFacts:
         socket_buffers={
             name: value for name in BUFFER_SYSCTLS if (value := _sysctl(name)) is not None
         },
-        folder=folders.folder_facts(folder) if folder is not None else None,
+        folder=None if folder is None else replace(folders.folder_facts(folder), layers=below),
         tools=tools.versions(),
         tcp_settings=tcp_settings(),
+        disk_settings=tuple(costly_layers.costly(below)),
     )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from probes.records import FolderFacts
 
+SYS = Path("/sys")
 STACK_LAYERS = 8
 """More layers of device mapper and RAID than anyone builds."""
 
@@ -63,7 +64,7 @@ def mount_of(path: str, entries: list[MountEntry]) -> MountEntry | None:
     return best
 
 
-def device_of(entry: MountEntry) -> str | None:
+def device_of(entry: MountEntry, sys_folder: Path = SYS) -> str | None:
     """Kernel name of the block device below a mount; None: no block device.
 
     btrfs and others show an anonymous device number: there the source's node is asked.
@@ -76,7 +77,7 @@ def device_of(entry: MountEntry) -> str | None:
         except OSError:
             return None
     for number in numbers:
-        link = Path("/sys/dev/block") / number
+        link = sys_folder / "dev/block" / number
         if link.exists():
             return link.resolve().name
     return _named_in_diskstats(numbers[-1])
@@ -135,12 +136,17 @@ def stack(path: str) -> list[str]:
     return words
 
 
-def _mount_of(resolved: str) -> MountEntry | None:
+def mounts() -> list[MountEntry]:
+    """All mounts that this process sees; empty: /proc is not there."""
     try:
         text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return None
-    return mount_of(resolved, parse_mountinfo(text))
+        return []
+    return parse_mountinfo(text)
+
+
+def _mount_of(resolved: str) -> MountEntry | None:
+    return mount_of(resolved, mounts())
 
 
 def _named_in_diskstats(number: str) -> str | None:

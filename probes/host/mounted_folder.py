@@ -20,7 +20,7 @@ from probes.host import free_space, source_file
 from probes.host.locate import SOURCE, check_name
 from probes.host.patience import NoAnswer, answered
 from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
+from probes.stage import Refused
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     try:
         with speaking_of(setting.folder):
             free, total = _waited(setting.folder, lambda: _room(setting.folder))
-            size_bytes = _fitting(setting, free, total)
+            size_bytes = free_space.fitting_in(setting.size_bytes, setting.folder, free, total)
             try:
                 _waited(setting.folder, lambda: os.mkdir(path, 0o700))  # noqa: PTH102
             except NoAnswer:
@@ -163,21 +163,6 @@ def _waited(folder: str, work: Callable[[], T]) -> T:
 def _room(folder: str) -> tuple[int, int]:
     told = os.statvfs(folder)
     return told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize
-
-
-def _fitting(setting: Setting, free_bytes: int, total_bytes: int) -> int:
-    """Bytes that the source may have. A FUSE file system may tell 0 of 0: that is no answer."""
-    if not total_bytes:
-        return setting.size_bytes
-    usable = max(0, free_bytes - free_space.reserve_bytes(total_bytes))
-    if usable < min(setting.size_bytes, free_space.LEAST_BYTES):
-        raise Unavailable(
-            f"{setting.folder} has no room for a test file: {usable // free_space.MIB} MiB may be"
-            " used without touching the reserve that stays free; make room there"
-        )
-    if setting.size_bytes <= usable:
-        return setting.size_bytes
-    return usable // free_space.MIB * free_space.MIB
 
 
 def _created(path: str) -> int:

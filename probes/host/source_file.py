@@ -51,6 +51,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
         began = time.monotonic()
         written = fill(fd, size_bytes, bytes.fromhex(setting.seed), began + setting.seconds)
+        if not written:
+            raise _full(setting.folder)
         facts = {"size_bytes": written, "seconds": time.monotonic() - began}
         yield Endpoint(path=f"/proc/{os.getpid()}/fd/{fd}", facts=facts)
     except OSError as error:
@@ -82,15 +84,21 @@ def open_new(folder: str) -> int:
 def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0) -> int:
     """Writes payload from the file's start until size or deadline (monotonic); returns the size.
 
-    start: so many bytes are there already.
+    start: so many bytes are there already. Ends early too where somebody else took the room.
 
     Write-back keeps up with the writing, so that the last flush finds little to do: of a slow
     disk at most two steps are outstanding.
     """
     ring = payload.ring(seed)
     offset = start
+    looked_at = start
     while offset < size_bytes:
+        if offset >= looked_at:
+            size_bytes = _fitting_now(fd, offset, size_bytes)
+            looked_at = offset + free_space.LOOK_BYTES
         step = min(STEP_BYTES, size_bytes - offset)
+        if not step:
+            break
         _write_all(fd, payload.block(ring, offset, step), offset)
         _start_writing(fd, offset, step)
         if offset > start:
@@ -100,6 +108,14 @@ def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0)
             break
     os.fsync(fd)
     return offset
+
+
+def _fitting_now(fd: int, offset: int, size_bytes: int) -> int:
+    """The size that the file may still come to, whole steps where that is less."""
+    room = free_space.room_bytes(fd)
+    if room is None or size_bytes - offset <= room:
+        return size_bytes
+    return offset + room // STEP_BYTES * STEP_BYTES
 
 
 def _write_all(fd: int, block: memoryview, offset: int) -> None:

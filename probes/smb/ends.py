@@ -6,7 +6,7 @@ import ctypes
 import errno
 import os
 
-from probes.host import nameless, page_cache, payload
+from probes.host import free_space, nameless, page_cache, payload
 from probes.records import Details
 from probes.smb.check import Check, spread
 from probes.stage import Refused
@@ -30,14 +30,20 @@ class FolderSink:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._since_writeback = 0
+        self._room = free_space.Watch(folder)
         try:
             self._fd = nameless.create(folder)
         except OSError as error:
             raise _refused(folder, error) from error
 
     def take(self, offset: int, view: memoryview) -> None:
-        """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does."""
+        """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does.
+
+        Refused ("space") where the folder's file system has less than its reserve free by now.
+        """
         size = len(view)
+        if self._room.due(size):
+            self._room.look_at(self._fd)
         try:
             done = os.pwrite(self._fd, view, offset)
             while done < size:

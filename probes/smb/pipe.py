@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-Verb = Literal["read", "write", "flush", "echo", "create", "close"]
+Verb = Literal["read", "write", "flush", "echo", "create", "close", "space"]
 
 REMEMBERED_REQUESTS = 4096
 IN_FLIGHT_LIMIT_BYTES = 64 * 1024 * 1024

@@ -17,7 +17,7 @@ from probes.smb.frames import Broken, Buffer, Wire
 from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
 from probes.smb.signing import Signer
 
-READ, WRITE, FLUSH, ECHO, CREATE, CLOSE = 8, 9, 7, 13, 5, 6
+READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, QUERY_INFO = 8, 9, 7, 13, 5, 6, 16
 COMMANDS: dict[Verb, int] = {
     "read": READ,
     "write": WRITE,
@@ -25,6 +25,7 @@ COMMANDS: dict[Verb, int] = {
     "echo": ECHO,
     "create": CREATE,
     "close": CLOSE,
+    "space": QUERY_INFO,
 }
 CREDIT_BYTES = 64 * 1024
 """Payload that one credit pays for; also the longest request without multi-credit."""

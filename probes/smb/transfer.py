@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from probes.host.free_space import LOOK_BYTES
 from probes.smb.pipe import Pipe
+from probes.smb.space import ShareRoom
 
 FLUSH_BYTES = 16 * 1024 * 1024
 SHORT_FLUSH_BYTES = 4 * 1024 * 1024
@@ -73,15 +75,22 @@ def push(
     depth: int,
     source: Source,
     flush_bytes: int = FLUSH_BYTES,
+    room: ShareRoom | None = None,
 ) -> Iterator[int]:
     """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
 
     After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
     while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
+    room: asked now and then; Refused where somebody else takes it meanwhile.
     """
-    sent = moved = flushed = flushing = 0
-    while moved < size_bytes:
-        while sent < size_bytes and pipe.outstanding - flushing < depth:
+    sent = moved = flushed = flushing = looked = looking = 0
+    while moved < size_bytes or looking:
+        while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
+            if room is not None and sent - looked >= LOOK_BYTES and not looking:
+                if not pipe.affords(1):
+                    break
+                room.ask()
+                looked, looking = sent, 1
             if sent - flushed >= flush_bytes and not flushing:
                 # Before the next WRITE: where the window is all in use there is never room else.
                 if not pipe.affords(1):
@@ -96,6 +105,11 @@ def push(
         reply = pipe.wait()
         if reply.verb == "flush":
             flushing = 0
+            continue
+        if reply.verb == "space":
+            looking = 0
+            if room is not None:
+                room.take(reply.body)
             continue
         moved += reply.moved_bytes
         yield moved

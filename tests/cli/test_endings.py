@@ -62,7 +62,7 @@ def test_a_refusal_with_json_on_stdout_is_one_failed_report(
 
 def test_a_refusal_replaces_the_report_of_an_earlier_run(bottleneck, tmp_path):
     path = tmp_path / "report.json"
-    path.write_text("an older one")
+    path.write_text('{"schema": "copy-bottleneck/report/1"}')
     ended = bottleneck("probe", "tcp", "nas/media", f"--json={path}")
     assert ended.code == 64
     assert one_document(path.read_text())["status"] == "failed"

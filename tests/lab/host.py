@@ -12,27 +12,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cgroups
+import disc_files
+from disc import disc
 from plant import Caps
 
-DISK_BYTES = 3 << 30
+SHARE = "share"
+USER = "backup"
+"""A system account that Debian always has; the share's files are its own."""
+DISK_BYTES = 8 << 30
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _SET_UP = """
 set -e
-stash=$1 device=$2 folder=$3 name=$4
+stash=$1 device=$2 folder=$3 name=$4 options=$5
 mount --rbind /sys/fs/cgroup "$stash"
 umount --lazy /sys
 mount -t sysfs sysfs /sys
 mount --rbind "$stash" /sys/fs/cgroup
 umount --lazy "$stash"
-mount -o noatime,barrier=0 "$device" "$folder"
+mount -o "$options" "$device" "$folder"
 hostname "$name"
 ip link set lo up
 echo ready
 exec cat
 """
 # A fresh /sys shows this host's interfaces; the real cgroup tree is laid into it, as containers do.
+_OPTIONS, _SPINNING_OPTIONS = "noatime,barrier=0", "noatime"
 # Without barriers the backing file's cache takes what was flushed: the throttle alone is the disk.
+# A spinning disc has a cache of its own, and a flush is planted as well.
 
 _ENTER = """#!/bin/sh
 # Runs a command as the lab's host {name}: its cgroups first, then its namespaces.
@@ -54,6 +61,8 @@ class Host:
     """Runs its arguments as a command on this host."""
     folder: Path
     """The host's own file system; seen from inside the host alone."""
+    device: Path
+    """Of that file system."""
 
     def run(
         self,
@@ -110,13 +119,19 @@ def host(name: str, group: str, core: int, caps: Caps, work: Path) -> Iterator[H
     stash.mkdir()
     with contextlib.ExitStack() as stack:
         stack.enter_context(cgroups.cpu_group(group, core, caps.quota_ratio))
-        device = stack.enter_context(_disk(work / f"{name}.img"))
-        pid = stack.enter_context(_namespaces(stash, device, folder, name))
+        options = _OPTIONS
+        if caps.spinning is None:
+            device = stack.enter_context(_disk(work / f"{name}.img"))
+        else:
+            options, fragments = _SPINNING_OPTIONS, caps.spinning.fragments
+            files = disc_files.ext4(SHARE, USER, caps.spinning.room, fragments=fragments)
+            device = stack.enter_context(disc(caps.spinning.disc, files))
+        pid = stack.enter_context(_namespaces(stash, device, folder, name, options))
         stack.enter_context(_throttled(device, caps, work / f"{name}.device"))
         script = work / f"{name}-exec"
         script.write_text(_enter_script(name, group, pid))
         script.chmod(0o755)
-        yield Host(name, pid, core, group, script, folder)
+        yield Host(name, pid, core, group, script, folder, device)
 
 
 def _enter_script(name: str, group: str, pid: int) -> str:
@@ -169,10 +184,10 @@ def _throttled(device: Path, caps: Caps, record: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _namespaces(stash: Path, device: Path, folder: Path, name: str) -> Iterator[int]:
+def _namespaces(stash: Path, device: Path, folder: Path, name: str, options: str) -> Iterator[int]:
     """Network, mount and UTS namespaces, held by a process that ends when this one does."""
     command = ["unshare", "--net", "--mount", "--uts", "--", "sh", "-c", _SET_UP, "sh"]
-    arguments = [str(stash), str(device), str(folder), name]
+    arguments = [str(stash), str(device), str(folder), name, options]
     holder = subprocess.Popen(
         [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

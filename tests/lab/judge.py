@@ -116,7 +116,7 @@ def _moving_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]
     carries in 140 ms that is much, and none of it shows another cap than the link.
     """
     receiver = chosen.plant.server if copy["copy"].startswith("push") else chosen.plant.client
-    if receiver.disk_write_bytes_per_second is not None:
+    if receiver.disk_write_bytes_per_second is not None or receiver.spinning is not None:
         return 1.0
     for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]

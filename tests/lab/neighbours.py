@@ -1,4 +1,4 @@
-"""Decoys: somebody else's traffic on the link, somebody else's work on a host's core."""
+"""Decoys: somebody else's traffic on the link, work on a host's core, or I/O on its disk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _SHARES = 1024
 
 @contextlib.contextmanager
 def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator[tuple[str, ...]]:
-    """Whatever traffic and work of others the plant names; yields the busy loops' cgroups."""
+    """Whatever traffic, work and I/O of others the plant names; yields the local ones' cgroups."""
     hogs = []
     with contextlib.ExitStack() as stack:
         for host, caps in ((client, plant.client), (server, plant.server)):
             if caps.hog_share_ratio is not None:
                 hogs.append(stack.enter_context(_hog(host, caps.hog_share_ratio, work)))
+            if caps.spinning is not None and caps.spinning.foreign:
+                hogs.append(stack.enter_context(_reader(host, work)))
         for sender, receiver, address, caps in (
             (client, server, SERVER_ADDRESS, plant.client),
             (server, client, CLIENT_ADDRESS, plant.server),
@@ -41,13 +43,33 @@ def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[str]:
     with cgroups.cpu_group(group, host.core, None):
         shares = round(_SHARES * share_ratio / (1 - share_ratio))
         (cgroups.ROOT / "cpu" / group / "cpu.shares").write_text(str(shares))
-        joins = [
-            f"echo $$ > {cgroups.ROOT / controller / group / 'cgroup.procs'}"
-            for controller in cgroups.CONTROLLERS
-        ]
-        loop = " && ".join([*joins, "while :; do :; done"])
-        with host.running(["sh", "-c", loop], work / "hog.log"):
+        with host.running(_joining(group, "while :; do :; done"), work / "hog.log"):
             yield group
+
+
+@contextlib.contextmanager
+def _reader(host: Host, work: Path) -> Iterator[str]:
+    """Somebody's backup of the host's whole disc, from one end to the other and anew."""
+    group = f"{host.group}-reader"
+    read = f"exec fio --name=backup --filename={host.device} --readonly --rw=read --bs=1m"
+    read += " --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=1d"
+    with (
+        cgroups.cpu_group(group, host.core, None),
+        host.running(_joining(group, read), work / "reader.log") as reader,
+    ):
+        time.sleep(1)
+        if reader.poll() is not None:
+            raise RuntimeError(f"no foreign I/O: {(work / 'reader.log').read_text()[-500:]}")
+        yield group
+
+
+def _joining(group: str, script: str) -> list[str]:
+    """The shell script in a group of its own, and not in its host's."""
+    joins = [
+        f"echo $$ > {cgroups.ROOT / controller / group / 'cgroup.procs'}"
+        for controller in cgroups.CONTROLLERS
+    ]
+    return ["sh", "-c", " && ".join([*joins, script])]
 
 
 @contextlib.contextmanager

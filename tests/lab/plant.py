@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from platter import Disc
+
 ETHERNET_MTU_BYTES = 1500
 
 
@@ -20,11 +22,26 @@ PAYLOAD_RATIO = payload_ratio(ETHERNET_MTU_BYTES)
 
 
 @dataclass(frozen=True)
+class Spinning:
+    """A host's disk that is a spinning disc, and what lies on it."""
+
+    disc: Disc
+    room: tuple[float, float] = (0.0, 0.2)
+    """The only part of it in which there is room for files, from and to, as ratios."""
+    fragments: bool = False
+    """Whether the share holds a file in many pieces."""
+    foreign: bool = False
+    """Whether somebody else reads the disc all the time."""
+
+
+@dataclass(frozen=True)
 class Caps:
     """Caps of one host; None: whatever the machine gives."""
 
     disk_read_bytes_per_second: int | None = None
     disk_write_bytes_per_second: int | None = None
+    spinning: Spinning | None = None
+    """Instead of a disk that is as fast as the machine's own; the two rates are not for it."""
     quota_ratio: float | None = None
     """CPU time that the host may use, as a share of its one core."""
     sends_bits_per_second: int | None = None

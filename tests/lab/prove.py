@@ -12,8 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from host import Host
-from samba import SHARE
+from host import SHARE, Host
 from world import World, missing, world
 from worlds import WORLDS
 

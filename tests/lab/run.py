@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from disc_files import PLANTED
 from disturbance import TOO_MUCH_CORES, watching
 from judge import MISSED, WRONG, Judged, Ratio, rates, verdicts
 from prove import iperf3
@@ -92,7 +93,7 @@ def experiment(chosen: LabWorld, budget_seconds: int, beside: bool, reports: Pat
         references = {verb: iperf3(lab, verb, 3) for verb in ("push", "pull")} if beside else {}
         file = lab.work / "report.json"
         with watching(lab.groups) as foreign:
-            code, elapsed, message = _diagnose(lab, file, budget_seconds, chosen.size_bytes)
+            code, elapsed, message = _diagnose(lab, file, budget_seconds, chosen)
         text = file.read_text() if file.exists() else ""
         left = tuple(_left_behind(lab))
     if reports is not None and text:
@@ -118,14 +119,15 @@ def experiment(chosen: LabWorld, budget_seconds: int, beside: bool, reports: Pat
 
 
 def _diagnose(
-    lab: World, file: Path, budget_seconds: int, size_bytes: int | None
+    lab: World, file: Path, budget_seconds: int, chosen: LabWorld
 ) -> tuple[int | None, float, str]:
     command: list[str | Path]
     command = [lab.client.script, sys.executable, "-m", "bottleneck", "diagnose", lab.share.target]
     command += ["--user", lab.share.user, "--agent", f"exec:{lab.server.script}"]
     command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
     command += ["--budget", str(budget_seconds)]
-    command += [] if size_bytes is None else ["--size", str(size_bytes)]
+    command += [] if chosen.size_bytes is None else ["--size", str(chosen.size_bytes)]
+    command += [] if chosen.file is None else ["--file", chosen.file]
     environment = {
         **os.environ,
         "BOTTLENECK_PASSWORD": lab.share.password,
@@ -152,7 +154,8 @@ def _left_behind(lab: World) -> list[str]:
     left = []
     for host in (lab.client, lab.server):
         search: list[str | Path] = ["find", host.folder, "-mindepth", "1", "("]
-        search += ["-name", "bottleneck*", "-o", "-type", "f", ")", "-print"]
+        search += ["-name", "bottleneck*", "-o", "-type", "f", ")"]
+        search += ["-not", "-name", f"{PLANTED}*", "-print"]
         found = host.run(search)
         left += [f"{host.name}: {line}" for line in found.stdout.splitlines()]
     return left

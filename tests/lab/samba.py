@@ -10,11 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from host import Host
-
-USER = "backup"
-"""A system account that Debian always has; the share's files are its own."""
-SHARE = "share"
+from host import SHARE, USER, Host
 
 _CONFIGURATION = """[global]
 workgroup = LAB

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from plant import Caps, Plant
+from disc_files import FRAGMENTED
+from plant import Caps, Plant, Spinning
+from platter import Disc
 
 MB = 10**6
 M100, M200, G1 = 100 * MB, 200 * MB, 1000 * MB
@@ -45,6 +47,8 @@ class LabWorld:
     """What its copies need, which are slow or stall."""
     size_bytes: int | None = None
     """Of the files; None: what the product chooses."""
+    file: str | None = None
+    """A user's own file on the share, which the product is pointed at."""
 
     def slowest_bytes_per_second(self) -> float | None:
         """Lowest planted rate; None: nothing is planted that has one."""
@@ -54,6 +58,8 @@ class LabWorld:
             for rate in (caps.disk_read_bytes_per_second, caps.disk_write_bytes_per_second)
         ]
         rates += [self.plant.payload_bytes_per_second(verb) for verb in ("push", "pull")]
+        spinning = (self.plant.client.spinning, self.plant.server.spinning)
+        rates += [each.disc.bytes_per_second(each.room[1]) for each in spinning if each]
         return min((rate for rate in rates if rate is not None), default=None)
 
 
@@ -72,14 +78,16 @@ def _world(
     samba_options: tuple[str, ...] = (),
     least_budget_seconds: int = 0,
     size_bytes: int | None = None,
+    file: str | None = None,
     **path: Any,
 ) -> LabWorld:
     """path: what else Plant knows of a path with a round trip."""
+    copies = (*COPIES, *(copy for copy in touched if copy not in COPIES))
     expected = tuple(
-        Expected(copy, frozenset(touched.get(copy, others)), copy in touched) for copy in COPIES
+        Expected(copy, frozenset(touched.get(copy, others)), copy in touched) for copy in copies
     )
     plant = Plant(client, server, round_trip_seconds, samba_options, **path)
-    return LabWorld(name, planted, plant, expected, least_budget_seconds, size_bytes)
+    return LabWorld(name, planted, plant, expected, least_budget_seconds, size_bytes, file)
 
 
 def _caps(**caps: Any) -> Caps:
@@ -110,6 +118,19 @@ _MACHINE = _BUSY | {
     ("disk", side, cause) for side in ("client", "server") for cause in ("read", "write")
 }
 _PULLS, _PUSHES = COPIES[:2], COPIES[2:]
+
+_DISC = Disc(outer_bytes_per_second=60 * MB, inner_bytes_per_second=30 * MB)
+_SLOW_TO_FLUSH = replace(_DISC, flush_seconds=0.03)
+
+
+def _disc(disc: Disc = _DISC, **more: Any) -> Caps:
+    """A host whose disk is a spinning disc, with room at the outer edge alone if not told."""
+    return _caps(spinning=Spinning(disc, **more))
+
+
+def _disk(*causes: str) -> set[Triple]:
+    return {("disk", "server", cause) for cause in causes}
+
 
 _ALL = (
     _world(
@@ -321,6 +342,52 @@ _ALL = (
         Caps(hog_share_ratio=0.75),
         {c: _cpu("server", "contention") for c in COPIES},
         set(),
+    ),
+    _world(
+        "disc-outer",
+        "the server's disc turns: 60 MB/s outside, 30 inside; files outside",
+        _caps(),
+        _disc(),
+        {"pull.uncached": _disk("read"), **{c: _disk("write") for c in _PUSHES}},
+        _GIGABIT,
+    ),
+    _world(
+        "disc-inner",
+        "the same disc with room at its inner end alone",
+        _caps(),
+        _disc(room=(0.8, 1.0)),
+        {"pull.uncached": _disk("zone"), **{c: _disk("write", "zone") for c in _PUSHES}},
+        _GIGABIT,
+    ),
+    _world(
+        "disc-fragments",
+        "the same disc, a user's file in 500 fragments",
+        _caps(),
+        _disc(fragments=True),
+        {
+            "file.pull.uncached": _disk("seek"),
+            "pull.uncached": _disk("read"),
+            **{c: _disk("write") for c in _PUSHES},
+        },
+        _GIGABIT,
+        file=FRAGMENTED,
+    ),
+    _world(
+        "disc-sync",
+        "the same disc, sync always = yes, a flush takes 30 ms",
+        _caps(),
+        _disc(_SLOW_TO_FLUSH),
+        {"pull.uncached": _disk("read"), **{c: _disk("sync") for c in _PUSHES}},
+        _GIGABIT,
+        samba_options=("sync always = yes",),
+    ),
+    _world(
+        "disc-busy",
+        "the same disc, somebody else reads it from end to end",
+        _caps(),
+        _disc(foreign=True),
+        {c: _disk("contention") for c in ("pull.uncached", *_PUSHES)},
+        _GIGABIT,
     ),
 )
 WORLDS = {each.name: each for each in _ALL}

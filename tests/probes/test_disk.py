@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from probes import disk
 from probes.host import folders, page_cache, source_file
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Refused, Unavailable
+from probes.storage import others, sequential
 
 MIB = 1024 * 1024
 
@@ -106,10 +108,10 @@ def test_a_read_that_never_reached_the_device_is_not_called_proven(on_disk, monk
     """Blocks that were reserved and never written are read without the disk."""
     if folders.folder_facts(str(on_disk)).device is None:
         pytest.skip("needs a block device below the folder")
-    counted = disk.read_device(folders.folder_facts(str(on_disk)).device)
-    if counted is None:
+    counted = others.look(folders.folder_facts(str(on_disk)).device)
+    if counted.own is None:
         pytest.skip("the device is not in /proc/diskstats")
-    monkeypatch.setattr(disk, "read_device", lambda device: counted)
+    monkeypatch.setattr(others, "look", lambda device: counted)
     fd = source_file.open_new(str(on_disk))
     try:
         os.posix_fallocate(fd, 0, 16 * MIB)
@@ -130,7 +132,7 @@ def test_a_write_is_flushed_and_leaves_nothing(tmp_path):
 
 
 def test_without_direct_io_a_write_is_flushed_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "takes_direct", lambda fd: False)
+    monkeypatch.setattr(sequential, "takes_direct", lambda fd: False)
     samples, details = carried_out(setting(tmp_path, "write", "uncached"), Endpoint())
     check_shape(samples, details)
     assert details["direct"] is False
@@ -167,10 +169,31 @@ def test_there_is_no_other_verb(tmp_path):
         next(disk.initiate(setting(tmp_path, "trim", "uncached"), Endpoint()))
 
 
-def test_windows_are_half_a_second_and_longer():
-    samples = [Sample(0.25 * number, 100 * number) for number in range(8)]
-    assert disk.window_rates(samples) == pytest.approx([400.0] * 3)
-    assert disk.window_rates(samples[:2]) == []
+@pytest.mark.parametrize(
+    ("pattern", "verb"), [("none", "read"), ("file", "write"), ("synced", "read")]
+)
+def test_a_pattern_has_its_verbs_and_no_others(tmp_path, pattern, verb):
+    told = replace(setting(tmp_path, verb, "uncached"), pattern=pattern)
+    with pytest.raises(ValueError, match="no disk stage"):
+        next(disk.initiate(told, Endpoint()))
+
+
+def test_a_read_tells_where_its_file_lies_and_what_others_did(on_disk, source):
+    _, details = carried_out(setting(on_disk, "read", "uncached"), source)
+    if details["place"] is not None:
+        assert details["place"]["size_bytes"] == 16 * MIB
+    if details["device_read_bytes"] is not None:
+        assert set(details["others"]) == {
+            *("reads", "read_bytes", "writes", "written_bytes", "busy_ratio")
+        }
+        assert details["before"]["seconds"] >= others.QUIET_SECONDS
+    names = [layer["name"] for layer in details["layers"]]
+    assert names[0] == details["stack"][0]
+
+
+def test_what_the_page_cache_gives_is_not_preceded_by_a_look_at_others(on_disk, source):
+    _, details = carried_out(setting(on_disk, "read", "cached"), source)
+    assert "before" not in details
 
 
 THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
@@ -186,8 +209,9 @@ def slow_disk(tmp_path):
     image, point = tmp_path / "image", tmp_path / "disk"
     point.mkdir()
     with image.open("wb") as file:
-        file.truncate(256 * MIB)
-    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+        file.truncate(3072 * MIB)
+    layout = ["-N", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
+    subprocess.run(["mkfs.ext4", "-q", "-F", *layout, image], check=True)
     made = subprocess.run(
         ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
     )

@@ -224,12 +224,13 @@ def test_what_makes_no_sense_is_refused(stack, held, client, target):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 64 MiB on a block device."""
+    """A file system on a block device, little larger than what stays free."""
     image, point = tmp_path / "image", tmp_path / "small"
     point.mkdir()
     with image.open("wb") as file:
-        file.truncate(64 * MIB)
-    subprocess.run(["mke2fs", "-q", "-t", "ext4", image], check=True)
+        file.truncate(3072 * MIB)
+    layout = ["-m", "0", "-N", "256", "-E", "nodiscard"]
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", *layout, image], check=True)
     subprocess.run(["mount", "-o", "loop", image, point], check=True)
     yield point
     subprocess.run(["umount", point], check=True)

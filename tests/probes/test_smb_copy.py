@@ -391,3 +391,51 @@ def test_a_copy_of_1_gib_takes_less_than_100_mib_of_memory(serve: Serve) -> None
             cwd=Path(__file__).parents[2],
         )
     assert int(done.stdout) < 100 * 1024
+
+
+def test_a_file_of_the_users_is_pulled_and_stays_as_it_was(serve: Serve, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    with serve() as (peer, folder, _):
+        (folder / "films").mkdir()
+        film = folder / "films" / "a film.mkv"
+        film.write_bytes(os.urandom(SIZE))
+        film.chmod(0o644)
+        before = (film.read_bytes(), film.stat().st_mtime_ns)
+        wanted = setting(
+            "file.pull.uncached",
+            end="folder",
+            size_bytes=2 * SIZE,
+            folder=str(mine),
+            file="films\\a film.mkv",
+            file_seconds=60.0,
+        )
+        samples, details = run(wanted, peer)
+        assert samples[-1].moved_bytes == details["file_bytes"] == SIZE
+        assert "hash_ok" not in details  # nobody here knows what it should hold
+        assert (film.read_bytes(), film.stat().st_mtime_ns) == before
+    assert list(mine.iterdir()) == [] and film.exists()
+
+
+def test_no_more_of_the_users_file_is_asked_for_when_the_time_is_over(
+    serve: Serve, tmp_path: Path
+) -> None:
+    with serve() as (peer, folder, _):
+        (folder / "film").write_bytes(bytes(3 * smb_copy.FILE_PART_BYTES))
+        wanted = setting(
+            "file.pull.cached", end="folder", size_bytes=1 << 30, folder=str(tmp_path), file="film"
+        )
+        samples, _ = run(wanted, peer)
+        assert samples[-1].moved_bytes == smb_copy.FILE_PART_BYTES
+
+
+@pytest.mark.parametrize(("size", "error"), [(None, Refused), (1000, Unavailable)])
+def test_a_file_of_the_users_that_is_not_there_or_tiny_is_told(
+    serve: Serve, tmp_path: Path, size: int | None, error: type[Exception]
+) -> None:
+    with serve() as (peer, folder, _):
+        if size is not None:
+            (folder / "film").write_bytes(bytes(size))
+        wanted = setting("file.pull.cached", end="folder", folder=str(tmp_path), file="film")
+        with pytest.raises(error, match="film"):
+            run(wanted, peer)

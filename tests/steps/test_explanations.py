@@ -136,7 +136,7 @@ def test_one_stage_alone_is_measured_even_in_a_short_run(run: Any, stage: str) -
 def test_a_full_share_is_a_skipped_step_that_says_so(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "reserve_bytes", lambda total: 1 << 62)
+    monkeypatch.setattr(source, "beyond_reserve_bytes", lambda free, total: 0)
     with run() as bench:
         entries = bench.report().entries
         assert {step.stage for step, _ in entries} == set(MEASURE)

@@ -13,11 +13,15 @@ from bottleneck.analysis.comparisons import (
     initiators,
     latency,
     native,
+    place,
+    random_reads,
     requests,
     security,
     small_files,
+    sustained,
     sweep,
     windows,
+    zones,
 )
 from bottleneck.analysis.cpu import load_of
 from bottleneck.analysis.finding import Comparison
@@ -35,6 +39,10 @@ COMPARISONS: tuple[Compare, ...] = (
     requests.compare,
     small_files.compare,
     durability.compare,
+    zones.compare,
+    place.compare,
+    random_reads.compare,
+    sustained.compare,
     sweep.compare,
     latency.compare,
     windows.compare,

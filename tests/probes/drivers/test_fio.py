@@ -3,6 +3,7 @@
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="operator,union-attr"
 
+import json
 import os
 import signal
 import subprocess
@@ -20,12 +21,21 @@ REPORTS = Path(__file__).parent / "fio_reports"
 MIB = 1024 * 1024
 
 
+READ, WRITE = (fio.Job(5, verb, 64 * MIB, 10.0, True) for verb in ("read", "write"))
+
+
 def report(name):
     return (REPORTS / name).read_text()
 
 
+def parsed(text, job=READ, return_code=0, notes=""):
+    """The result of a call with one job."""
+    (only,) = fio.parse(text, [job], return_code, notes)
+    return only
+
+
 def test_a_report_gives_bytes_and_seconds():
-    result = fio.parse(report("write_direct.json"), "write", 0)
+    result = parsed(report("write_direct.json"), WRITE)
     assert result.moved_bytes == 64 * MIB
     assert 0 < result.elapsed_seconds < 10
     assert 0 < result.latency_median_seconds <= result.latency_p99_seconds < 1
@@ -33,52 +43,57 @@ def test_a_report_gives_bytes_and_seconds():
 
 
 def test_the_rate_is_of_bytes_over_runtime():
-    result = fio.parse(report("read_direct.json"), "read", 0)
+    result = parsed(report("read_direct.json"))
     assert result.bytes_per_second == result.moved_bytes / result.elapsed_seconds
 
 
 def test_text_around_the_report_is_left_aside():
     text = "fio: a note {in front}\n" + report("read_direct.json") + "\nfio: and one behind\n"
-    assert fio.parse(text, "read", 0).moved_bytes == 64 * MIB
+    assert parsed(text).moved_bytes == 64 * MIB
 
 
 def test_of_two_reports_the_last_complete_one_counts():
     first = report("read_direct.json").replace('"io_bytes" : 67108864', '"io_bytes" : 1')
     text = first + report("read_direct.json") + report("read_direct.json")[:3000]
-    assert fio.parse(text, "read", 0).moved_bytes == 64 * MIB
+    assert parsed(text).moved_bytes == 64 * MIB
 
 
 @pytest.mark.parametrize("name", ["file_too_small.txt", "descriptor_closed.txt", "no_space.txt"])
-@pytest.mark.parametrize("verb", ["read", "write"])
-def test_a_failed_job_is_never_a_rate(name, verb):
+@pytest.mark.parametrize("job", [READ, WRITE])
+def test_a_failed_job_is_never_a_rate(name, job):
     with pytest.raises(fio.FioFailed):
-        fio.parse(report(name), verb, 1)
+        parsed(report(name), job, 1)
 
 
 def test_a_full_disk_is_named():
     with pytest.raises(fio.FioFailed, match="No space left on device"):
-        fio.parse(report("no_space.txt"), "write", 1)
+        parsed(report("no_space.txt"), WRITE, 1)
 
 
 def test_a_job_that_moved_nothing_and_ended_well_is_a_failure():
     text = report("read_direct.json").replace('"io_bytes" : 67108864', '"io_bytes" : 0')
     with pytest.raises(fio.FioFailed, match="moved nothing"):
-        fio.parse(text, "read", 0)
+        parsed(text)
 
 
 def test_the_other_verbs_part_of_a_report_is_not_taken():
     with pytest.raises(fio.FioFailed, match="moved nothing"):
-        fio.parse(report("read_direct.json"), "write", 0)
+        parsed(report("read_direct.json"), WRITE)
 
 
 def test_a_crash_is_named_by_its_signal():
     with pytest.raises(fio.FioFailed, match="SIGSEGV"):
-        fio.parse("", "read", -signal.SIGSEGV)
+        parsed("", READ, -signal.SIGSEGV)
 
 
 def test_a_truncated_report_is_a_failure_with_what_fio_said():
     with pytest.raises(fio.FioFailed, match="no complete report: fio: out of cheese"):
-        fio.parse(report("read_direct.json")[:4000], "read", 1, "fio: out of cheese\n")
+        parsed(report("read_direct.json")[:4000], READ, 1, "fio: out of cheese\n")
+
+
+def job_text(inside):
+    """A report of the one job."""
+    return '{"jobs": [{"jobname": "bottleneck", ' + inside + "}]}"
 
 
 @pytest.mark.parametrize(
@@ -92,24 +107,103 @@ def test_a_truncated_report_is_a_failure_with_what_fio_said():
         '{"jobs": []}',
         '{"jobs": [1]}',
         '{"jobs": [{}, {}]}',
-        '{"jobs": [{"error": 0}]}',
-        '{"jobs": [{"error": true, "read": {}}]}',
-        '{"jobs": [{"error": 0, "read": []}]}',
-        '{"jobs": [{"error": 0, "read": {"io_bytes": NaN, "runtime": 1}}]}',
-        '{"jobs": [{"error": 0, "read": {"io_bytes": -5, "runtime": 1}}]}',
-        '{"jobs": [{"error": 0, "read": {"io_bytes": 5, "runtime": 0}}]}',
-        '{"jobs": [{"error": 0, "read": {"io_bytes": "5", "runtime": "1"}}]}',
+        '{"jobs": [{"jobname": "other", "error": 0, "read": {"io_bytes": 5, "runtime": 5}}]}',
+        job_text('"error": 0'),
+        job_text('"error": true, "read": {}'),
+        job_text('"error": false, "read": {"io_bytes": 5, "runtime": 5}'),
+        job_text('"error": 0, "read": []'),
+        job_text('"error": 0, "read": {"io_bytes": NaN, "runtime": 1}'),
+        job_text('"error": 0, "read": {"io_bytes": -5, "runtime": 1}'),
+        job_text('"error": 0, "read": {"io_bytes": 0, "runtime": 0}'),
+        job_text('"error": 0, "read": {"io_bytes": 5, "runtime": 0}'),
+        job_text('"error": 0, "read": {"io_bytes": "5", "runtime": "1"}'),
         '{"jobs": ' + "[" * 100000,
     ],
 )
 def test_no_text_gets_more_than_a_failure(text):
     with pytest.raises(fio.FioFailed):
-        fio.parse(text, "read", 0)
+        parsed(text)
+
+
+def zones_report(bytes_of_each):
+    told = json.loads(report("read_direct.json"))
+    (only,) = told["jobs"]
+    told["jobs"] = [
+        {
+            **only,
+            "jobname": f"bottleneck-{number}" if number else "bottleneck",
+            "read": {**only["read"], "io_bytes": moved},
+        }
+        for number, moved in enumerate(bytes_of_each)
+    ]
+    return json.dumps(told)
+
+
+def test_each_job_has_a_result_of_its_own_in_the_order_given():
+    results = fio.parse(zones_report([5, 6, 7]), [READ] * 3, 0)
+    assert [each.moved_bytes for each in results] == [5, 6, 7]
+
+
+@pytest.mark.parametrize("bytes_of_each", [[5, 6], [5, 6, 7, 8], []])
+def test_a_report_of_more_or_fewer_jobs_is_a_failure(bytes_of_each):
+    with pytest.raises(fio.FioFailed, match="other jobs"):
+        fio.parse(zones_report(bytes_of_each), [READ] * 3, 0)
+
+
+def test_one_of_several_jobs_that_moved_nothing_fails_all():
+    with pytest.raises(fio.FioFailed, match="moved nothing"):
+        fio.parse(zones_report([5, 0, 7]), [READ] * 3, 0)
+
+
+def test_a_bad_spot_is_named_by_its_place():
+    told = json.loads(zones_report([5, 6]))
+    told["jobs"][1]["error"] = 5
+    jobs = [READ, fio.Job(5, "read", MIB, 1.0, True, offset_bytes=4096)]
+    with pytest.raises(fio.FioFailed, match="from byte 4096 on: Input/output error"):
+        fio.parse(json.dumps(told), jobs, 1)
+
+
+FAKE_FIO = """#!/bin/sh
+for each in "$@"; do case "$each" in --output=*) report="${each#--output=}";; esac; done
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("kill -SEGV $$", "ended by SIGSEGV"),
+        ("exit 0", "no complete report"),
+        ("echo 'engine libaio not loadable' >&2; exit 1", "engine libaio not loadable"),
+        (": > $report; exit 0", "no complete report"),
+        ("echo 'note: x' > $report; echo '{\"jobs\": []}' >> $report", "other jobs"),
+        ("exec sleep 60", "did not end within its time"),
+    ],
+)
+def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(
+    tmp_path, monkeypatch, does, says
+):
+    fake = tmp_path / "fio"
+    fake.write_text(FAKE_FIO % does)
+    fake.chmod(0o755)
+    monkeypatch.setattr(tools, "find", lambda name: str(fake))
+    fd = nameless.create(str(tmp_path))
+    try:
+        with (
+            pytest.raises(fio.FioFailed, match=says),
+            fio.running(
+                fio.Job(fd, "read", MIB, 0.1, False), deadline=time.monotonic() + 1.0
+            ) as run,
+        ):
+            run.wait_for_io()
+            run.result()
+    finally:
+        os.close(fd)
 
 
 def test_what_fio_said_is_passed_on_without_control_codes():
     with pytest.raises(fio.FioFailed) as caught:
-        fio.parse("", "read", 1, "\x1b]0;title\x07fio: no\n")
+        parsed("", READ, 1, "\x1b]0;title\x07fio: no\n")
     assert "\x1b" not in str(caught.value)
     assert "\x07" not in str(caught.value)
 
@@ -122,6 +216,21 @@ def test_a_read_is_read_only_and_no_job_may_create_a_file():
     assert all("--allow_file_create=0" in each for each in (read, write))
     assert all("--filename=/proc/self/fd/5" in each for each in (read, write))
     assert all("--runtime=1500ms" in each for each in (read, write))
+
+
+def test_a_call_that_writes_anywhere_is_not_called_read_only_and_one_that_only_reads_is():
+    read, write = fio.Job(5, "read", MIB, 1.0, True), fio.Job(6, "write", MIB, 1.0, True)
+    jump = fio.Job(7, "randread", MIB, 1.0, True, looping=True, block_bytes=4096, depth=1)
+    assert "--readonly" in fio.arguments(read, jump)
+    assert "--readonly" not in fio.arguments(read, write)
+
+
+def test_all_jobs_but_the_first_wait_for_the_one_before():
+    told = fio.arguments(READ, READ, READ)
+    assert told.count("--stonewall") == 2
+    names = [each for each in told if each.startswith("--name=")]
+    assert names == ["--name=bottleneck", "--name=bottleneck-1", "--name=bottleneck-2"]
+    assert told.index(names[0]) < told.index("--stonewall")
 
 
 def test_a_write_is_flushed_and_incompressible():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from probes.host import free_space
-from probes.stage import Unavailable
+from probes.stage import Refused, Unavailable
 
 GIB = 1024**3
 MIB = 1024**2
@@ -15,13 +15,14 @@ MIB = 1024**2
 @pytest.mark.parametrize(
     ("total", "reserve"),
     [
-        (16 * MIB, 4 * MIB),
-        (4 * GIB, GIB),
-        (10 * GIB, 2 * GIB),
+        (16 * MIB, 2 * GIB),
+        (4 * GIB, 2 * GIB),
+        (20 * GIB, 2 * GIB),
         (100 * GIB, 10 * GIB),
+        (100 * GIB + 1, 10 * GIB + 1),
     ],
 )
-def test_the_reserve_is_a_tenth_or_2_gib_but_no_more_than_a_quarter(total, reserve):
+def test_the_reserve_is_a_tenth_and_at_least_2_gib(total, reserve):
     assert free_space.reserve_bytes(total) == reserve
 
 
@@ -30,21 +31,40 @@ def disk(monkeypatch, total, free):
     monkeypatch.setattr(os, "statvfs", lambda folder: told)
 
 
-def test_what_may_be_used_is_the_free_part_less_the_reserve(monkeypatch):
+def test_what_may_be_used_is_the_free_part_less_the_reserve_and_its_book_keeping(monkeypatch):
     disk(monkeypatch, 100 * GIB, 15 * GIB)
-    assert free_space.usable_bytes("f") == 5 * GIB
+    assert free_space.usable_bytes("f") == 5 * GIB - 20 * MIB
     disk(monkeypatch, 100 * GIB, 5 * GIB)
     assert free_space.usable_bytes("f") == 0
 
 
 def test_a_file_shrinks_to_whole_mib_that_fit(monkeypatch):
-    disk(monkeypatch, 100 * GIB, 10 * GIB + 7 * MIB + 4096)
+    disk(monkeypatch, 100 * GIB, 10 * GIB + 7 * MIB + MIB // 2)
     assert free_space.fitting(GIB, "f") == 7 * MIB
     assert free_space.fitting(5 * MIB + 1, "f") == 5 * MIB + 1
 
 
 def test_less_than_4_mib_is_told_and_not_used(monkeypatch):
-    disk(monkeypatch, 100 * GIB, 10 * GIB + 3 * MIB)
-    with pytest.raises(Unavailable, match="3 MiB may be used"):
+    disk(monkeypatch, 100 * GIB, 10 * GIB + 3 * MIB + MIB // 2)
+    with pytest.raises(Unavailable, match="3 MiB may be used beside the 10240 MiB that stay free"):
         free_space.fitting(GIB, "f")
     assert free_space.fitting(MIB, "f") == MIB
+
+
+def test_a_file_system_that_tells_no_size_is_not_taken_for_a_full_one(monkeypatch):
+    disk(monkeypatch, 0, 0)
+    assert free_space.fitting(GIB, "f") == GIB
+    free_space.Watch("f").look_at("f")
+
+
+def test_the_room_is_looked_at_after_each_64_mib_and_refused_below_the_reserve(monkeypatch):
+    watch = free_space.Watch("/srv/share")
+    assert [watch.due(size * MIB) for size in (63, 1, 63, 200, 1)] == [
+        *(False, True, False, True, False)
+    ]
+    disk(monkeypatch, 100 * GIB, 10 * GIB)
+    watch.look_at("f")
+    disk(monkeypatch, 100 * GIB, 10 * GIB - 4096)
+    with pytest.raises(Refused, match="/srv/share .* 10239 MiB are free and 10240 MiB stay") as no:
+        watch.look_at("f")
+    assert no.value.kind == "space"

@@ -128,14 +128,14 @@ def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
 
 
 def test_no_room_makes_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (26 * MIB, 100 * MIB))
+    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (2050 * MIB, 4096 * MIB))
     with pytest.raises(Unavailable, match="1 MiB may be used"), hold(setting(tmp_path), Endpoint()):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
-    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (30 * MIB, 100 * MIB))
+    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (2054 * MIB, 4096 * MIB))
     with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as held:
         assert held.facts["size_bytes"] == 5 * MIB
 

@@ -1,0 +1,183 @@
+"""The model of a spinning disc, fitted to rates by zone: pure arithmetic.
+
+At a constant angular rate the linear one grows with the radius, and the address with the area that
+lies outside it, so that rate^2 falls linearly with the address:
+rate(x) = outer * sqrt(1 - x * (1 - (inner / outer)^2)), x from 0 (outer edge) to 1 (inner).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+LEAST_ZONES = 3
+"""Two points lie on every curve."""
+LEAST_FOR_WEAK = 5
+"""With fewer zones, a weak one cannot be told from a curve that bends."""
+WEAK_RATIO = 0.1
+"""Least distance below the curve of a zone that is weak; 4 sigma of the others where that is more.
+"""
+WEAK_SIGMAS = 4.0
+ROUGH_RATIO = 0.1
+"""Typical distance from the curve, from which on it describes nothing."""
+FLAT_RATIO = 0.9
+"""Inner over outer: no spinning disc has so much."""
+USUAL_DOUBT_RATIO = 0.02
+"""Of a zone that does not tell its spread."""
+LEAST_DOUBT_RATIO = 0.005
+_NORMAL = 1.4826
+"""Standard deviation over the median distance from the median, of a normal distribution."""
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A span of the device, 0 to 1 in address order, and its rate in bytes per second."""
+
+    from_ratio: float
+    to_ratio: float
+    bytes_per_second: float
+    low_bytes_per_second: float
+    high_bytes_per_second: float
+
+    @property
+    def centre_ratio(self) -> float:
+        """Middle of the span."""
+        return (self.from_ratio + self.to_ratio) / 2
+
+    @property
+    def doubt(self) -> float:
+        """How well its rate is known, as a share of it."""
+        spread = self.high_bytes_per_second - self.low_bytes_per_second
+        told = spread / 2 / self.bytes_per_second if spread > 0 else USUAL_DOUBT_RATIO
+        return max(LEAST_DOUBT_RATIO, told)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """rate(x)^2 = square + slope * x, in bytes per second, fitted to zones."""
+
+    square: float
+    slope: float
+    residual_ratio: float
+    """Typical distance of a zone from the curve, as a share of its rate."""
+    doubt: float
+    """Standard error of inner over outer."""
+    weak: tuple[int, ...]
+    """Indices of the zones that are far below it; they did not bend it."""
+
+    def rate_at(self, ratio: float) -> float:
+        """Rate at a position; positions beyond the device are its edges."""
+        return math.sqrt(self.square + self.slope * min(1.0, max(0.0, ratio)))
+
+    def rate_over(self, from_ratio: float, to_ratio: float) -> float:
+        """Rate of reading a span from end to end: its bytes over the sum of their times.
+
+        The integral of 1 / rate over the span makes it the mean of the rates at both ends.
+        """
+        return (self.rate_at(from_ratio) + self.rate_at(to_ratio)) / 2
+
+    @property
+    def outer_bytes_per_second(self) -> float:
+        """At the first address, where a disc is widest."""
+        return self.rate_at(0.0)
+
+    @property
+    def inner_bytes_per_second(self) -> float:
+        """At the last."""
+        return self.rate_at(1.0)
+
+    @property
+    def ratio(self) -> float:
+        """Outer over inner."""
+        return self.outer_bytes_per_second / self.inner_bytes_per_second
+
+    @property
+    def flat(self) -> bool:
+        """The same everywhere within the noise: an SSD, a virtual disk, a RAID behind a bus."""
+        share = min(self.ratio, 1 / self.ratio)
+        return share + 2 * self.doubt > FLAT_RATIO
+
+    @property
+    def falls(self) -> bool:
+        """As a spinning disc's does, from the first address to the last."""
+        return not self.flat and self.slope < 0
+
+
+def fitted(zones: Sequence[Zone]) -> Curve | None:
+    """The curve of these zones; None: too few, or they lie on none.
+
+    Weighted least squares, each zone by its spread. What lies far off the curve through the medians
+    is left out, so that one weak zone bends nothing.
+    """
+    places = {each.centre_ratio for each in zones}
+    if len(places) < LEAST_ZONES:
+        return None
+    kept = list(range(len(zones)))
+    start = _through_medians(zones)
+    sigma = 0.0
+    if len(places) >= LEAST_FOR_WEAK and start is not None:
+        away = [_away(zone, *start) for zone in zones]
+        sigma = _NORMAL * statistics.median(abs(each) for each in away)
+        bound = max(WEAK_RATIO, WEAK_SIGMAS * sigma)
+        kept = [at for at in kept if abs(away[at]) <= bound]
+    if len({zones[at].centre_ratio for at in kept}) < LEAST_ZONES:
+        return None
+    found = _least_squares([zones[at] for at in kept])
+    if found is None:
+        return None
+    square, slope, variance = found
+    left = [abs(_away(zones[at], square, slope)) for at in kept]
+    residual = math.sqrt(statistics.fmean(each * each for each in left))
+    if residual > ROUGH_RATIO:
+        return None
+    inner = math.sqrt((square + slope) / square)
+    # The fit's own scatter, or what the zones tell of theirs.
+    doubt = math.sqrt(variance) / square / 2 / inner
+    weak_bound = max(WEAK_RATIO, WEAK_SIGMAS * residual)
+    weak = tuple(
+        at
+        for at, zone in enumerate(zones)
+        if len(places) >= LEAST_FOR_WEAK and _away(zone, square, slope) < -weak_bound
+    )
+    return Curve(square, slope, residual, doubt, weak)
+
+
+def _away(zone: Zone, square: float, slope: float) -> float:
+    """How far a zone is off a curve, as a share of the curve."""
+    due = square + slope * zone.centre_ratio
+    return zone.bytes_per_second / math.sqrt(due) - 1 if due > 0 else math.inf
+
+
+def _through_medians(zones: Sequence[Zone]) -> tuple[float, float] | None:
+    """The line through the medians of the squares (Theil, Sen): a few zones do not move it."""
+    points = [(each.centre_ratio, each.bytes_per_second**2) for each in zones]
+    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
+    slope = statistics.median(slopes)
+    square = statistics.median(y - slope * x for x, y in points)
+    return (square, slope) if square > 0 and square + slope > 0 else None
+
+
+def _least_squares(zones: Sequence[Zone]) -> tuple[float, float, float] | None:
+    """Square, slope and the slope's variance; None: no rate is left at an edge."""
+    points = [
+        (each.centre_ratio, each.bytes_per_second**2, (2 * each.doubt * each.bytes_per_second**2))
+        for each in zones
+    ]
+    weights = [1 / sigma**2 for *_, sigma in points]
+    total = math.fsum(weights)
+    x_mean = math.fsum(w * x for w, (x, *_) in zip(weights, points, strict=True)) / total
+    y_mean = math.fsum(w * y for w, (_, y, _) in zip(weights, points, strict=True)) / total
+    pairs = list(zip(weights, points, strict=True))
+    spread = math.fsum(w * (x - x_mean) ** 2 for w, (x, _, _) in pairs)
+    if not spread > 0:
+        return None
+    slope = math.fsum(w * (x - x_mean) * (y - y_mean) for w, (x, y, _) in pairs) / spread
+    square = y_mean - slope * x_mean
+    if not (square > 0 and square + slope > 0 and math.isfinite(square + slope)):
+        return None
+    around = math.fsum(w * (y - square - slope * x) ** 2 for w, (x, y, _) in pairs)
+    scatter = max(1.0, around / (len(points) - 2))
+    return square, slope, scatter / spread

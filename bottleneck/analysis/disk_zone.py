@@ -1,0 +1,109 @@
+"""Rule disk/zone: the file lies where the disc is slow: far inside, or in a zone that is weak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis.disk_alone import DOES, Alone
+from bottleneck.analysis.disk_zones import Place, Span, Zones
+from bottleneck.analysis.finding import Claim
+from bottleneck.reports.units import percent_text, rate_text
+
+INSIDE_RATIO = 0.8
+"""Of the outermost rate: a place that gives more is none to speak of."""
+AGREES_RATIO = 0.15
+WEAK_SHARE = 0.5
+"""Of the file, in weak zones."""
+TRUST = 0.9
+
+
+def claims(alone: Alone) -> Iterator[Claim]:
+    """The rate of the file's place, where the disc is faster elsewhere."""
+    place, zones = alone.place, alone.zones
+    if place is None or zones is None or zones.curve is None:
+        return
+    spans = place.spans_on(zones.device)
+    due = zones.rate_of(spans)
+    if due is None or abs(alone.rate / due - 1) > AGREES_RATIO:
+        return
+    in_weak = sum(span.weight for span in spans if zones.weak_at(span.centre_ratio) is not None)
+    if in_weak >= WEAK_SHARE:
+        yield from _weak(alone, zones, spans)
+    elif zones.curve.falls and due <= INSIDE_RATIO * zones.curve.outer_bytes_per_second:
+        yield from _inside(alone, zones, place, spans)
+
+
+def where_text(spans: tuple[Span, ...]) -> str:
+    """A place in percent from the outer edge: `from 92 % to 97 %`, `at 92 %`."""
+    begin, end = (
+        min(span.from_ratio for span in spans),
+        max(span.to_ratio for span in spans),
+    )
+    first, last = percent_text(begin), percent_text(end)
+    return f"at {first}" if first == last else f"from {first} to {last}"
+
+
+def _inside(alone: Alone, zones: Zones, place: Place, spans: tuple[Span, ...]) -> Iterator[Claim]:
+    curve = zones.curve
+    if curve is None:
+        return
+    edge = curve.outer_bytes_per_second
+    where, does = where_text(spans), DOES[alone.verb]
+    yield Claim(
+        alone.ceiling("zone"),
+        words=(
+            f"the file lies {where} of {alone.disk}, which {does} {rate_text(alone.rate)} there "
+            f"and {rate_text(edge)} at its outer edge"
+        ),
+        trust=TRUST,
+        evidence=(
+            f"{_measured(alone, zones)} {rate_text(edge)} at the outer edge and "
+            f"{rate_text(curve.inner_bytes_per_second)} at the inner; where the file lies that "
+            f"makes {rate_text(zones.rate_of(spans) or 0.0)}, and {rate_text(alone.rate)} was "
+            "measured there.",
+        ),
+        remedy=(
+            f"The file at the outer edge of {alone.disk} ({rate_text(edge)}; a partition or a disk "
+            "that is filled from there)"
+        ),
+    )
+    yield alone.without("at its outer edge", edge, zones.found.index)
+
+
+def _weak(alone: Alone, zones: Zones, spans: tuple[Span, ...]) -> Iterator[Claim]:
+    curve = zones.curve
+    if curve is None:
+        return
+    healthy = _time_mean([(span.weight, curve.rate_over(*_ends(span))) for span in spans])
+    if alone.rate > INSIDE_RATIO * healthy:
+        return
+    where, does = where_text(spans), DOES[alone.verb]
+    yield Claim(
+        alone.ceiling("zone"),
+        words=(
+            f"the file lies {where} of {alone.disk}, in a weak zone: it {does} "
+            f"{rate_text(alone.rate)} there where {rate_text(healthy)} are due"
+        ),
+        trust=TRUST,
+        evidence=(
+            f"{_measured(alone, zones)} {rate_text(alone.rate)} where the file lies; by its other "
+            f"zones {rate_text(healthy)} are due there. Look at its SMART data: sectors that are "
+            "read again and again, or were moved, do that.",
+        ),
+        remedy=f"The file elsewhere on {alone.disk}, or another disk,",
+    )
+    yield alone.without("outside its weak zones", healthy, zones.found.index)
+
+
+def _measured(alone: Alone, zones: Zones) -> str:
+    how = "read" if alone.verb == "read" else "written"
+    return f"Zone by zone, {alone.disk} was {how} at"
+
+
+def _ends(span: Span) -> tuple[float, float]:
+    return span.from_ratio, span.to_ratio
+
+
+def _time_mean(parts: list[tuple[float, float]]) -> float:
+    """The rate of parts that are read one after the other, from their shares and rates."""
+    return sum(weight for weight, _ in parts) / sum(weight / rate for weight, rate in parts)

@@ -1,0 +1,201 @@
+"""The zones that a disk step read or wrote, with their curve, and where a file lies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bottleneck.analysis import disc, steps
+from bottleneck.analysis.disc import Curve, Zone
+from bottleneck.analysis.steps import Found
+from bottleneck.report import Report
+
+MOST_ZONES = 512
+MOST_SPANS = 64
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a file, in one piece or nearly so, at its place on a device."""
+
+    from_ratio: float
+    to_ratio: float
+    weight: float
+    """Its share of the file."""
+
+    @property
+    def centre_ratio(self) -> float:
+        """Middle of the span."""
+        return (self.from_ratio + self.to_ratio) / 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file lies, as the step that read it tells."""
+
+    told: Any
+    device: str
+    size_bytes: float
+    """Of what lies there: without what was never written."""
+    fragments: float | None
+    unwritten_bytes: float
+    spans: tuple[Span, ...]
+    """On the device that its file system lies on."""
+
+    def spans_on(self, device: str) -> tuple[Span, ...]:
+        """Its spans as ratios of a device; empty: that is neither its own nor the whole disk's."""
+        if not device or device == self.device:
+            return self.spans if device else ()
+        whole = self.told.get("whole")
+        part, size = (
+            steps.positive(self.told, "device_bytes"),
+            steps.positive(whole, "device_bytes"),
+        )
+        begin, centre = steps.amount(whole, "from_ratio"), steps.amount(self.told, "from_ratio")
+        if device != name_of(steps.word(whole, "device")) or part is None or size is None:
+            return ()
+        if begin is None or centre is None or part > size:
+            return ()
+        scale = part / size
+        offset = begin - scale * centre
+        return tuple(
+            Span(
+                _ratio(offset + scale * each.from_ratio),
+                _ratio(offset + scale * each.to_ratio),
+                each.weight,
+            )
+            for each in self.spans
+        )
+
+
+@dataclass(frozen=True)
+class Zones:
+    """A measured step of the disk by zone."""
+
+    found: Found
+    zones: tuple[Zone, ...]
+    """In address order."""
+    told: tuple[Any, ...]
+    """The same, as the step tells them."""
+
+    @property
+    def device(self) -> str:
+        """The kernel's name of what the ratios are of; empty: not known."""
+        return name_of(steps.word(self.found.outcome.details, "device"))
+
+    @property
+    def seek_seconds(self) -> float | None:
+        """What a random access costs beside its bytes; None: not measured."""
+        return steps.positive(self.found.outcome.details, "seek_seconds")
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """The disc model through them; None: too few zones, or they fit none."""
+        return disc.fitted(self.zones)
+
+    def weak_at(self, ratio: float) -> Zone | None:
+        """The weak zone that holds a position; None: that position is in none."""
+        weak = (self.zones[at] for at in (self.curve.weak if self.curve else ()))
+        return next((zone for zone in weak if zone.from_ratio <= ratio <= zone.to_ratio), None)
+
+    def rate_of(self, spans: tuple[Span, ...]) -> float | None:
+        """What reading these spans in order gives, without seeks between them, bytes per second."""
+        total = sum(span.weight / self._rate_of(span) for span in spans) if self.zones else 0.0
+        return 1 / total if total > 0 else None
+
+    def _rate_of(self, span: Span) -> float:
+        weak = self.weak_at(span.centre_ratio)
+        if weak is not None:
+            return weak.bytes_per_second
+        if self.curve is not None:
+            return self.curve.rate_over(span.from_ratio, span.to_ratio)
+        near = min(self.zones, key=lambda each: abs(each.centre_ratio - span.centre_ratio))
+        return near.bytes_per_second
+
+
+def pattern(found: Found) -> str:
+    """What a disk step did: sequential (as all did before there were others), zones, file ..."""
+    return steps.word(found.step.setting, "pattern") or "sequential"
+
+
+def name_of(device: str | None) -> str:
+    """A block device's name without its folder: /dev/sda and sda are the same."""
+    return (device or "").rpartition("/")[2]
+
+
+def disk_steps(report: Report, side: str, verb: str, wanted: str) -> tuple[Found, ...]:
+    """The measured disk steps of a side, a verb and a pattern."""
+    return tuple(
+        each
+        for each in steps.measured(report, "disk")
+        if pattern(each) == wanted
+        and steps.word(each.step.setting, "side") == side
+        and steps.word(each.step.setting, "verb") == verb
+    )
+
+
+def zones_of(found: Found) -> Zones:
+    """The zones that a step tells of; those that make no sense are left out."""
+    pairs = []
+    for told in steps.items(found.outcome.details, "zones")[:MOST_ZONES]:
+        begin, end = (steps.amount(told, name) for name in ("from_ratio", "to_ratio"))
+        rate = steps.positive(told, "bytes_per_second")
+        if begin is None or end is None or rate is None or not begin <= end <= 1:
+            continue
+        low, high = (steps.positive(told, f"{name}_bytes_per_second") for name in ("low", "high"))
+        pairs.append(
+            (Zone(begin, end, rate, min(low or rate, rate), max(high or rate, rate)), told)
+        )
+    pairs.sort(key=lambda pair: pair[0].centre_ratio)
+    return Zones(found, tuple(zone for zone, _ in pairs), tuple(told for _, told in pairs))
+
+
+def zones_under(report: Report, side: str, verb: str, place: Place | None) -> Zones | None:
+    """The zones of a side that a file's place can be held against; None: there are none."""
+    found = [
+        each
+        for each in map(zones_of, disk_steps(report, side, verb, "zones"))
+        if each.zones and place is not None and place.spans_on(each.device)
+    ]
+    return max(found, key=lambda each: len(each.zones), default=None)
+
+
+def place_of(found: Found) -> Place | None:
+    """Where the file of a step lies; None: it does not tell, or these are no real positions."""
+    told = found.outcome.details.get("place")
+    device = name_of(steps.word(told, "device"))
+    size = steps.positive(told, "bytes")
+    if not isinstance(told, dict) or steps.flag(told, "located") is not True or not device:
+        return None
+    spans = tuple(_spans(told, size)) if size is not None else ()
+    if size is None or not spans:
+        return None
+    fragments = steps.positive(told, "fragments")
+    unwritten = steps.amount(told, "unwritten_bytes") or 0.0
+    return Place(told, device, size, fragments, unwritten, spans)
+
+
+def _spans(told: dict[str, Any], size_bytes: float) -> Iterator[Span]:
+    """The longest pieces as they are told, and the rest of the file where its mean place is."""
+    centre = steps.amount(told, "centre_ratio")
+    left = size_bytes
+    moment = None if centre is None else centre * size_bytes
+    for each in steps.items(told, "spans")[:MOST_SPANS]:
+        begin, end, size = (
+            steps.amount(each, name) for name in ("from_ratio", "to_ratio", "bytes")
+        )
+        if begin is None or end is None or size is None or not begin <= end <= 1:
+            continue
+        size = min(size, left)
+        left -= size
+        moment = None if moment is None else moment - size * (begin + end) / 2
+        if size > 0:
+            yield Span(begin, end, size / size_bytes)
+    if left > 0 and moment is not None:
+        yield Span(_ratio(moment / left), _ratio(moment / left), left / size_bytes)
+
+
+def _ratio(value: float) -> float:
+    return min(1.0, max(0.0, value))

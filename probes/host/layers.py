@@ -1,0 +1,158 @@
+"""The stack under a folder, layer by layer: file system, RAID, encryption, partition, disk, bus.
+
+Nothing here moves a byte on a disk: it is read from mountinfo and /sys (SMART alone asks the
+disk, and only where the caller wants it).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import List, Sequence, Set
+
+from probes.host import block, folders, macos_disks, smart, windows_disks
+from probes.records import Details
+
+MOST_LAYERS = 32
+"""A RAID of many disks has as many; more tell nothing that these do not."""
+MEMORY_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+NETWORK_FILESYSTEMS = (
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "lustre", "beegfs"),
+    *("glusterfs", "ncpfs", "orangefs", "pvfs2"),
+)
+
+
+def layers(path: str, ask_smart: bool = False) -> List[Details]:
+    """What a folder lies on, top first; empty where the system tells nothing.
+
+    Each layer has `name` and `kind` (filesystem, partition, disk, loop, lvm, dm-crypt, dm, md,
+    bcache, zram, network, fuse, memory) and what is known of it; a key that is not known is
+    absent. The layers below a loop device's file or an overlay's upper folder follow it.
+    ask_smart: also `smart` of each disk, by smartctl (up to 5 s each; never wakes a disk).
+    """
+    if sys.platform == "win32":
+        return windows_disks.layers(path)
+    if sys.platform == "darwin":
+        return macos_disks.layers(path)
+    return _asked(Walk(folders.mounts()).folder(path), ask_smart)
+
+
+def device_layers(name: str, ask_smart: bool = False) -> List[Details]:
+    """The same of a block device, by its kernel name (sda1) or its node; links are followed."""
+    return _asked(Walk(folders.mounts()).device(kernel_name(name)), ask_smart)
+
+
+def kernel_name(device: str) -> str:
+    """A block device's kernel name, of its node however that is called; a name stays as it is."""
+    if "/" not in device:
+        return device
+    try:
+        node = Path(device).stat()
+        number = f"{os.major(node.st_rdev)}:{os.minor(node.st_rdev)}"
+        return (folders.SYS / "dev/block" / number).resolve(strict=True).name
+    except OSError:
+        return ""
+
+
+def _asked(found: List[Details], ask_smart: bool) -> List[Details]:
+    for layer in found:
+        told = smart.read(layer["name"]) if ask_smart and layer["kind"] == "disk" else {}
+        if told:
+            layer["smart"] = told
+    return found
+
+
+class Walk:
+    """One way down a stack; knows where it has been, so that a circle ends.
+
+    mounts: those to look folders up in; sys_folder: what is /sys on a host.
+    """
+
+    def __init__(self, mounts: Sequence[folders.MountEntry], sys_folder: Path = folders.SYS):
+        self._mounts = list(mounts)
+        self._sys = sys_folder
+        self._found: List[Details] = []
+        self._seen: Set[str] = set()
+
+    def folder(self, path: str) -> List[Details]:
+        """The mount that shows the folder, and what is below."""
+        entry = folders.mount_of(os.path.realpath(path), self._mounts)
+        if entry is None or not self._enter(f"mount {entry.point}"):
+            return self._found
+        device = folders.device_of(entry, self._sys)
+        layer = filesystem_layer(entry)
+        below = [] if device is None else [device]
+        if entry.filesystem == "btrfs" and device is not None:
+            below = _btrfs_members(device, self._sys) or below
+            if len(below) > 1:
+                layer["members"] = below
+        self._found.append(layer)
+        for name in below:
+            self.device(name)
+        upper = _option(entry, "upperdir") if entry.filesystem == "overlay" else None
+        if upper is not None and Path(upper).is_dir():
+            self.folder(upper)
+        return self._found
+
+    def device(self, name: str) -> List[Details]:
+        """A block device, and what is below."""
+        layer = block.layer(name, self._sys) if self._enter(name) else None
+        if layer is None:
+            return self._found
+        self._found.append(layer)
+        for each in block.below(name, self._sys):
+            self.device(each)
+        backing = layer.get("backing_file")
+        if backing and Path(backing).exists():
+            self.folder(str(Path(backing).parent))
+        return self._found
+
+    def _enter(self, place: str) -> bool:
+        if place in self._seen or len(self._found) >= MOST_LAYERS:
+            return False
+        self._seen.add(place)
+        return True
+
+
+def filesystem_layer(entry: folders.MountEntry) -> Details:
+    """A mount as a layer; `host` is the server of a network file system (no user, no path)."""
+    filesystem = entry.filesystem
+    found: Details = {"name": filesystem, "kind": "filesystem", "filesystem": filesystem}
+    if filesystem in MEMORY_FILESYSTEMS:
+        found["kind"] = "memory"
+    elif filesystem in NETWORK_FILESYSTEMS:
+        found["kind"] = "network"
+        host = source_host(entry.source)
+        if host:
+            found["host"] = host
+    elif filesystem in ("fuse", "fuseblk") or filesystem.startswith("fuse."):
+        found["kind"] = "fuse"
+        if "." in filesystem:
+            found["subtype"] = filesystem.partition(".")[2]
+    if entry.options:
+        found["mount_options"] = entry.options
+    return found
+
+
+def source_host(source: str) -> str:
+    """The server in a mount's source: `nas` of nas:/media and of //nas/media; empty: none."""
+    if source.startswith("//"):
+        return source[2:].partition("/")[0]
+    host, colon, _ = source.partition(":/")
+    return host.strip("[]") if colon else ""
+
+
+def _option(entry: folders.MountEntry, name: str) -> str | None:
+    for each in entry.options.split(","):
+        key, equals, value = each.partition("=")
+        if key == name and equals:
+            return value
+    return None
+
+
+def _btrfs_members(device: str, sys_folder: Path) -> List[str]:
+    """All devices of the btrfs that one device belongs to (/sys/fs/btrfs/UUID/devices)."""
+    for each in sorted(sys_folder.glob(f"fs/btrfs/*/devices/{device}")):
+        return sorted(member.name for member in each.parent.iterdir())
+    return []

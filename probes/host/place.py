@@ -1,0 +1,179 @@
+"""Where on its disk a file lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import List, NamedTuple, Optional, Tuple
+
+from probes.host import extents, folders, sysfs
+from probes.host.extents import Extent
+from probes.records import Details
+
+SECTOR_BYTES = 512
+"""Of sysfs's sizes, whatever the device's own sectors are (Documentation/ABI, sysfs-block)."""
+
+MOST_SPANS = 32
+SHORT_GAP_BYTES = 1 << 20
+"""A disc lets so much pass under its head in less time than it takes to go elsewhere."""
+
+ADDRESSED = frozenset(("ext2", "ext3", "ext4", "xfs", "f2fs", "ntfs3", "gfs2", "ocfs2", "nilfs2"))
+"""File systems whose extents are addresses on the one device below; those of btrfs are not."""
+SCATTERED = ("-tpool", "-vpool")
+"""End of the dm/uuid of what lies under a thin or deduplicated LVM volume (lvm2)."""
+
+_SYS = Path("/sys")
+
+
+class Volume(NamedTuple):
+    """The block device that a file system lies on."""
+
+    name: str
+    """Kernel's."""
+    size_bytes: int
+    whole_name: str
+    """The disk that it is a partition of; empty: it is none."""
+    whole_bytes: int
+    start_bytes: int
+    """Where the partition begins on that disk."""
+
+
+def place(fd: int, flush: bool = False) -> Optional[Details]:
+    """Where an open file's data lie on the device under its file system.
+
+    flush: write what is dirty first, so that it has a place; for files of our own alone.
+
+    Keys: device, device_bytes (None: no block device below), size_bytes of the file, bytes of it
+    that have a place there, unwritten_bytes (read as zeros without the disk; None: not all looked
+    at), fragments (separate pieces), short_gaps (how many of them follow within 1 MiB after the
+    one before), short_gaps_bytes (what lies between those), complete (False: all this is of its
+    first 200,000 extents), located: whether the positions are real; then from_ratio, to_ratio,
+    centre_ratio of the device, 0 its first byte, the outer edge of a spinning disc; spans: at most
+    the 32 longest pieces in the file's order; and whole, the same of the disk where the device is
+    a partition.
+    None where the file system tells no extents.
+    """
+    told = extents.read(fd, flush)
+    if told is None:
+        return None
+    status = os.fstat(fd)
+    filesystem, name = under(status.st_dev)
+    volume = _volume(name) if name else None
+    real = filesystem in ADDRESSED and name is not None and not _is_scattered(name)
+    return describe(told, status.st_size, volume, real)
+
+
+def under(device_number: int) -> Tuple[Optional[str], Optional[str]]:
+    """File system and kernel name of the block device of a file, by its st_dev; None: not known."""
+    number = f"{os.major(device_number)}:{os.minor(device_number)}"
+    try:
+        text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None, None
+    for entry in folders.parse_mountinfo(text):
+        if entry.device_number == number:
+            return entry.filesystem, folders.device_of(entry)
+    return None, None
+
+
+def describe(
+    told: extents.FileMap, size_bytes: int, volume: Optional[Volume], real: bool
+) -> Details:
+    """The record of place() from what was read; pure.
+
+    real: the extents' addresses are places on the volume.
+    """
+    found = extents.pieces(told.extents, size_bytes)
+    ends = [each.physical_bytes + each.length_bytes for each in found]
+    # an address behind the device's end belongs to something else
+    located = real and volume is not None and bool(found) and max(ends) <= volume.size_bytes
+    unwritten = extents.unwritten_bytes(told.extents, size_bytes) if told.complete else None
+    record: Details = {
+        "device": volume.name if volume else None,
+        "device_bytes": volume.size_bytes if volume else None,
+        "size_bytes": size_bytes,
+        "bytes": sum(each.length_bytes for each in found),
+        "unwritten_bytes": unwritten,
+        "fragments": len(found),
+        **_short_gaps(found),
+        "complete": told.complete,
+        "located": located,
+        "from_ratio": None,
+        "to_ratio": None,
+        "centre_ratio": None,
+        "spans": [],
+    }
+    if volume is None or not located:
+        return record
+    record.update(_ratios(found, 0, volume.size_bytes), spans=_spans(found, volume.size_bytes))
+    if volume.whole_name:
+        record["whole"] = {
+            "device": volume.whole_name,
+            "device_bytes": volume.whole_bytes,
+            **_ratios(found, volume.start_bytes, volume.whole_bytes),
+        }
+    return record
+
+
+def _ratios(found: List[Extent], start_bytes: int, device_bytes: int) -> Details:
+    """The span and the centre, by bytes, of a file's pieces."""
+    total = sum(each.length_bytes for each in found)
+    middle = sum(
+        (each.physical_bytes + each.length_bytes / 2) * each.length_bytes for each in found
+    )
+    first = min(each.physical_bytes for each in found)
+    end = max(each.physical_bytes + each.length_bytes for each in found)
+    return {
+        "from_ratio": (start_bytes + first) / device_bytes,
+        "to_ratio": (start_bytes + end) / device_bytes,
+        "centre_ratio": (start_bytes + middle / total) / device_bytes,
+    }
+
+
+def _short_gaps(found: List[Extent]) -> Details:
+    """How many pieces follow shortly after the one before, and what lies between."""
+    gaps = [
+        after.physical_bytes - before.physical_bytes - before.length_bytes
+        for before, after in zip(found, found[1:])
+    ]
+    short = [each for each in gaps if 0 <= each <= SHORT_GAP_BYTES]
+    return {"short_gaps": len(short), "short_gaps_bytes": sum(short)}
+
+
+def _spans(found: List[Extent], device_bytes: int) -> List[Details]:
+    longest = sorted(found, key=lambda each: each.length_bytes, reverse=True)[:MOST_SPANS]
+    return [
+        {
+            "from_ratio": each.physical_bytes / device_bytes,
+            "to_ratio": (each.physical_bytes + each.length_bytes) / device_bytes,
+            "bytes": each.length_bytes,
+        }
+        for each in sorted(longest)
+    ]
+
+
+def _volume(name: str) -> Optional[Volume]:
+    node = _SYS / "class/block" / name
+    sectors = sysfs.word(node / "size") or ""
+    if not sectors.isdigit() or int(sectors) == 0:
+        return None
+    size_bytes = int(sectors) * SECTOR_BYTES
+    if not sysfs.there(node / "partition"):
+        return Volume(name, size_bytes, "", 0, 0)
+    disk = node.resolve().parent
+    start, whole = sysfs.word(node / "start") or "", sysfs.word(disk / "size") or ""
+    if not start.isdigit() or not whole.isdigit() or int(whole) == 0:
+        return Volume(name, size_bytes, "", 0, 0)
+    return Volume(name, size_bytes, disk.name, int(whole) * SECTOR_BYTES, int(start) * SECTOR_BYTES)
+
+
+def _is_scattered(name: str) -> bool:
+    """Whether a device gives out blocks as they are written: addresses on it are no places."""
+    below = _SYS / "class/block" / name / "slaves"
+    if (sysfs.word(_SYS / "class/block" / name / "dm/uuid") or "").startswith("VDO-"):
+        return True
+    try:
+        slaves = list(below.iterdir())
+    except OSError:
+        return False
+    return any((sysfs.word(each / "dm/uuid") or "").endswith(SCATTERED) for each in slaves)

@@ -1,0 +1,1 @@
+"""What the disk stage measures, one room a pattern."""

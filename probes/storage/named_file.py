@@ -1,0 +1,161 @@
+"""A file of the user's, read once from its start: what the disk gives at the place where it lies.
+
+Opened for reading only, and where that is allowed so that not even the time of its last access
+changes. It is not put out of the page cache: direct reads pass the cache by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+from contextlib import contextmanager
+from typing import Iterator
+
+from probes.host import page_cache, place
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Last, Running, Unavailable
+from probes.storage import others
+from probes.storage.direct_reads import BLOCK_BYTES, DEPTH, Pass
+from probes.storage.job import LEAST_WINDOWS, window_rates
+from probes.storage.setting import Setting
+from probes.storage.synced import middle_and_worst
+
+SAMPLE_SECONDS = 0.25
+GRACE_SECONDS = 6.0
+"""For the requests that are under way when the time is over."""
+MADE_UP = frozenset(
+    ("proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2")
+)
+"""File systems whose files the kernel makes up as they are read."""
+
+
+def measure(setting: Setting, peer: Endpoint) -> Running:
+    """Sequential throughput of setting.path, at most its size and time; samples are payload read.
+
+    Returns place (None: the file system tells no extents), cache (proven: all came from the
+    device), direct, file_bytes, latency_seconds, what the device did, zones (one, the whole).
+    Errors: Unavailable with a sentence (no such file, no right, no regular file, smaller than
+    1 MiB), direct_reads.Shorter, OSError of the disk.
+    """
+    with opened(setting.path) as fd:
+        status = os.fstat(fd)
+        size_bytes = min(setting.size_bytes, status.st_size) // BLOCK_BYTES * BLOCK_BYTES
+        if size_bytes == 0:
+            raise Unavailable(f"{setting.path} is smaller than 1 MiB: too little to tell a rate")
+        filesystem, device = place.under(status.st_dev)
+        if filesystem in MADE_UP:
+            why = f"the kernel makes it up as it is read ({filesystem})"
+            raise Unavailable(f"{setting.path} lies on no disk: {why}")
+        lies = place.place(fd)
+        direct = _reads_direct(fd)
+        held = page_cache.state(fd, size_bytes)
+        before = others.look(device)
+        yield Sample(0.0, 0)
+        run = Pass(fd, size_bytes, setting.seconds, DEPTH if direct else 1)
+        samples = [Sample(0.0, 0)]
+        try:
+            left = setting.seconds + GRACE_SECONDS
+            while not run.wait(SAMPLE_SECONDS):
+                left -= SAMPLE_SECONDS
+                if left < 0:
+                    raise RuntimeError("the disk did not answer in time")
+                samples.append(Sample(run.elapsed_seconds, run.moved_bytes))
+                yield samples[-1]
+        finally:
+            run.stop()
+        samples.append(Last(run.elapsed_seconds, run.moved_bytes))
+        yield samples[-1]
+    counted = others.around(device, before, others.look(device), read_bytes=run.moved_bytes)
+    rate = run.moved_bytes / run.elapsed_seconds
+    details: Details = {
+        **counted,
+        "device": device,
+        "direct": direct,
+        "file_bytes": status.st_size,
+        "place": lies,
+        "cache": {
+            "side": setting.side,
+            "requested": setting.cache,
+            "proven": _proven(counted["device_read_bytes"], run.moved_bytes, held),
+            "cached_ratio_before": None if held is None else held.cached_ratio,
+        },
+        "latency_seconds": middle_and_worst(run.latencies_seconds),
+        "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
+    }
+    windows = window_rates(samples)
+    if len(windows) >= LEAST_WINDOWS:
+        details["window_rates_bytes_per_second"] = windows
+    return details
+
+
+@contextmanager
+def opened(path: str) -> Iterator[int]:
+    """A regular file, open for reading; closed when left.
+
+    What the name leads to is looked at before it is opened: opening alone makes a FIFO wait, a
+    tape rewind. Errors: Unavailable with a sentence.
+    """
+    host = socket.gethostname()
+    if not path:
+        raise Unavailable("no file was named")
+    found = -1
+    try:
+        # O_PATH opens nothing: the same file is what is opened after the look
+        found = os.open(path, getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_CLOEXEC)
+        kind = os.fstat(found).st_mode
+        if not stat.S_ISREG(kind):
+            raise Unavailable(f"{path} on {host} is {_called(kind)}: only a regular file is read")
+        fd = _for_reading(f"/proc/self/fd/{found}" if hasattr(os, "O_PATH") else path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise Unavailable(f"{path} on {host} cannot be read: {why}") from None
+    finally:
+        if found >= 0:
+            os.close(found)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _for_reading(path: str) -> int:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    # the file's owner and root may read it without leaving a trace
+    with contextlib.suppress(PermissionError):
+        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
+    return os.open(path, flags)
+
+
+def _reads_direct(fd: int) -> bool:
+    """Has the descriptor's reads pass the page cache, where its file system can (O_DIRECT)."""
+    import fcntl
+
+    if not hasattr(os, "O_DIRECT"):
+        return False
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_DIRECT)
+    except OSError:
+        return False
+    return True
+
+
+def _proven(
+    device_read_bytes: int | None, moved_bytes: int, held: page_cache.CacheState | None
+) -> bool:
+    """Whether all came from the device: it read as much, or the cache held nothing before."""
+    if device_read_bytes is not None:
+        return device_read_bytes >= moved_bytes
+    return page_cache.proven(held, cached=False)
+
+
+def _called(kind: int) -> str:
+    names = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISBLK, "a block device"),
+        (stat.S_ISCHR, "a character device"),
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+    )
+    return next((name for test, name in names if test(kind)), "no file")

@@ -1,0 +1,110 @@
+"""Sequential read, cached and proven uncached, of the run's own file, and write of a fresh one.
+
+A read takes the run's own file (probes/host/source_file.py holds it); a write goes to a fresh
+nameless file of this step. Uncached reads are direct with four requests in flight; where there
+is time for trials (5 s and more) the kernel's read-ahead is tried too and the better one taken.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from probes.drivers import fio
+from probes.host import folders, free_space, page_cache, place, source_file
+from probes.records import Details, Endpoint
+from probes.stage import Running, Unavailable
+from probes.storage.job import GRACE_SECONDS, measured, takes_direct
+from probes.storage.setting import Setting
+
+TRIAL_SHARE = 0.2
+"""Of the time, for each of the two trials that choose how to read."""
+TRIAL_LEAST_SECONDS = 1.0
+"""Shorter ones say more of the disk's first moment than of the way to read."""
+
+
+def measure(setting: Setting, peer: Endpoint) -> Running:
+    """Sequential throughput of the folder's disk; samples are payload read, or written and flushed.
+
+    peer.path is the file to read. Errors: Unavailable (no room, no file to read), Refused (no such
+    folder, no right to write in it), fio.FioFailed.
+    """
+    size_bytes = setting.size_bytes
+    if setting.verb == "write":
+        fd = source_file.open_new(setting.folder)
+    else:
+        path = peer.path or setting.path
+        if not path:
+            raise Unavailable("there is no source file of this run to read")
+        fd = os.open(path, os.O_RDONLY)
+        size_bytes = min(size_bytes, os.fstat(fd).st_size)
+    try:
+        if setting.verb == "write":
+            size_bytes = free_space.fitting(size_bytes, setting.folder)
+        size_bytes = size_bytes // fio.BLOCK_BYTES * fio.BLOCK_BYTES
+        if size_bytes == 0:
+            raise Unavailable("the file is smaller than one block of 1 MiB")
+        run = _write if setting.verb == "write" else _read
+        device = folders.folder_facts(setting.folder).device
+        details = yield from run(setting, fd, size_bytes, device)
+        details["place"] = place.place(fd, flush=setting.verb == "write")
+    finally:
+        os.close(fd)
+    return details
+
+
+def _write(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Running:
+    # a file of the right size: fio would unlink it to lay it out anew
+    os.ftruncate(fd, size_bytes)
+    job = fio.Job(fd, "write", size_bytes, setting.seconds, takes_direct(fd))
+    details = yield from measured(job, device)
+    return {**details, "cache": None}
+
+
+def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Running:
+    if setting.cache == "cached":
+        page_cache.warm(fd, size_bytes)
+        before = page_cache.state(fd, size_bytes)
+        job = fio.Job(fd, "read", size_bytes, setting.seconds, False, looping=True)
+        proven = page_cache.proven(before, cached=True)
+        details = yield from measured(job, device)
+        return {**details, "cache": cache_details(setting, before, proven)}
+    seconds, direct, trials = setting.seconds, takes_direct(fd), {}
+    trial_seconds = seconds * TRIAL_SHARE
+    if direct and trial_seconds >= TRIAL_LEAST_SECONDS:
+        trials = _trials(fd, size_bytes, trial_seconds)
+        direct = trials["direct"] >= trials["buffered"]
+        seconds -= 2 * trial_seconds
+    page_cache.evict(fd)
+    before = page_cache.state(fd, size_bytes)
+    proven = page_cache.proven(before, cached=False)
+    details = yield from measured(fio.Job(fd, "read", size_bytes, seconds, direct), device)
+    if details["device_read_bytes"] == 0:
+        # blocks that were never written: nothing reached the device, whatever the cache said
+        proven = False
+    if trials:
+        details["trials_bytes_per_second"] = trials
+    return {**details, "cache": cache_details(setting, before, proven)}
+
+
+def _trials(fd: int, size_bytes: int, seconds: float) -> dict[str, float]:
+    """Rates of both ways to read, on the file's last half: the run proper begins at its start."""
+    part = size_bytes // 4 // fio.BLOCK_BYTES * fio.BLOCK_BYTES
+    found = {}
+    for number, (way, direct) in enumerate((("direct", True), ("buffered", False))):
+        page_cache.evict(fd)
+        at = size_bytes - (number + 1) * part
+        job = fio.Job(fd, "read", max(part, fio.BLOCK_BYTES), seconds, direct, at)
+        with fio.running(job, time.monotonic() + seconds + GRACE_SECONDS) as run:
+            found[way] = run.result().bytes_per_second
+    return found
+
+
+def cache_details(setting: Setting, before: page_cache.CacheState | None, proven: bool) -> Details:
+    """The details' cache: what was asked for, and whether it was so."""
+    return {
+        "side": setting.side,
+        "requested": setting.cache,
+        "proven": proven,
+        "cached_ratio_before": None if before is None else before.cached_ratio,
+    }

@@ -1,0 +1,158 @@
+"""The disk zone by zone, from its outer edge to its inner, and what a jump between them costs.
+
+A block device is read at the centre of each of its equal spans, past the page cache. Where there
+is none to read, files are placed in the folder instead (probes/storage/placed.py).
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import NamedTuple, Sequence
+
+from probes.drivers import fio
+from probes.host import folders
+from probes.records import Endpoint, Sample
+from probes.stage import Running, Unavailable
+from probes.storage import block_device, curve, others, placed, random_reads
+from probes.storage.setting import Setting
+from probes.storage.settled import settled
+
+PASS_STEP = 1 / 8
+"""Of a zone between the passes' beginnings: none reads again what a cache may hold."""
+LARGEST_BYTES = 4 << 30
+"""Of one job."""
+LEAST_BELOW_RATIO = 0.1
+"""Of what was read, from the disks below the device; less comes from memory or from nothing."""
+
+
+class Zone(NamedTuple):
+    """A span of a device and where it is read, in bytes from the device's start."""
+
+    start_bytes: int
+    end_bytes: int
+    jobs: tuple[tuple[int, int], ...]
+    """Offset and size of each pass."""
+
+
+def measure(setting: Setting, peer: Endpoint) -> Running:
+    """Each zone's sequential throughput, then single small reads; samples are the zones' payload.
+
+    The samples' time is that of the jobs laid end to end, without the first jump of each and
+    without fio's pauses. Errors: ValueError (a device to be written, no zones), Unavailable (no
+    such device, no right to it, nothing in it), fio.FioFailed.
+    """
+    if setting.zones < 1:
+        raise ValueError("a disk has at least one zone")
+    if not setting.device:
+        return placed.measure(setting, peer)
+    if setting.verb != "read":
+        raise ValueError("a block device is opened for reading only")
+    return _device(setting)
+
+
+def _device(setting: Setting) -> Running:
+    with block_device.opened(setting.device) as device:
+        share = setting.seconds * (1 - curve.RANDOM_SHARE)
+        rounds, each_seconds = curve.timetable(share, setting.zones)
+        zones = spans(device.size_bytes, setting.zones, rounds)
+        if zones is None:
+            raise Unavailable(
+                f"{setting.device} on {socket.gethostname()} is too small for {setting.zones} zones"
+            )
+        small = random_reads.measure(
+            [device.fd], device.size_bytes, True, setting.seconds * curve.RANDOM_SHARE
+        )
+        jobs = _jobs(device.fd, zones, each_seconds)
+        before, below = others.look(device.name), _read_below(device.name)
+        with fio.running(jobs, curve.deadline(jobs)) as run:
+            run.wait_for_io()
+            yield Sample(0.0, 0)
+            results = run.results()
+        each = [settled(*pair, small.median_seconds) for pair in zip(jobs, results)]
+        yield from curve.samples(each)
+        moved_bytes = sum(one.moved_bytes for one in each)
+        _refuse_nothing(setting.device, moved_bytes, below, _read_below(device.name))
+        counted = others.around(device.name, before, others.look(device.name), moved_bytes)
+    rows = [
+        {
+            "from_ratio": zone.start_bytes / device.size_bytes,
+            "to_ratio": zone.end_bytes / device.size_bytes,
+            "offset_bytes": zone.jobs[0][0],
+            **curve.row(each[number :: len(zones)], results[number :: len(zones)]),
+        }
+        for number, zone in enumerate(zones)
+    ]
+    return {
+        **counted,
+        **curve.details(rows, each, small),
+        "direct": True,
+        "located": True,
+        "device": device.name,
+        "device_bytes": device.size_bytes,
+        "cache": {
+            "side": setting.side,
+            "requested": setting.cache,
+            "proven": counted["device_read_bytes"] is not None
+            and counted["device_read_bytes"] >= moved_bytes,
+            "cached_ratio_before": None,
+        },
+    }
+
+
+def spans(device_bytes: int, zones: int, passes: int) -> list[Zone] | None:
+    """Equal spans of a device, each read at its centre; None: they would be too small; pure.
+
+    Each pass begins an eighth of the span after the one before it, so that the middle one begins
+    at the centre.
+    """
+    found = []
+    for number in range(zones):
+        start, end = (device_bytes * at // zones for at in (number, number + 1))
+        span = end - start
+        room = span * PASS_STEP if passes > 1 else span / 2
+        size = int(min(room, LARGEST_BYTES)) // fio.BLOCK_BYTES * fio.BLOCK_BYTES
+        if size == 0:
+            return None
+        centre = start + span / 2
+        first = centre - span * PASS_STEP * (passes // 2)
+        offsets = (int(first + span * PASS_STEP * each) for each in range(passes))
+        aligned = (offset // fio.BLOCK_BYTES * fio.BLOCK_BYTES for offset in offsets)
+        found.append(Zone(start, end, tuple((offset, size) for offset in aligned)))
+    return found
+
+
+def _jobs(fd: int, zones: Sequence[Zone], seconds: float) -> list[fio.Job]:
+    """One job a zone and pass, in that order: a burst of others' I/O meets a zone once at most."""
+    return [
+        fio.Job(fd, "read", size, seconds, True, offset)
+        for each in range(len(zones[0].jobs))
+        for offset, size in (zone.jobs[each] for zone in zones)
+    ]
+
+
+def _read_below(device: str | None) -> int | None:
+    """Bytes that the disks right below a loop or mapped device have read; None: there are none
+    to be seen."""
+    if device is None:
+        return None
+    node = others.SYS_BLOCK / device
+    below = sorted(each.name for each in node.glob("slaves/*"))
+    for backing in node.glob("loop/backing_file"):
+        file = Path(backing.read_text().rstrip("\n"))
+        # a file that was deleted, or that has no name, cannot be looked up by one
+        under = folders.folder_facts(str(file)).device if file.exists() else None
+        below = [under] if under else []
+    counts = [others.look(each).own for each in below]
+    told = [each.read_bytes for each in counts if each is not None]
+    return sum(told) if told and len(told) == len(counts) else None
+
+
+def _refuse_nothing(node: str, moved_bytes: int, before: int | None, after: int | None) -> None:
+    """Errors: Unavailable where the disks below gave next to nothing of what was read."""
+    if before is None or after is None or after - before >= moved_bytes * LEAST_BELOW_RATIO:
+        return
+    raise Unavailable(
+        f"{node} on {socket.gethostname()} was read and the disk below it was not: what is there"
+        " was never written, or lies in memory; its rate says nothing about a disk"
+    )

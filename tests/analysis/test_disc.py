@@ -1,0 +1,115 @@
+"""The disc model: planted curves are found, weak zones do not bend them, nonsense fits nothing."""
+
+import random
+
+import pytest
+
+from bottleneck.analysis.disc import Zone, fitted
+
+MB = 1e6
+
+
+def rate(x, outer, inner):
+    """The disc's law, written down once more."""
+    return outer * (1 - x * (1 - (inner / outer) ** 2)) ** 0.5
+
+
+def planted(outer, inner, count=9, noise=0.0, seed=1, weak=None):
+    chance = random.Random(seed)
+    zones = []
+    for at in range(count):
+        level = rate((at + 0.5) / count, outer, inner) * MB
+        level *= 1 + noise * chance.uniform(-1, 1)
+        level *= (weak or {}).get(at, 1.0)
+        about = (1 - max(noise, 0.005)) * level, (1 + max(noise, 0.005)) * level
+        zones.append(Zone(at / count, (at + 1) / count, level, *about))
+    return zones
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(180, 92), (60, 30), (210, 105), (250, 130)])
+@pytest.mark.parametrize("count", [3, 9, 33])
+def test_a_planted_disc_is_found(outer, inner, count):
+    curve = fitted(planted(outer, inner, count))
+    assert curve.outer_bytes_per_second == pytest.approx(outer * MB, rel=1e-3)
+    assert curve.inner_bytes_per_second == pytest.approx(inner * MB, rel=1e-3)
+    assert curve.rate_at(0.5) == pytest.approx(rate(0.5, outer, inner) * MB, rel=1e-3)
+    assert curve.falls
+    assert not curve.flat
+    assert curve.weak == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_moves_the_ratio_by_little(seed):
+    curve = fitted(planted(180, 92, noise=0.03, seed=seed))
+    assert curve.ratio == pytest.approx(180 / 92, rel=0.08)
+    assert curve.falls
+    assert curve.weak == ()
+
+
+@pytest.mark.parametrize("weak", [{0: 0.5}, {5: 0.4}, {8: 0.8}, {2: 0.7, 6: 0.6}])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_weak_zone_is_found_and_bends_nothing(weak, noise):
+    curve = fitted(planted(180, 92, weak=weak, noise=noise))
+    assert curve.weak == tuple(weak)
+    assert curve.ratio == pytest.approx(180 / 92, rel=0.06)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_the_same_everywhere_is_flat_however_noisy(seed):
+    curve = fitted(planted(500, 500, noise=0.05, seed=seed))
+    assert curve.flat
+    assert not curve.falls
+
+
+def test_a_weak_zone_of_a_flat_device_is_weak():
+    curve = fitted(planted(500, 500, noise=0.02, weak={3: 0.5}))
+    assert curve.flat
+    assert curve.weak == (3,)
+
+
+def test_a_span_takes_the_time_of_its_bytes():
+    curve = fitted(planted(180, 92))
+    many = [curve.rate_at((at + 0.5) / 1000) for at in range(1000)]
+    whole = len(many) / sum(1 / each for each in many)
+    assert curve.rate_over(0.0, 1.0) == pytest.approx(whole, rel=1e-4)
+    assert curve.rate_over(0.3, 0.3) == pytest.approx(curve.rate_at(0.3))
+
+
+def test_a_rate_that_rises_is_no_spinning_disc():
+    curve = fitted(planted(92, 180))
+    assert not curve.falls
+    assert not curve.flat
+    assert curve.ratio < 1
+
+
+def test_two_zones_lie_on_every_curve():
+    assert fitted(planted(180, 92, count=2)) is None
+    assert fitted([]) is None
+    assert fitted(planted(180, 92, count=1) * 9) is None
+
+
+def test_zones_that_lie_on_no_curve_have_none():
+    levels = (500, 90, 400, 60, 300, 510, 80, 420, 100)
+    zones = [
+        Zone(at / 9, (at + 1) / 9, level * MB, level * MB, level * MB)
+        for at, level in enumerate(levels)
+    ]
+    assert fitted(zones) is None
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_numbers_break_it(seed):
+    chance = random.Random(seed)
+    rates = (1e-9, 1.0, 1e8, 9e18)
+    places = (0.0, 5e-324, 1e-300, 0.3, 1.0)
+    zones = []
+    for _ in range(chance.randint(0, 12)):
+        level = chance.choice(rates) * chance.choice((1.0, 0.5))
+        begin, end = sorted((chance.choice(places), chance.choice(places)))
+        zones.append(Zone(begin, end, level, chance.choice((level, 1e-9)), 9e18))
+    curve = fitted(zones)
+    if curve is not None:
+        assert curve.rate_at(0.5) > 0
+        assert curve.rate_over(0.0, 1.0) > 0
+        assert curve.ratio > 0
+        assert curve.flat in (True, False)

@@ -1,0 +1,120 @@
+"""Where a file lies: arithmetic on what was read, and a real file found again behind its device."""
+
+import os
+
+import pytest
+
+from probes.host import place
+from probes.host.extents import Extent, FileMap
+from probes.host.place import Volume
+
+MIB, GIB = 1 << 20, 1 << 30
+DISK = Volume("sdx", 100 * GIB, "", 0, 0)
+ZONES = [
+    {"from_ratio": each / 10, "to_ratio": (each + 1) / 10, "bytes_per_second": 100e6 - each * 5e6}
+    for each in range(10)
+]
+
+
+def written(*runs):
+    """Extents of (address, length), one behind the other in the file."""
+    found, at = [], 0
+    for physical, length in runs:
+        found.append(Extent(at, physical, length, False, True))
+        at += length
+    return FileMap(tuple(found), True)
+
+
+def described(told, volume=DISK, real=True):
+    return place.describe(told, sum(each.length_bytes for each in told.extents), volume, real)
+
+
+def test_a_real_file_is_found_behind_its_device(ext4_disk):
+    """The bytes at the place that is told are the file's."""
+    folder, device, image = ext4_disk
+    content = os.urandom(MIB)
+    (folder / "file").write_bytes(content)
+    with (folder / "file").open("rb") as file:
+        os.fsync(file.fileno())
+        told = place.place(file.fileno())
+    assert (told["device"], told["device_bytes"], told["located"]) == (device, GIB, True)
+    assert (told["bytes"], told["unwritten_bytes"], told["complete"]) == (MIB, 0, True)
+    found = b""
+    with image.open("rb") as disk:
+        for span in told["spans"]:
+            disk.seek(round(span["from_ratio"] * GIB))
+            found += disk.read(span["bytes"])
+    assert found == content
+    assert 0 < told["from_ratio"] < told["centre_ratio"] < told["to_ratio"] < 1
+    assert "whole" not in told
+
+
+def test_a_file_without_extents_has_no_place():
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+        assert place.place(file.fileno()) is None
+
+
+def test_pieces_have_the_span_and_the_mean_of_the_bytes():
+    told = described(written((90 * GIB, GIB), (10 * GIB, 3 * GIB)))
+    assert (told["fragments"], told["from_ratio"], told["to_ratio"]) == (2, 0.10, 0.91)
+    assert told["centre_ratio"] == pytest.approx((0.905 + 3 * 0.115) / 4)
+    assert [each["bytes"] for each in told["spans"]] == [GIB, 3 * GIB]
+
+
+def test_a_partition_is_placed_on_its_disk_too():
+    volume = Volume("sdx2", 100 * GIB, "sdx", 200 * GIB, 50 * GIB)
+    told = described(written((50 * GIB, GIB)), volume)
+    assert (told["from_ratio"], told["to_ratio"]) == (0.50, 0.51)
+    whole = told["whole"]
+    assert (whole["device"], whole["device_bytes"]) == ("sdx", 200 * GIB)
+    assert (whole["from_ratio"], whole["to_ratio"]) == (0.5, 0.505)
+
+
+@pytest.mark.parametrize(
+    ("volume", "real", "address"),
+    [(DISK, False, GIB), (None, True, GIB), (DISK, True, 100 * GIB)],
+    ids=["an address that is no place", "no device below", "behind the device's end"],
+)
+def test_what_cannot_be_located_has_no_ratio(volume, real, address):
+    told = described(written((address, GIB)), volume, real)
+    assert (told["located"], told["from_ratio"], told["spans"]) == (False, None, [])
+    assert told["fragments"] == 1
+
+
+def test_of_many_pieces_the_longest_are_told_in_the_files_order():
+    runs = [((99 - each) * GIB, (100 - each % 3) * MIB) for each in range(90)]
+    told = described(written(*runs))
+    assert (told["fragments"], len(told["spans"])) == (90, 32)
+    starts = [each["from_ratio"] for each in told["spans"]]
+    assert starts == sorted(starts, reverse=True)
+    assert min(each["bytes"] for each in told["spans"]) >= 99 * MIB
+
+
+def test_a_partition_and_a_thin_volume_are_known_by_sysfs(tmp_path, monkeypatch):
+    monkeypatch.setattr(place, "_SYS", tmp_path)
+    disk = tmp_path / "devices/sdx"
+    for node, files in (
+        (disk, {"size": "2048"}),
+        (disk / "sdx2", {"size": "1024", "start": "512", "partition": "2"}),
+        (disk / "dm-3", {"size": "64", "dm/uuid": "LVM-abc"}),
+        (disk / "dm-3/slaves/dm-2", {"dm/uuid": "LVM-abc-tpool"}),
+    ):
+        for name, text in files.items():
+            (node / name).parent.mkdir(parents=True, exist_ok=True)
+            (node / name).write_text(text + "\n")
+    (tmp_path / "class/block").mkdir(parents=True)
+    for name, node in (("sdx", disk), ("sdx2", disk / "sdx2"), ("dm-3", disk / "dm-3")):
+        (tmp_path / "class/block" / name).symlink_to(node)
+    assert place._volume("sdx") == Volume("sdx", MIB, "", 0, 0)
+    assert place._volume("sdx2") == Volume("sdx2", MIB // 2, "sdx", MIB, MIB // 4)
+    assert place._volume("sdy") is None
+    assert place._is_scattered("dm-3")
+    assert not place._is_scattered("sdx")
+
+
+def test_gaps_that_pass_under_the_head_are_told_apart():
+    told = described(written(*((5 * GIB + each * MIB, MIB // 2) for each in range(101))))
+    assert (told["fragments"], told["short_gaps"]) == (101, 100)
+    assert told["short_gaps_bytes"] == 50 * MIB
+    runs = [((5 + 90 * (each % 2)) * GIB + each * 4 * MIB, MIB) for each in range(500)]
+    assert described(written(*runs))["short_gaps"] == 0

@@ -1,0 +1,146 @@
+"""A file of the user's is read as it is, and nothing else is opened."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from probes.host import folders
+from probes.records import Endpoint, Sample
+from probes.stage import Last, Unavailable
+from probes.storage import direct_reads, named_file, others
+from probes.storage.direct_reads import Pass
+from probes.storage.setting import Setting
+
+MIB = 1 << 20
+
+
+def carried_out(path, size_bytes=1 << 40, seconds=10.0):
+    """The samples and the details of one reading."""
+    folder = str(Path(path).parent)
+    setting = Setting(
+        "read", "uncached", folder, "client", size_bytes, seconds, path=str(path), pattern="file"
+    )
+    running = named_file.measure(setting, Endpoint())
+    samples = []
+    while True:
+        try:
+            samples.append(next(running))
+        except StopIteration as end:
+            return samples, end.value
+
+
+@pytest.fixture
+def user_file(tmp_path):
+    """8.5 MiB, flushed, last read long before it was last written."""
+    path = tmp_path / "film"
+    with path.open("wb") as file:
+        file.write(os.urandom(8 * MIB + MIB // 2))
+        file.flush()
+        os.fsync(file.fileno())
+    os.utime(path, (1_000_000, 2_000_000))
+    return path
+
+
+def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(user_file):
+    before = user_file.stat()
+    samples, details = carried_out(user_file)
+    assert samples[0] == Sample(0.0, 0)
+    assert isinstance(samples[-1], Last)
+    assert samples[-1].moved_bytes == 8 * MIB
+    after = user_file.stat()
+    assert (after.st_atime_ns, after.st_mtime_ns) == (before.st_atime_ns, before.st_mtime_ns)
+    assert after.st_ctime_ns == before.st_ctime_ns
+    assert details["file_bytes"] == 8 * MIB + MIB // 2
+    (zone,) = details["zones"]
+    assert zone["bytes_per_second"] == samples[-1].moved_bytes / samples[-1].elapsed_seconds
+    if details["place"] is not None:
+        assert details["place"]["size_bytes"] == 8 * MIB + MIB // 2
+        assert details["place"]["unwritten_bytes"] == 0
+    json.dumps(details, allow_nan=False)
+
+
+def test_what_is_read_past_the_cache_is_proven_though_the_file_is_cached(user_file):
+    facts = folders.folder_facts(str(user_file.parent))
+    if facts.filesystem not in ("ext4", "xfs") or facts.device is None:
+        pytest.skip("needs a file system with direct I/O on a device that counts")
+    _, details = carried_out(user_file)
+    assert (details["direct"], details["cache"]["proven"]) == (True, True)
+    assert details["device_read_bytes"] >= 8 * MIB
+
+
+def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(tmp_path, monkeypatch):
+    device = folders.folder_facts(str(tmp_path)).device
+    quiet = others.look(device)
+    if quiet.own is None:
+        pytest.skip("needs a device that counts")
+    monkeypatch.setattr(others, "look", lambda device: quiet)
+    path = tmp_path / "sparse"
+    path.touch()
+    os.truncate(path, 4096 * MIB)
+    samples, details = carried_out(path, 64 * MIB)
+    assert samples[-1].moved_bytes == 64 * MIB
+    assert (details["device_read_bytes"], details["cache"]["proven"]) == (0, False)
+    if details["place"] is not None:
+        assert details["place"]["unwritten_bytes"] == 4096 * MIB
+
+
+def test_size_and_time_bound_the_reading(user_file):
+    samples, _ = carried_out(user_file, 3 * MIB)
+    assert samples[-1].moved_bytes == 3 * MIB
+
+
+def test_a_symbolic_link_leads_to_its_file(user_file, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(user_file)
+    samples, _ = carried_out(link)
+    assert samples[-1].moved_bytes == 8 * MIB
+
+
+def test_nothing_but_a_regular_file_is_opened(tmp_path):
+    """Neither hangs nor opens: a FIFO has no writer, a socket no listener."""
+    os.mkfifo(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+    (tmp_path / "loop").symlink_to("loop")
+    for path, sentence in (
+        (tmp_path / "fifo", "is a FIFO: only a regular file is read"),
+        (tmp_path / "socket", "is a socket"),
+        (tmp_path, "is a folder"),
+        (Path(os.devnull), "is a character device"),
+        (tmp_path / "none", "No such file"),
+        (tmp_path / "loop", "cannot be read"),
+        ("a\0b", "cannot be read"),
+        (Path("/proc/self/mountinfo"), "smaller than 1 MiB"),
+    ):
+        with pytest.raises(Unavailable, match=sentence):
+            carried_out(path)
+
+
+def test_a_file_of_less_than_a_block_is_refused(tmp_path):
+    (tmp_path / "note").write_bytes(b"n" * (MIB - 1))
+    with pytest.raises(Unavailable, match="smaller than 1 MiB"):
+        carried_out(tmp_path / "note")
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_a_file_that_is_cut_meanwhile_ends_the_pass_with_a_sentence(user_file, depth):
+    with user_file.open("rb") as file:
+        run = Pass(file.fileno(), 64 * MIB, 60.0, depth)
+        with pytest.raises(direct_reads.Shorter, match="became shorter"):
+            run.wait(60.0)
+        run.stop()
+
+
+def test_a_pass_that_is_given_up_ends(tmp_path):
+    path = tmp_path / "long"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    with path.open("rb") as file:
+        run = Pass(file.fileno(), 1 << 40, 600.0)
+        assert not run.wait(0.01)
+        run.stop()
+        assert run.wait(60.0)
+        assert run.moved_bytes == len(run.latencies_seconds) * MIB

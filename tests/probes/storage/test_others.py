@@ -1,0 +1,70 @@
+"""What others do to a disk: read off recorded counts."""
+
+from probes.storage import others
+from probes.storage.others import Counts, Look
+
+MIB = 1024 * 1024
+RECORDED = """\
+ 254       0 vda 157163 9842 22336398 32518 93190 87120 14373992 254196 0 66976 293011 0 0 0 0 89 6
+   7       0 loop0 57 0 2358 5 0 0 0 0 0 12 5 0 0 0 0 0 0
+   7       1 loop1 bad
+"""
+
+
+def test_the_kernels_line_gives_requests_bytes_and_busy_time():
+    assert others.parse(RECORDED, "vda") == Counts(
+        157163, 22336398 * 512, 93190, 14373992 * 512, 66.976
+    )
+    assert others.parse(RECORDED, "vd") is None
+    assert others.parse(RECORDED, "loop1") is None
+
+
+def window(reads, read_bytes, seconds=2.0, busy=1.0):
+    nothing = Counts(10, 4096, 20, 8192, 5.0)
+    after = Counts(10 + reads, 4096 + read_bytes, 20, 8192, 5.0 + busy)
+    return Look(100.0, nothing, nothing), Look(100.0 + seconds, after, after)
+
+
+def test_what_is_all_ours_leaves_nothing_to_others_however_it_was_cut():
+    before, after = window(500, 100 * MIB)
+    found = others.around("none", before, after, read_bytes=100 * MIB)
+    assert found["device_read_bytes"] == 100 * MIB
+    assert found["others"] == {
+        **{"read_bytes": 0, "reads": 0, "written_bytes": 0, "writes": 0},
+        "busy_ratio": 0.5,
+    }
+
+
+def test_others_small_reads_are_counted():
+    before, after = window(300, 100 * MIB + 100 * 4096)
+    found = others.around("none", before, after, read_bytes=100 * MIB)
+    assert found["others"]["read_bytes"] == 100 * 4096
+    assert found["others"]["reads"] == 100
+
+
+def test_a_buffered_read_that_the_device_counts_less_of_is_no_debt_of_others():
+    before, after = window(5, 10 * MIB)
+    found = others.around("none", before, after, read_bytes=100 * MIB)
+    assert found["others"]["read_bytes"] == found["others"]["reads"] == 0
+
+
+def test_a_device_that_counts_nothing_has_no_others():
+    unseen = Look(1.0, None, None)
+    found = others.around("sda", unseen, unseen)
+    assert found == {"device_read_bytes": None, "device_written_bytes": None}
+    assert others.quiet(None, 0.0) is None
+
+
+def test_a_partition_is_judged_by_its_whole_disk(tmp_path, monkeypatch):
+    (tmp_path / "devices/sda/sda1").mkdir(parents=True)
+    (tmp_path / "devices/sda/sda1/partition").touch()
+    (tmp_path / "devices/sda/queue").mkdir()
+    (tmp_path / "devices/sda/queue/max_sectors_kb").write_text("1280\n")
+    (tmp_path / "devices/sda/queue/max_segments").write_text("168\n")
+    (tmp_path / "block").mkdir()
+    for name, where in (("sda", "sda"), ("sda1", "sda/sda1")):
+        (tmp_path / "block" / name).symlink_to(tmp_path / "devices" / where)
+    monkeypatch.setattr(others, "SYS_BLOCK", tmp_path / "block")
+    assert others.whole_disk("sda1") == "sda"
+    assert others.whole_disk("sda") == "sda"
+    assert others.largest_request_bytes("sda1") == 168 * 4096

@@ -1,0 +1,242 @@
+"""Zones of a block device and of placed files: shapes and refusals with the real fio; no figure."""
+
+# A None that should not be there fails the claim by itself.
+# mypy: disable-error-code="union-attr,index"
+
+import json
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from probes import disk
+from probes.drivers import fio
+from probes.records import Endpoint, Sample
+from probes.stage import Last, Unavailable
+from probes.storage import curve, random_reads, zones
+from probes.storage.settled import Settled
+
+MIB = 1024 * 1024
+
+
+def setting(verb="read", folder="", device="", count=3, seconds=0.6, size_bytes=48 * MIB):
+    return disk.Setting(
+        verb,
+        "uncached",
+        str(folder),
+        "client",
+        size_bytes,
+        seconds,
+        "ab",
+        pattern="zones",
+        device=str(device),
+        zones=count,
+    )
+
+
+def carried_out(told):
+    running = disk.initiate(told, Endpoint())
+    samples = []
+    while True:
+        try:
+            samples.append(next(running))
+        except StopIteration as end:
+            return samples, end.value
+
+
+@contextmanager
+def loop_device(image):
+    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+        pytest.skip("needs root and loop devices")
+    made = subprocess.run(
+        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
+    )
+    device = Path(made.stdout.strip())
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "-d", device], check=True)
+
+
+@pytest.fixture
+def memory_device():
+    """A block device with nothing below it that the kernel would count."""
+    content = os.memfd_create("device")
+    os.ftruncate(content, 64 * MIB)
+    try:
+        with loop_device(f"/proc/{os.getpid()}/fd/{content}") as device:
+            yield device
+    finally:
+        os.close(content)
+
+
+def check_shape(samples, details):
+    assert samples[0] == Sample(0.0, 0)
+    assert isinstance(samples[-1], Last)
+    assert not any(isinstance(each, Last) for each in samples[:-1])
+    for earlier, later in zip(samples, samples[1:], strict=False):
+        assert earlier.elapsed_seconds < later.elapsed_seconds
+        assert earlier.moved_bytes < later.moved_bytes
+    starts = [each["from_ratio"] for each in details["zones"]]
+    assert starts == sorted(starts)
+    for each in details["zones"]:
+        assert 0 <= each["from_ratio"] < each["to_ratio"] <= 1
+        assert each["bytes_per_second"] > 0
+        assert each["latency_seconds"]["median"] <= each["latency_seconds"]["p99"]
+    assert details["located"] is True
+    assert 0 < details["settled_ratio"] <= 1
+    json.dumps(details, allow_nan=False)
+
+
+def test_a_device_is_read_zone_by_zone_and_never_written(memory_device):
+    written = Path(f"/sys/class/block/{memory_device.name}/stat")
+    before = written.read_text().split()[4:7]
+    samples, details = carried_out(setting(device=memory_device))
+    check_shape(samples, details)
+    assert [each["offset_bytes"] // MIB for each in details["zones"]] == [10, 31, 53]
+    assert details["zones"][-1]["to_ratio"] == 1.0
+    assert details["device"] == details["stack"][0] == memory_device.name
+    assert details["device_bytes"] == 64 * MIB
+    assert details["seek_seconds"] >= 0
+    assert details["random"]["depth_32_per_second"] > 0
+    assert details["cache"]["proven"] is True
+    assert details["others"]["read_bytes"] == details["others"]["reads"] == 0
+    assert written.read_text().split()[4:7] == before
+
+
+def test_a_device_whose_disk_below_gave_nothing_has_no_rate(tmp_path):
+    image = tmp_path / "never-written"
+    with image.open("wb") as file:
+        file.truncate(64 * MIB)
+    with loop_device(image) as device:
+        if zones._read_below(device.name) is None:
+            pytest.skip("needs a folder on a block device")
+        with pytest.raises(Unavailable, match="the disk below it was not"):
+            carried_out(setting(device=device))
+
+
+def test_what_is_no_block_device_is_told_in_a_sentence(tmp_path):
+    file, pipe = tmp_path / "file", tmp_path / "pipe"
+    file.write_bytes(bytes(MIB))
+    os.mkfifo(pipe)
+    for node in (file, tmp_path, pipe, "/dev/null"):
+        with pytest.raises(Unavailable, match="is no block device"):
+            carried_out(setting(device=node))
+    with pytest.raises(Unavailable, match="there is no device"):
+        carried_out(setting(device=tmp_path / "none"))
+
+
+def test_a_device_without_the_right_to_read_it_is_told_with_the_remedy(memory_device, monkeypatch):
+    real = os.open
+
+    def refused(path, flags, *rest, **more):
+        if str(path) == str(memory_device):
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(Unavailable, match="group disk"):
+        carried_out(setting(device=memory_device))
+
+
+def test_a_device_is_never_written_to(memory_device):
+    with pytest.raises(ValueError, match="for reading only"):
+        carried_out(setting("write", device=memory_device))
+
+
+def test_a_device_too_small_for_its_zones_is_unavailable(memory_device):
+    with pytest.raises(Unavailable, match="too small for 64 zones"):
+        carried_out(setting(device=memory_device, count=64))
+
+
+@pytest.fixture
+def ext4(tmp_path):
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("needs mkfs.ext4")
+    image, point = tmp_path / "image", tmp_path / "disk"
+    point.mkdir()
+    with image.open("wb") as file:
+        file.truncate(4096 * MIB)  # 2 GiB of it stay free
+    layout = ["-N", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
+    subprocess.run(["mkfs.ext4", "-q", "-F", *layout, image], check=True)
+    with loop_device(image) as device:
+        subprocess.run(["mount", device, point], check=True)
+        try:
+            yield point, device
+        finally:
+            subprocess.run(["umount", point], check=True)
+
+
+@pytest.mark.parametrize("verb", ["read", "write"])
+def test_files_in_a_folder_stand_for_the_zones_where_they_lie(ext4, verb):
+    point, device = ext4
+    before = sorted(os.listdir(point))
+    samples, details = carried_out(setting(verb, folder=point))
+    check_shape(samples, details)
+    assert details["device"] == device.name
+    assert sum(each["files"] for each in details["zones"]) == 3
+    assert len(samples) == 1 + 3
+    assert sorted(os.listdir(point)) == before
+    if verb == "read":
+        assert details["cache"]["cached_ratio_before"] == 0.0
+        assert details["cache"]["proven"] is True
+        assert details["seek_seconds"] >= 0
+    else:
+        assert (details["cache"], details["seek_seconds"]) == (None, None)
+
+
+def test_a_file_system_without_places_has_no_zones():
+    with pytest.raises(Unavailable, match="does not tell where"):
+        carried_out(setting(folder="/dev/shm"))
+
+
+def test_zones_of_less_than_four_blocks_are_unavailable(tmp_path):
+    with pytest.raises(Unavailable, match="4 MiB each"):
+        carried_out(setting(folder=tmp_path, size_bytes=8 * MIB))
+
+
+def test_spans_cover_the_device_and_each_is_read_at_its_centre():
+    for passes in (1, 2, 3):
+        found = zones.spans(9000 * MIB + 512, 9, passes)
+        assert found is not None
+        assert found[0].start_bytes == 0
+        assert found[-1].end_bytes == 9000 * MIB + 512
+        for earlier, later in zip(found, found[1:], strict=False):
+            assert earlier.end_bytes == later.start_bytes
+        for each in found:
+            assert len(each.jobs) == passes
+            offset, size = each.jobs[passes // 2]
+            assert offset == pytest.approx((each.start_bytes + each.end_bytes) / 2, abs=MIB)
+            for start, size in each.jobs:
+                assert start % MIB == 0
+                assert each.start_bytes <= start < start + size <= each.end_bytes
+            ends = [start + size for start, size in each.jobs]
+            assert all(end <= start for end, (start, _) in zip(ends, each.jobs[1:], strict=False))
+
+
+def test_the_time_is_split_evenly_and_a_job_is_never_too_short():
+    assert curve.timetable(2.0, 9) == (1, 0.2)
+    passes, seconds = curve.timetable(8.0, 9)
+    assert passes == 2
+    assert passes * 9 * (seconds + curve.PAUSE_SECONDS) == pytest.approx(8.0)
+    assert curve.timetable(100.0, 9)[0] == curve.MOST_PASSES
+    assert curve.timetable(0.3, 3)[1] == pytest.approx(0.1)
+
+
+def test_a_zone_of_several_passes_has_their_median_and_their_range():
+    each = [Settled(MIB, seconds, 0.0) for seconds in (1.0, 0.5, 0.25)]
+    results = [fio.Result(MIB, 1.0, median, 0.3, 0) for median in (0.1, 0.2, 0.3)]
+    row = curve.row(each, results)
+    assert row["bytes_per_second"] == 2 * MIB
+    assert (row["low_bytes_per_second"], row["high_bytes_per_second"]) == (MIB, 4 * MIB)
+    assert row["latency_seconds"] == {"median": 0.2, "p99": 0.3}
+    assert "low_bytes_per_second" not in curve.row(each[:1], results[:1])
+
+
+def test_a_seek_is_a_small_read_less_the_time_of_its_bytes():
+    found = random_reads.RandomReads(0.0085, 0.02, 117.0, 200.0, 0)
+    assert random_reads.seek_seconds(found, 8_192_000) == pytest.approx(0.008)
+    assert random_reads.seek_seconds(found._replace(median_seconds=None), 1e8) is None

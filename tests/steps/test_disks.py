@@ -1,0 +1,130 @@
+"""The disk's steps, as a run makes them on both hosts: what is read, written, and stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bottleneck import plan, session
+from bottleneck.bench import Bench
+from bottleneck.named import NamedDevice, NamedFile
+from bottleneck.steps import disks, user_file
+from bottleneck.target import parse
+from probes.drivers.samba import private_samba
+from probes.records import Access, Measured, Skipped
+
+PASSWORD = "correct horse 47"
+MIB = 1 << 20
+FILM_BYTES = 5 * MIB
+SHORT = replace(
+    plan.times(60.0), disk=0.3, disk_cached=0.2, zones=0.5, synced=0.3, file=0.3, fill=0.3
+)
+
+
+def bench_of(monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, **more: Any) -> Bench:
+    monkeypatch.setattr(plan, "times", lambda budget: SHORT)
+    options = plan.Options(target=parse(target), folder=str(folder), size_bytes=8 * MIB, **more)
+    return Bench(options, Access("bottleneck", PASSWORD), lambda event: None, lambda report: None)
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A share with a film on it: TARGET and its folder."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    film = shared / "Film.mkv"
+    film.write_bytes(os.urandom(FILM_BYTES))
+    film.chmod(0o644)
+    with private_samba(str(shared), password=PASSWORD) as server:
+        yield f"//{server.host}:{server.port}/{server.share}", shared
+    assert [each.name for each in shared.iterdir()] == ["Film.mkv"]
+
+
+def measured(bench: Bench) -> dict[tuple[str, str, str], Any]:
+    """By side, verb and pattern, the outcome of each step; a cached read is left out."""
+    return {
+        (step.setting["side"], step.setting["verb"], step.setting["pattern"]): outcome
+        for step, outcome in bench.report().entries
+        if step.stage == "disk" and step.setting["cache"] == "uncached"
+    }
+
+
+def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_pulled(
+    share: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, shared = share
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    before = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
+    bench = bench_of(monkeypatch, target, mine, agent="exec:", file=NamedFile("server", "film.MKV"))
+    with ExitStack() as stack:
+        bench.address = "127.0.0.1"
+        session._reach(bench, stack)
+        session._open_share(bench, stack)
+        session._locate(bench)
+        session._learn(bench)
+        disks.hold_sources(bench, stack)
+        disks.measure_disks(bench)
+        user_file.pull_file(bench, "3.1.1", {"signing": None, "encryption": None})
+    assert bench.ledger.complete(), bench.report().entries
+    found = measured(bench)
+    film = found["server", "read", "file"]
+    assert isinstance(film, Measured) and film.runs[0][-1].moved_bytes == FILM_BYTES
+    assert isinstance(found["server", "write", "synced"], Measured)
+    assert ("client", "read", "file") not in found
+    copies = [(s, o) for s, o in bench.report().entries if s.stage == "smb-copy"]
+    ((step, outcome),) = copies
+    assert step.setting["copy"] in {"file.pull.cached", "file.pull.uncached"}
+    assert isinstance(outcome, Measured) and outcome.details["file_bytes"] == FILM_BYTES
+    assert outcome.details["cache"]["cached_ratio_before"] is not None
+    now = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
+    assert now == before
+
+
+def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
+    share: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, _ = share
+    bench = bench_of(
+        monkeypatch, target, tmp_path, agent="exec:", file=NamedFile("server", "x\\gone.mkv")
+    )
+    with ExitStack() as stack:
+        bench.address = "127.0.0.1"
+        session._reach(bench, stack)
+        session._open_share(bench, stack)
+        session._locate(bench)
+        look = pytest.raises(disks.Unavailable, match=r"gone\.mkv")
+        with look:
+            user_file.look(bench)
+
+
+def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    film = tmp_path / "film"
+    film.write_bytes(os.urandom(FILM_BYTES))
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o500)
+    for named in (
+        {"file": NamedFile("client", str(film))},
+        {"device": NamedDevice("client", "/dev/there-is-none")},
+    ):
+        bench = bench_of(monkeypatch, "//localhost/-", empty, stages=("disk",), **named)
+        with ExitStack() as stack:
+            session._reach(bench, stack)
+            session._learn(bench)
+            disks.hold_sources(bench, stack)
+            disks.measure_disks(bench)
+        found = measured(bench)
+        assert {verb for _, verb, _ in found} == {"read"} and bench.sources == {}
+        if "file" in named:
+            assert isinstance(found["client", "read", "file"], Measured)
+        else:
+            outcome = found["client", "read", "zones"]
+            assert isinstance(outcome, Skipped) and "there-is-none" in outcome.reason
