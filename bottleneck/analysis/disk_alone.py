@@ -53,8 +53,15 @@ class Alone:
 
     @property
     def zones(self) -> Zones | None:
-        """The zones of the device that its file lies on; None: not measured."""
-        return zones_under(self.report, self.side, self.verb, self.place)
+        """The zones of the device that its file lies on; None: not measured.
+
+        Of a write those that were read, where none were written: a disc turns alike for both.
+        """
+        for verb in dict.fromkeys((self.verb, "read")):
+            found = zones_under(self.report, self.side, verb, self.place)
+            if found is not None:
+                return found
+        return None
 
     def ceiling(self, cause: str, standing: Standing = "measured") -> Ceiling:
         """The rate of the step, by the cause of it."""

@@ -29,6 +29,8 @@ IDLE_LEAST_SECONDS = 0.5
 PAGE_BYTES = 4096
 """Least that an access of a file system moves; what has less is a count of split requests."""
 FULL_RATIO = 0.8
+MEETS_RATIO = 0.1
+"""Of what a full device moved during the copy, once others' I/O is known from before it."""
 MEET_RATIO = 0.4
 """Least of a shared disk's rate that a copy gets of it beside others, who may ask harder."""
 TRUST = 0.9
@@ -134,7 +136,7 @@ def _shares_a_full_disk(alone: Alone) -> bool:
     moved = sum(each or 0 for each in counts)
     run = median_run(made.outcome)
     foreign = moved - (run[-1].moved_bytes - run[0].moved_bytes)
-    return foreign > SHARE_RATIO * moved and made.rate.median > MEET_RATIO * alone.rate
+    return foreign > MEETS_RATIO * moved and made.rate.median > MEET_RATIO * alone.rate
 
 
 def _told(alone: Alone, others: Others | None, before: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bottleneck.analysis import steps
 from bottleneck.analysis.disk_alone import DOES, Alone
 from bottleneck.analysis.disk_zones import Place, Span, Zones
 from bottleneck.analysis.finding import Claim
@@ -96,7 +97,7 @@ def _weak(alone: Alone, zones: Zones, spans: tuple[Span, ...]) -> Iterator[Claim
 
 
 def _measured(alone: Alone, zones: Zones) -> str:
-    how = "read" if alone.verb == "read" else "written"
+    how = "written" if steps.word(zones.found.step.setting, "verb") == "write" else "read"
     return f"Zone by zone, {alone.disk} was {how} at"
 
 

@@ -105,7 +105,7 @@ class Walk:
             self.device(each)
         backing = layer.get("backing_file")
         if backing and Path(backing).exists():
-            self.folder(str(Path(backing).parent))
+            self.folder(backing)
         return self._found
 
     def _enter(self, place: str) -> bool:

@@ -145,6 +145,25 @@ def test_a_file_in_the_inner_zone_is_named_with_the_rate_at_the_edge(lan, begin,
     assert "outer edge of the server's disk" in found.advice[0]
 
 
+def test_a_push_into_the_inner_zone_is_held_against_the_zones_that_were_read(lan):
+    zones(lan)
+    told = {"place": place(0.9, 0.97)}
+    rate = law(0.935)
+    disk(lan, "server", "write", rate, details=told)
+    lan.copy("push.cached", 0.97 * rate, memory=0.98 * rate)
+    found = of(lan)
+    assert words(found) == ("disk", "server", "zone")
+    assert "was read at" in found.evidence[0]
+
+
+def test_a_disk_that_writes_slower_than_it_reads_there_is_no_matter_of_zones(lan):
+    zones(lan)
+    rate = 0.7 * law(0.935)
+    disk(lan, "server", "write", rate, details={"place": place(0.9, 0.97)})
+    lan.copy("push.cached", 0.97 * rate, memory=0.98 * rate)
+    assert words(of(lan)) == ("disk", "server", "write")
+
+
 def test_a_partition_is_placed_on_its_whole_disk(lan):
     zones(lan, device="/dev/sda")
     whole = {"device": "sda", "device_bytes": 2 * TB_BYTES, "from_ratio": 0.95, "to_ratio": 0.96}

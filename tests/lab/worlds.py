@@ -370,6 +370,7 @@ _ALL = (
             **{c: _disk("write") for c in _PUSHES},
         },
         _GIGABIT,
+        least_budget_seconds=90,
         file=FRAGMENTED,
     ),
     _world(

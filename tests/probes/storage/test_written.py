@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import threading
 
 import pytest
 
@@ -96,9 +97,30 @@ def test_each_forced_write_is_one_request_and_one_flush(tmp_path, monkeypatch):
     flushed = []
     monkeypatch.setattr(synced, "_made_durable", lambda fd: flushed.append(os.fstat(fd).st_size))
     _, details = carried_out(synced, tmp_path)
-    assert flushed == [each * MIB for each in range(1, 17)]
+    assert len(flushed) == 16 and max(flushed) == 16 * MIB
+    assert details["depth"] == synced.DEPTH
     assert details["request_bytes"] == MIB
     assert 0 <= details["sync_seconds"]["median"] <= details["sync_seconds"]["p99"]
+
+
+def test_a_disk_that_fails_ends_all_writers_and_is_told(tmp_path, monkeypatch):
+    def broken(fd):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(synced, "_made_durable", broken)
+    before = threading.active_count()
+    with pytest.raises(OSError, match="Input/output"):
+        carried_out(synced, tmp_path)
+    assert threading.active_count() == before
+
+
+def test_whoever_stops_listening_stops_the_writers(tmp_path):
+    before = threading.active_count()
+    setting = Setting("write", "uncached", str(tmp_path), "client", 1 << 30, 30.0, "ab")
+    running = synced.measure(setting, Endpoint())
+    next(running), next(running)
+    running.close()
+    assert threading.active_count() == before
 
 
 def test_the_worst_of_a_hundred_is_the_hundredths_but_one():
