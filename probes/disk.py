@@ -39,6 +39,8 @@ BY_FIO = ("sequential", "zones")
 """Patterns that fio carries out; the others' loops are our own."""
 LOOKED_AT = ("sequential", "zones", "file")
 """Patterns whose uncached reads are preceded by a look at what others do."""
+LOOK_FROM_SECONDS = 1.0
+"""A run that has less for a step has no time for the look either."""
 
 
 @contextmanager
@@ -72,7 +74,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         below = layers.layers(setting.folder)
         stack = folders.stack(setting.folder)
     before = None
-    if setting.pattern in LOOKED_AT and (setting.verb, setting.cache) == ("read", "uncached"):
+    looked_at = setting.pattern in LOOKED_AT and setting.seconds >= LOOK_FROM_SECONDS
+    if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
         before = others.quiet(device)
     room = importlib.import_module(ROOMS[setting.pattern])
     details = yield from _counted(room.measure(setting, peer), setting.verb, device)

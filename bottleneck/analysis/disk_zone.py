@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.disk_alone import DOES, Alone
-from bottleneck.analysis.disk_zones import Place, Span, Zones
+from bottleneck.analysis.disk_zones import Span, Zones
 from bottleneck.analysis.finding import Claim
 from bottleneck.reports.units import percent_text, rate_text
 
@@ -24,14 +24,20 @@ def claims(alone: Alone) -> Iterator[Claim]:
     if place is None or zones is None or zones.curve is None:
         return
     spans = place.spans_on(zones.device)
-    due = zones.rate_of(spans)
-    if due is None or abs(alone.rate / due - 1) > AGREES_RATIO:
+    due, healthy = zones.rate_of(spans), zones.healthy_rate_of(spans)
+    if due is None or healthy is None:
         return
     in_weak = sum(span.weight for span in spans if zones.weak_at(span.centre_ratio) is not None)
-    if in_weak >= WEAK_SHARE:
-        yield from _weak(alone, zones, spans)
-    elif zones.curve.falls and due <= INSIDE_RATIO * zones.curve.outer_bytes_per_second:
-        yield from _inside(alone, zones, place, spans)
+    inside = healthy <= INSIDE_RATIO * zones.curve.outer_bytes_per_second
+    if in_weak >= WEAK_SHARE and _agrees(alone, due):
+        yield from _weak(alone, zones, healthy, spans)
+    elif zones.curve.falls and inside and (_agrees(alone, healthy) or _agrees(alone, due)):
+        # The file's own read is longer than a zone's: where it finds no weakness there is none.
+        yield from _inside(alone, zones, healthy, spans)
+
+
+def _agrees(alone: Alone, rate: float) -> bool:
+    return abs(alone.rate / rate - 1) <= AGREES_RATIO
 
 
 def where_text(spans: tuple[Span, ...]) -> str:
@@ -44,7 +50,7 @@ def where_text(spans: tuple[Span, ...]) -> str:
     return f"at {first}" if first == last else f"from {first} to {last}"
 
 
-def _inside(alone: Alone, zones: Zones, place: Place, spans: tuple[Span, ...]) -> Iterator[Claim]:
+def _inside(alone: Alone, zones: Zones, healthy: float, spans: tuple[Span, ...]) -> Iterator[Claim]:
     curve = zones.curve
     if curve is None:
         return
@@ -60,7 +66,7 @@ def _inside(alone: Alone, zones: Zones, place: Place, spans: tuple[Span, ...]) -
         evidence=(
             f"{_measured(alone, zones)} {rate_text(edge)} at the outer edge and "
             f"{rate_text(curve.inner_bytes_per_second)} at the inner; where the file lies that "
-            f"makes {rate_text(zones.rate_of(spans) or 0.0)}, and {rate_text(alone.rate)} was "
+            f"makes {rate_text(healthy)}, and {rate_text(alone.rate)} was "
             "measured there.",
         ),
         remedy=(
@@ -71,11 +77,7 @@ def _inside(alone: Alone, zones: Zones, place: Place, spans: tuple[Span, ...]) -
     yield alone.without("at its outer edge", edge, zones.found.index)
 
 
-def _weak(alone: Alone, zones: Zones, spans: tuple[Span, ...]) -> Iterator[Claim]:
-    curve = zones.curve
-    if curve is None:
-        return
-    healthy = _time_mean([(span.weight, curve.rate_over(*_ends(span))) for span in spans])
+def _weak(alone: Alone, zones: Zones, healthy: float, spans: tuple[Span, ...]) -> Iterator[Claim]:
     if alone.rate > INSIDE_RATIO * healthy:
         return
     where, does = where_text(spans), DOES[alone.verb]
@@ -99,12 +101,3 @@ def _weak(alone: Alone, zones: Zones, spans: tuple[Span, ...]) -> Iterator[Claim
 def _measured(alone: Alone, zones: Zones) -> str:
     how = "written" if steps.word(zones.found.step.setting, "verb") == "write" else "read"
     return f"Zone by zone, {alone.disk} was {how} at"
-
-
-def _ends(span: Span) -> tuple[float, float]:
-    return span.from_ratio, span.to_ratio
-
-
-def _time_mean(parts: list[tuple[float, float]]) -> float:
-    """The rate of parts that are read one after the other, from their shares and rates."""
-    return sum(weight for weight, _ in parts) / sum(weight / rate for weight, rate in parts)

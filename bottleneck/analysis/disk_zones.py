@@ -105,6 +105,15 @@ class Zones:
         total = sum(span.weight / self._rate_of(span) for span in spans) if self.zones else 0.0
         return 1 / total if total > 0 else None
 
+    def healthy_rate_of(self, spans: tuple[Span, ...]) -> float | None:
+        """The same by the curve alone, as if no zone were weak; None: there is no curve."""
+        if self.curve is None:
+            return None
+        total = sum(
+            each.weight / self.curve.rate_over(each.from_ratio, each.to_ratio) for each in spans
+        )
+        return 1 / total if total > 0 else None
+
     def _rate_of(self, span: Span) -> float:
         weak = self.weak_at(span.centre_ratio)
         if weak is not None:

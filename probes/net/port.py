@@ -18,8 +18,9 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
+from probes.host.socket_timeouts import wait_at_most
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable
 
@@ -349,7 +350,5 @@ def _finite(text: str) -> float:
 
 def _prepare(connection: socket.socket) -> None:
     connection.settimeout(None)
-    stall: Any = struct.pack("ll", int(STALL_SECONDS), 0)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, stall)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, stall)
+    wait_at_most(connection, STALL_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -164,6 +164,17 @@ def test_a_disk_that_writes_slower_than_it_reads_there_is_no_matter_of_zones(lan
     assert words(of(lan)) == ("disk", "server", "write")
 
 
+def test_a_zone_that_looked_weak_once_does_not_hide_where_the_file_lies(lan):
+    """The file's own read is what the curve gives there: the zone is not weak."""
+    zones(lan, weak={7: 0.75})
+    rate = law(0.8)
+    disk(lan, "server", "read", rate, details={"place": place(0.8, 0.81)})
+    lan.copy("pull.uncached", 0.97 * rate)
+    found = of(lan)
+    assert words(found) == ("disk", "server", "zone")
+    assert "weak" not in found.verdict.sentence
+
+
 def test_a_partition_is_placed_on_its_whole_disk(lan):
     zones(lan, device="/dev/sda")
     whole = {"device": "sda", "device_bytes": 2 * TB_BYTES, "from_ratio": 0.95, "to_ratio": 0.96}

@@ -13,6 +13,7 @@ import pytest
 
 from probes.net import port, transfer
 from probes.net.transfer import Shape
+from probes.stage import Unavailable
 
 HERE = "127.0.0.1"
 SECONDS = 0.2
@@ -282,7 +283,7 @@ def test_a_request_for_something_else_is_refused_before_a_byte_moves(instead):
 def test_more_streams_than_a_meeting_has_are_never_served(monkeypatch):
     monkeypatch.setattr(port, "CONNECT_SECONDS", 0.5)
     with transfer.respond(HERE, SECONDS) as peer:
-        with pytest.raises((RuntimeError, OSError)):
+        with pytest.raises((RuntimeError, OSError, Unavailable)):
             port.meet(peer, asked(streams=65), port.MOST_CONNECTIONS + 1)
         samples, _ = drained(Shape("push", 1, 65536, SECONDS), peer)
     assert samples[-1].moved_bytes > 0

@@ -107,13 +107,15 @@ def test_a_device_is_read_zone_by_zone_and_never_written(memory_device):
     assert written.read_text().split()[4:7] == before
 
 
-def test_a_device_whose_disk_below_gave_nothing_has_no_rate(tmp_path):
+def test_a_device_whose_disk_below_gave_nothing_has_no_rate(tmp_path, monkeypatch):
     image = tmp_path / "never-written"
     with image.open("wb") as file:
         file.truncate(64 * MIB)
     with loop_device(image) as device:
         if zones._read_below(device.name) is None:
             pytest.skip("needs a folder on a block device")
+        # What other tests read of that disk meanwhile is none of this device's.
+        monkeypatch.setattr(zones, "_read_below", lambda name: 5 * MIB)
         with pytest.raises(Unavailable, match="the disk below it was not"):
             carried_out(setting(device=device))
 
@@ -240,3 +242,28 @@ def test_a_seek_is_a_small_read_less_the_time_of_its_bytes():
     found = random_reads.RandomReads(0.0085, 0.02, 117.0, 200.0, 0)
     assert random_reads.seek_seconds(found, 8_192_000) == pytest.approx(0.008)
     assert random_reads.seek_seconds(found._replace(median_seconds=None), 1e8) is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "doubted"),
+    [
+        ([60, 57, 54, 51, 47, 44, 40, 36, 32], []),
+        ([60, 57, 54, 51, 47, 44, 40, 28, 32], [7]),
+        ([50, 57, 54, 30, 47, 44], [0, 3]),
+        ([60, 57, 30], [2]),
+        ([100, 100, 100], []),
+        ([5], []),
+    ],
+)
+def test_a_zone_well_below_its_neighbours_is_looked_at_again(rates, doubted):
+    assert zones.doubtful(rates) == doubted
+
+
+def test_further_looks_stay_within_their_zone_and_elsewhere_in_it():
+    (_, zone, _) = zones.spans(3 << 30, 3, 1)
+    looks = zones._once_more(0, [zone], 1.0)
+    assert len(looks) == zones.AGAIN
+    for each in looks:
+        assert zone.start_bytes <= each.offset_bytes
+        assert each.offset_bytes + each.size_bytes <= zone.end_bytes
+        assert each.offset_bytes != zone.jobs[0][0]
