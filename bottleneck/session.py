@@ -103,7 +103,9 @@ def _needs_share(bench: Bench) -> bool:
 
 
 def _explain(bench: Bench) -> None:
-    """What tells why the copies are as they are: of the same share, with the same login."""
+    """What tells why the copies are as they are: of the same hosts, with the same login."""
+    if bench.wants("disk"):
+        disks.explain_disks(bench)
     for stage, measure_stage in EXPLAINING:
         if bench.wants(stage):
             measure_stage(bench)

@@ -19,6 +19,7 @@ from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
+AT_LIMIT_RATIO = 0.1
 
 CAUSES: tuple[Callable[[Alone], Iterator[Claim]], ...] = (
     disk_contention.claims,
@@ -78,11 +79,22 @@ def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | 
                 yield from named
                 return
     ceiling = alone.ceiling(verb, "at-least" if limited else "measured")
+    group = _group(alone)
     yield Claim(
         ceiling,
         words=f"the {side}'s disk {DOES[verb]} {_what(copy, verb)}{rate_text(alone.rate)}",
         evidence=tuple(_evidence(alone)),
+        remedy=f"A higher limit of the control group {group} for the disk" if group else "",
     )
+
+
+def _group(alone: Alone) -> str | None:
+    """The control group whose limit on the device is the rate that was measured; None: none is."""
+    told = alone.best.outcome.details.get("limits")
+    limit = steps.positive(told, f"{alone.verb}_bytes_per_second")
+    if limit is None or abs(alone.rate / limit - 1) > AT_LIMIT_RATIO:
+        return None
+    return steps.word(told, "group") or "that it runs in"
 
 
 def _what(copy: Copy, verb: str) -> str:
@@ -101,6 +113,11 @@ def _evidence(alone: Alone) -> Iterator[str]:
     yield (
         f"Alone, the {side}'s disk {DOES[verb]} {what}{rate_text(alone.rate)} in sequence, {how}."
     )
+    group = _group(alone)
+    if group is not None:
+        yield (
+            f"That is what the control group {group} may {verb}: its limit, and not the disk's own."
+        )
     why = disk_sync.forced(alone.report, side) if verb == "write" else None
     if why is not None:
         yield f"Each write is forced to the {side}'s disk: {why}."

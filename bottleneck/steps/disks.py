@@ -9,7 +9,7 @@ from dataclasses import replace
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import allowance, user_file
+from bottleneck.steps import allowance, disk_doubts, user_file
 from probes import disk
 from probes.host import source_file
 from probes.records import Endpoint
@@ -22,6 +22,8 @@ ZONE_GRACE_SECONDS = 1.5
 CACHED_UNTIL_RATIO = 0.6
 """Of the budget: after that, what the page cache gives would cost a copy."""
 UNTIL_RATIO = 0.75
+LEAST_LEFT_SECONDS = 4.0
+"""What fio's start and its pauses may take beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
 """Enough to fill most caches, and no more than a server's RAM can bear to have dirty."""
 ALONE_TIMES = 4.0
@@ -60,14 +62,31 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
 
 
 def measure_disks(bench: Bench) -> None:
-    """The system's fio on both folders' disks, or on what --device and --file name alone."""
+    """The system's fio on both folders' disks: what bounds the copies, and so comes before them.
+
+    Where nothing but the disk was asked for, all of it; alone what --device and --file name.
+    """
     alone = allowance.alone(bench, disk.NAME)
-    times = ALONE_TIMES if alone else 1.0
     here_alone = alone and bench.options.agent == "none"
     sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
     for each in plan.disk_steps(sides, bench.options, alone):
-        for device in _devices(bench, each) if each.pattern == "zones" else [""]:
-            _measure(bench, each, device, times)
+        if alone or each.pattern == "sequential":
+            _measure_all(bench, each)
+
+
+def explain_disks(bench: Bench) -> None:
+    """What tells why a disk gives what it gives: after copies that may come near to it."""
+    if allowance.alone(bench, disk.NAME):
+        return
+    for each in plan.disk_steps(plan.SIDES, bench.options):
+        if each.pattern != "sequential" and disk_doubts.explains(bench, each):
+            _measure_all(bench, each)
+
+
+def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
+    times = ALONE_TIMES if allowance.alone(bench, disk.NAME) else 1.0
+    for device in _devices(bench, each) if each.pattern == "zones" else [""]:
+        _measure(bench, each, device, times)
 
 
 def _looks(bench: Bench) -> bool:
@@ -98,7 +117,8 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         label = f"disk {each.side} {each.verb} {each.cache}"
     # Where a file lies explains a copy: without it the run is complete, unless it was asked for.
     asked = bench.options.device is not None or allowance.alone(bench, disk.NAME)
-    with bench.outcome(step, label, optional=each.pattern == "zones" and not asked):
+    optional = each.pattern not in ("sequential", "file") and not asked
+    with bench.outcome(step, label, optional=optional):
         if each.side not in bench.reached:
             raise Unavailable(NEEDS_AGENT)
         if each.pattern == "file":
@@ -118,7 +138,10 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
                 if bench.folder(each.side)
                 else "the share's folder was not found there: --server-folder DIR"
             )
-        bench.keep_time(CACHED_UNTIL_RATIO if each.cache == "cached" else UNTIL_RATIO)
+        if each.pattern == "sequential":
+            bench.keep_time(CACHED_UNTIL_RATIO if each.cache == "cached" else UNTIL_RATIO)
+        elif bench.left() < seconds + LEAST_LEFT_SECONDS:
+            raise Unavailable("no time left in the budget: give a larger --budget")
         grace = STEP_GRACE_SECONDS
         if each.pattern == "zones":
             # Files that are placed are written first, for as long again.

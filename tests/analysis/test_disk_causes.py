@@ -229,6 +229,26 @@ def test_the_link_caps_it_though_the_file_lies_inside(lan):
     assert words(of(lan)) == ("network", "path", "link-rate")
 
 
+# -- a control group's limit -----------------------------------------------------------------------
+
+
+def test_a_control_groups_limit_is_told_as_what_it_is(lan):
+    limits = {"read_bytes_per_second": 25 * MB, "group": "/docker/nas"}
+    disk(lan, "server", "read", 25.4, details={"limits": limits})
+    lan.copy("pull.uncached", 24.6)
+    found = of(lan)
+    assert words(found) == ("disk", "server", "read")
+    assert any("/docker/nas may read" in line for line in found.evidence)
+    assert found.advice[0].startswith("A higher limit of the control group /docker/nas")
+
+
+def test_a_limit_that_is_not_reached_is_not_told(lan):
+    limits = {"read_bytes_per_second": 100 * MB, "group": "/docker/nas"}
+    disk(lan, "server", "read", 25.4, details={"limits": limits})
+    lan.copy("pull.uncached", 24.6)
+    assert not any("/docker/nas" in line for line in (*of(lan).evidence, *of(lan).advice))
+
+
 # -- seek ---------------------------------------------------------------------------------------
 
 

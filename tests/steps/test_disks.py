@@ -72,6 +72,8 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
         disks.hold_sources(bench, stack)
         disks.measure_disks(bench)
         user_file.pull_file(bench, "3.1.1", {"signing": None, "encryption": None})
+        bench.samba_config = [{"option": "sync always"}]
+        disks.explain_disks(bench)
     assert bench.ledger.complete(), bench.report().entries
     found = measured(bench)
     film = found["server", "read", "file"]
