@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import steps
 from bottleneck.analysis.disk_alone import Alone
 from bottleneck.analysis.disk_zones import Place, disk_steps, pattern, place_of, zones_of
 from bottleneck.analysis.finding import Claim
@@ -57,12 +56,7 @@ def scattered(alone: Alone) -> Scattered | None:
     if seek is None or whole is None:
         return None
     rate, step = whole
-    count, near_bytes = (
-        steps.amount(place.told, name) or 0.0 for name in ("short_gaps", "short_gaps_bytes")
-    )
-    near = min(count, place.fragments - 1)
-    # A short gap passes under the head: the disc waits for it where that is sooner than a seek.
-    seeks = (place.fragments - 1 - near) * seek + min(near * seek, near_bytes / rate)
+    seeks = place.seeks_seconds(seek, rate)
     return Scattered(place.fragments, rate, seek, seeks, place.size_bytes / rate + seeks, step)
 
 

@@ -44,6 +44,19 @@ class Place:
     spans: tuple[Span, ...]
     """On the device that its file system lies on."""
 
+    def seeks_seconds(self, seek_seconds: float, bytes_per_second: float) -> float:
+        """What the jumps between its pieces take, where a jump takes so long.
+
+        A short gap passes under the head: the disc waits for it where that is sooner than a seek.
+        """
+        jumps = max(0.0, (self.fragments or 0.0) - 1)
+        count, gap_bytes = (
+            steps.amount(self.told, name) or 0.0 for name in ("short_gaps", "short_gaps_bytes")
+        )
+        near = min(count, jumps)
+        passing = min(near * seek_seconds, gap_bytes / bytes_per_second)
+        return (jumps - near) * seek_seconds + passing
+
     def spans_on(self, device: str) -> tuple[Span, ...]:
         """Its spans as ratios of a device; empty: that is neither its own nor the whole disk's."""
         if not device or device == self.device:

@@ -116,7 +116,9 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
     if each.pattern == "sequential":
         label = f"disk {each.side} {each.verb} {each.cache}"
     # Where a file lies explains a copy: without it the run is complete, unless it was asked for.
-    asked = bench.options.device is not None or allowance.alone(bench, disk.NAME)
+    looks_at_file = bench.options.file is not None and bench.options.device is None
+    alone = allowance.alone(bench, disk.NAME) and not looks_at_file
+    asked = bench.options.device is not None or alone
     optional = each.pattern not in ("sequential", "file") and not asked
     with bench.outcome(step, label, optional=optional):
         if each.side not in bench.reached:

@@ -82,9 +82,8 @@ def _why(node: str, host: str, error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV, errno.ELOOP):
         return f"there is no device {node} on {host}"
     if error.errno == errno.EPERM and os.geteuid() == 0:
-        return (
-            f"{node} on {host} may not be opened, not even by root: by a container's device rules"
-        )
+        why = "a container's device rules forbid it"
+        return f"{node} on {host} may not be opened, not even by root: {why}"
     if error.errno in (errno.EACCES, errno.EPERM):
         return (
             f"{node} on {host} may not be read by this user: run the agent there as root or as a"

@@ -48,7 +48,6 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         if filesystem in MADE_UP:
             why = f"the kernel makes it up as it is read ({filesystem})"
             raise Unavailable(f"{setting.path} lies on no disk: {why}")
-        lies = place.place(fd)
         direct = _reads_direct(fd)
         held = page_cache.state(fd, size_bytes)
         before = others.look(device)
@@ -67,6 +66,8 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
             run.stop()
         samples.append(Last(run.elapsed_seconds, run.moved_bytes))
         yield samples[-1]
+        # What was still on its way to the disk has a place by now: direct reads had to wait for it.
+        lies = place.place(fd)
     counted = others.around(device, before, others.look(device), read_bytes=run.moved_bytes)
     rate = run.moved_bytes / run.elapsed_seconds
     details: Details = {

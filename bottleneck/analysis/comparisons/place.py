@@ -54,8 +54,8 @@ def _row(
     contiguous = None if zones is None else zones.rate_of(spans)
     seek = None if zones is None else zones.seek_seconds
     seeks = None
-    if seek is not None and place.fragments is not None:
-        seeks = max(0.0, place.fragments - 1) * seek
+    if seek is not None and contiguous is not None and place.fragments is not None:
+        seeks = place.seeks_seconds(seek, contiguous)
     due = None
     if contiguous is not None:
         due = place.size_bytes / (place.size_bytes / contiguous + (seeks or 0.0))
