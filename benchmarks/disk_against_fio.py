@@ -32,6 +32,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "lab"))
 
+import output
 from disc import disc, missing
 from platter import Disc
 
@@ -242,19 +243,10 @@ def main() -> int:
     if shutil.which("fio") is None:
         print("benchmarks/disk: fio is not installed", file=sys.stderr)
         return 69
-    table = sys.stderr if wanted.json == "-" else sys.stdout
-
-    def tell(line: str) -> None:
-        print(line, file=table, flush=True)
-
+    tell = output.teller(wanted.json)
     tell(f"{'cell':15} {'ours':>11} {'fio':>11} {'ratio':>7} {'pairs':>11}")
     document = measure(wanted, tell)
-    if wanted.json:
-        text = json.dumps(document, indent=1) + "\n"
-        if wanted.json == "-":
-            sys.stdout.write(text)
-        else:
-            Path(wanted.json).write_text(text)
+    output.write(document, wanted.json)
     return 0 if wanted.quick or all(cell["met"] for cell in document["cells"]) else 1
 
 

@@ -36,6 +36,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import output
+
 from bottleneck import wire
 from bottleneck.reports import units
 from probes import smb_copy, tcp
@@ -425,11 +427,7 @@ def summary(document: dict[str, Any]) -> str:
 def main() -> int:
     """Prints the table; 0: the bar is met or --quick, 1: not, 69: something is missing."""
     wanted = arguments()
-    table = sys.stderr if wanted.json == "-" else sys.stdout
-
-    def tell(line: str) -> None:
-        print(line, file=table, flush=True)
-
+    tell = output.teller(wanted.json)
     tell(f"{'cell':22} {'ours':>10} {'smbclient':>10} {'ratio':>6} {'pairs':>11} {'CPU s/GB':>14}")
     try:
         document = measure(wanted, tell)
@@ -437,12 +435,7 @@ def main() -> int:
         print(f"benchmarks/smb: {error}", file=sys.stderr)
         return 69
     tell(summary(document))
-    if wanted.json:
-        text = json.dumps(document, indent=1) + "\n"
-        if wanted.json == "-":
-            sys.stdout.write(text)
-        else:
-            Path(wanted.json).write_text(text)
+    output.write(document, wanted.json)
     mean = document["geometric_mean"]
     met = mean >= MEAN_BAR and all(cell["ratio"] >= BAR for cell in document["cells"])
     return 0 if met or wanted.quick else 1

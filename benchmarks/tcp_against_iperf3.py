@@ -16,7 +16,6 @@ Without root the loopback alone is measured.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -32,6 +31,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
+import output
 import tcp_ends
 import tcp_iperf3
 import veth
@@ -260,19 +260,10 @@ def main() -> int:
     if shutil.which("iperf3") is None:
         print("benchmarks/tcp: iperf3 is not installed", file=sys.stderr)
         return 69
-    table = sys.stderr if wanted.json == "-" else sys.stdout
-
-    def tell(line: str) -> None:
-        print(line, file=table, flush=True)
-
+    tell = output.teller(wanted.json)
     tell(f"{'cell':26} {'ours':>10} {'iperf3':>10} {'ratio':>7} {'pairs':>11}")
     document = measure(wanted, tell)
-    if wanted.json:
-        text = json.dumps(document, indent=1) + "\n"
-        if wanted.json == "-":
-            sys.stdout.write(text)
-        else:
-            Path(wanted.json).write_text(text)
+    output.write(document, wanted.json)
     return 0 if wanted.quick or all(cell["met"] for cell in document["cells"]) else 1
 
 

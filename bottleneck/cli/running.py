@@ -55,6 +55,7 @@ def output(json: str | None, quiet: bool, verbose: bool) -> Output:
         return Output(json, quiet, verbose)
     try:
         path = Path(os.path.realpath(json))
+        # By os, not Path: any text a user gives is asked for as it is.
         mode = os.stat(json).st_mode if os.path.exists(json) else None  # noqa: PTH110, PTH116
         if not json or mode is not None and stat.S_ISDIR(mode):
             raise Refused("usage", f"--json {json or '(empty)'}: a folder; name a file in it")

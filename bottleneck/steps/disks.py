@@ -67,7 +67,9 @@ def measure_disks(bench: Bench) -> None:
     Where nothing but the disk was asked for, all of it; alone what --device and --file name.
     """
     alone = allowance.alone(bench, disk.NAME)
-    here_alone = alone and bench.options.agent == "none"
+    named = (bench.options.device, bench.options.file)
+    at_server = any(each is not None and each.side == "server" for each in named)
+    here_alone = alone and bench.options.agent == "none" and not at_server
     sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
     for each in plan.disk_steps(sides, bench.options, alone):
         if alone or each.pattern == "sequential":
@@ -166,11 +168,7 @@ def _seconds(bench: Bench, each: plan.DiskStep) -> float:
 
 
 def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
-    """Nodes of the devices whose zones are read; an empty one: files in the folder have to do.
-
-    Raises:
-        StageError: the agent gives no answer.
-    """
+    """Nodes of the devices whose zones are read; an empty one: files in the folder have to do."""
     named = bench.options.device
     if named is not None and named.side == each.side:
         return [named.path]
@@ -180,9 +178,18 @@ def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
     found = [own] if _looks(bench) else [below, own]
     # The kernel writes a slash in a node's name as ! (drivers/base/core.c).
     nodes = dict.fromkeys(f"/dev/{name.replace('!', '/')}" for name in found if name)
-    host = bench.reached.get(each.side)
-    readable = [node for node in nodes if host and host.ask("readable-device", node=node)]
+    readable = [node for node in nodes if _readable(bench, each.side, node)]
     if readable or _looks(bench):
         return readable or list(nodes)
     # Files that are placed in the folder show its zones, but have to be written first.
     return [""] if plan.has_time_to_write(bench.options, allowance.alone(bench, disk.NAME)) else []
+
+
+def _readable(bench: Bench, side: plan.Side, node: str) -> bool:
+    """Whether a host may read a device; one that gives no answer says so in a note."""
+    host = bench.reached.get(side)
+    try:
+        return host is not None and host.ask("readable-device", node=node) is True
+    except (StageError, Unavailable, Refused) as error:
+        bench.note(f"{side}: {node}: {error}")
+        return False

@@ -11,6 +11,7 @@ from bottleneck.hosts import StageError
 from bottleneck.report import Step
 from bottleneck.steps import allowance
 from probes import smb_copy
+from probes.host import page_cache
 from probes.smb.run_folder import joined
 from probes.stage import Refused, Unavailable
 
@@ -48,10 +49,12 @@ def look(bench: Bench) -> Looked:
     else:
         if bench.server_path is None:
             raise Unavailable(NOT_FOUND)
-        # The run's own folder lies in TARGET's.
-        folder, parts = os.path.dirname(bench.server_path), named.path.split("\\")  # noqa: PTH120
+        # The run's own folder lies in TARGET's; it is a path of another host.
+        folder, parts = os.path.dirname(bench.server_path), named.path.split("\\")  # noqa: PTH120 - the server's path
     try:
-        told = host.ask("user-file", folder=folder, parts=parts)
+        told = host.ask(
+            "user-file", folder=folder, parts=parts, first_bytes=plan.LARGEST_COPY_BYTES
+        )
     except (StageError, Refused) as error:
         raise Unavailable(f"{named.path}: {error}") from None
     try:
@@ -120,7 +123,8 @@ def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
         proof = {
             "side": "server",
             "requested": "cached" if cached else "uncached",
-            "proven": cached_ratio is not None and (cached_ratio >= 0.99 or cached_ratio <= 0.01),
+            "proven": cached_ratio is not None
+            and min(cached_ratio, 1 - cached_ratio) <= page_cache.DOUBT_RATIO,
             "cached_ratio_before": cached_ratio,
         }
         peer = replace(bench.share, path="")

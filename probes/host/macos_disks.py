@@ -91,6 +91,7 @@ def _info(name: str) -> Dict[str, Any]:
 
 
 def _mount_point(path: str) -> str:
+    # By os: names may be any bytes, and the root is its own parent.
     while not os.path.ismount(path) and path != os.path.dirname(path):  # noqa: PTH120
         path = os.path.dirname(path)  # noqa: PTH120
     return path

@@ -40,10 +40,10 @@ def _open_files(pid: int, until: float) -> Iterator[str]:
             if time.monotonic() > until:
                 return
             with contextlib.suppress(OSError):
-                yield os.readlink(entry.path)  # noqa: PTH115
+                yield os.readlink(entry.path)  # noqa: PTH115 - text such as socket:[7], no path
 
 
 def _program(pid: int) -> str:
     """Name of a process; smbd adds the address that it serves, in brackets."""
-    with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+    with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - thousands
         return file.read().strip().partition("[")[0]

@@ -10,9 +10,10 @@ from probes.records import Details
 from probes.storage.named_file import opened
 
 
-def look(folder: str, parts: List[str]) -> Details:
+def look(folder: str, parts: List[str], first_bytes: int) -> Details:
     """path, size_bytes, cached_ratio (None: cannot be told) and device of a file below a folder.
 
+    first_bytes: what a copy of it may read, and so all of it that the ratio speaks of.
     parts: the names on the way, as a share shows them: where there is none of that very spelling,
     the only one that differs by case alone is taken. device: kernel name of what it lies on. The
     file is opened for reading, and its time of access stays where its owner asks. Errors:
@@ -23,18 +24,18 @@ def look(folder: str, parts: List[str]) -> Details:
         path = os.path.join(path, _spelled(path, part))  # noqa: PTH118 - names may be any bytes
     with opened(path) as fd:
         size_bytes = os.fstat(fd).st_size
-        told = page_cache.state(fd, size_bytes)
+        told = page_cache.state(fd, min(size_bytes, first_bytes))
     return {
         "path": path,
         "size_bytes": size_bytes,
         "cached_ratio": None if told is None else told.cached_ratio,
-        "device": folders.folder_facts(os.path.dirname(path)).device,  # noqa: PTH120
+        "device": folders.folder_facts(os.path.dirname(path)).device,  # noqa: PTH120 - any bytes
     }
 
 
 def _spelled(folder: str, name: str) -> str:
     """The name as the folder has it."""
-    if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118
+    if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118 - any bytes
         return name
     try:
         alike = [each for each in os.listdir(folder) if each.casefold() == name.casefold()]

@@ -130,3 +130,37 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
         else:
             outcome = found["client", "read", "zones"]
             assert isinstance(outcome, Skipped) and "there-is-none" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        ("zones", {"device": NamedDevice("server", "/dev/sdb")}),
+        ("file", {"file": NamedFile("server", "film")}),
+    ],
+)
+def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, named: dict[str, Any]
+) -> None:
+    bench = bench_of(monkeypatch, "//nas/media", tmp_path, stages=("disk",), **named)
+    with ExitStack() as stack:
+        session._reach(bench, stack)
+        session._learn(bench)
+        disks.hold_sources(bench, stack)
+        disks.measure_disks(bench)
+    outcome = measured(bench)["server", "read", pattern]
+    assert isinstance(outcome, Skipped) and "--agent" in outcome.reason
+
+
+def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_of(monkeypatch, "//nas/media", tmp_path)
+
+    class Silent:
+        def ask(self, name: str, **arguments: Any) -> Any:
+            raise disks.StageError("no answer within its time")
+
+    monkeypatch.setitem(bench.reached, "client", Silent())
+    assert not disks._readable(bench, "client", "/dev/sda")
+    assert bench.ledger.notes == ["client: /dev/sda: no answer within its time"]
