@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from worlds import BUSY_LINK, LINK, Expected, LabWorld, Triple
+from truth import BUSY_LINK, LINK, NEEDS_AGENT, Expected, LabWorld, Triple
 
 REACHED_RATIO, FULL_RATIO = 0.85, 0.97
 """Shares of the shaped payload rate: below the first a copy does not reach the link and the link
@@ -17,7 +17,11 @@ MEMORY_TOLERANCE, FOLDER_TOLERANCE, TCP_TOLERANCE = 0.03, 0.10, 0.02
 BLAMES_NOBODY = ("unknown", "instrument")
 
 RIGHT, WRONG, MISSED, ABSTAINED = "right", "wrong", "missed", "abstained"
-"""Grades: missed is to blame nobody where the plant caps the copy; abstained, where it does not."""
+NOT_COUNTED = "not counted"
+"""Grades: missed is to blame nobody where the plant caps the copy; abstained, where it does not;
+not counted is a copy that nobody can make without an agent."""
+NOBODY = "nobody"
+"""The verdict of a copy that is not in the report."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Judged:
     confidence: float | None
     grade: str
     right: tuple[str, ...]
+    """Every verdict that is true of it."""
 
 
 @dataclass(frozen=True)
@@ -48,49 +53,48 @@ class Ratio:
         return self.tolerance is None or abs(self.ratio - 1) <= self.tolerance
 
 
-def verdicts(chosen: LabWorld, report: dict[str, Any]) -> list[Judged]:
-    """Every copy of the world in each dialect of the report; one that is not there is missed."""
+def verdicts(chosen: LabWorld, report: dict[str, Any], *, agent: bool = True) -> list[Judged]:
+    """Every copy of the world in each dialect of the report; one that is not there is missed.
+
+    agent: whether the run had one on the server; without it some copies cannot be made.
+    """
     judged = []
     for expected in chosen.expected:
-        payload = chosen.plant.payload_bytes_per_second(expected.copy.split(".")[0])
         found = [c for c in report["diagnosis"]["copies"] if c["copy"] == expected.copy]
-        measured = any(copy["bytes_per_second"] is not None for copy in found)
-        far = (chosen.plant.round_trip_seconds or 0) >= FAR_SECONDS
-        reached = FAR_REACHED_RATIO if far else REACHED_RATIO
-        judged += [
-            _verdict(
-                expected, copy, payload, measured, reached, _moving_ratio(chosen, report, copy)
-            )
-            for copy in found
-        ]
+        excused = not agent and expected.copy in NEEDS_AGENT
+        judged += [_verdict(chosen, expected, report, copy, found, excused) for copy in found]
         if not found:
             grade = MISSED if expected.touched else ABSTAINED
+            grade = NOT_COUNTED if excused else grade
             right = _words(expected.right)
-            judged.append(
-                Judged(expected.copy, None, None, "not in the report", None, grade, right)
-            )
+            judged.append(Judged(expected.copy, None, None, NOBODY, None, grade, right))
     return judged
 
 
 def _verdict(
+    chosen: LabWorld,
     expected: Expected,
+    report: dict[str, Any],
     copy: dict[str, Any],
-    payload: float | None,
-    measured: bool,
-    reached_ratio: float,
-    moving_ratio: float,
+    same: list[dict[str, Any]],
+    excused: bool,
 ) -> Judged:
-    """measured: whether the copy was made in some dialect; if so, one left out is no miss.
+    """same: the copy in every dialect; if it was made in one of them, one left out is no miss.
 
-    moving_ratio: share of the copy's time before the flush at its end.
+    excused: whether it cannot be made in this run.
     """
     verdict, rate = copy["verdict"], copy["bytes_per_second"]
     found = (verdict["component"], verdict["side"], verdict["cause"])
-    filled = (rate or 0) / moving_ratio / payload if payload else None
-    right = truth(expected.right, filled, reached_ratio)
+    payload = chosen.plant.payload_bytes_per_second(expected.copy.split(".")[-2])
+    filled = (rate or 0) / _moving_ratio(chosen, report, copy) / payload if payload else None
+    far = (chosen.plant.round_trip_seconds or 0) >= FAR_SECONDS
+    right = truth(expected.right, filled, FAR_REACHED_RATIO if far else REACHED_RATIO)
     # A copy that comes near the link although something else is planted may leave open which.
     undecided = LINK in right and LINK not in expected.right
-    if found in right:
+    measured = any(each["bytes_per_second"] is not None for each in same)
+    if rate is None and excused:
+        grade = NOT_COUNTED
+    elif found in right:
         grade = RIGHT
     elif verdict["component"] not in BLAMES_NOBODY:
         grade = WRONG
@@ -99,13 +103,13 @@ def _verdict(
     else:
         grade = ABSTAINED
     return Judged(
-        copy["copy"],
-        copy.get("dialect"),
-        rate,
-        "/".join(str(word) for word in found if word is not None),
-        verdict.get("confidence"),
-        grade,
-        _words(right or expected.right),
+        copy=copy["copy"],
+        dialect=copy.get("dialect"),
+        bytes_per_second=rate,
+        verdict="/".join(str(word) for word in found if word is not None),
+        confidence=verdict.get("confidence"),
+        grade=grade,
+        right=_words(right or expected.right),
     )
 
 

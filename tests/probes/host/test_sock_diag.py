@@ -149,7 +149,9 @@ def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         where = listener.getsockname()
-        client = socket.create_connection(where)
+        # an address of this process alone: nobody takes the port while it is free
+        mine = f"127.{1 + os.getpid() % 250}.{1 + os.getpid() // 250 % 250}.2"
+        client = socket.create_connection(where, 5, (mine, 0))
         own = client.getsockname()
         server, _ = listener.accept()
         (seen,) = sockets.find((where[1],), "127.0.0.1", False)
