@@ -41,6 +41,7 @@ ASKS = {
     "readable-device": ("probes.storage.block_device", "readable"),
     "reach": ("probes.host.reach", "reach"),
     "smbclient": ("probes.drivers.smbclient", "version"),
+    "running-copies": ("probes.host.running_copies", "find"),
     "served-flush": ("probes.host.served_file", "flush"),
     "served-intact": ("probes.host.served_file", "intact"),
     "served-resize": ("probes.host.served_file", "resize"),
@@ -56,8 +57,11 @@ HOLDS = {
 }
 """What a host can hold for a run beside the responders of its stages."""
 
-OBSERVERS = {"sockets": "probes.host.socket_watch"}
-"""What can watch a host beside a stage; asked for what it saw when the stage has ended."""
+OBSERVERS = {
+    "sockets": "probes.host.socket_watch",
+    "running-copy": "probes.host.copy_watch",
+}
+"""What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
 
 ENGINES = {
     "smbclient-copy": "probes.smbclient_copy",

@@ -88,7 +88,8 @@ class Bench:
     @property
     def times(self) -> plan.Times:
         """What each part may take."""
-        return plan.times(self.options.budget_seconds)
+        trip = self.share.facts.get("connect_seconds") or 0.0
+        return plan.times(self.options.budget_seconds, float(trip))
 
     def wants(self, stage: str) -> bool:
         """Whether the user asked for a stage."""
@@ -147,6 +148,7 @@ class Bench:
             server=self.facts.get("server"),
             entries=self.ledger.entries(),
             notes=tuple(self.ledger.notes),
+            target_rate_bytes_per_second=self.options.target_rate_bytes_per_second,
         )
 
     def step(self, stage: str, setting: Any, initiator: plan.Side) -> Step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bottleneck.report import Step
@@ -30,19 +30,31 @@ class Ledger:
     failures: dict[int, list[str]] = field(default_factory=dict)
     """Errors of a step's runs, each of them."""
     notes: list[str] = field(default_factory=list)
+    why: str = ""
+    """What the next runs are made for."""
+    whys: dict[int, list[str]] = field(default_factory=dict)
+    """The reasons of a step's runs."""
 
     def _index(self, step: Step) -> int:
         if step not in self.steps:
             self.steps.append(step)
         return self.steps.index(step)
 
+    def _known(self, step: Step) -> int:
+        """The index of a step that has come to something, with the reason why it was made."""
+        index = self._index(step)
+        reasons = self.whys.setdefault(index, [])
+        if self.why and self.why not in reasons:
+            reasons.append(self.why)
+        return index
+
     def add(self, step: Step, made: Pass) -> None:
         """One more run of a step."""
-        self.passes.setdefault(self._index(step), []).append(made)
+        self.passes.setdefault(self._known(step), []).append(made)
 
     def end(self, step: Step, outcome: Skipped | Failed) -> None:
         """A step that could not be made, or broke; runs that were measured before it stand."""
-        index = self._index(step)
+        index = self._known(step)
         self.ends.setdefault(index, outcome)
         if isinstance(outcome, Failed):
             self.failures.setdefault(index, []).append(outcome.error)
@@ -54,7 +66,10 @@ class Ledger:
 
     def entries(self) -> tuple[tuple[Step, Outcome], ...]:
         """Each step with its outcome."""
-        return tuple((step, self._outcome(index)) for index, step in enumerate(self.steps))
+        return tuple(
+            (replace(step, why="; then ".join(self.whys.get(index, ()))), self._outcome(index))
+            for index, step in enumerate(self.steps)
+        )
 
     def complete(self) -> bool:
         """Whether every step was measured."""

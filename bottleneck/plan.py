@@ -70,6 +70,8 @@ class Options:
     device: NamedDevice | None = None
     """The block device whose zones are read; None: the one under each folder."""
     zones: int = USUAL_ZONES
+    target_rate_bytes_per_second: float | None = None
+    """The rate that the user wants of each copy."""
 
 
 @dataclass(frozen=True)
@@ -91,21 +93,27 @@ class Times:
     copy: float
 
 
-def times(budget_seconds: float) -> Times:
+ROUND_TRIPS_TO_FILL = 20
+"""That a transfer needs on a far path until it runs as it does."""
+MOST_TO_FILL_SECONDS = 1.5
+
+
+def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     """The budget shared out: a sixth to the network, a fifth to the disks, the rest to copies."""
     scale = min(5.0, max(0.25, budget_seconds / 60.0))
+    filling = min(MOST_TO_FILL_SECONDS * scale, ROUND_TRIPS_TO_FILL * round_trip_seconds)
     return Times(
-        loopback=max(0.4, 0.8 * scale),
-        tcp=max(0.8, 2.0 * scale),
+        loopback=max(0.4, 0.6 * scale),
+        tcp=max(0.8, 1.2 * scale) + filling,
         tcp_many=max(0.6, 1.5 * scale),
-        disk=max(0.6, 1.6 * scale),
-        disk_cached=max(0.3, 0.5 * scale),
+        disk=max(0.6, 1.4 * scale),
+        disk_cached=max(0.25, 0.3 * scale),
         zones=max(1.0, 2.4 * scale),
         synced=max(0.5, 0.8 * scale),
         file=max(0.6, 1.6 * scale),
         sustained=max(2.0, 2.4 * scale),
-        fill=max(0.5, 1.6 * scale),
-        copy=max(0.6, 1.7 * scale),
+        fill=max(0.5, 1.3 * scale),
+        copy=max(0.6, 1.3 * scale) + filling,
     )
 
 
@@ -144,8 +152,10 @@ def disk_steps(
         named = {each.side for each in (options.device, options.file) if each is not None}
         if looks and side not in named:
             continue
-        if not looks:
+        if long and not looks:
+            # What the page cache gives bounds no copy: it is for who wants to know it all.
             yield DiskStep(side, "read", "cached")
+        if not looks:
             yield DiskStep(side, "read", "uncached")
         if looks or options.budget_seconds >= LEAST_DISK_BUDGET_SECONDS:
             yield DiskStep(side, "read", "uncached", "zones")

@@ -2,7 +2,8 @@
 
 History of the schema `copy-bottleneck/report/1`:
     1: first. Keys may be added, never renamed; `diagnosis` is written and never read back.
-       Added: `diagnosis.comparisons`, `diagnosis.altered`.
+       Added: `diagnosis.comparisons`, `diagnosis.altered`, `target_rate_bytes_per_second`,
+       `diagnosis.copies[].ladder`, `diagnosis.copies[].target`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import stat
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -60,6 +61,8 @@ class Step:
     setting: dict[str, Any]
     initiator: str
     """The side that ran it: client or server."""
+    why: str = field(default="", compare=False)
+    """What it was made for; empty: nobody said."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Report:
     server: HostFacts | None
     entries: tuple[tuple[Step, Outcome], ...] = ()
     notes: tuple[str, ...] = ()
+    target_rate_bytes_per_second: float | None = None
+    """The rate that the user wants of each copy; None: none was asked for."""
 
 
 def schema() -> dict[str, Any]:
@@ -107,13 +112,20 @@ def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
                 "stage": step.stage,
                 "setting": to_plain(step.setting),
                 "initiator": step.initiator,
+                **({"why": step.why} if step.why else {}),
                 "outcome": _outcome_to_json(outcome, step.initiator),
             }
             for step, outcome in report.entries
         ],
         "notes": list(report.notes),
+        **_wanted(report),
         "diagnosis": to_plain(diagnosis),
     }
+
+
+def _wanted(report: Report) -> dict[str, float]:
+    wanted = report.target_rate_bytes_per_second
+    return {} if wanted is None else {"target_rate_bytes_per_second": wanted}
 
 
 def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
@@ -135,7 +147,9 @@ def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
                 **({"bytes_per_second": to_plain(spread)} if spread.high > 0 else {}),
                 "samples": _run_to_json(median_run(outcome)),
                 "runs": [_run_to_json(run) for run in runs],
-                "usage": {side: to_plain(usage) for side, usage in zip(SIDES, usages, strict=True)},
+                "usage": {
+                    side: told_to_plain(usage) for side, usage in zip(SIDES, usages, strict=True)
+                },
                 "details": to_plain(details),
             }
 
@@ -169,11 +183,15 @@ def save(report: Report, diagnosis: Diagnosis, path: str | Path) -> None:
 
 def load(path: str | Path) -> Report:
     """The report in a file. Errors: ReportError; OSError where it cannot be opened."""
+    return loads(read(path))
+
+
+def read(path: str | Path) -> bytes:
+    """What a regular file holds, up to one byte more than a report may. Errors: as load()."""
     with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReportError("not a regular file")
-        content = file.read(LARGEST_FILE_BYTES + 1)
-    return loads(content)
+        return file.read(LARGEST_FILE_BYTES + 1)
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -183,12 +201,20 @@ def _open_at_once(path: str, flags: int) -> int:
 
 def loads(content: bytes) -> Report:
     """The report in a document. Errors: ReportError."""
+    return from_json(document(content))
+
+
+def document(content: bytes) -> dict[str, Any]:
+    """The object in a JSON document of a size and depth that a report may have.
+
+    Errors: ReportError.
+    """
     if len(content) > LARGEST_FILE_BYTES:
         raise ReportError(f"larger than {LARGEST_FILE_BYTES} bytes")
     if content.count(b"[") + content.count(b"{") > MOST_CONTAINERS:
         raise ReportError("too many arrays and objects for a report")
     try:
-        document = json.loads(
+        found = json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_unique,
             parse_constant=_no_constant,
@@ -199,11 +225,11 @@ def loads(content: bytes) -> Report:
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise ReportError(f"not JSON: {reason.splitlines()[0][:160]}") from None
-    if not isinstance(document, dict):
+    if not isinstance(found, dict):
         raise ReportError("a report must be an object")
-    if _is_deep(document):
+    if _is_deep(found):
         raise ReportError(f"nested more than {MOST_LEVELS} levels deep")
-    return from_json(document)
+    return found
 
 
 def _is_deep(document: dict[str, Any]) -> bool:
@@ -274,7 +300,18 @@ def _report(document: dict[str, Any]) -> Report:
         server=facts["server"],
         entries=tuple(_entry(step, f"steps[{at}]") for at, step in enumerate(steps)),
         notes=tuple(typed.text(note, f"notes[{at}]") for at, note in enumerate(notes)),
+        target_rate_bytes_per_second=_target_rate(document),
     )
+
+
+def _target_rate(document: dict[str, Any]) -> float | None:
+    name = "target_rate_bytes_per_second"
+    if document.get(name) is None:
+        return None
+    rate = typed.number(document[name], name)
+    if rate < 1:
+        raise ReportError(f"{name} is less than a byte")
+    return rate
 
 
 def _one_of(words: tuple[str, ...], value: object, where: str) -> str:
@@ -290,6 +327,7 @@ def _entry(value: object, where: str) -> tuple[Step, Outcome]:
         stage=typed.text(told.get("stage"), f"{where}.stage"),
         setting=typed.mapping(told.get("setting"), f"{where}.setting"),
         initiator=_one_of(SIDES, told.get("initiator"), f"{where}.initiator"),
+        why=typed.text(told.get("why", ""), f"{where}.why"),
     )
     outcome = typed.mapping(told.get("outcome"), f"{where}.outcome")
     return step, _outcome(outcome, step.initiator, f"{where}.outcome")

@@ -10,21 +10,7 @@ from dataclasses import replace
 from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import (
-    copies,
-    disks,
-    initiators,
-    latency,
-    matrix,
-    native,
-    network,
-    path,
-    requests,
-    security,
-    small_files,
-    sweep,
-    udp,
-)
+from bottleneck.steps import copies, disks, explaining, native, network
 from bottleneck.steps.server_folder import locate
 from probes.host.counters import Watched
 from probes.records import Endpoint, HostFacts
@@ -35,19 +21,8 @@ from probes.stage import Refused, Unavailable
 SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
-NETWORK = (
-    ("path", path.measure_path),
-    ("latency", latency.measure_latency),
-    ("sweep", sweep.measure_sweeps),
-    ("matrix", matrix.measure_windows),
-    ("udp", udp.measure_datagrams),
-)
-"""After the transfers: they size what these do, and what these tell explains them."""
-EXPLAINING = (
-    ("smb-matrix", requests.measure_requests),
-    ("smb-tax", security.measure_security),
-    ("small-files", small_files.measure_small_files),
-)
+SHARE_STAGES = ("smb-copy", "smb-matrix", "smb-tax", "small-files")
+"""Stages that work in this run's folder on the share."""
 CLOSING_SECONDS = 60.0
 """How much longer than the budget a hold may live."""
 
@@ -81,9 +56,6 @@ def measure(bench: Bench) -> None:
             network.measure_loopbacks(bench)
         if bench.wants("tcp"):
             network.measure_transfers(bench)
-        for stage, measure_stage in NETWORK:
-            if bench.wants(stage):
-                measure_stage(bench)
         if bench.wants("disk") or bench.wants("smb-copy"):
             disks.hold_sources(bench, stack)
         if bench.wants("disk"):
@@ -91,26 +63,15 @@ def measure(bench: Bench) -> None:
         if mounted is not None and bench.wants("native-copy"):
             native.measure_copies(bench, mounted, stack)
         if bench.wants("smb-copy"):
-            copies.measure_copies(bench, _endpoint(bench), lambda: _explain(bench))
+            copies.measure_copies(bench, _endpoint(bench))
         else:
-            _explain(bench)
+            explaining.explain(bench)
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
 
 
 def _needs_share(bench: Bench) -> bool:
-    return bench.wants("smb-copy") or any(bench.wants(stage) for stage, _ in EXPLAINING)
-
-
-def _explain(bench: Bench) -> None:
-    """What tells why the copies are as they are: of the same hosts, with the same login."""
-    if bench.wants("disk"):
-        disks.explain_disks(bench)
-    for stage, measure_stage in EXPLAINING:
-        if bench.wants(stage):
-            measure_stage(bench)
-    if bench.wants("smb-copy"):
-        initiators.measure_initiators(bench)
+    return any(bench.wants(stage) for stage in SHARE_STAGES)
 
 
 def _note_unclosed(bench: Bench) -> None:

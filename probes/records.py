@@ -86,6 +86,16 @@ class Usage:
     """Written in the window to that device, by anybody."""
     device_busy_ratio: Optional[float]
     """Share of the window in which that device had I/O in flight (diskstats field 10)."""
+    memory_dirty_limit_bytes: Optional[int] = None
+    """Written data from which on a writer to that device waits for it, at the end."""
+    swapped_in_bytes: Optional[int] = None
+    """Read back from swap in the window, by anybody."""
+    swapped_out_bytes: Optional[int] = None
+    """Written to swap in the window, by anybody."""
+    memory_waiting_ratio: Optional[float] = None
+    """Share of the window in which at least one task of the host waited for memory."""
+    io_waiting_ratio: Optional[float] = None
+    """The same for I/O; a writer that is held at the dirty limit waits for I/O too."""
 
 
 @dataclass(frozen=True)
@@ -128,17 +138,25 @@ class Spread:
     runs: int
 
 
+LEAST_TO_TRIM = 4
+"""Runs, from which on one that lies far off is told from the others."""
+
+
 def rates(outcome: Measured) -> Spread:
     """Median, lowest and highest rate of the runs; a stage with windows tells them in details.
 
     `details["window_rates_bytes_per_second"]` holds the rates of consecutive windows of one run:
-    where there is one run alone they are its spread.
+    where there is one run alone they are its spread. Of four runs and more a quarter, those that
+    are farthest from the median, is left out of low and high: another load came and went.
     """
     each = [run_rate(run) for run in outcome.runs]
     told = outcome.details.get("window_rates_bytes_per_second")
     windows = [rate for rate in told if _is_rate(rate)] if isinstance(told, (list, tuple)) else []
     around = each if len(each) > 1 or not windows else [each[0], *windows]
-    return Spread(statistics.median(each), min(around), max(around), len(each))
+    median = statistics.median(each)
+    if len(each) >= LEAST_TO_TRIM:
+        around = sorted(each, key=lambda rate: abs(rate - median))[: len(each) - len(each) // 4]
+    return Spread(median, min(around), max(around), len(each))
 
 
 def _is_rate(value: Any) -> bool:

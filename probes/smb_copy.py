@@ -15,6 +15,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from probes.host import payload
+from probes.net import movement
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.check import Check, spread
@@ -37,6 +38,8 @@ FILE_LEAST_BYTES = 1024 * 1024
 """A smaller file's copy is its opening and its closing."""
 ENDS = ("folder", "memory")
 SAMPLE_SECONDS = 0.1
+REMEMBERED_REPLIES = 4096
+"""Of the last ones it is told whether they came evenly or in bursts."""
 MEMORY_IN_FLIGHT_BYTES = 16 * 1024 * 1024
 """A receiver that writes nothing outruns the server, unless that always has its next READ."""
 CHECK_FILE_SECONDS = 2.0
@@ -212,6 +215,9 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
                 transfer.finish(pipe)
             yield window.closed()
             details = window.details(pipe, session, flight)
+            if setting.flushed:
+                last = details["flush_seconds"]
+                details["flushing_seconds"] = pipe.counters.flushing_seconds + last
             check = Check(ring)
             _read_back(pipe, setting.size_bytes, window.seconds, check)
     cache = {"side": "client", "requested": _requested(setting), **cache}
@@ -242,6 +248,7 @@ class _Window:
         self._setting, self._peer = setting, peer
         self._opened = self._acknowledged = self._closed = 0.0
         self._moved_bytes = 0
+        self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
         self._under_way = False
 
     def opened(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
@@ -252,6 +259,7 @@ class _Window:
         pipe.limit(self._opened + self._setting.seconds)
         for self._moved_bytes in moves:
             now = time.monotonic()
+            self._moments.append(now)
             if now - told >= SAMPLE_SECONDS:
                 told = now
                 yield Sample(now - self._opened, self._moved_bytes)
@@ -280,6 +288,7 @@ class _Window:
             "flushes": counters.flushes,
             "acknowledged_bytes_per_second": self._moved_bytes / seconds,
             "flush_seconds": self._closed - self._acknowledged,
+            "replies": movement.of_moments(tuple(self._moments)),
             "request_seconds_median": statistics.median(counters.request_seconds),
             "dialect": facts.dialect,
             "signing": facts.signing,

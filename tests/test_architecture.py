@@ -19,6 +19,11 @@ MODULES = sorted(
     for package in ("bottleneck", "probes")
     for path in (ROOT / package).rglob("*.py")
 )
+CLOCK_AND_CHANCE = (
+    *("time", "socket", "ssl", "select", "selectors", "asyncio", "psutil", "random", "secrets"),
+    *("subprocess", "threading", "multiprocessing", "ctypes", "fcntl", "signal"),
+)
+"""What makes a result depend on when, where and beside what it was worked out."""
 TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/drivers/samba.py")})
 """What runs on the other host, and the private Samba, which a lab starts with any Python."""
 
@@ -58,7 +63,7 @@ def test_probes_know_nothing_of_the_coordinator_and_its_libraries() -> None:
 
 
 def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
-    machine = ("os", "socket", "time", "psutil", "subprocess", "pathlib", "shutil", "threading")
+    machine = ("os", "pathlib", "shutil", "tempfile", "io", *CLOCK_AND_CHANCE)
     # The units are pure too, and the one place that writes a rate for people.
     allowed = ["probes.records", "bottleneck.analysis", "bottleneck.report"]
     allowed += ["bottleneck.reports.units"]
@@ -67,6 +72,43 @@ def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
         house = reaches(path, "bottleneck", "probes")
         house -= {"bottleneck", "probes", "bottleneck.reports"}
         assert house == reaches(path, *allowed), path
+
+
+def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> None:
+    """Through what it imports, too; opening a report's file is the one thing done there."""
+    # What a finished document is put into a file with; its name on the way is a random one.
+    writing = Path("bottleneck/document_file.py")
+    left, seen = under("bottleneck/analysis"), {writing}
+    while left:
+        path = left.pop()
+        seen.add(path)
+        assert not reaches(path, *CLOCK_AND_CHANCE), path
+        left += [other for other in own_files(path) if other not in seen]
+    assert Path("bottleneck/report.py") in seen
+    assert Path("probes/records.py") in seen
+
+
+def own_files(path: Path) -> Iterator[Path]:
+    """The files of this project that one imports, with the packages that they lie in."""
+    for name in imports(path):
+        parts = name.split(".")
+        for count in range(1, len(parts) + 1):
+            base = Path(*parts[:count])
+            yield from {base.with_suffix(".py"), base / "__init__.py"} & set(MODULES)
+
+
+def test_a_diagnosis_is_made_without_a_socket_or_psutil() -> None:
+    """What Python itself has loaded at its start is not asked for."""
+    code = f"""
+import sys
+before = set(sys.modules)
+import bottleneck.analysis
+print(*sorted({set(CLOCK_AND_CHANCE) - {"random", "secrets"}!r} & (set(sys.modules) - before)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
 
 
 def test_reports_decide_nothing_and_measure_nothing() -> None:

@@ -83,3 +83,15 @@ def test_a_skip_is_no_failed_run():
 
 def test_without_a_measured_run_the_first_end_is_the_outcome():
     assert outcome(ends=(Failed("nas: reset"), Failed("nas: gone"))) == Failed("nas: reset")
+
+
+def test_a_step_says_why_it_was_made_and_why_again():
+    ledger = Ledger()
+    ledger.why = "the copy as a user makes it"
+    ledger.add(COPY, made(10))
+    ledger.add(COPY, made(11))
+    ledger.why = "its runs lie far apart"
+    ledger.add(COPY, made(30))
+    ((step, _),) = ledger.entries()
+    assert step.why == "the copy as a user makes it; then its runs lie far apart"
+    assert step == COPY, "the reason is no part of what a step is"

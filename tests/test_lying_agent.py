@@ -44,7 +44,7 @@ def loopback_there(bench):
 
 def run(monkeypatch, measure, path, value):
     """A run of one stage with a liar for the server's agent: its bench, and how it ended."""
-    monkeypatch.setattr(plan, "times", lambda _: plan.Times(*[0.15] * len(fields(plan.Times))))
+    monkeypatch.setattr(plan, "times", lambda *_: plan.Times(*[0.15] * len(fields(plan.Times))))
     monkeypatch.setattr(plan, "TCP_STEPS", plan.TCP_STEPS[:1])
     monkeypatch.setattr(network, "HOLD_SECONDS", 2.0)
     monkeypatch.setattr(hosts, "ANSWER_SECONDS", 1.0)

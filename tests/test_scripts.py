@@ -198,7 +198,7 @@ def test_the_demonstration_hands_its_arguments_on_and_keeps_stdout_clean(clone: 
 
 def test_the_checks_all_run_and_the_first_failure_is_the_code(clone: Path) -> None:
     program(clone / "scripts/bootstrap", "")
-    for name, code in (("ruff", 0), ("mypy", 4), ("pytest", 5)):
+    for name, code in (("ruff", 0), ("mypy", 4), ("coverage", 2), ("pytest", 5)):
         program(clone / ".venv/bin" / name, f'echo "{name} $* in $PWD" >&2; exit {code}')
     done = run(clone / "test")
     assert done.returncode == 4
@@ -206,7 +206,9 @@ def test_the_checks_all_run_and_the_first_failure_is_the_code(clone: Path) -> No
         f"{check} in {clone}"
         for check in (
             *("ruff check .", "ruff format --check .", "mypy "),
-            *("pytest -n 2 --dist loadfile -m not lab", "pytest -m lab"),
+            *("coverage run -m pytest tests/analysis", "coverage report"),
+            "pytest -n 2 --dist loadfile -m not lab --ignore=tests/analysis",
+            "pytest -m lab",
         )
     ]
 

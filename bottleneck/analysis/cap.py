@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bottleneck.analysis import model
+from bottleneck.analysis import model, running
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found, flag
@@ -132,7 +132,7 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
 def _proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
     proven = flag(made.outcome.details, "cache", "proven")
-    return 0.7 if copy.cache == "uncached" and not proven else 1.0
+    return 0.7 if copy.cache == "uncached" and not proven else running.trust(copy, made)
 
 
 def _robbed(made: Found) -> float:
@@ -176,7 +176,9 @@ def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[tuple[str, 
 
 
 def required_parts(copy: Copy) -> tuple[tuple[str, str | None], ...]:
-    """The stages that every byte of a copy passes."""
+    """The stages that every byte of a copy passes; none of one that stays on its host."""
+    if copy.on_one_host:
+        return ()
     parts: tuple[tuple[str, str | None], ...] = (("network", "path"), ("disk", copy.receiver))
     return (*parts, ("disk", copy.sender)) if copy.cache == "uncached" else parts
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import (
     bus,
+    cache_size,
+    cold_twin,
     congestion_control,
     contention,
     cpu,
@@ -14,13 +16,25 @@ from bottleneck.analysis import (
     disk,
     duplex,
     instrument,
+    link_end,
     link_rate,
     loss,
+    loss_one_end,
     mount,
     mtu,
     receive_window,
     round_trips,
+    running,
     send_buffer,
+    server_flush,
+    server_software,
+    server_stops,
+    smb_dialect,
+    smb_security,
+    swap,
+    told_ceilings,
+    window_one_end,
+    writeback,
 )
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import name_with_verb
@@ -29,6 +43,7 @@ from bottleneck.report import Report
 from bottleneck.reports.units import rate_text
 
 Rule = Callable[[Report, Copy], Iterator[Claim | str]]
+Refine = Callable[[Report, Copy, Sequence[Claim]], Iterator[Claim]]
 
 RULES: tuple[Rule, ...] = (
     disk.rule,
@@ -46,8 +61,27 @@ RULES: tuple[Rule, ...] = (
     loss.rule,
     delay.rule,
     mtu.rule,
+    running.rule,
+    told_ceilings.rule,
+    cold_twin.rule,
+    cache_size.rule,
+    writeback.rule,
+    swap.rule,
+    server_flush.rule,
+    server_stops.rule,
+    window_one_end.rule,
+    loss_one_end.rule,
 )
 """Each yields ceilings of a copy that was made, and remarks for its evidence."""
+
+REFINEMENTS: tuple[Refine, ...] = (
+    smb_security.refine,
+    smb_dialect.refine,
+    server_software.refine,
+    link_end.refine,
+)
+"""Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or
+adds what only follows from all of them."""
 
 REFUTED_RATIO = 1.1
 """A copy this far above a ceiling shows that it was none."""
@@ -83,6 +117,8 @@ def ladder(report: Report, copy: Copy, copy_rate: float) -> Ladder:
                     f"The copy ran at {rate_text(copy_rate)}, so that the {alone} of "
                     f"{name_with_verb(found.ceiling)} alone are no ceiling of it."
                 )
+    for refine in REFINEMENTS:
+        claims = list(refine(report, copy, claims))
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys(remarks)))
 

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, mtu, prediction, sentences, steps, unknown
+from bottleneck.analysis import (
+    ceilings,
+    mtu,
+    observed,
+    running,
+    sentences,
+    steps,
+    target,
+    unknown,
+    whatif,
+)
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons import compared
@@ -29,6 +39,7 @@ def diagnose(report: Report) -> Diagnosis:
     """What the report means; pure, so that it can be had again from a saved one."""
     copies = steps.copies(report)
     found = [*(_diagnose(report, copy) for copy in copies), *_untried(report, copies)]
+    found = observed.refined(report, copies, found)
     headline, beside = _headline(found), tuple(compared(report))
     if headline is not None:
         summary = headline.verdict.sentence
@@ -103,16 +114,19 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     cap = None if void is not None else caps.find(copy, made, ladder)
     if cap is not None and unstable is not None:
         cap = caps.despite_scatter(cap)
-    following = None if cap is None else prediction.after(cap, ladder)
-    predicted = None if cap is None else prediction.without(cap, copy, made, ladder)
     advice: tuple[str, ...]
+    then = whatif.Outlook()
     if cap is not None:
-        outlook = sentences.outlook(cap.claim.ceiling, following, predicted, rate)
-        verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{outlook}")
-        advice = (sentences.advice(cap.claim, following, predicted, rate),)
+        then = whatif.outlook(report, copy, made, cap, ladder)
+        ladder = then.ladder or ladder
+        told = (then.next, then.predicted, rate, then.link_bits)
+        after = sentences.outlook(cap.claim.ceiling, *told)
+        verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{after}")
+        advice = (sentences.advice(cap.claim, *told),)
     else:
         verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
-        advice = tuple(_what_to_try(report))
+        advice = tuple(_what_to_try(report, copy, made, ladder))
+    wanted = report.target_rate_bytes_per_second
     return CopyDiagnosis(
         copy=copy.name,
         initiator=copy.initiator,
@@ -120,10 +134,12 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         bytes_per_second=rate,
         verdict=verdict,
         ceilings=tuple(each.ceiling for each in ladder.claims),
-        next=following,
-        predicted_bytes_per_second=predicted,
+        next=then.next,
+        predicted_bytes_per_second=then.predicted,
         evidence=tuple(_evidence(copy, made, ladder, cap)),
         advice=advice,
+        ladder=then.rungs,
+        target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
     )
 
 
@@ -154,12 +170,12 @@ def _why(cap: Cap) -> str:
             return f"{words}; too close to tell from it: {cap.rival.words}"
 
 
-def _what_to_try(report: Report) -> Iterator[str]:
+def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> Iterator[str]:
+    if copy.running:
+        yield running.what_to_try(copy, made)
+        return
     if report.server is None:
-        yield (
-            "Give this tool an agent on the server (--agent ssh://user@server): 3 ceilings are "
-            "missing without one, those of the network alone, of the server's disk and of its CPU."
-        )
+        yield unknown.without_agent(copy, ladder)
     else:
         yield "Repeat with --thorough: 5 times the time, more runs, and less left to chance."
 

@@ -1,15 +1,24 @@
 """Rules of the disk: what caps it, by its cause, one at a time.
 
-The sender's disk for uncached copies, the receiver's for all. In this order of proof: others' I/O
-(contention), fragments (seek), the place on the disc (zone), forced writes (sync); else the disk
-itself (read, write).
+The sender's disk for uncached copies, the receiver's for all. In this order of proof: the host's
+own swap, others' I/O (contention), fragments (seek), the place on the disc (zone), forced writes
+(sync), the link that the disk hangs on; else the disk itself (read, write).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bottleneck.analysis import disk_contention, disk_seek, disk_sync, disk_zone, steps
+from bottleneck.analysis import (
+    cache_size,
+    disk_contention,
+    disk_link,
+    disk_seek,
+    disk_sync,
+    disk_zone,
+    steps,
+    swap,
+)
 from bottleneck.analysis.disk_alone import DOES, Alone
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.finding import Claim
@@ -22,10 +31,12 @@ BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
 
 CAUSES: tuple[Callable[[Alone], Iterator[Claim]], ...] = (
+    swap.claims,
     disk_contention.claims,
     disk_seek.claims,
     disk_zone.claims,
     disk_sync.claims,
+    disk_link.claims,
 )
 """The first that says something is believed, and the others are not asked."""
 
@@ -33,9 +44,10 @@ CAUSES: tuple[Callable[[Alone], Iterator[Claim]], ...] = (
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     """What each disk on the copy's way reads or writes in sequence, and what keeps it there.
 
-    A cached copy's source comes from RAM; every copy is flushed to the receiver's disk.
+    A cached copy's source comes from RAM, if not seen to come from the disk; every copy is flushed
+    to the receiver's disk.
     """
-    if copy.cache == "uncached":
+    if copy.cache == "uncached" or cache_size.from_disk(copy):
         yield from _disk(report, copy, copy.sender, "read")
     yield from _disk(report, copy, copy.receiver, "write")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.disc import Curve
 from bottleneck.analysis.disk_alone import DOES, Alone
 from bottleneck.analysis.disk_zones import Span, Zones
 from bottleneck.analysis.finding import Claim
@@ -21,19 +22,19 @@ TRUST = 0.9
 def claims(alone: Alone) -> Iterator[Claim]:
     """The rate of the file's place, where the disc is faster elsewhere."""
     place, zones = alone.place, alone.zones
-    if place is None or zones is None or zones.curve is None:
+    if place is None or zones is None:
         return
-    spans = place.spans_on(zones.device)
+    curve, spans = zones.curve, place.spans_on(zones.device)
     due, healthy = zones.rate_of(spans), zones.healthy_rate_of(spans)
-    if due is None or healthy is None:
+    if curve is None or due is None or healthy is None:
         return
     in_weak = sum(span.weight for span in spans if zones.weak_at(span.centre_ratio) is not None)
-    inside = healthy <= INSIDE_RATIO * zones.curve.outer_bytes_per_second
+    inside = healthy <= INSIDE_RATIO * curve.outer_bytes_per_second
     if in_weak >= WEAK_SHARE and _agrees(alone, due):
         yield from _weak(alone, zones, healthy, spans)
-    elif zones.curve.falls and inside and (_agrees(alone, healthy) or _agrees(alone, due)):
+    elif curve.falls and inside and (_agrees(alone, healthy) or _agrees(alone, due)):
         # The file's own read is longer than a zone's: where it finds no weakness there is none.
-        yield from _inside(alone, zones, healthy, spans)
+        yield from _inside(alone, zones, curve, healthy, spans)
 
 
 def _agrees(alone: Alone, rate: float) -> bool:
@@ -50,10 +51,9 @@ def where_text(spans: tuple[Span, ...]) -> str:
     return f"at {first}" if first == last else f"from {first} to {last}"
 
 
-def _inside(alone: Alone, zones: Zones, healthy: float, spans: tuple[Span, ...]) -> Iterator[Claim]:
-    curve = zones.curve
-    if curve is None:
-        return
+def _inside(
+    alone: Alone, zones: Zones, curve: Curve, healthy: float, spans: tuple[Span, ...]
+) -> Iterator[Claim]:
     edge = curve.outer_bytes_per_second
     where, does = where_text(spans), DOES[alone.verb]
     yield Claim(

@@ -33,6 +33,9 @@ ABOUTS = (
     "small-files",
     "native",
     "durability",
+    "direction",
+    "cache",
+    "start",
     "zones",
     "place",
     "random",
@@ -146,6 +149,44 @@ class Predicted:
 
 
 @dataclass(frozen=True)
+class Rung:
+    """A ceiling of a copy, and the copy's rate once all below it are lifted."""
+
+    component: str
+    side: str | None
+    cause: str
+    ceiling_bytes_per_second: float
+    predicted_bytes_per_second: Predicted | None
+    """Of the first rung, the cap, the rate that was measured; None: a stage is not known."""
+    assumed_link_bytes_per_second: float | None = None
+    """Payload of the standard link that a lifted one is exchanged for; None: none was lifted."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """A ceiling that is below what a wanted rate takes."""
+
+    component: str
+    side: str | None
+    cause: str
+    from_bytes_per_second: float
+    to_bytes_per_second: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """What it takes to bring a copy to a wanted rate."""
+
+    bytes_per_second: float
+    reached: bool
+    needs: tuple[Need, ...] = ()
+    """Lowest ceiling first."""
+    unknown: tuple[str, ...] = ()
+    """What cannot be told, as sentences."""
+
+
+@dataclass(frozen=True)
 class CopyDiagnosis:
     """One copy: its rate, its cap and every ceiling around it."""
 
@@ -161,6 +202,10 @@ class CopyDiagnosis:
     predicted_bytes_per_second: Predicted | None = None
     evidence: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    ladder: tuple[Rung, ...] = ()
+    """The cap, what comes after it, and so on; empty: no cap was named."""
+    target: Target | None = None
+    """None: no rate was asked for, or the copy was not made."""
 
 
 @dataclass(frozen=True)

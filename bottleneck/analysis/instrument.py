@@ -22,11 +22,14 @@ DELAYED_SECONDS = 5e-3
 
 
 def tool_ceiling(report: Report, side: str) -> Found | None:
-    """The best loopback step of a host; None: none, or a quota or a tiny buffer held it back."""
+    """The best loopback step of a host; None: none, or it was held back.
+
+    A quota, a tiny buffer and others' work on its cores are no limits of the tool.
+    """
     found = [each for each in steps.measured(report, "loopback") if each.step.initiator == side]
     best = max(found, key=lambda each: each.rate.median, default=None)
     seen = None if best is None else load(best.usage(side))
-    held = seen is not None and (seen.throttled or _waited(best, seen))
+    held = seen is not None and (seen.throttled or seen.crowded or _waited(best, seen))
     return None if held else best
 
 

@@ -8,6 +8,7 @@ from bottleneck.analysis import (
     bus,
     duplex,
     interface_facts,
+    link_one_end,
     loss,
     model,
     physics,
@@ -20,12 +21,11 @@ from bottleneck.analysis.instrument import tool_ceiling
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.reports.units import bit_rate_text, link_text, rate_text
+from bottleneck.reports.units import bit_rate_text, rate_text
 from probes.records import SIDES
 
 UNNAMED_LINK_TRUST = 0.85
 """For a rate that is no standard link's: a shaper, a radio link, or something unseen."""
-INFERRED_TRUST = 0.8
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
 FAR_SECONDS, FAR_RATIO = 0.01, 0.7
@@ -35,7 +35,7 @@ _ENDS = ("sender", "receiver")
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
-    """The link's payload rate from the tcp steps; without them, inferred from copies to memory."""
+    """The link's payload rate from the tcp steps; without them, inferred from the copies."""
     yield from physics.doubted(report, copy.sender)
     if copy.made is not None:
         yield from filter(None, [physics.impossible(report, copy.made)])
@@ -44,7 +44,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     if found:
         yield from _from_tcp(report, _best(found), copy)
     else:
-        yield from _from_memory(report, copy)
+        yield from link_one_end.inferred(report, copy)
 
 
 def _best(found: list[Found]) -> Found:
@@ -82,7 +82,9 @@ def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
             steps=(best.index,),
             standing=standing,
         ),
-        words=f"the network carries no more than {rate_text(capacity)}{_likeness(match)}",
+        words=(
+            f"the network carries no more than {rate_text(capacity)}{link_one_end.likeness(match)}"
+        ),
         reached=True if not why and _filled(report, copy, capacity) else None,
         trust=0.97 if match else UNNAMED_LINK_TRUST,
         evidence=(f"{moved}.", *interface_facts.told(report, best, copy, match)),
@@ -134,43 +136,3 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
         if tool is not None and best.rate.median > TOOL_SHARE * tool.rate.median:
             return f"this tool on the {side} was near its own ceiling"
     return None
-
-
-def _from_memory(report: Report, copy: Copy) -> Iterator[Claim | str]:
-    """Without a second agent: a copy that never touches the client's disk and looks like a link."""
-    if steps.on_one_host(report):
-        return
-    alike = (each for each in steps.copies(report) if each.sender == copy.sender)
-    same = [each.memory for each in alike if each.memory is not None]
-    same = [each for each in same if physics.impossible(report, each) is None]
-    best = max(same, key=lambda each: each.rate.median, default=None)
-    if best is None:
-        return
-    match = model.looks_like(best.rate.median, steps.mtu_bytes(report))
-    seen = load(best.usage("client"))
-    if match is None or (seen is not None and seen.bound):
-        return
-    yield Claim(
-        Ceiling(
-            component="network",
-            side="path",
-            cause="link-rate",
-            bytes_per_second=best.rate.median,
-            low_bytes_per_second=best.rate.low,
-            high_bytes_per_second=best.rate.high,
-            steps=(best.index,),
-            standing="inferred",
-        ),
-        words=(
-            f"without the client's disk it reaches {rate_text(best.rate.median)}"
-            f"{_likeness(match)} (inferred: the network alone was not measured)"
-        ),
-        trust=INFERRED_TRUST,
-        evidence=tuple(interface_facts.told(report, best, copy, match)),
-    )
-
-
-def _likeness(match: model.LinkMatch | None) -> str:
-    if match is None:
-        return ""
-    return f", a {link_text(match.bits_per_second)} link's payload at MTU {match.mtu_bytes}"

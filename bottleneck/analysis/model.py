@@ -16,8 +16,8 @@ LINK_BITS_PER_SECOND = tuple(
 """Ethernet's standard rates."""
 
 LOOK_TOLERANCE_RATIO = 0.03
-OVERLAP_DOUBT = 0.15
-"""How far the overlap factor may move when the cap is another one."""
+LEAST_TIME_RATIO = 0.05
+"""Of a copy's time that a disk at least takes: no infinitely fast one is asked for."""
 SPREAD_FLOOR_RATIO = 0.03
 """No rate is better known than this, however few runs say so."""
 
@@ -113,30 +113,38 @@ class Band:
     high: float
 
 
-def widened(band: Band) -> Band:
+def widened(band: Band, least: float = SPREAD_FLOOR_RATIO) -> Band:
     """The band, at least as wide as a rate can be known."""
     return Band(
-        min(band.low, band.median * (1 - SPREAD_FLOOR_RATIO)),
+        min(band.low, band.median * (1 - least)),
         band.median,
-        max(band.high, band.median * (1 + SPREAD_FLOOR_RATIO)),
+        max(band.high, band.median * (1 + least)),
     )
 
 
-def predicted(stages: Sequence[Band], limits: Sequence[Band], overlap: float) -> Band:
-    """Rate through the stages that are left when the cap is gone.
+def behind(transfer: float, disk: float, late: float) -> float:
+    """Rate of a transfer and a disk that work at once, the disk from some time on.
+
+    A write-back begins when much has arrived, and a read-ahead gives its first bytes late: a disk
+    that is slower than the transfer ends so much after it, one that is faster catches up.
 
     Args:
-        stages: at least one; the bytes pass through each of them.
-        limits: ceilings that are no stages (a core's): never exceeded, taking no turns.
-        overlap: as fitted from the copy that was measured.
+        transfer: what arrives without the disk, bytes per second.
+        disk: what the disk does alone.
+        late: the part of the transfer's own time that passes before the disk works.
     """
-    wide = [widened(stage) for stage in stages]
-    bounds = [widened(limit) for limit in limits]
-    low = composed([each.low for each in wide], max(0.0, overlap - OVERLAP_DOUBT))
-    median = composed([each.median for each in wide], overlap)
-    high = composed([each.high for each in wide], min(1.0, overlap + OVERLAP_DOUBT))
-    return Band(
-        min([low, *(each.low for each in bounds)]),
-        min([median, *(each.median for each in bounds)]),
-        min([high, *(each.high for each in bounds)]),
-    )
+    return 1 / max(1 / transfer, late / transfer + 1 / disk)
+
+
+def needed_behind(rate: float, transfer: float, late: float) -> float:
+    """What a disk has to do, so that a transfer and the disk reach a rate that it allows."""
+    return 1 / max(1 / rate - late / transfer, (1 - late) / transfer, LEAST_TIME_RATIO / rate)
+
+
+def scaled_by_load(rate: float, ratio: float, batching: float) -> float:
+    """Rate of a full core, from the share of it that a rate took.
+
+    batching: 1 where each byte costs the same at any rate; above it the cost falls as the rate
+    rises, because more packets are handled at each wake-up.
+    """
+    return float(rate * ratio**-batching)

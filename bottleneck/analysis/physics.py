@@ -53,7 +53,7 @@ class Bound:
 
 def cards(host: HostFacts | None) -> tuple[InterfaceFacts, ...]:
     """The real cards that a host's packets to the peer leave by; empty: none, or not known."""
-    if host is None or host.interface is None or not _real(host):
+    if host is None or host.interface is None or not real(host):
         return ()
     return tuple(_cards(host.interface))
 
@@ -69,7 +69,7 @@ def physical_rate(report: Report) -> Bound | None:
     mtu = min(max(mtu, 576), WIDEST_MTU_BYTES)
     found = []
     for side, host in zip(SIDES, (report.client, report.server), strict=True):
-        if host is not None and host.interface is not None and _real(host):
+        if host is not None and host.interface is not None and real(host):
             bound = _most(host.interface, side, mtu, 0)
             if bound is not None:
                 found.append(bound)
@@ -141,7 +141,7 @@ def tree(link: InterfaceFacts) -> Iterator[InterfaceFacts]:
         yield from tree(each)
 
 
-def _real(host: HostFacts) -> bool:
+def real(host: HostFacts) -> bool:
     """Whether what a card of this host tells is true of hardware."""
     return host.virtual is None or set(host.virtual.split(" on ")) <= CONTAINERS
 

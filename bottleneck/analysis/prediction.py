@@ -1,98 +1,259 @@
-"""What comes after the cap: the next ceiling, and the rate once the cap is lifted."""
+"""What a copy would run at with ceilings lifted; the composition is the model's."""
 
 from __future__ import annotations
 
-from bottleneck.analysis import model
-from bottleneck.analysis.cap import STAGES, Cap, required_parts
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import model, references
+from bottleneck.analysis.cap import Cap, required_parts
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted
+from bottleneck.analysis.model import Band
+from bottleneck.analysis.references import Part
 from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
 
-_FAULTS = {"network": ("delay", "loss", "mtu"), "disk": ("seek", "zone", "sync")}
+_FAULTS = {
+    "network": ("delay", "loss", "mtu"),
+    "disk": ("seek", "zone", "sync"),
+    "smb": ("signing", "encryption", "dialect", "server-software"),
+}
 """Causes that go and leave their component there."""
+READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
+"""How much of the transfer's own time passes before a disk works beside it, as copies show it."""
+SHOWN_DOUBT, LINK_DOUBT = 0.04, 0.05
+"""How far a copy may be off another one that ran, and off a link times its usual share."""
+TURNS_DOUBT = 0.15
+PACED = ("network", "tcp", "smb")
+"""Caps that let bytes trickle in, so that a core wakes up for few of them at a time."""
+BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5
+"""How a core's cost for each byte falls, from copies over shaped links and over none."""
+TENFOLD = 10.5
+"""As far as a link is exchanged where nothing was measured beyond it: the next kind of link but
+one would be a guess; a little more than 10, of which a tenth is left."""
+_BUSY = ("one-core", "all-cores", "ceiling")
 
 
-def after(cap: Cap, ladder: Ladder) -> Next | None:
-    """The lowest ceiling that is another component's; None: none is known.
+@dataclass(frozen=True)
+class Held:
+    """A copy with its cap and all that is known around it."""
 
-    This tool's own process at work is one of them: it would be the next to hold the copy.
-    """
-    left = _left(cap, ladder)
-    found = next((each for each in left if not each.ceiling.tool), None)
-    if found is None or cap.claim.ceiling.component == "instrument":
-        return None
-    ceiling = found.ceiling
-    return Next(ceiling.component, ceiling.side, ceiling.cause, ceiling.bytes_per_second)
+    report: Report
+    copy: Copy
+    made: Found
+    cap: Cap
+    ladder: Ladder
 
+    @property
+    def late(self) -> float | None:
+        """How much of the transfer's time the disk stands still, as the copy's own rate shows.
 
-def without(cap: Cap, copy: Copy, made: Found, ladder: Ladder) -> Predicted | None:
-    """The copy's rate with the cap gone; None: a stage on its way is not known well enough.
-
-    The overlap is fitted from the measured copy. Where the cap is the initiator's own disk, the
-    same copy to or from memory has shown it; where it is the client's mount, this tool's own copy.
-    """
-    lifted = cap.claim.ceiling
-    if lifted.component == "instrument":
-        return None
-    left = _left(cap, ladder)
-    if lifted.part == ("disk", copy.initiator) and copy.memory is not None and not _stays(lifted):
-        rate = copy.memory.rate
-        band = model.widened(model.Band(rate.low, rate.median, rate.high))
-    elif lifted.part == ("smb", "client") and copy.beside is not None:
-        rate = copy.beside.rate
-        band = model.widened(model.Band(rate.low, rate.median, rate.high))
-    else:
-        stages = [each for each in left if each.ceiling.component in STAGES]
-        known = {each.ceiling.part for each in stages}
-        needed = {part for part in required_parts(copy) if part != lifted.part or _stays(lifted)}
-        if not stages or not needed <= known:
+        None: its stages do not take turns, so that what is usual holds.
+        """
+        if self.cap.manner == "reached" or self.cap.rival is None:
             return None
-        limits = [_band(each) for each in left if each.ceiling.component not in STAGES]
-        if lifted.part == ("disk", copy.sender) and copy.twin is not None:
-            # No disk is faster than the RAM that the cached copy was read from.
-            rate = copy.twin.rate
-            limits.append(model.Band(rate.low, rate.median, rate.high))
-        overlap = model.overlap_factor(
-            made.rate.median,
-            # A disk is not its own next stage: it is the same one without the cause.
-            [
-                lifted.bytes_per_second,
-                *(
-                    each.ceiling.bytes_per_second
-                    for each in stages
-                    if each.ceiling.part != lifted.part or lifted.component != "disk"
-                ),
-            ],
-        )
-        band = model.predicted([_band(each) for each in stages], limits, overlap)
-    # Taking a limit away slows nothing down.
-    least = made.rate.median
-    return Predicted(max(band.low, least), max(band.median, least), max(band.high, least))
+        stages = [each.ceiling.bytes_per_second for each in (self.cap.claim, self.cap.rival)]
+        return 1 - model.overlap_factor(self.made.rate.median, stages)
 
 
-def _left(cap: Cap, ladder: Ladder) -> list[Claim]:
-    """The lowest ceiling of each part once the cap is gone, lowest first."""
-    lifted = cap.claim.ceiling
-    found: dict[tuple[str, str | None], Claim] = {}
+def rescaled(held: Held) -> Ladder:
+    """The ladder with the CPUs' ceilings as they will likely be, from the copy's load.
+
+    A copy that waits for its link costs more CPU for each byte than one that does not: the load
+    scaled up is then the least that a core allows. And what was moved the same way, it can do.
+    """
+    lifted = held.cap.claim.ceiling
+    slow = held.made.rate.median < references.SLOW_BYTES_PER_SECOND
+    batching = SLOW_BATCHING if slow else BATCHING
+    batching = batching if lifted.component in PACED else 1.0
+    shown = references.demonstrated(held.report, held.copy)
+    rival = held.cap.rival and held.cap.rival.ceiling
+    claims = []
+    for claim in held.ladder.claims:
+        seen = claim.ceiling
+        scaled = seen.standing == "estimated" and seen.cause in _BUSY
+        if scaled and claim.reached is not True and seen not in (lifted, rival):
+            claims.append(replace(claim, ceiling=_likely(held, seen, batching, shown)))
+        else:
+            claims.append(claim)
+    claims.sort(key=lambda each: each.ceiling.bytes_per_second)
+    return replace(held.ladder, claims=tuple(claims))
+
+
+def _likely(held: Held, seen: Ceiling, batching: float, shown: float) -> Ceiling:
+    rate = held.made.rate.median
+    ratio = min(1.0, rate / seen.bytes_per_second)
+    doubt = BATCHING_DOUBT if batching > 1 else 0.0
+    low, high = max(shown, seen.low_bytes_per_second), max(shown, seen.high_bytes_per_second)
+    tools = [e.ceiling.bytes_per_second for e in held.ladder.valid if e.ceiling.tool]
+    # TCP to itself is the least work that moves bytes: no copy costs its host less.
+    most = max(min(tools, default=math.inf), high)
+    return replace(
+        seen,
+        low_bytes_per_second=low,
+        bytes_per_second=min(most, max(low, model.scaled_by_load(rate, ratio, batching))),
+        high_bytes_per_second=min(
+            most, max(high, model.scaled_by_load(rate, ratio, batching + doubt))
+        ),
+    )
+
+
+def left(ladder: Ladder, gone: Sequence[Ceiling]) -> list[Claim]:
+    """The lowest ceiling of each part once others are gone, lowest first."""
+    fully = {each.part for each in gone if not stays(each)}
+    found: dict[Part, Claim] = {}
     for each in ladder.valid:
-        if each.ceiling != lifted and not _same_part(each.ceiling, lifted):
+        if each.ceiling not in gone and each.ceiling.part not in fully:
             found.setdefault(each.ceiling.part, each)
     return list(found.values())
 
 
-def _same_part(ceiling: Ceiling, lifted: Ceiling) -> bool:
-    return ceiling.part == lifted.part and not _stays(lifted)
+def following(held: Held, gone: Sequence[Ceiling]) -> Claim | None:
+    """The lowest ceiling of another component; None: none is known.
+
+    This tool's own process at work is one of them: it would be the next to hold the copy.
+    """
+    if any(each.component == "instrument" for each in gone):
+        return None
+    return next((e for e in left(held.ladder, gone) if not e.ceiling.tool), None)
 
 
-def _stays(lifted: Ceiling) -> bool:
+def as_next(claim: Claim | None) -> Next | None:
+    """A ceiling as what comes after the cap."""
+    if claim is None:
+        return None
+    ceiling = claim.ceiling
+    return Next(ceiling.component, ceiling.side, ceiling.cause, ceiling.bytes_per_second)
+
+
+def stays(lifted: Ceiling) -> bool:
     """Whether the component is still there without the cap: a path has a link beside its faults,
     and a disk has its rate where a file lies well.
     """
     return lifted.cause in _FAULTS.get(lifted.component, ()) or lifted.cause == "contention"
 
 
-def _band(claim: Claim) -> model.Band:
+def link_after(gone: Sequence[Ceiling], after: Claim | None, surely: bool) -> int | None:
+    """The link that a lifted one is exchanged for, bits per second; None: none was lifted.
+
+    surely: it carries what the next ceiling allows at least, and no more.
+    """
+    link = next((each for each in gone if _is_link(each)), None)
+    if link is None or after is None:
+        return None
+    level = after.ceiling.low_bytes_per_second if surely else after.ceiling.bytes_per_second
+    if after.ceiling.standing != "measured":
+        level = min(level, TENFOLD * link.bytes_per_second)
+    return references.link_bits(level, link.bytes_per_second)
+
+
+def _is_link(ceiling: Ceiling) -> bool:
+    return (ceiling.component, ceiling.cause) == ("network", "link-rate")
+
+
+def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Predicted | None:
+    """The copy's rate with ceilings gone; None: a stage on its way is not known well enough.
+
+    link_bits: the standard link that a lifted one is exchanged for; None: none was lifted.
+
+    What the report shows of the same copy without what is gone is believed; else the stages that
+    are left are composed.
+    """
+    if any(each.component == "instrument" for each in gone):
+        return None
+    shown = references.shown_without(held.report, held.copy, gone)
+    transfer = _moved(held, gone, link_bits) if shown is None else _shown(shown)
+    disks = _disks(held, gone, None if shown is None else shown.lacks)
+    rates = [_composed(held, level, transfer, disks) for level in ("low", "median", "high")]
+    if math.isinf(rates[1]) or not _far_above(held, gone, rates[1], shown):
+        return None
+    # Taking a limit away slows nothing down.
+    least = held.made.rate.median
+    low, median, high = (max(each, least) for each in rates)
+    return Predicted(low, median, max(high, median))
+
+
+def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -> float:
+    rate: float = getattr(transfer, level)
+    usual = {held.copy.sender: READ_LATE, held.copy.receiver: WRITE_LATE}
+    for (_, side), disk in disks.items():
+        late = getattr(usual[str(side)], level) if held.late is None else held.late
+        rate = model.behind(rate, getattr(disk, level), late)
+    return rate
+
+
+def _shown(reference: references.Reference) -> Band:
+    rate = reference.rate
+    return model.widened(Band(rate.low, rate.median, rate.high), SHOWN_DOUBT)
+
+
+def _moved(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band:
+    """What all but the disks would move; unbounded where nothing bounds it."""
+    found = [Band(math.inf, math.inf, math.inf)]
+    for each in left(held.ladder, gone):
+        if _is_link(each.ceiling):
+            found.append(_of_link(held, _band(each)))
+        elif each.ceiling.component != "disk":
+            found.append(model.widened(_band(each)))
+    if link_bits is not None:
+        payload = references.link_payload(link_bits)
+        found.append(_of_link(held, Band(payload, payload, payload)))
+    return Band(
+        min(each.low for each in found),
+        min(each.median for each in found),
+        min(each.high for each in found),
+    )
+
+
+def _of_link(held: Held, link: Band) -> Band:
+    """What a copy gets of a link."""
+    share = references.efficiency(held.report, held.copy, link.median)
+    wide = model.widened(link, LINK_DOUBT)
+    # What looks like a standard link may carry so much more.
+    most = link.high * (1 + model.LOOK_TOLERANCE_RATIO)
+    return Band(share * wide.low, share * link.median, min(share * wide.high, most))
+
+
+def _disks(held: Held, gone: Sequence[Ceiling], lacks: frozenset[Part] | None) -> dict[Part, Band]:
+    """The disks that the bytes still pass and that bound them, the sender's first.
+
+    lacks: the parts that a reference does not speak for; None: there is no reference.
+    """
+    known = {each.ceiling.part: each for each in left(held.ladder, gone)}
+    fully = {each.part for each in gone if not stays(each)}
+    found = {}
+    for part in reversed(required_parts(held.copy)):
+        if part[0] != "disk" or part in fully or (lacks is not None and part not in lacks):
+            continue
+        if part in known:
+            found[part] = _band(known[part])
+    return found
+
+
+def _far_above(
+    held: Held, gone: Sequence[Ceiling], rate: float, shown: references.Reference | None
+) -> bool:
+    """Whether every stage that nothing bounds is at least known to carry the rate."""
+    known = {each.ceiling.part for each in left(held.ladder, gone)}
+    fully = {each.part for each in gone if not stays(each)}
+    for part in required_parts(held.copy):
+        spoken = shown is not None and part not in shown.lacks
+        if part in known or part in fully or spoken:
+            continue
+        floors = [
+            each.ceiling.bytes_per_second
+            for each in held.ladder.claims
+            if each.ceiling.part == part
+        ]
+        if max(floors, default=0.0) < rate:
+            return False
+    return True
+
+
+def _band(claim: Claim) -> Band:
     ceiling = claim.ceiling
-    return model.Band(
+    return Band(
         ceiling.low_bytes_per_second, ceiling.bytes_per_second, ceiling.high_bytes_per_second
     )

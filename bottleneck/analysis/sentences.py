@@ -17,6 +17,9 @@ _REMEDIES = {
     ("network", "link-rate"): "a faster link",
     ("network", "contention"): "a link of its own",
     ("network", "duplex"): "full duplex",
+    ("memory", "cache-size"): "more memory",
+    ("memory", "writeback"): "a larger dirty limit",
+    ("memory", "swap"): "more memory",
     ("bus", "pcie"): "a faster slot",
     ("bus", "usb"): "a faster USB port or adapter",
     ("network", "loss"): "a path that loses nothing",
@@ -29,21 +32,31 @@ _REMEDIES = {
     ("cpu", "contention"): "a host of its own",
     ("smb", "round-trips"): "more bytes in flight",
     ("smb", "dialect"): "a newer dialect",
-    ("smb", "signing"): "a mount that does not sign",
-    ("smb", "encryption"): "a mount that does not encrypt",
+    ("smb", "signing"): "no signing",
+    ("smb", "encryption"): "no encryption",
+    ("smb", "server-software"): "another setting of the file server",
 }
+_BY_CAUSE = {
+    ("smb", "signing"): "signing",
+    ("smb", "encryption"): "encryption",
+    ("smb", "dialect"): "SMB dialect",
+    ("smb", "server-software"): "file server software",
+}
+"""What is called by its cause: the component is more than one thing."""
 _DOES = {"read": "reads", "write": "writes"}
 
 
-def runs(copy: Copy, rate: float) -> str:
+def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     """The first half of a verdict: which copy, how fast."""
+    if copy.running:
+        return f"The {copy.verb} that was watched runs at {rate_text(rate)}"
     doing = "Pulling" if copy.verb == "pull" else "Pushing"
     by = ", started by the server," if copy.initiator == "server" else ""
     if by and copy.engine == SMBCLIENT:
         by = ", started by the server with smbclient,"
     over = " over SMB1" if copy.dialect == "smb1" else ""
     over = " by the system's own copy" if copy.native else over
-    return f"{doing} this file {copy.cache}{over}{by} runs at {rate_text(rate)}"
+    return f"{doing} this file {copy.cache}{over}{by} {how} {rate_text(rate)}"
 
 
 def dialect_name(dialect: str) -> str:
@@ -53,6 +66,8 @@ def dialect_name(dialect: str) -> str:
 
 def name(ceiling: Ceiling | Next) -> str:
     """A component as a person calls it: "the server's disk"."""
+    if (ceiling.component, ceiling.cause) in _BY_CAUSE:
+        return f"the {ceiling.side}'s {_BY_CAUSE[ceiling.component, ceiling.cause]}"
     return part_name((ceiling.component, ceiling.side))
 
 
@@ -71,8 +86,8 @@ def part_name(part: tuple[str, str | None]) -> str:
             return "the SMB window"
         case ("instrument", side):
             return f"this tool on the {side}"
-        case (component, side):
-            return f"the {side}'s {component}"
+        case _:
+            return f"the {part[1]}'s {part[0]}"
 
 
 def name_with_verb(ceiling: Ceiling | Next) -> str:
@@ -86,15 +101,24 @@ def remedy(ceiling: Ceiling) -> str:
     return _REMEDIES.get((ceiling.component, ceiling.cause), "a faster CPU")
 
 
-def outlook(cap: Ceiling, following: Next | None, predicted: Predicted | None, rate: float) -> str:
-    """What comes next and what lifting the cap is worth; empty where neither is known."""
+def outlook(
+    cap: Ceiling,
+    following: Next | None,
+    predicted: Predicted | None,
+    rate: float,
+    link_bits: int | None = None,
+) -> str:
+    """What comes next and what lifting the cap is worth; empty where neither is known.
+
+    link_bits: the standard link that the prediction exchanges a link for.
+    """
     parts = []
     if following is not None:
         about = "about " if following.component in ("cpu", "instrument") else ""
         told = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
         parts.append(f"Next is {name_with_verb(following)} ({told})")
     if predicted is not None:
-        text = remedy(cap)
+        text = remedy(cap) if link_bits is None else f"a {link_text(link_bits)} link"
         if predicted.median < 1.1 * rate:
             parts.append(f"{text} alone would give hardly more")
         else:
@@ -103,8 +127,14 @@ def outlook(cap: Ceiling, following: Next | None, predicted: Predicted | None, r
     return f" {sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 
-def advice(claim: Claim, following: Next | None, predicted: Predicted | None, rate: float) -> str:
-    """What to do about a cap, with a number."""
+def advice(
+    claim: Claim,
+    following: Next | None,
+    predicted: Predicted | None,
+    rate: float,
+    link_bits: int | None = None,
+) -> str:
+    """What to do about a cap, with a number; link_bits as above."""
     cap = claim.ceiling
     if cap.component == "instrument":
         return (
@@ -113,7 +143,8 @@ def advice(claim: Claim, following: Next | None, predicted: Predicted | None, ra
         )
     does = "lifts this cap" if predicted is None else f"would lift this copy to {_band(predicted)}"
     beyond = "" if following is None else f"; beyond that {name_with_verb(following)} caps it"
-    return f"{claim.remedy or _measure(cap, following, rate)} {does}{beyond}."
+    link = None if link_bits is None else f"A {link_text(link_bits)} link"
+    return f"{claim.remedy or link or _measure(cap, following, rate)} {does}{beyond}."
 
 
 def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:

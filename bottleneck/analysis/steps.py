@@ -14,14 +14,17 @@ VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")
 NATIVE = "native"
 """The dialect of copies that the operating system made: what its mount speaks is its own affair."""
-OWN, SYSTEM, SMBCLIENT = "own", "system", "smbclient"
-"""Who moved the bytes: this tool, the operating system, Samba's client."""
+OWN, SYSTEM, SMBCLIENT, RUNNING = "own", "system", "smbclient", "running"
+"""Who moved the bytes: this tool, the operating system, Samba's client, somebody who was watched.
+"""
 OF_FILE = "file."
 """Begins the names of copies of the user's own file."""
 Key = tuple[str, str, str, str]
 """A copy's name, dialect, initiator and engine."""
 OURS = ("impacket",)
 """File servers that this tool itself starts in its own process."""
+KEPT_RATIO = 0.9
+"""Of a source in the page cache, from which on what is missing is no matter."""
 LEAST = 1e-9
 """A figure below it divides nothing: it is rounding, or a forgery."""
 Folders = dict[Key, tuple[int, Step, Outcome]]
@@ -97,6 +100,18 @@ class Copy:
         """Whether the operating system made it."""
         return self.dialect == NATIVE
 
+    @property
+    def running(self) -> bool:
+        """Whether it was not made for this report, but watched while it ran."""
+        return self.engine == RUNNING
+
+    @property
+    def on_one_host(self) -> bool:
+        """Whether it was watched between two folders of one host."""
+        return (
+            self.running and self.made is not None and self.made.step.setting.get("over") == "disk"
+        )
+
     def by_this_tool(self, side: str) -> bool:
         """Whether a side's end of the copy is this tool's own process."""
         if side == self.initiator:
@@ -151,6 +166,14 @@ def alike_sources(first: Found, second: Found) -> bool:
     return one == two
 
 
+def from_ram(found: Found) -> bool:
+    """Whether a cached copy's source may have lain in RAM: nothing shows that it did not."""
+    told = found.outcome.details
+    kept = amount(told, "cache", "cached_ratio_before")
+    missed = flag(told, "cache", "proven") is False and kept is not None and kept < KEPT_RATIO
+    return not missed
+
+
 def security(found: Found) -> str | None:
     """plain, signed or encrypted, as a session really was; None: the step does not tell."""
     told = found.outcome.details
@@ -194,7 +217,8 @@ def copies(report: Report) -> tuple[Copy, ...]:
 def _twin(folders: Folders, key: Key) -> Found | None:
     name = key[0].replace(".uncached", ".cached")
     entry = folders.get((name, *key[1:]))
-    return None if entry is None or name == key[0] else _intact(*entry)
+    found = None if entry is None or name == key[0] else _intact(*entry)
+    return found if found is not None and from_ram(found) else None
 
 
 def _beside(folders: Folders, key: Key) -> Found | None:
@@ -211,16 +235,19 @@ def _beside(folders: Folders, key: Key) -> Found | None:
 
 def _copy_key(step: Step) -> Key | None:
     name, dialect = step.setting.get("copy"), step.setting.get("dialect")
-    engine = word(step.setting, "engine") or OWN
+    engine, initiator = word(step.setting, "engine") or OWN, step.initiator
     if step.stage == "native-copy":
         dialect, engine = NATIVE, SYSTEM
+    elif step.stage == "running-copy":
+        # Whoever watches, it is the client that asked for the copy.
+        engine, initiator = RUNNING, "client"
     elif step.stage != "smb-copy":
         return None
     if not isinstance(name, str) or not isinstance(dialect, str):
         return None
     bare = name.removeprefix("server.").removeprefix(OF_FILE)
     known = bare in {f"{verb}.{cache}" for verb in VERBS for cache in CACHES}
-    return (name, dialect, step.initiator, engine) if known else None
+    return (name, dialect, initiator, engine) if known else None
 
 
 def age(dialect: str) -> int:

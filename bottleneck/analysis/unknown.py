@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bottleneck.analysis import physics
+from bottleneck.analysis import physics, running
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.sentences import name, runs
@@ -69,6 +69,8 @@ def unstable(copy: Copy, made: Found) -> Verdict | None:
 def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     """The verdict of a copy that reaches no known ceiling."""
     rate = made.rate.median
+    if copy.running:
+        return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, made)}.")
     lowest = next(iter(ladder.valid), None)
     if lowest is None:
         return _inconclusive(
@@ -83,3 +85,27 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
 
 def _inconclusive(sentence: str) -> Verdict:
     return Verdict("unknown", None, "inconclusive", 0.0, None, sentence)
+
+
+def without_agent(copy: Copy, ladder: Ladder) -> str:
+    """What an agent on the server would add to a copy that nobody is named for."""
+    known = {each.ceiling.part for each in ladder.valid}
+    does = "writes" if copy.verb == "push" else "reads"
+    missing = [
+        what
+        for part, what in (
+            (("network", "path"), f"what TCP alone carries from the {copy.sender}"),
+            (("disk", "server"), f"what the server's disk {does}"),
+            (("cpu", "server"), "how busy the server's CPU is meanwhile"),
+        )
+        if part not in known
+    ]
+    missing.append(
+        "where the time of its WRITEs goes there"
+        if copy.verb == "push"
+        else "whether the file came from the server's RAM"
+    )
+    return (
+        "Give this tool an agent on the server (--agent ssh://user@server). Of this copy it tells "
+        f"{len(missing)} more: {'; '.join(missing)}."
+    )

@@ -10,11 +10,14 @@ import typer
 from bottleneck import __version__, credentials
 from bottleneck.cli import debt, exits, interrupts
 from bottleneck.cli.agent import agent
+from bottleneck.cli.compare import compare
 from bottleneck.cli.demo import demo
 from bottleneck.cli.diagnose import diagnose
+from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import explain
 from bottleneck.cli.probe import probe
 from bottleneck.cli.schema import schema
+from bottleneck.cli.watch import watch
 
 app = typer.Typer(
     name="bottleneck",
@@ -27,7 +30,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 3 done but a stage is missing or the verdict is inconclusive, "
     "64 usage, 69 host or agent not reachable, 70 internal, 77 login or permission, 130 Ctrl-C.",
 )
-for command in (diagnose, demo, probe, explain, agent, schema):
+for command in (diagnose, demo, probe, watch, explain, compare, estimate, agent, schema):
     app.command()(command)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-MEASURING = ("diagnose", "demo", "probe")
+MEASURING = ("diagnose", "demo", "probe", "watch")
 FLAGS = frozenset(
     ("--allow-guest", "--quick", "--thorough", "--yes", "--quiet", "-q", "--verbose", "-v")
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,7 @@ def diagnose(
     budget: options.Budget = None,
     quick: options.Quick = False,
     thorough: options.Thorough = False,
+    target_rate: options.TargetRate = None,
     json: options.Json = None,
     yes: options.Yes = False,
     quiet: options.Quiet = False,
@@ -44,7 +46,7 @@ def diagnose(
 ) -> int:
     """Measure every stage between this host and TARGET, and name the cap of each copy."""
     with interrupts.held():
-        from bottleneck.cli import running
+        from bottleneck.cli import loading, running
 
     output = running.output(json, quiet, verbose)
     chosen = running.choose(
@@ -61,6 +63,7 @@ def diagnose(
         device=device,
         zones=zones,
     )
+    chosen = replace(chosen, target_rate_bytes_per_second=loading.target_rate(target_rate))
     access = running.log_in_as(user, domain, auth_file, allow_guest, chosen.target)
     running.ask_first(chosen, yes)
     return running.run(chosen, access, output)

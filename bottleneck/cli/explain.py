@@ -10,7 +10,13 @@ import typer
 
 from bottleneck.cli import exits, interrupts, options
 
-File = Annotated[Path, typer.Argument(metavar="REPORT.json", help="A report written by --json.")]
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="REPORT.json",
+        help="A report written by --json; or an observations file, figures that you have.",
+    ),
+]
 Format = Annotated[
     str,
     typer.Option(
@@ -19,23 +25,22 @@ Format = Annotated[
 ]
 
 
-def explain(file: File, format: Format = "text", verbose: options.Verbose = False) -> int:
+def explain(
+    file: File,
+    format: Format = "text",
+    target_rate: options.TargetRate = None,
+    verbose: options.Verbose = False,
+) -> int:
     """Diagnose a saved report again, offline."""
     with interrupts.held():
-        from bottleneck import report
         from bottleneck.analysis import diagnose
-        from bottleneck.cli import running
+        from bottleneck.cli import loading, running
         from bottleneck.reports.zone_curve_svg import zone_curves_svg
         from probes.stage import Refused
 
     if format not in {"text", "json", "svg"}:
         raise Refused("usage", f"--format {format!r} is none of text, json and svg")
-    try:
-        loaded = report.load(file)
-    except report.ReportError as error:
-        raise Refused("usage", f"{file}: {error}") from None
-    except OSError as error:
-        raise Refused("usage", f"{file}: {error.strerror}") from None
+    loaded = loading.wanted(loading.load(file), target_rate)
     if format == "svg":
         drawing = zone_curves_svg(loaded)
         if drawing is None:

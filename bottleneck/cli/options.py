@@ -88,6 +88,14 @@ Budget = Annotated[
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A budget of 20 s.")]
 Thorough = Annotated[bool, typer.Option("--thorough", help="A budget of 300 s.")]
+TargetRate = Annotated[
+    str | None,
+    typer.Option(
+        "--target-rate",
+        metavar="RATE",
+        help="Also say what it would take to reach RATE, as 100MB/s or 1Gbit/s.",
+    ),
+]
 Json = Annotated[
     str | None,
     typer.Option("--json", metavar="F", help="Also write the report there; - is stdout alone."),

@@ -311,11 +311,16 @@ def _print(final: Report, diagnosis: Diagnosis, output: Output) -> None:
     if not final.entries:
         # Nothing was measured: the line on stderr has said why.
         return
-    # Width of a pipe is nobody's wish: what a reader of a log can take.
-    width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
     if output.quiet:
         summary = safe(diagnosis.summary, LONGEST_SUMMARY)
         encoding = sys.stdout.encoding or "ascii"
         print(summary.encode(encoding, "backslashreplace").decode(encoding))
         return
-    print_report(final, diagnosis, Console(width=width, highlight=False), output.verbose)
+    print_report(final, diagnosis, console(), output.verbose)
+
+
+def console() -> Console:
+    """Where words go: stdout, as wide as the terminal."""
+    # Width of a pipe is nobody's wish: what a reader of a log can take.
+    width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
+    return Console(width=width, highlight=False)

@@ -8,7 +8,7 @@ from itertools import groupby
 from rich.console import Console
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.reports import disks, layout, tcp_tables
+from bottleneck.reports import asymmetries, disks, layout, tcp_tables
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.table import Row, Table, first, written
@@ -69,7 +69,8 @@ def _print(
             texts = (signs.none if text is None else text for text in table.cells(row))
             drawn = (layout.bar(table.bar(row), 1.0, BAR_CELLS, signs),) if table.bar else ()
             columns.add(*texts, *drawn)
-    columns.print(console)
+    if columns.rows:
+        columns.print(console)
     if table.remark and any("*" in text for row in columns.rows for text in row.cells):
         layout.line(console, table.remark, "dim")
     if left_out:
@@ -243,6 +244,7 @@ TABLES = {
         frozenset({1, 2, 3}),
         first(2),
     ),
+    **asymmetries.TABLES,
     **disks.TABLES,
     **tcp_tables.TABLES,
 }

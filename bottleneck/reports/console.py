@@ -12,6 +12,7 @@ from bottleneck.reports import layout
 from bottleneck.reports.comparisons import print_comparisons
 from bottleneck.reports.disks import print_disks
 from bottleneck.reports.interfaces import print_interfaces
+from bottleneck.reports.ladder import print_rungs, print_target
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.path import print_path
 from bottleneck.reports.safe import safe
@@ -30,6 +31,7 @@ from probes.records import Failed, Measured, Outcome, Skipped, Spread, Usage, ra
 SURE_RATIO = 0.9
 FAIR_RATIO = 0.7
 WIDE_COLUMNS = 110
+LONGEST_REASON = 200
 EVIDENCE_SHOWN = 8
 SETTINGS_SHOWN = 4
 
@@ -49,6 +51,9 @@ def print_report(
         _print_copies(diagnosis, console, signs)
     if chosen is not None and chosen.ceilings and chosen.bytes_per_second:
         _print_ladder(chosen, chosen.bytes_per_second, console, signs)
+        print_rungs(chosen, console, signs)
+    for copy in diagnosis.copies if verbose else [each for each in [chosen] if each]:
+        print_target(copy, console)
     print_zone_curves(report, console, signs)
     print_comparisons(diagnosis, console, signs, verbose)
     _print_stages(report, console, signs)
@@ -71,9 +76,21 @@ def print_report(
     title = "What costs throughput below the hosts' folders"
     _print_points(console, title, tuple(_costly_host_settings(report, "disk_settings")))
     _print_points(console, "Not measured", tuple(_missing(report)))
+    if verbose:
+        _print_points(console, "Why each step was made", tuple(_reasons(report)))
     _print_points(console, "Notes", report.notes)
     if chosen is not None and chosen.bytes_per_second:
         _print_footnote(console, chosen.bytes_per_second)
+
+
+def _reasons(report: Report) -> Iterator[str]:
+    """Each reason once, with the steps that were made for it."""
+    made: dict[str, list[str]] = {}
+    for step, _ in report.entries:
+        if step.why:
+            made.setdefault(safe(step.why, LONGEST_REASON), []).append(stage_text(step))
+    for why, names in made.items():
+        yield f"{why}: {', '.join(dict.fromkeys(names))}"
 
 
 def confidence_text(verdict: Verdict) -> str:
@@ -130,8 +147,10 @@ def stage_text(step: Step) -> str:
 
 
 def _dialect(dialect: str) -> str:
-    if dialect == "native":
-        return "native"
+    if dialect in ("native", "none"):
+        return dialect
+    if dialect == "unknown":
+        return "SMB"
     return "SMB1" if dialect == "smb1" else f"SMB {safe(dialect, 16)}"
 
 
@@ -163,7 +182,8 @@ def _print_copies(diagnosis: Diagnosis, console: Console, signs: Signs) -> None:
 def _print_ladder(copy: CopyDiagnosis, rate: float, console: Console, signs: Signs) -> None:
     """The copy's own rate and every ceiling with a bar, the cap marked."""
     name, dialect = safe(copy.copy, 40), _dialect(copy.dialect)
-    over = "(native)" if dialect == "native" else f"over {dialect}"
+    apart = {"native": "(native)", "none": "(without SMB)"}
+    over = apart.get(dialect, f"over {dialect}")
     layout.heading(console, f"What {name} {over} is held by, lowest ceiling first")
     table = Columns(("", "", "rate", "", ""), right=frozenset({2}))
     width = 30 if console.width >= WIDE_COLUMNS else 16
@@ -258,7 +278,7 @@ def _spread_text(step: Step, spread: Spread, wide: bool, signs: Signs) -> str:
 
 
 def _usage_text(usage: Usage | None, wide: bool, signs: Signs) -> str:
-    if usage is None:
+    if usage is None or not usage.core_busy_ratios:
         return signs.none
     core = percent_text(min(1.0, usage.busiest_core_ratio)).replace(" ", "")
     core += "*" if usage.throttled_ratio else ""

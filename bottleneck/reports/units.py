@@ -23,6 +23,9 @@ _BYTE_MULTIPLES = {
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>(?:[kKmMgGtT][iI]?)?)"
 _SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
 _RATE = re.compile(_NUMBER + r"(?P<unit>B|bytes|bit|bits)(?:/s|ps)", re.ASCII)
+_SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|ms|s|min)", re.ASCII)
+_SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_RATE_UNITS = {"GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3}
 _MOST = 10**18
 
 
@@ -30,11 +33,11 @@ class UnitError(ValueError):
     """A quantity that cannot be read without guessing; the text is one plain line."""
 
 
-def _figure(value: float) -> str:
+def _figure(value: float, digits: int = 3) -> str:
     """Three significant digits, no exponent, no trailing zeros."""
     if value == 0:
         return "0"
-    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:.{places}f}"
     return text.rstrip("0").rstrip(".") if places else text
 
@@ -48,6 +51,12 @@ def rate_text(bytes_per_second: float) -> str:
     return f"{_figure(bytes_per_second / 1e3)} kB/s"
 
 
+def fine_rate_text(bytes_per_second: float) -> str:
+    """A rate that is computed and not measured, one digit more: `117.7 MB/s`; decimal."""
+    unit = rate_text(bytes_per_second).split(" ")[1]
+    return f"{_figure(bytes_per_second / _RATE_UNITS[unit], 4)} {unit}"
+
+
 def megabytes_text(bytes_per_second: float) -> str:
     """A rate's figure in MB/s alone, for tables that name the unit: `23.6`, `1,170`; decimal."""
     rate = bytes_per_second / 1e6
@@ -57,8 +66,7 @@ def megabytes_text(bytes_per_second: float) -> str:
 def range_text(low: float, high: float) -> str:
     """Two rates in the unit of the higher: `24.8-25.1 MB/s`; one where they read the same."""
     figure, unit = rate_text(high).split(" ")
-    scale = {"GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3}[unit]
-    lower = _figure(low / scale)
+    lower = _figure(low / _RATE_UNITS[unit])
     return f"{figure} {unit}" if lower == figure else f"{lower}-{figure} {unit}"
 
 
@@ -154,6 +162,17 @@ def parse_rate(text: str) -> float:
         prefix = loose["prefix"] or ("" if loose["unit"] else "M")
         raise UnitError(_ambiguous(text, loose["number"], prefix, "/s"))
     raise UnitError(f"{text!r} is not a rate: write for example 100MB/s or 1Gbit/s")
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds from `0.5ms`, `149 ms`, `250us`, `2s`, `10 min`. Errors: UnitError for the rest."""
+    match = _SECONDS.fullmatch(text.strip())
+    if match is None:
+        raise UnitError(f"{text!r} is not a time: write for example 0.5ms or 2s")
+    seconds = float(match["number"]) * _SECONDS_OF[match["unit"]]
+    if not 0 < seconds <= _MOST:
+        raise UnitError(f"{text!r} is out of range")
+    return seconds
 
 
 def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:

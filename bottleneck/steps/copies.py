@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,7 +10,7 @@ from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import bounds, user_file
+from bottleneck.steps import bounds, explaining, user_file
 from bottleneck.steps.allowance import LEAST_BUDGET_SECONDS
 from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, ready_cache
 from bottleneck.steps.source import free_bytes
@@ -30,40 +29,95 @@ TASTE_TIMES = 4.0
 GRACE_SECONDS = 8.0
 SMB1 = "smb1"
 SMB1_SHARE_OF_BUDGET = 0.15
+SMB1_SECONDS = 4.0
+"""Of its four copies, with the usual budget."""
+UNASKED_RATIO = 0.5
+"""How long a copy over SMB1 lasts beside one of the dialect that is used."""
+MOST_REPETITIONS = 6
+WHOLE = "the copy as a user makes it"
 
 
-def measure_copies(
-    bench: Bench, endpoint: Endpoint, meanwhile: Callable[[], None] = lambda: None
-) -> None:
+def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
     """Every dialect's copies; `endpoint` is the share as the user named it.
 
-    meanwhile is called once, after the first round of the share's own dialect: what explains the
-    copies comes before their repetitions, but after each of them has been seen.
+    What explains them comes after the first round of the share's own dialect, before repetitions:
+    each copy has been seen by then. Where all are clear, none is repeated.
     """
     opened = str(bench.share.facts["dialect"])
     asked = plan.newest_first(bench.options.dialects)
-    for dialect in asked or (opened, SMB1):
-        labels = {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
-        if dialect != opened:
-            found = _labels_of(bench, endpoint, dialect)
-            if found is None:
-                continue
-            labels = found
-        if not bench.source_bytes:
-            # A short run has no time to be careful where the bare network's rate is known.
-            by_tcp = any(name.startswith("tcp.") for name in _rates(bench))
-            if bench.options.budget_seconds >= LEAST_BUDGET_SECONDS or not by_tcp:
-                _taste(bench, dialect)
-            _copy(bench, dialect, labels, "push.cached", "memory")
-        if dialect == opened:
-            _copy(bench, dialect, labels, "pull.cached", "memory")
-        extra = not asked and dialect != opened
-        _round(bench, dialect, labels, 0, extra)
+    for dialect in asked or (opened,):
+        labels = _labels(bench, endpoint, dialect)
+        if labels is None:
+            continue
+        _to_memory(bench, dialect, labels)
+        bench.ledger.why = WHOLE
+        _round(bench, dialect, labels, 0, extra=False)
         if dialect == opened:
             user_file.pull_file(bench, dialect, labels)
-            meanwhile()
-            for number in range(1, plan.MAX_ROUNDS):
-                _round(bench, dialect, labels, number, extra)
+            _explained(bench, endpoint, labels)
+    bench.ledger.why = ""
+
+
+def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None:
+    """After the first round of the share's own dialect: looks, SMB1 and repetitions."""
+    opened = str(bench.share.facts["dialect"])
+    others = bench.options.dialects
+    found = explaining.in_doubt(bench)
+    clear = found is not None and not found
+    in_time = explaining.in_time(bench, SMB1_SECONDS)
+    if clear and in_time and not others:
+        _smb1(bench, endpoint)
+    explaining.explain(bench, *([] if others or in_time or not clear else [SMB1]))
+    for number in range(1, plan.MAX_ROUNDS):
+        found = explaining.in_doubt(bench)
+        if found is not None and not found:
+            break
+        bench.ledger.why = found[0].reason if found else "what one run may be off by"
+        _round(bench, opened, labels, number, extra=False)
+    _until_stable(bench, opened, labels)
+    if not clear and not others:
+        _smb1(bench, endpoint)
+
+
+def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
+    """Copies whose runs lie far apart, again while there is time: another load may have gone."""
+    for _ in range(MOST_REPETITIONS):
+        unsteady = [each for each in explaining.in_doubt(bench) or () if each.unstable]
+        fitting = [each.copy for each in unsteady if _fits(bench, dialect, each.copy)]
+        if not fitting:
+            return
+        bench.ledger.why = "its runs lie far apart"
+        for copy in plan.COPIES:
+            if copy in fitting:
+                _copy(bench, dialect, labels, copy, "folder")
+
+
+def _smb1(bench: Bench, endpoint: Endpoint) -> None:
+    """One round over SMB1 where the server offers it: nobody asked, so that it may be left out."""
+    labels = _labels(bench, endpoint, SMB1)
+    if labels is not None:
+        bench.ledger.why = "how the oldest dialect that the server offers compares"
+        _round(bench, SMB1, labels, 0, extra=True)
+
+
+def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
+    """What a dialect's session signs and encrypts; None: the server does not offer the dialect."""
+    if dialect != str(bench.share.facts["dialect"]):
+        return _labels_of(bench, endpoint, dialect)
+    return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
+
+
+def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
+    """The copies without the client's disk; the first push fills the source of the pulls."""
+    bench.ledger.why = "the copy without the client's disk"
+    if not bench.source_bytes:
+        # A short run has no time to be careful where the bare network's rate is known.
+        by_tcp = any(name.startswith("tcp.") for name in _rates(bench))
+        if bench.options.budget_seconds >= LEAST_BUDGET_SECONDS or not by_tcp:
+            _taste(bench, dialect)
+        _copy(bench, dialect, labels, "push.cached", "memory")
+    if dialect == bench.share.facts["dialect"]:
+        _copy(bench, dialect, labels, "pull.cached", "memory")
 
 
 def _taste(bench: Bench, dialect: str) -> None:
@@ -172,11 +226,14 @@ def _rates(bench: Bench) -> dict[str, float]:
     return known
 
 
-def _size(bench: Bench, copy: str, end: str) -> tuple[int, float | None]:
+def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float | None]:
     """Bytes of the next run of a copy, and the rate expected of it."""
     rate = plan.expected_rate(copy, _rates(bench))
     # Towards the end of the budget a smaller file is better than none.
-    seconds = max(LEAST_SECONDS / 2, min(bench.times.copy, bench.left() - STEP_OVERHEAD_SECONDS))
+    usual = bench.times.copy
+    if dialect == SMB1 and not bench.options.dialects:
+        usual *= UNASKED_RATIO
+    seconds = max(LEAST_SECONDS / 2, min(usual, bench.left() - STEP_OVERHEAD_SECONDS))
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:
         # Pulls read this file: it may take longer to write than a copy that counts.
         seconds *= 1.5
@@ -201,7 +258,7 @@ def _room(bench: Bench, copy: str, end: str) -> int:
 def _fits(bench: Bench, dialect: str, copy: str) -> bool:
     """Whether one more run of a copy fits the budget, with room for a look at SMB1 after it."""
     try:
-        size, rate = _size(bench, copy, "folder")
+        size, rate = _size(bench, dialect, copy, "folder")
     except StageError:
         # The copy itself will fail of it, and say why.
         return True
@@ -223,7 +280,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             raise Unavailable(NEEDS_SERVER_CACHE)
         if bench.left() < LEAST_SECONDS:
             raise Unavailable("no time left in the budget: give a larger --budget")
-        size, _ = _size(bench, copy, end)
+        size, _ = _size(bench, dialect, copy, end)
         if size < plan.MIB:
             raise Unavailable("no source file, or no room for a copy of 1 MiB")
         proof = _server_cache(bench, copy, size)

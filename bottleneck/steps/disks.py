@@ -67,6 +67,7 @@ def measure_disks(bench: Bench) -> None:
     Where nothing but the disk was asked for, all of it; alone what --device and --file name.
     """
     alone = allowance.alone(bench, disk.NAME)
+    bench.ledger.why = "what each disk gives alone"
     named = (bench.options.device, bench.options.file)
     at_server = any(each is not None and each.side == "server" for each in named)
     here_alone = alone and bench.options.agent == "none" and not at_server

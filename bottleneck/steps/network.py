@@ -6,13 +6,19 @@ import socket
 from dataclasses import asdict, replace
 
 from bottleneck import plan
+from bottleneck.analysis.model import looks_like
+from bottleneck.analysis.steps import mtu_bytes
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
+from bottleneck.reports.units import link_text
+from bottleneck.steps import bounds
+from bottleneck.steps.allowance import alone
 from bottleneck.tcp_peer import TcpPeer
 from probes import loopback, tcp, tcp_by_iperf3, tcp_by_ttcp
 from probes.records import Endpoint
 from probes.stage import Unavailable
 
+WHYS = ("what the network carries", "whether several streams carry more than one")
 HOLD_SECONDS = 30.0
 """How much longer than its transfer a responder waits."""
 PEER_SECONDS = 40.0
@@ -25,6 +31,7 @@ OR_PEER = f"{NEEDS_AGENT}, or a peer that is there already: --tcp-peer iperf3://
 def measure_loopbacks(bench: Bench) -> None:
     """TCP to oneself on each host that has an agent."""
     seconds = bench.times.loopback
+    bench.ledger.why = "what this tool itself can move there"
     for side, host in bench.reached.items():
         setting = loopback.Setting("push", 1, seconds=seconds)
         step = bench.step("loopback", setting, side)
@@ -36,8 +43,14 @@ def measure_loopbacks(bench: Bench) -> None:
 
 
 def measure_transfers(bench: Bench) -> None:
-    """TCP between the agents, or with the peer that was named: one stream, then four."""
+    """TCP between the agents, or with the peer that was named: one stream, then four.
+
+    Several streams are left out where one fills a link of a standard rate: they carry no more.
+    """
     for each in plan.TCP_STEPS:
+        if each.streams > 1 and _fills(bench, each.verb):
+            continue
+        bench.ledger.why = WHYS[each.streams > 1]
         seconds = bench.times.tcp if each.streams == 1 else bench.times.tcp_many
         if bench.options.tcp_peer is not None:
             _with_peer(bench, bench.options.tcp_peer, each, seconds)
@@ -52,6 +65,21 @@ def measure_transfers(bench: Bench) -> None:
             with bench.server.hold("tcp", setting, Endpoint(), seconds + HOLD_SECONDS) as peer:
                 there = replace(peer, host=bench.address)
                 bench.initiate(step, setting, there, seconds + HOLD_SECONDS)
+
+
+def _fills(bench: Bench, verb: str) -> bool:
+    """Whether one stream of a direction carried what a link of a standard rate does; noted."""
+    if bench.options.budget_seconds >= plan.LONG_BUDGET_SECONDS or alone(bench, tcp.NAME):
+        return False
+    told = bench.report()
+    rate = bounds.of_stages(bench).get(f"tcp.{verb}")
+    match = None if rate is None else looks_like(rate, mtu_bytes(told))
+    if match is not None:
+        bench.note(
+            f"tcp {verb} x4: left out, since one stream fills a link of "
+            f"{link_text(match.bits_per_second)}"
+        )
+    return match is not None
 
 
 def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:

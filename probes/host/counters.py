@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, NamedTuple, Optional, Tuple
 
-from probes.host import cgroup, file_server, interface, processes
+from probes.host import cgroup, file_server, interface, pressure, processes
 from probes.host.account import Account
 from probes.host.memory import read_memory
+from probes.host.pressure import Pressure
 from probes.host.processes import ProcessTimes, ThreadTimes
 
 SECTOR_BYTES = 512
@@ -95,6 +96,7 @@ class Counters:
     device_read_bytes: Optional[int] = None
     device_written_bytes: Optional[int] = None
     device_busy_seconds: Optional[float] = None
+    pressure: Pressure = Pressure()
 
 
 class DeviceCounts(NamedTuple):
@@ -197,6 +199,7 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
         device_read_bytes=device.read_bytes if device else None,
         device_written_bytes=device.written_bytes if device else None,
         device_busy_seconds=device.busy_seconds if device else None,
+        pressure=pressure.read(watched.folder_device),
     )
 
 

@@ -60,12 +60,15 @@ class Sockets:
     def __exit__(self, *_: object) -> None:
         self._netlink.close()
 
-    def find(self, ports: Tuple[int, ...], peer_address: str, serving: bool) -> List[Seen]:
+    def find(
+        self, ports: Tuple[int, ...], peer_address: str, serving: bool, most: int = 0
+    ) -> List[Seen]:
         """The connections with one of the ports at this end (serving) or at the other.
 
         peer_address: of the other end; empty, or no IP address: any. The kernel picks, so that
-        the others cost nothing but its own pass over its table. At most MOST_FOUND of either IP
-        version; where there are more, which of them is left to the kernel.
+        the others cost nothing but its own pass over its table. A port of -1 is any. At most `most`
+        of either IP version, MOST_FOUND without it; where there are more, which of them is left to
+        the kernel.
         """
         address = plain_address(peer_address) if peer_address else None
         wanted = selection(ports, address, serving)
@@ -78,7 +81,7 @@ class Sockets:
             raw: List[bytes] = []
             # The kernel is heard to its end: the rest would be taken for the next answer.
             for each in self._search(self._asked(family, ANY, wanted)):
-                if len(raw) < MOST_FOUND:
+                if len(raw) < (most or MOST_FOUND):
                     raw.append(each)
             found += [seen for seen in map(parse, raw) if seen is not None]
         return found

@@ -25,6 +25,7 @@ def usage(before: Counters, after: Counters) -> Usage:
     busy, interrupt, stolen, total = _cores(before, after)
     ratios = tuple(min(1.0, used / whole) if whole > 0 else 0.0 for used, whole in busy)
     copy_seconds = _copy_seconds(before, after)
+    then, now = before.pressure, after.pressure
     quotas = [
         each
         for each in after.quotas
@@ -54,7 +55,16 @@ def usage(before: Counters, after: Counters) -> Usage:
         ),
         device_read_bytes=_grown(before.device_read_bytes, after.device_read_bytes),
         device_written_bytes=_grown(before.device_written_bytes, after.device_written_bytes),
-        device_busy_ratio=_device_busy_ratio(before, after, wall_seconds),
+        device_busy_ratio=_share(
+            before.device_busy_seconds, after.device_busy_seconds, wall_seconds
+        ),
+        memory_dirty_limit_bytes=now.dirty_limit_bytes,
+        swapped_in_bytes=_grown(then.swapped_in_bytes, now.swapped_in_bytes),
+        swapped_out_bytes=_grown(then.swapped_out_bytes, now.swapped_out_bytes),
+        memory_waiting_ratio=_share(
+            then.memory_waiting_seconds, now.memory_waiting_seconds, wall_seconds
+        ),
+        io_waiting_ratio=_share(then.io_waiting_seconds, now.io_waiting_seconds, wall_seconds),
     )
 
 
@@ -161,10 +171,11 @@ def _run_delay_seconds(before: Counters, after: Counters) -> float | None:
     return sum(delays) if delays else None
 
 
-def _device_busy_ratio(before: Counters, after: Counters, wall_seconds: float) -> float | None:
-    if before.device_busy_seconds is None or after.device_busy_seconds is None:
+def _share(before: float | None, after: float | None, wall_seconds: float) -> float | None:
+    """How much of the window passed into an account of seconds."""
+    if before is None or after is None:
         return None
-    return min(1.0, max(0.0, after.device_busy_seconds - before.device_busy_seconds) / wall_seconds)
+    return min(1.0, max(0.0, after - before) / wall_seconds)
 
 
 def _grown(before: int | None, after: int | None) -> int | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Callable, Dict, List, Optional, Sequence
 
 from probes.host.tcp_info import Figures
+from probes.net import movement
 from probes.records import Details
 
 LEAST_GLIMPSES = 5
@@ -132,11 +133,19 @@ def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
         grown = _grown("out_of_order_segments", glimpses[0], glimpses[-1])
         if grown is not None:
             told["out_of_order_segments"] = grown
+    told.update(moved(glimpses, "received_bytes"))
     _spread(told, "own_window_bytes", _each(glimpses, _figure("own_window_bytes")))
     buffers = _each(glimpses, _figure("receive_buffer_bytes"))
     if buffers:
         told["receive_buffer_bytes"] = buffers[-1]
     return told
+
+
+def moved(glimpses: Sequence[Glimpse], counter: str) -> Details:
+    """movement.of_counter of a figure that counts bytes."""
+    return movement.of_counter(
+        [(each.elapsed_seconds, each.figures.get(counter)) for each in glimpses]
+    )
 
 
 def who_limits(sender: Details, receiver: Details) -> str:

@@ -49,6 +49,8 @@ class Counters:
     requests: int = 0
     """READs and WRITEs sent."""
     flushes: int = 0
+    flushing_seconds: float = 0.0
+    """From sending to the reply, of all FLUSHes that a push sent on its way, not of its last."""
     pending_replies: int = 0
     """Interim STATUS_PENDING replies: the server could not answer at once."""
     short_replies: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -84,6 +85,7 @@ def push(
     room: asked now and then; Refused where somebody else takes it meanwhile.
     """
     sent = moved = flushed = flushing = looked = looking = 0
+    asked = 0.0
     while moved < size_bytes or looking:
         while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
             if room is not None and sent - looked >= LOOK_BYTES and not looking:
@@ -96,7 +98,7 @@ def push(
                 if not pipe.affords(1):
                     break
                 pipe.flush()
-                flushed, flushing = sent, 1
+                flushed, flushing, asked = sent, 1, time.monotonic()
             size = pipe.affords(min(request_bytes, size_bytes - sent))
             if not size:
                 break
@@ -104,6 +106,7 @@ def push(
             sent += size
         reply = pipe.wait()
         if reply.verb == "flush":
+            pipe.counters.flushing_seconds += time.monotonic() - asked
             flushing = 0
             continue
         if reply.verb == "space":
@@ -113,6 +116,8 @@ def push(
             continue
         moved += reply.moved_bytes
         yield moved
+    if flushing:
+        pipe.counters.flushing_seconds += time.monotonic() - asked
 
 
 def finish(pipe: Pipe) -> None:

@@ -197,3 +197,17 @@ def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(empty_world):
     standings = [c.standing for c in found(world).ceilings if c.component == "bus"]
     assert standings == ["at-least"]
     assert words(world)[0] == "cpu"
+
+
+def test_a_slot_that_gives_all_that_the_card_can_use_takes_another_card(empty_world):
+    full = {**SLOT, "able_lanes": 1.0, "able_transfers_per_second": 5e9}
+    world = made(empty_world, G10, pcie={**full, "able_bytes_per_second": 5e8})
+    world.tcp("pull", (416, 420, 424), streams=4)
+    world.copy("pull.cached", (399, 403, 407))
+    assert words(world) == ("bus", "server", "pcie")
+    assert not any("could use" in line for line in found(world).evidence)
+    assert (
+        found(world)
+        .advice[0]
+        .startswith("A card on the server with more PCI Express lanes, or faster ones")
+    )

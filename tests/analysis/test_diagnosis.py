@@ -185,3 +185,11 @@ def test_a_copy_beyond_its_links_names_nobody(empty_world):
     assert found["push.cached"].verdict.cause == "inconclusive"
     assert "not believed" in found["push.cached"].verdict.sentence
     assert "not believed" not in found["pull.cached"].verdict.sentence
+
+
+def test_a_partial_run_of_other_stages_names_no_copy_that_it_never_meant_to_make(empty_world):
+    world = empty_world()
+    world.tcp("push", 117.6)
+    found = diagnose(world.report(status="partial"))
+    assert found.copies == ()
+    assert found.headline is None

@@ -113,3 +113,11 @@ def test_no_numbers_break_it(seed):
         assert curve.rate_over(0.0, 1.0) > 0
         assert curve.ratio > 0
         assert curve.flat in (True, False)
+
+
+def test_zones_that_agree_at_one_place_alone_are_no_curve():
+    """Twelve looks at one place agree, and no two of the others with anything."""
+    same = [Zone(0.5, 0.6, 100 * MB, 99 * MB, 101 * MB)] * 12
+    levels = {0.02: 128, 0.26: 258, 0.34: 65, 0.41: 267, 0.42: 184, 0.75: 131, 0.79: 383}
+    odd = [Zone(at, at + 0.04, rate * MB, rate * MB, rate * MB) for at, rate in levels.items()]
+    assert fitted([*odd[:5], *same, *odd[5:]]) is None

@@ -543,3 +543,54 @@ def test_forged_details_break_nothing(empty_world, strange):
             disk(world, "server", "read", 25, pattern, details)
             world.copy("file.pull.uncached" if pattern == "file" else "pull.uncached", 24)
             assert of(world).verdict.sentence
+
+
+@pytest.mark.parametrize("pattern", ["file", "sequential"])
+def test_without_a_rate_in_one_piece_no_seek_is_blamed(lan, pattern):
+    """The seek is known, but not what the disk reads where nothing has to be sought."""
+    zones(lan, count=2)
+    lan.entries[-1][1].details["zones"] = []
+    if pattern == "file":
+        disk(lan, "server", "read", 50, details={"place": place(0.0, 0.1, 900)})
+    disk(lan, "server", "read", 15, pattern, {"place": place(0.2, 0.3, 500, 64 << 20)})
+    lan.copy("file.pull.uncached" if pattern == "file" else "pull.uncached", 14.6)
+    assert "seek" not in causes(of(lan))
+
+
+@pytest.mark.parametrize("lost", ["from_ratio", "device_bytes"])
+def test_a_partition_whose_place_on_its_disk_is_not_known_is_in_no_zone(lan, lost):
+    zones(lan, device="sda")
+    whole = {"device": "sda", "device_bytes": 2 * TB_BYTES, "from_ratio": 0.95, "to_ratio": 0.96}
+    del whole[lost]
+    rate = law(0.95)
+    disk(lan, "server", "read", rate, details={"place": place(0.9, 0.92, whole=whole)})
+    lan.copy("pull.uncached", 0.97 * rate)
+    assert words(of(lan)) == ("disk", "server", "read")
+
+
+def test_a_piece_without_bytes_is_no_part_of_a_files_place(lan):
+    zones(lan)
+    rate = law(0.925)
+    told = place(0.9, 0.95)
+    told["spans"].insert(0, {"from_ratio": 0.0, "to_ratio": 0.1, "bytes": 0})
+    disk(lan, "server", "read", rate, details={"place": told})
+    lan.copy("pull.uncached", 0.97 * rate)
+    assert words(of(lan)) == ("disk", "server", "zone")
+    assert "from 90 % to 95 %" in of(lan).verdict.sentence
+
+
+def test_a_weak_zone_that_the_files_own_read_hardly_feels_is_not_blamed(lan):
+    """Weak by a little: what is due there and what was read are one rate."""
+    zones(lan, weak={4: 0.85})
+    rate = law(0.5) * 0.9
+    disk(lan, "server", "read", rate, details={"place": place(0.47, 0.53)})
+    lan.copy("pull.uncached", 0.97 * rate)
+    assert words(of(lan)) == ("disk", "server", "read")
+
+
+def test_two_zones_make_no_curve_to_hold_a_place_against(lan):
+    zones(lan, count=2)
+    rate = law(0.95)
+    disk(lan, "server", "read", rate, details={"place": place(0.9, 0.99)})
+    lan.copy("pull.uncached", 0.97 * rate)
+    assert words(of(lan)) == ("disk", "server", "read")

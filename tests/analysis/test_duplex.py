@@ -146,3 +146,11 @@ def test_a_full_cpu_leaves_it_a_lower_bound(empty_world):
     world.copy("pull.cached", 6.3, server=full)
     half = [c.standing for c in found(world).ceilings if c.cause == "duplex"]
     assert half == ["at-least"]
+
+
+def test_a_half_duplex_card_that_carries_its_links_payload_holds_nothing(empty_world):
+    """10.9 of 11.87 MB/s: no standard link's rate, and no collision was worth a word."""
+    world = made(empty_world, server=HALF)
+    world.tcp("pull", (10.8, 10.9, 11.0))
+    world.copy("pull.cached", (10.6, 10.7, 10.8))
+    assert words(world) != ("network", "server", "duplex")

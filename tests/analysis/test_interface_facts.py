@@ -112,6 +112,7 @@ def counted(world, counts):
     [
         ("rx_flow_control_xoff", "enp3s0 received 1,240 pause frames (flow control): what it is"),
         ("link_xoff_rx.nic", "enp3s0 received 1,240 pause frames"),
+        ("pause_frames", "enp3s0 counted 1,240 pause frames (flow control)"),
         ("tx_pause_ctrl_phy", "enp3s0 sent 1,240 pause frames (flow control): it could not"),
         ("rx_missed_errors", "enp3s0 lost 1,240 packets on arrival: its ring was full"),
         ("rx_no_buffer_count", "enp3s0 lost 1,240 packets on arrival"),
@@ -146,3 +147,13 @@ def test_what_tells_nothing_of_the_path_is_silent(world, counts):
 def test_a_host_without_facts_has_no_interface(world):
     world.client = None
     assert [side for side, _ in interface_facts.interfaces(world.report())] == ["server"]
+
+
+def test_a_card_that_could_more_is_no_fault_where_nobody_knows_what_it_was_offered(empty_world):
+    world = slow(empty_world)
+    facts = {"autonegotiated": True, "able_bits_per_second": G1}
+    changed(world, "server", rate_bits_per_second=10**8, partner_bits_per_second=None, **facts)
+    told = evidence(world)
+    assert "look at the cable" not in told
+    assert "by hand" not in told
+    assert "offers" not in told

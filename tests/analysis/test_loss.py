@@ -199,3 +199,24 @@ def test_the_control_is_not_blamed_for_less(empty_world, sockets, change, severa
     told = sockets(**{**SLOW_TO_RECOVER, **change})
     world.copy("pull.cached", (5.7, 5.9, 6.1), details={"sockets": told})
     assert ("tcp", "server", "congestion-control") not in ceilings(world)
+
+
+def test_lost_packets_of_a_copy_that_fills_the_path_all_the_same_are_not_blamed(
+    empty_world, sockets
+):
+    """TCP alone with one stream had a bad moment: the copy itself carries what several do."""
+    world = path(empty_world, 0.70, 1.1, LOSSY)
+    lossy = sockets(**LOSSY)
+    world.copy("pull.cached", (0.86, 0.87, 0.88), details={"sockets": lossy})
+    assert ("network", "path", "loss") not in ceilings(world)
+
+
+def test_the_other_direction_is_told_of_only_where_its_loss_is_known(empty_world, sockets):
+    world = path(empty_world, 0.70, 2.8, LOSSY)
+    back = {**LOSSY, "loss_ratio": None, "retransmitted_segments": None}
+    world.entries = [e for e in world.entries if e[0].setting.get("verb") != "push"]
+    world.tcp("push", 0.7, limits={k: v for k, v in back.items() if v is not None})
+    world.copy("pull.cached", (0.7, 0.78, 0.83), details={"sockets": sockets(**LOSSY)})
+    found = diagnose(world.report()).copies[0]
+    assert words(found.verdict) == ("network", "path", "loss")
+    assert not any("In the other direction" in line for line in found.evidence)

@@ -70,9 +70,33 @@ def test_the_overlap_is_clamped_and_one_stage_overlaps_itself():
     assert model.overlap_factor(25, (25,)) == 1
 
 
-def test_a_prediction_lies_around_its_median_and_below_every_limit():
-    stages = [model.Band(116, 117, 118), model.Band(900, 900, 900)]
-    free = model.predicted(stages, [], 0.8)
-    assert free.low < free.median < free.high <= 118 * 1.03
-    bound = model.predicted(stages, [model.Band(60, 60, 60)], 0.8)
-    assert bound == model.Band(60 * 0.97, 60, pytest.approx(60 * 1.03))
+def test_a_disk_that_is_slower_than_the_transfer_ends_so_much_after_it():
+    assert model.behind(120, 60, 0) == pytest.approx(60)
+    assert model.behind(120, 60, 0.35) == pytest.approx(1 / (1 / 60 + 0.35 / 120))
+    assert model.behind(120, 60, 1) == pytest.approx(model.in_turn((120, 60)))
+
+
+def test_a_disk_that_is_much_faster_catches_up_with_the_transfer():
+    assert model.behind(120, 3000, 0.35) == 120
+    assert model.behind(120, 150, 0.35) < 120
+
+
+@pytest.mark.parametrize(("rate", "transfer", "late"), [(50, 120, 0.35), (100, 117, 0.1)])
+def test_what_a_disk_needs_gives_the_rate_that_was_asked(rate, transfer, late):
+    disk = model.needed_behind(rate, transfer, late)
+    assert model.behind(transfer, disk, late) == pytest.approx(rate)
+
+
+def test_a_disk_needs_to_be_no_more_than_fast_beside_a_transfer_that_is_no_faster():
+    assert model.needed_behind(100, 100, 0.35) == pytest.approx(100 / 0.65)
+    assert model.needed_behind(100, 100, 1) == pytest.approx(100 / model.LEAST_TIME_RATIO)
+
+
+def test_a_half_used_core_allows_twice_as_much_or_more_where_the_cost_falls():
+    assert model.scaled_by_load(100, 0.5, 1) == pytest.approx(200)
+    assert model.scaled_by_load(100, 0.25, 1.5) == pytest.approx(800)
+
+
+def test_a_band_is_never_narrower_than_a_rate_can_be_known():
+    assert model.widened(model.Band(99, 100, 120)) == model.Band(97, 100, 120)
+    assert model.widened(model.Band(99, 100, 120), 0.3) == model.Band(70, 100, 130)

@@ -197,3 +197,11 @@ def test_what_never_left_the_host_or_may_use_several_links_is_believed(empty_wor
     world.disk("client", "read", 3000)
     world.native("pull.cached", 230)
     assert not any("not believed" in line for line in said(world))
+
+
+def test_two_cards_below_something_that_is_no_bond_bound_nothing(world):
+    """Which of them carries the bytes is not known."""
+    pair = (card(world, name="eth0"), card(world, name="eth1"))
+    for side in ("client", "server"):
+        changed(world, side, kind="macvlan", virtual=True, lower=pair, rate_bits_per_second=None)
+    assert bound(world) is None

@@ -451,6 +451,15 @@ def test_far_below_it_the_tool_is_not_named(world):
     assert verdict_of(world).component != "instrument"
 
 
+def test_a_tool_that_others_crowded_out_shows_no_ceiling_of_its_own(empty_world):
+    world = empty_world()
+    crowd = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
+    world.loopback("client", 150, client=crowd)
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", 113)
+    assert verdict_of(world).component == "network"
+
+
 # -- unknown -----------------------------------------------------------------------------------
 
 

@@ -253,3 +253,11 @@ def test_requests_that_wait_for_replies_are_not_the_delays_affair(empty_world, s
     world = far(empty_world)
     world.copy("pull.cached", 5, details={"sockets": sockets(unsent_bytes_median=0)})
     assert ("network", "path", "delay") not in ceilings(world)
+
+
+@pytest.mark.parametrize("alone", [1.5, 40.0])
+def test_a_window_that_tcp_alone_did_not_keep_to_is_none(empty_world, alone):
+    """5.3 MB/s by the window and the round trip: one of the figures is of another moment."""
+    world = far(empty_world, one=alone, several=40.0, limits={**SMALL, "unread_bytes_median": 0})
+    world.copy("pull.cached", alone * 0.97)
+    assert ("tcp", "client", "receive-window") not in ceilings(world)

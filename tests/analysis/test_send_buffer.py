@@ -239,3 +239,15 @@ def test_requests_that_are_too_few_are_not_the_buffers_affair(empty_world, socke
     details["sockets"] = sockets(**told)
     world.copy("pull.cached", (5.9, 6.0, 6.1), details=details)
     assert blamed(world) == ("smb", "path", "round-trips")
+
+
+def test_a_buffer_that_is_as_large_as_the_path_needs_gets_no_number_to_grow_to(
+    empty_world, sockets
+):
+    """The kernel saw it run empty all the same: the program refills it late."""
+    world = near(empty_world, 6.1, 11.9)
+    told = {**COUNTED, "unread_bytes_median": 0, "send_buffer_bytes": 400_000}
+    world.copy("push.cached", (5.9, 6.0, 6.1), details={"sockets": sockets(**told)})
+    found = diagnose(world.report()).copies[0]
+    assert words(found.verdict) == ("tcp", "client", "send-buffer")
+    assert "or more on the client" not in found.advice[0]

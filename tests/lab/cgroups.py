@@ -1,4 +1,4 @@
-"""Cgroup v1: one core and a CPU quota for a host, a rate for a block device."""
+"""Cgroup v1: a core, a CPU quota and memory for a host; rates and dirty data of a block device."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ THROTTLES = {
     "write": ROOT / "blkio" / "blkio.throttle.write_bps_device",
 }
 """The root group's own throttle: it is the only one that write-back obeys as well."""
+MEMORY = ROOT / "memory"
+"""Of hosts whose memory is planted alone: the others share the machine's."""
+BDI = Path("/sys/class/bdi")
+"""How much of a device's data may be dirty (Documentation/ABI/testing/sysfs-class-bdi)."""
 
 
 @contextlib.contextmanager
@@ -38,10 +42,22 @@ def cpu_group(name: str, core: int, quota_ratio: float | None) -> Iterator[None]
         remove_group(name)
 
 
+@contextlib.contextmanager
+def memory_group(name: str, limit_bytes: int) -> Iterator[Path]:
+    """A group with so much memory, page cache included, and no swap; its processes end with it."""
+    folder = MEMORY / name
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / "memory.limit_in_bytes").write_text(str(limit_bytes))
+        yield folder
+    finally:
+        remove_group(name)
+
+
 def remove_group(name: str) -> None:
     """End the group's processes and remove it; a group that is not there is no error."""
-    for controller in CONTROLLERS:
-        folder = ROOT / controller / name
+    for root in (*(ROOT / controller for controller in CONTROLLERS), MEMORY):
+        folder = root / name
         if folder.is_dir():
             _end_members(folder)
             folder.rmdir()
@@ -67,3 +83,13 @@ def throttle(device: str, rates: dict[str, int | None]) -> None:
 def release(device: str) -> None:
     """Take a device's limits away; they outlive the loop device that they were set for."""
     throttle(device, {"read": None, "write": None})
+    strict = BDI / device / "strict_limit"
+    if strict.exists() and strict.read_text().strip() == "1":
+        (BDI / device / "max_ratio").write_text("100")
+        (BDI / device / "strict_limit").write_text("0")
+
+
+def limit_dirty(device: str, most_bytes: int) -> None:
+    """Let no more of a device's data, given as "major:minor", be dirty at a time."""
+    (BDI / device / "strict_limit").write_text("1")
+    (BDI / device / "max_bytes").write_text(str(most_bytes))

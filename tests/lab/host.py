@@ -119,6 +119,9 @@ def host(name: str, group: str, core: int, caps: Caps, work: Path) -> Iterator[H
     stash.mkdir()
     with contextlib.ExitStack() as stack:
         stack.enter_context(cgroups.cpu_group(group, core, caps.quota_ratio))
+        groups = [cgroups.ROOT / controller / group for controller in cgroups.CONTROLLERS]
+        if caps.memory_bytes is not None:
+            groups.append(stack.enter_context(cgroups.memory_group(group, caps.memory_bytes)))
         options = _OPTIONS
         if caps.spinning is None:
             device = stack.enter_context(_disk(work / f"{name}.img"))
@@ -129,20 +132,17 @@ def host(name: str, group: str, core: int, caps: Caps, work: Path) -> Iterator[H
         pid = stack.enter_context(_namespaces(stash, device, folder, name, options))
         stack.enter_context(_throttled(device, caps, work / f"{name}.device"))
         script = work / f"{name}-exec"
-        script.write_text(_enter_script(name, group, pid))
+        script.write_text(_enter_script(name, groups, pid))
         script.chmod(0o755)
         yield Host(name, pid, core, group, script, folder, device)
 
 
-def _enter_script(name: str, group: str, pid: int) -> str:
+def _enter_script(name: str, groups: Sequence[Path], pid: int) -> str:
     # A log-in elsewhere brings no variable along, least of all the password.
     clean = f"env -i PATH={SYSTEM_PATH} HOME=/root LANG=C.UTF-8 "
     return _ENTER.format(
         name=name,
-        groups=" ".join(
-            shlex.quote(str(cgroups.ROOT / controller / group / "cgroup.procs"))
-            for controller in cgroups.CONTROLLERS
-        ),
+        groups=" ".join(shlex.quote(str(each / "cgroup.procs")) for each in groups),
         pid=pid,
         environment=clean if name == "server" else "",
     )
@@ -178,6 +178,8 @@ def _throttled(device: Path, caps: Caps, record: Path) -> Iterator[None]:
     rates = {"read": caps.disk_read_bytes_per_second, "write": caps.disk_write_bytes_per_second}
     cgroups.throttle(name, rates)
     try:
+        if caps.dirty_bytes is not None:
+            cgroups.limit_dirty(name, caps.dirty_bytes)
         yield
     finally:
         cgroups.release(name)

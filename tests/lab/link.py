@@ -31,7 +31,9 @@ def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
             if caps.congestion_control is not None:
                 # By the route: a namespace's own default may be none that others must not use.
                 route = ["ip", "route", "change", NETWORK, "dev", INTERFACE]
-                host.run([*route, "congctl", caps.congestion_control])
+                most = caps.congestion_window_segments
+                clamp = [] if most is None else ["cwnd", "lock", str(most)]
+                host.run([*route, "congctl", caps.congestion_control, *clamp])
         yield
 
 

@@ -54,6 +54,12 @@ class Caps:
     """Kernel settings of the host's own network, by name ("net.ipv4.tcp_rmem") and value."""
     congestion_control: str | None = None
     """Of what the host sends; None: the machine's own."""
+    congestion_window_segments: int | None = None
+    """The most that its window ever has; None: what the congestion control finds."""
+    memory_bytes: int | None = None
+    """Memory that the host's processes may use, the page cache of their files included."""
+    dirty_bytes: int | None = None
+    """Of written data that may wait for the host's disk; None: the machine's own limit."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,10 @@ class Plant:
     """What waits before its rate, each way, until it drops; None: no end."""
     largest_bytes: int | None = None
     """Of an IP packet that passes such a path; longer ones vanish without a word."""
+    slow_crypto: bool = False
+    """Whether the file server does without the CPU's instructions for AES, GCM and SHA."""
+    stop_seconds: float = 0.0
+    """How long the file server stands still again and again; 0: never."""
 
     def payload_bytes_per_second(self, verb: str) -> float | None:
         """Shaped payload rate of a push (the client sends) or a pull; None: not shaped."""

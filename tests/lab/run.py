@@ -29,7 +29,7 @@ from world import missing
 from worlds import GROUPS, WORLDS
 
 ATTEMPTS = 3
-"""Of one world, where others on the machine disturb it."""
+"""Of one world, where others on the machine disturb it; --attempts."""
 ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, NO_LAB = 0, 1, 3, 69
 
 
@@ -45,22 +45,23 @@ def chosen_worlds(names: list[str], only: str, group: str | None) -> list[LabWor
     """The worlds of these names (none: all), that match a pattern and belong to a group."""
     among = WORLDS.values() if group is None else GROUPS[group]
     return [
-        each
-        for each in among
-        if (not names or each.name in names) and fnmatchcase(each.name, only)
+        each for each in among if (not names or each.name in names) and fnmatchcase(each.name, only)
     ]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="The product in worlds with a planted bottleneck.")
     parser.add_argument("worlds", nargs="*", metavar="WORLD", help=" ".join(WORLDS))
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="worlds that match: 'disc-*'")
+    parser.add_argument(
+        "--only", default="*", metavar="PATTERN", help="worlds that match: 'disc-*'"
+    )
     parser.add_argument("--group", choices=GROUPS, help="worlds of one kind")
     parser.add_argument("--list", action="store_true", help="print their names, and run nothing")
     parser.add_argument("--json", type=Path, metavar="F", help="also write the results there")
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--budget", type=int, default=60, metavar="SECONDS", help="the product's")
     budget.add_argument("--quick", dest="budget", action="store_const", const=20, help="20 s")
+    parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="where others disturb it")
     parser.add_argument("--agent-none", action="store_true", help="no agent on the server")
     parser.add_argument("--no-iperf3", dest="beside", action="store_false", help="do not compare")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
@@ -86,7 +87,11 @@ def main() -> int:
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return NO_LAB
     results: list[Ran] = []
-    for ran in judged_again(options.saved, worlds, terms) if options.saved else _run(worlds, terms):
+    if options.saved:
+        made = judged_again(options.saved, worlds, terms)
+    else:
+        made = _run(worlds, terms, options.attempts)
+    for ran in made:
         results.append(ran)
         if not options.summary:
             show(ran)
@@ -97,9 +102,9 @@ def main() -> int:
     return grade(results)
 
 
-def _run(worlds: list[LabWorld], terms: Terms) -> Iterator[Ran]:
+def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Ran]:
     for each in worlds:
-        yield undisturbed(each, ATTEMPTS, lambda chosen: experiment(chosen, terms))
+        yield undisturbed(each, attempts, lambda chosen: experiment(chosen, terms))
 
 
 if __name__ == "__main__":

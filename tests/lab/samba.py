@@ -11,6 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from host import SHARE, USER, Host
+from plant import Plant
+from stalls import stalls
+
+_SLOW_CRYPTO = ("env", "GNUTLS_CPUID_OVERRIDE=0x1", "NETTLE_FAT_OVERRIDE=none")
+"""What GnuTLS and Nettle, which smbd uses, take for a CPU without such instructions."""
 
 _CONFIGURATION = """[global]
 workgroup = LAB
@@ -54,12 +59,10 @@ class Share:
 
 
 @contextlib.contextmanager
-def serving(
-    server: Host, address: str, work: Path, options: tuple[str, ...] = ()
-) -> Iterator[Share]:
+def serving(server: Host, address: str, work: Path, plant: Plant) -> Iterator[Share]:
     """An smbd in the server's namespace and cgroups, on port 445, until the block ends.
 
-    options: more lines of its [global] section; the last line of an option counts.
+    plant: what is planted in it; of the same option in [global] the last line counts.
     """
     state = work / "samba"
     state.mkdir()
@@ -68,7 +71,11 @@ def serving(
     configuration = work / "smb.conf"
     configuration.write_text(
         _CONFIGURATION.format(
-            state=state, folder=folder, share=SHARE, user=USER, options="\n".join(options)
+            state=state,
+            folder=folder,
+            share=SHARE,
+            user=USER,
+            options="\n".join(plant.samba_options),
         )
     )
     password = secrets.token_hex(12)
@@ -80,10 +87,12 @@ def serving(
         capture_output=True,
     )
     command: list[str | Path]
-    command = ["smbd", "-s", configuration, "--foreground", "--no-process-group"]
+    command = [*(_SLOW_CRYPTO if plant.slow_crypto else ()), "smbd", "-s", configuration]
+    command += ["--foreground", "--no-process-group"]
     with server.running(command, work / "smbd.log") as process:
         _wait_until_open(server, address, process, work / "smbd.log")
-        yield Share(f"//{address}/{SHARE}", USER, password)
+        with stalls(process.pid, plant.stop_seconds):
+            yield Share(f"//{address}/{SHARE}", USER, password)
 
 
 def _wait_until_open(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from judge import ABSTAINED, MISSED, RIGHT, WRONG, rates, verdicts
+from judge import ABSTAINED, MISSED, NOT_COUNTED, RIGHT, WRONG, rates, verdicts
 from plant import PAYLOAD_RATIO, payload_ratio
-from worlds import COPIES, WORLDS
+from truth import COPIES
+from worlds import WORLDS
 
 GIGABIT = 125e6 * PAYLOAD_RATIO
 
@@ -131,6 +132,36 @@ def test_a_second_dialect_that_the_budget_left_out_is_no_miss() -> None:
     made = _copy("pull.cached", 12e6, "network", "path", "link-rate")
     report = {"diagnosis": {"copies": [made, skipped]}, "steps": []}
     assert [row.grade for row in verdicts(WORLDS["link-100"], report)[:2]] == [RIGHT, ABSTAINED]
+
+
+def test_without_an_agent_a_copy_that_nobody_can_make_is_not_counted() -> None:
+    """One that was made all the same is judged, and so is any other copy that was not."""
+    skipped = _copy("pull.uncached", None, "unknown", None, "not-measured")
+    missed = _copy("push.cached", None, "unknown", None, "not-measured")
+    made = _copy("pull.uncached", 25e6, "network", "path", "link-rate")
+    for found, agent, grade in (
+        (skipped, False, NOT_COUNTED),
+        (skipped, True, MISSED),
+        (made, False, WRONG),
+        (missed, False, ABSTAINED),
+    ):
+        report = {"diagnosis": {"copies": [found]}, "steps": []}
+        rows = verdicts(WORLDS["server-read"], report, agent=agent)
+        assert [row.grade for row in rows if row.copy == found["copy"]] == [grade]
+    empty = verdicts(WORLDS["link-100"], {"diagnosis": {"copies": []}, "steps": []}, agent=False)
+    assert [row.grade for row in empty] == [MISSED, NOT_COUNTED, MISSED, MISSED]
+
+
+def test_what_the_server_pushes_goes_the_way_of_what_the_client_pulls() -> None:
+    """The truth is that of the mirrored copy; settings of the server's smbd are not true of it."""
+    right = _copy("server.push.uncached", 25e6, "disk", "server", "read")
+    wrong = _copy("server.pull.cached", 100e6, "disk", "server", "write")
+    skipped = _copy("server.pull.uncached", None, "unknown", None, "not-measured")
+    report = {"diagnosis": {"copies": [right, wrong, skipped]}, "steps": []}
+    rows = {row.copy: row.grade for row in verdicts(WORLDS["server-read"], report)}
+    assert (rows["server.push.uncached"], rows["server.pull.cached"]) == (RIGHT, WRONG)
+    assert "server.pull.uncached" not in rows
+    assert len(verdicts(WORLDS["disc-sync"], report)) == len(COPIES)
 
 
 def test_rates_are_compared_where_the_truth_is_planted() -> None:

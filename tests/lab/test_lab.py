@@ -43,7 +43,7 @@ def test_the_planted_cap_is_named_and_nobody_is_blamed_wrongly(
     )
     told = done.stdout + done.stderr
     assert results.exists(), told
-    (ran,) = json.loads(results.read_text())
+    (ran,) = json.loads(results.read_text())["runs"]
     assert ran["verdicts"], told
     grades = {f"{row['copy']} {row['dialect']}": row["grade"] for row in ran["verdicts"]}
     assert not {"wrong", "missed"} & set(grades.values()), told

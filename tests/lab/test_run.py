@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from disturbance import Foreign, Moment, foreign_cores, kernel_ticks
+from experiment import Ran, undisturbed
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
-from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, Ran, grade, undisturbed
+from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, chosen_worlds, grade
 from worlds import WORLDS
 
 KTHREAD = (
@@ -22,6 +23,8 @@ def _ran(*grades: str, disturbed: bool = False, **changes: Any) -> Ran:
     facts: dict[str, Any] = {
         "world": "link-100",
         "planted": "",
+        "clear": True,
+        "headline": "pull.cached",
         "exit_code": 0,
         "elapsed_seconds": 1.0,
         "allowed_seconds": 60,
@@ -78,3 +81,14 @@ def test_one_bad_window_is_a_disturbance() -> None:
     assert Foreign([0.0, 0.9, 0.0]).disturbed
     assert not Foreign([0.1, 0.2]).disturbed
     assert not Foreign().disturbed
+
+
+def test_worlds_are_chosen_by_name_pattern_and_group() -> None:
+    """What is told has to hold all at once; nothing told is every world."""
+    assert [each.name for each in chosen_worlds(["link-100", "nothing"], "*", None)] == [
+        "link-100",
+        "nothing",
+    ]
+    assert all(each.name.startswith("disc-") for each in chosen_worlds([], "disc-*", None))
+    assert [each.name for each in chosen_worlds(["nothing"], "*", "link")] == []
+    assert len(chosen_worlds([], "*", None)) == len(WORLDS)

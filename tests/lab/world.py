@@ -74,8 +74,7 @@ def world(plant: Plant) -> Iterator[World]:
         client = stack.enter_context(host("client", f"{prefix}client", 0, plant.client, work))
         server = stack.enter_context(host("server", f"{prefix}server", 1, plant.server, work))
         stack.enter_context(linked(client, server, plant))
-        options = plant.samba_options
-        share = stack.enter_context(samba.serving(server, SERVER_ADDRESS, work, options))
+        share = stack.enter_context(samba.serving(server, SERVER_ADDRESS, work, plant))
         hogs = stack.enter_context(neighbours(client, server, plant, work))
         groups = (client.group, server.group, *hogs)
         yield World(plant, client, server, share, work, groups)

@@ -25,6 +25,25 @@ def test_rates_have_three_digits_and_are_decimal(rate, text):
     assert units.rate_text(rate) == text
 
 
+def test_computed_rates_have_four_digits():
+    assert units.fine_rate_text(117.685e6) == "117.7 MB/s"
+    assert units.fine_rate_text(1.2376e9) == "1.238 GB/s"
+    assert units.fine_rate_text(25e6) == "25 MB/s"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0.5ms", 5e-4), ("149 ms", 0.149), ("250us", 2.5e-4), ("2 min", 120)]
+)
+def test_times_are_read_with_their_unit(text, seconds):
+    assert units.parse_seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "5", "0 ms", "-1ms", "1 ns", "1h", "1e9 s", "9" * 30 + "s"])
+def test_times_that_say_nothing_are_refused(text):
+    with pytest.raises(units.UnitError):
+        units.parse_seconds(text)
+
+
 def test_network_people_read_bits():
     assert units.bit_rate_text(117.7e6) == "942 Mbit/s"
     assert units.link_text(10**8) == "100 Mbit/s"

@@ -28,7 +28,7 @@ SHORT = replace(
 
 
 def bench_of(monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, **more: Any) -> Bench:
-    monkeypatch.setattr(plan, "times", lambda budget: SHORT)
+    monkeypatch.setattr(plan, "times", lambda budget, trip=0.0: SHORT)
     options = plan.Options(target=parse(target), folder=str(folder), size_bytes=8 * MIB, **more)
     return Bench(options, Access("bottleneck", PASSWORD), lambda event: None, lambda report: None)
 

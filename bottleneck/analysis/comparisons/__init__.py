@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import (
+    beginning,
+    caches,
     datagrams,
     dialects,
+    directions,
     durability,
     initiators,
     latency,
@@ -20,6 +23,7 @@ from bottleneck.analysis.comparisons import (
     small_files,
     sustained,
     sweep,
+    told_starts,
     windows,
     zones,
 )
@@ -34,11 +38,15 @@ Compare = Callable[[Report], Iterator[Comparison]]
 COMPARISONS: tuple[Compare, ...] = (
     dialects.compare,
     initiators.compare,
+    told_starts.compare,
     native.compare,
     security.compare,
     requests.compare,
     small_files.compare,
     durability.compare,
+    directions.compare,
+    caches.compare,
+    beginning.compare,
     zones.compare,
     place.compare,
     random_reads.compare,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.comparisons import mechanism
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.noise import differ, factor
 from bottleneck.analysis.rtt import rtt
@@ -93,7 +94,8 @@ def _sentence(report: Report, made: list[Made], slow: Made, fast: Made, signific
     first, second = _flight(slow[1]), _flight(fast[1])
     if first and second and first != second:
         told += f": {first} against {second}"
-    told += _explained(report, slow, fast) + _guarded(slow, fast)
+    told += _explained(report, slow, fast) or _held(report, slow, fast)
+    told += _guarded(slow, fast)
     return f"{told}."
 
 
@@ -121,6 +123,12 @@ def _explained(report: Report, slow: Made, fast: Made) -> str:
         return ""
     trip = f"{'' if seen.echoed else 'about '}{seconds_text(seen.seconds)}"
     return f"; at an RTT of {trip} {dialect_name(copy.dialect)} cannot pass {rate_text(most)}"
+
+
+def _held(report: Report, slow: Made, fast: Made) -> str:
+    """What else holds the slower one and not the faster one, where its round trips do not."""
+    found = mechanism.why(report, *slow, fast[1].rate.median)
+    return f"; {dialect_name(slow[0].dialect)}: {found.words}"
 
 
 def _guarded(slow: Made, fast: Made) -> str:

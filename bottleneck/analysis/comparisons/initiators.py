@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.comparisons import mechanism
+from bottleneck.analysis.comparisons.mechanism import Why
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.noise import differ, factor
-from bottleneck.analysis.steps import CACHES, OURS, OWN, Found
+from bottleneck.analysis.steps import CACHES, OURS, OWN, Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import rate_text, times_text
 from probes.records import SIDES, Spread
@@ -37,6 +39,8 @@ class Pair:
     """What served the client's share; None: not told."""
     durable: bool
     """Whether both rates end when the bytes are safe; else when they were acknowledged."""
+    copies: tuple[Copy, Copy]
+    """Of the sender, of the receiver."""
 
     @property
     def rates(self) -> tuple[Spread, Spread]:
@@ -72,6 +76,14 @@ class Pair:
         pushed, pulled = self.rates
         return factor(pushed.median, pulled.median)
 
+    def why(self, report: Report) -> Why | None:
+        """What holds the slower one; None: they do not differ."""
+        if not self.significant:
+            return None
+        at = 1 if self.better == "sender" else 0
+        slow = (self.pushed, self.pulled)[at]
+        return mechanism.why(report, self.copies[at], slow, self.rates[1 - at].median)
+
 
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison of all the pairs that the report has both halves of."""
@@ -79,10 +91,14 @@ def compare(report: Report) -> Iterator[Comparison]:
     if not pairs:
         return
     telling = max(pairs, key=lambda each: (each.significant, each.ratio))
+    whys = [each.why(report) for each in pairs]
     yield Comparison(
         about="initiator",
         sentence=(
-            _sentence(pairs, telling) + _made_by(pairs, telling.significant) + _guarded(telling)
+            _sentence(pairs, telling)
+            + _held(telling, whys[pairs.index(telling)])
+            + _made_by(pairs, telling.significant)
+            + _guarded(telling)
         ),
         rows=tuple(
             {
@@ -99,8 +115,9 @@ def compare(report: Report) -> Iterator[Comparison]:
                 "better": each.better if each.significant else None,
                 "ratio": each.ratio,
                 "significant": each.significant,
+                **mechanism.row(why),
             }
-            for each in pairs
+            for each, why in zip(pairs, whys, strict=True)
         ),
         ratio=telling.ratio,
         significant=telling.significant,
@@ -121,7 +138,7 @@ def _pairs(report: Report) -> Iterator[Pair]:
             for copy, found in by_server:
                 twin = next(
                     (
-                        each
+                        (other, each)
                         for other, each in by_client
                         if (other.sender, other.cache, other.dialect, other.engine)
                         == (sender, cache, copy.dialect, OWN)
@@ -130,12 +147,20 @@ def _pairs(report: Report) -> Iterator[Pair]:
                 )
                 if (copy.sender, copy.cache) != (sender, cache) or twin is None:
                     continue
-                if not steps.alike_sources(found, twin):
+                own, half = twin
+                if not steps.alike_sources(found, half):
                     continue
-                halves = (twin, found) if sender == "client" else (found, twin)
-                served_by = steps.word(found.outcome.details, "engine_server")
+                by_sender = sender == "client"
                 yield Pair(
-                    sender, cache, copy.dialect, copy.engine, *halves, served_by, _durable(found)
+                    sender=sender,
+                    cache=cache,
+                    dialect=copy.dialect,
+                    engine=copy.engine,
+                    pushed=half if by_sender else found,
+                    pulled=found if by_sender else half,
+                    served_by=steps.word(found.outcome.details, "engine_server"),
+                    durable=_durable(found),
+                    copies=(own, copy) if by_sender else (copy, own),
                 )
 
 
@@ -189,6 +214,13 @@ def _gain(pair: Pair) -> str:
         f"{times_text(pair.ratio)} {DIRECTIONS[pair.sender]} {pair.cache} when the {pair.host} "
         f"starts it ({rates}{acknowledged})"
     )
+
+
+def _held(pair: Pair, found: Why | None) -> str:
+    """What holds the slower half of the pair that differs most; empty where none differs."""
+    if found is None:
+        return ""
+    return f" Started by the {steps.other(pair.host)} that copy is slower: {found.words}."
 
 
 def _made_by(pairs: tuple[Pair, ...], significant: bool) -> str:

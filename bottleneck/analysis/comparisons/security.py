@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.crypto_cost import NOUNS, PLAIN, cpu_seconds_per_byte, moved_bytes
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import differ, factor
 from bottleneck.analysis.steps import Found
-from bottleneck.report import Report, median_run
+from bottleneck.report import Report
 from bottleneck.reports.units import cost_text, percent_text, rate_text
 from probes.records import SIDES
 
-SECURITIES = ("plain", "signed", "encrypted")
-NOUNS = {"plain": "nothing", "signed": "signing", "encrypted": "encryption"}
+SECURITIES = (PLAIN, *NOUNS)
 DOING = {"pull": "Pulling", "push": "Pushing"}
 DEARER_RATIO = 1.5
 """CPU time that grew by less is not told as a cost."""
@@ -50,18 +50,6 @@ def _by_security(report: Report, verb: str) -> dict[str, Found]:
         if steps.word(each.step.setting, "verb") == verb and each.intact
     }
     return {name: made[name] for name in SECURITIES if name in made}
-
-
-def cpu_seconds_per_byte(found: Found, side: str) -> float | None:
-    """CPU time of the copy's processes on a host, per byte that was moved; None: not told."""
-    usage, moved = found.usage(side), _moved_bytes(found)
-    return None if usage is None or moved < 1 else usage.copy_cpu_seconds / moved
-
-
-def _moved_bytes(found: Found) -> int:
-    """Of the run that the usage is of."""
-    run = median_run(found.outcome)
-    return run[-1].moved_bytes - run[0].moved_bytes
 
 
 def _row(verb: str, name: str, found: Found, base: Found) -> dict[str, Any]:
@@ -111,7 +99,7 @@ def _dearer(base: Found, found: Found) -> str:
         before, after = cpu_seconds_per_byte(base, side), cpu_seconds_per_byte(found, side)
         if before is None or after is None:
             continue
-        more_seconds = (after - before) * _moved_bytes(found)
+        more_seconds = (after - before) * moved_bytes(found)
         if after > DEARER_RATIO * before and more_seconds >= DEARER_SECONDS:
             grown.append((after - before, side, before, after))
     if not grown:

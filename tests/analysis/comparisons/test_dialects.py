@@ -1,5 +1,7 @@
 """Dialects side by side: what differs, why, and when nothing can be told."""
 
+import re
+
 import pytest
 
 from bottleneck.analysis import diagnose
@@ -114,3 +116,17 @@ def test_what_is_not_the_same_copy_is_not_compared(world, make):
     world.copy("pull.cached", 112)
     make(world)
     assert compared(world) == []
+
+
+def test_where_no_round_trip_holds_the_slower_one_its_own_cap_is_named(world):
+    full = {"core_busy_ratios": (0.99, 0.3), "busiest_process_ratio": 0.98}
+    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1, server=full)
+    world.copy("pull.cached", (110, 112, 113), details=SMB3)
+    assert re.search("; SMB1: .*core of the server's", compared(world)[0].sentence)
+
+
+def test_where_nothing_holds_the_slower_one_that_is_said(world):
+    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1)
+    world.copy("pull.cached", (110, 112, 113), details=SMB3)
+    world.matrix("pull", {(65536, 1): 60, (MIB, 8): 112}, 0.0003)
+    assert "; SMB1: nothing that was measured explains it" in compared(world)[0].sentence

@@ -137,3 +137,9 @@ def test_forged_figures_break_nothing(world, strange):
     for found in compared(world):
         json.dumps(found.rows, allow_nan=False)
         assert found.sentence
+
+
+def test_small_files_that_arrived_altered_are_not_reckoned_with(world):
+    latency(world)
+    world.small_files("pull", 0.0042, 0.00025, hash_ok=False)
+    assert "small file" not in compared(world)[0].sentence

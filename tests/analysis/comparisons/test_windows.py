@@ -180,3 +180,15 @@ def test_cells_that_broke_are_said_with_the_first_reason(empty_world, broken, sa
 def test_what_is_told_of_broken_cells_otherwise_is_left_aside(empty_world, broken):
     (found,) = compared(empty_world(), LONG_PATH, details={"broken": broken})
     assert "no rate" not in found.sentence
+
+
+def test_without_the_systems_own_tuning_there_is_nothing_to_compare_it_with(empty_world):
+    (found,) = compared(empty_world(), LONG_PATH[1:])
+    assert found.ratio is None
+    assert "own tuning" not in found.sentence
+
+
+def test_a_smallest_window_that_gets_what_all_get_is_not_told_as_a_limit(empty_world):
+    cells = [cell(0, 1, 11.2), cell(256 * KIB, 8, 11.3), cell(4 * MIB, 8, 11.4)]
+    (found,) = compared(empty_world(), cells)
+    assert "as the window over the round trip says" not in found.sentence

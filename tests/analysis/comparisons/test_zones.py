@@ -151,3 +151,23 @@ def test_forced_writes_stand_beside_those_that_are_flushed_once(empty_world):
         "waiting each), against 108 MB/s flushed once at the end."
     )
     assert found.ratio == pytest.approx(5.4)
+
+
+def test_one_depth_of_small_reads_alone_is_told_without_a_gain(empty_world):
+    world = empty_world()
+    random = {"bytes": 4096, "depth_32_per_second": 300}
+    step(world, "read", 45, "zones", zones=zones(disc(60, 30)), random=random)
+    (found,) = told(world, "random")
+    assert found.ratio is None
+    assert not found.significant
+    assert found.sentence.endswith("reads 300 a second 32 at once (1.23 MB/s).")
+
+
+def test_forced_writes_beside_long_ones_alone_are_told_without_the_flush(empty_world):
+    world = empty_world()
+    step(world, "write", 200, "sustained", **LONG, knee_bytes=800 << 20)
+    step(world, "write", 20, "synced", request_bytes=1 << 20)
+    (found,) = told(world, "sustained")
+    assert found.sentence.endswith(
+        "With each 1 MiB forced to the server's disk before the next it takes 20 MB/s."
+    )

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from probes.host.counters import CoreTimes, Counters, QuotaCounts
+from probes.host.pressure import Pressure
 from probes.host.processes import ProcessTimes, ThreadTimes
 from probes.host.usage import usage
 
@@ -188,3 +189,21 @@ def test_what_the_system_does_not_tell_stays_none():
 def test_two_readings_of_one_moment_are_refused():
     with pytest.raises(ValueError, match="one moment"):
         usage(START, START)
+
+
+def test_swap_and_waiting_are_those_of_the_window_and_the_dirty_limit_that_of_its_end():
+    before = dataclasses.replace(
+        START, pressure=Pressure(100, 200, 5000, memory_waiting_seconds=1.0, io_waiting_seconds=3.0)
+    )
+    end = after(
+        pressure=Pressure(150, 260, 4000, memory_waiting_seconds=2.0, io_waiting_seconds=8.0)
+    )
+    told = usage(before, end)
+    assert (told.swapped_in_bytes, told.swapped_out_bytes) == (50, 60)
+    assert told.memory_dirty_limit_bytes == 4000
+    assert (told.memory_waiting_ratio, told.io_waiting_ratio) == pytest.approx((0.1, 0.5))
+
+
+def test_a_system_that_tells_nothing_of_swap_and_waiting_leaves_them_open():
+    told = usage(START, after())
+    assert (told.swapped_in_bytes, told.memory_waiting_ratio, told.io_waiting_ratio) == (None,) * 3

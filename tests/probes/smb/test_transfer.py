@@ -117,6 +117,20 @@ def test_a_long_push_flushes_on_its_way_and_once_more_at_its_end(
     assert server.outstanding == 0
 
 
+def test_what_the_flushes_on_the_way_took_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes on with each reply; the FLUSH at the end is not the push's own."""
+    server: Any = HonestServer()
+    server.written = bytearray()
+    ticks = iter(range(10_000))
+    monkeypatch.setattr("probes.smb.transfer.time.monotonic", lambda: float(next(ticks)))
+    block = memoryview(bytes(1 << 20))
+    list(push(server, 4 * FLUSH_BYTES, 1 << 20, 2, lambda offset, length: block[:length]))
+    counted = server.counters.flushing_seconds
+    assert counted >= server.counters.flushes > 0
+    finish(server)
+    assert server.counters.flushing_seconds == counted
+
+
 @pytest.mark.parametrize("fills", [1 << 30, 700])
 def test_ranges_arrive_whole_in_whatever_parts(fills: int) -> None:
     ranges = [(0, 5000), (290_000, 300_001), (7000, 7001)]

@@ -1,0 +1,214 @@
+"""The beginning of a copy against the rest of it: where its rate changed, and what did that.
+
+Sources: the page cache takes writes until the dirty limit (Documentation/admin-guide/sysctl/vm.rst)
+or the flush; a token bucket lets a burst through (tc-tbf(8)); slow start doubles what is in flight
+in each round trip from 10 segments on (RFC 6928, RFC 5681).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bottleneck.analysis import steps, tcp_evidence
+from bottleneck.analysis.comparisons import pairs as paired
+from bottleneck.analysis.comparisons import stretches
+from bottleneck.analysis.comparisons.stretches import Change
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.noise import SINGLE_RATIO, factor
+from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.steps import OWN, SYSTEM, Copy, Found
+from bottleneck.report import Report, median_run
+from bottleneck.reports.units import count_text, rate_text, seconds_text, size_text, times_text
+
+FIRST_SECONDS = 5.0
+"""What is called the beginning of a copy whose rate does not change at once."""
+SAME_RATIO = 1.3
+"""How far TCP alone may be from a copy that the same shaper holds."""
+BEHIND_RATIO = 1.5
+"""How far a copy may stay behind what its receiver's disk writes when nothing else is going on."""
+FIRST_WINDOW_BYTES = 10 * 1448
+FAR_SECONDS = 0.005
+"""A shorter round trip is past its slow start before it can be seen."""
+ROUNDS_DOUBT = 3.0
+"""A slow start may take so many times its least: it leaves early, and loses."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A copy's beginning and the rest of it."""
+
+    copy: Copy
+    made: Found
+    seconds: float
+    moved_bytes: float
+    first_rate: float
+    rest_rate: float | None
+    """None: nothing moved any more, the rest was the flush."""
+    ratio: float
+    mechanism: str
+    """writeback, shaper, mount-cache, slow-start, unexplained; none: it runs as it began."""
+    words: str
+
+
+def compare(report: Report) -> Iterator[Comparison]:
+    """One comparison of all copies whose rate changes on the way, or that are long enough to."""
+    found = [each for copy in steps.copies(report) for each in _begun(report, copy)]
+    if not found:
+        return
+    told = max(found, key=lambda each: (each.mechanism != "none", each.ratio))
+    yield Comparison(
+        about="start",
+        sentence=f"{told.copy.name} ({paired.by(told.copy)}) {told.words}.",
+        rows=tuple(_row(each) for each in found),
+        ratio=told.ratio,
+        significant=told.mechanism != "none",
+        steps=tuple(each.made.index for each in found),
+    )
+
+
+def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
+    made = copy.made
+    # Others' copies are sampled by looking at a file that grows in leaps.
+    if made is None or not made.intact or copy.engine not in (OWN, SYSTEM):
+        return
+    run, fill = median_run(made.outcome), _fill_bytes(copy, made)
+    found = stretches.change(run, fill)
+    if found is not None and _repeats(made, fill, found):
+        mechanism, why = _because(report, copy, found)
+        first, rest = found.first.rate, found.rest.rate
+        words = (
+            f"moved {rate_text(first)} for the first {seconds_text(found.seconds)} "
+            f"({size_text(found.moved_bytes)}) and {rate_text(rest)} from then on "
+            f"({times_text(factor(first, rest))}): {why}"
+        )
+        yield _of(copy, made, found, mechanism, words)
+        return
+    late = _flushed_late(copy, made)
+    if late is not None:
+        yield late
+        return
+    found = stretches.split(run, FIRST_SECONDS)
+    if found is not None and min(found.first.rate, found.rest.rate) > 0:
+        words = (
+            f"moved {rate_text(found.first.rate)} for the first {seconds_text(found.seconds)} and "
+            f"{rate_text(found.rest.rate)} from then on: no change that its samples can tell"
+        )
+        yield _of(copy, made, found, "none", words)
+
+
+def _of(copy: Copy, made: Found, found: Change, mechanism: str, words: str) -> Begun:
+    first, rest = found.first.rate, found.rest.rate
+    return Begun(
+        copy, made, found.seconds, found.moved_bytes, first, rest, factor(first, rest),
+        mechanism, words,
+    )  # fmt: skip
+
+
+def _fill_bytes(copy: Copy, made: Found) -> float:
+    """What a push had in flight: its samples tell what was acknowledged."""
+    if copy.verb == "pull":
+        return 0.0
+    return steps.amount(made.outcome.details, "in_flight_bytes") or 0.0
+
+
+def _repeats(made: Found, fill: float, told: Change) -> bool:
+    """Whether the other runs changed to the same side."""
+    others = [stretches.change(run, fill) for run in made.outcome.runs]
+    return all(each is not None and each.falls == told.falls for each in others)
+
+
+def _because(report: Report, copy: Copy, found: Change) -> tuple[str, str]:
+    """The mechanism of a change and its reasons; unexplained where nothing measured shows it."""
+    reasons = _fell(report, copy, found) if found.falls else _rose(report, copy, found)
+    return next(reasons, ("unexplained", "nothing that was measured explains it"))
+
+
+def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]]:
+    first, rest = found.first.rate, found.rest.rate
+    carried = tcp_evidence.path_rate(report, copy.sender)
+    if copy.native and copy.verb == "push" and carried and first > SINGLE_RATIO * carried:
+        yield (
+            "mount-cache",
+            f"more than the network carries ({rate_text(carried)}), so that the {copy.initiator}'s "
+            "own RAM took it: a mount that caches writes",
+        )
+    for each in tcp_evidence.transfers(report, copy.sender):
+        alone = stretches.change(median_run(each.outcome))
+        if alone is not None and alone.falls and factor(alone.rest.rate, rest) <= SAME_RATIO:
+            yield (
+                "shaper",
+                f"TCP alone from the {copy.sender} does the same ({rate_text(alone.first.rate)} "
+                f"for {size_text(alone.moved_bytes)}, then {rate_text(alone.rest.rate)}): a shaper "
+                "that lets a burst through",
+            )
+    written = _write_rate(report, copy.receiver)
+    if written is None or first < SINGLE_RATIO * written:
+        return
+    if written / BEHIND_RATIO <= rest <= SINGLE_RATIO * written:
+        yield (
+            "writeback",
+            f"the {copy.receiver}'s RAM took the first {size_text(found.moved_bytes)}, then its "
+            f"disk set the rate, which writes {rate_text(written)} (write-back)",
+        )
+
+
+def _rose(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]]:
+    seen = rtt(report, copy.made)
+    if seen is None or seen.seconds < FAR_SECONDS:
+        return
+    doublings = math.log2(max(2.0, found.rest.rate * seen.seconds / FIRST_WINDOW_BYTES))
+    if found.seconds <= ROUNDS_DOUBT * doublings * seen.seconds:
+        yield (
+            "slow-start",
+            f"slow start: at an RTT of {seconds_text(seen.seconds)} a connection takes at least "
+            f"{count_text(math.ceil(doublings))} round trips to that rate",
+        )
+
+
+def _write_rate(report: Report, side: str) -> float | None:
+    """What a side's disk writes alone, flushed; None: not measured."""
+    found = disk_steps(report, side, "write", "sequential")
+    return max((each.rate.median for each in found), default=None)
+
+
+def _flushed_late(copy: Copy, made: Found) -> Begun | None:
+    """A pull whose last byte had come long before the disk had it; pushes are told as durability's.
+
+    None: the flush took no time that matters.
+    """
+    details = made.outcome.details
+    flush = steps.positive(details, "flush_seconds")
+    acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
+    if copy.verb == "push" or flush is None or acknowledged is None:
+        return None
+    ratio = acknowledged / made.rate.median
+    if ratio < SINGLE_RATIO:
+        return None
+    moved = median_run(made.outcome)[-1].moved_bytes
+    seconds = moved / acknowledged
+    return Begun(
+        copy, made, seconds, moved, acknowledged, None, ratio, "writeback",
+        f"moved {rate_text(acknowledged)} for the first {seconds_text(seconds)} and nothing in "
+        f"the {seconds_text(flush)} after that: the {copy.receiver}'s RAM took the bytes, and the "
+        "flush at the end waited for its disk (write-back)",
+    )  # fmt: skip
+
+
+def _row(each: Begun) -> dict[str, Any]:
+    return {
+        "copy": each.copy.name,
+        "initiator": each.copy.initiator,
+        "dialect": each.copy.dialect,
+        "engine": each.copy.engine,
+        "until_seconds": each.seconds,
+        "until_bytes": each.moved_bytes,
+        "first_bytes_per_second": each.first_rate,
+        "rest_bytes_per_second": each.rest_rate,
+        "ratio": each.ratio,
+        "significant": each.mechanism != "none",
+        "mechanism": each.mechanism,
+    }

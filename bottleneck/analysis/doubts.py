@@ -1,0 +1,119 @@
+"""Which copies are not clear yet, and which look would tell what is suspected of them apart.
+
+Pure: a session asks it between its steps and spends its time where it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bottleneck.analysis import steps, unknown
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.sentences import name_with_verb
+from bottleneck.report import Report
+
+CLEAR_CONFIDENCE = 0.8
+SUSPECT_RATIO = 2.0
+"""A ceiling so far above a copy is no suspect of it."""
+Words = tuple[str, str | None]
+"""A component and a cause; None: any cause."""
+
+SPEAKS_OF: dict[str, frozenset[Words]] = {
+    "path": frozenset({("network", "mtu"), ("network", "loss"), ("network", "delay")}),
+    "latency": frozenset({("network", "delay"), ("smb", "round-trips")}),
+    "disk": frozenset({("disk", None)}),
+    "smb-matrix": frozenset(
+        {("smb", "round-trips"), ("smb", "dialect"), ("smb", "server-software")}
+    ),
+    "smb-tax": frozenset({("smb", "signing"), ("smb", "encryption"), ("cpu", None)}),
+}
+"""What each look that explains copies can tell; a stage that is not here compares, and no more."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A copy whose cap is not clear."""
+
+    copy: str
+    dialect: str
+    suspects: frozenset[Words]
+    """Empty: nothing is named, so that everything may be."""
+    reason: str
+    """Why it is not clear, as the end of a sentence."""
+    unstable: bool
+    """Whether its runs lie so far apart that nothing can be named: another may help."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """A stage to make next, and why."""
+
+    stage: str
+    why: str
+
+
+def doubts(report: Report, diagnosis: Diagnosis, dialect: str) -> tuple[Doubt, ...]:
+    """The client's own copies of a dialect that are not clear; empty: a clear case.
+
+    A copy that could not be made at all is none: no look would make it.
+    """
+    scattered = {
+        (copy.name, copy.dialect, copy.initiator)
+        for copy in steps.copies(report)
+        if copy.made is not None and unknown.unstable(copy, copy.made) is not None
+    }
+    own = (
+        each
+        for each in diagnosis.copies
+        if each.initiator == "client" and each.dialect == dialect and each.bytes_per_second
+    )
+    return tuple(
+        Doubt(
+            each.copy,
+            each.dialect,
+            _suspects(each),
+            _reason(each),
+            unstable=(each.copy, each.dialect, each.initiator) in scattered,
+        )
+        for each in own
+        if each.verdict.component == "unknown" or each.verdict.confidence < CLEAR_CONFIDENCE
+    )
+
+
+def _suspects(copy: CopyDiagnosis) -> frozenset[Words]:
+    """What is near enough to be the cap; nothing where no ceiling is: then all of it may be."""
+    if copy.verdict.component == "unknown":
+        return frozenset()
+    level = SUSPECT_RATIO * (copy.bytes_per_second or 0.0)
+    near = {(e.component, e.cause) for e in copy.ceilings if e.bytes_per_second <= level}
+    return frozenset(near | {(copy.verdict.component, copy.verdict.cause)})
+
+
+def _reason(copy: CopyDiagnosis) -> str:
+    suspects = _suspects(copy)
+    if not suspects:
+        return f"what caps {copy.copy} is not clear"
+    named = (e for e in copy.ceilings if (e.component, e.cause) in suspects)
+    return f"{copy.copy} may be held by {' or '.join(dict.fromkeys(map(name_with_verb, named)))}"
+
+
+def next_look(found: Iterable[Doubt], left: Iterable[str]) -> Look | None:
+    """The stage of those left that speaks of the most doubts; None: none speaks of any."""
+    found = tuple(found)
+    counted = {stage: [each for each in found if _speaks(stage, each)] for stage in left}
+    most = max(counted, key=lambda stage: len(counted[stage]), default=None)
+    if most is None or not counted[most]:
+        return None
+    return Look(most, f"it tells suspects apart: {counted[most][0].reason}")
+
+
+def _speaks(stage: str, doubt: Doubt) -> bool:
+    words = SPEAKS_OF.get(stage, frozenset())
+    if not doubt.suspects:
+        return bool(words)
+    return any(
+        component == suspect and cause in (None, other)
+        for component, cause in words
+        for suspect, other in doubt.suspects
+    )

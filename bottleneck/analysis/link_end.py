@@ -1,0 +1,142 @@
+"""Whose end of the path a slow link is, where figures that were told show it.
+
+A hop that every client meets lies at the server. A link that one end has and the other has not is
+that end's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.noise import factor
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import count_text, link_text, range_text, rate_text
+from probes.records import SIDES
+
+UNEQUAL_RATIO = 2.0
+"""One end's link over the other's, from which on the slower one is that end's affair."""
+FILLED_LOW_RATIO, FILLED_HIGH_RATIO = 0.88, 1.03
+"""Of a link's payload: what many streams make of it."""
+SAME_RATIO = 1.15
+"""Between several clients' rates that are the same hop's."""
+
+
+def is_told(report: Report) -> bool:
+    """Whether the figures of a report are what a person told, and not what was measured."""
+    return steps.word(report.tool, "observations") is not None
+
+
+def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """All claims of a copy, a link's with the end that it is at, where figures that were told show
+    it.
+    """
+    for each in claims:
+        seen = each.ceiling
+        end = None
+        if is_told(report) and (seen.component, seen.cause) == ("network", "link-rate"):
+            end = link_end(report, copy.sender, seen.bytes_per_second)
+        if end is None:
+            yield each
+        else:
+            yield replace(
+                each,
+                ceiling=replace(seen, side=end.side),
+                words=f"{each.words}, at the {end.side}'s end{end.since}",
+                evidence=(*each.evidence, end.why),
+                remedy=(
+                    f"A {link_text(model.faster_link(UNEQUAL_RATIO * seen.bytes_per_second))} link "
+                    f"at the {end.side}'s end (its card, its cable, its switch port)"
+                ),
+            )
+
+
+@dataclass(frozen=True)
+class SlowLink:
+    """The slowest link that was told."""
+
+    bits_per_second: int
+    side: str
+    """client, server; path where both ends have the same, or one alone was told."""
+
+
+def slower_link(report: Report) -> SlowLink | None:
+    """The slower of both ends' links, as they are claimed; None: none is known."""
+    told = {
+        side: host.interface.rate_bits_per_second
+        for side, host in zip(SIDES, (report.client, report.server), strict=True)
+        if host is not None and host.interface is not None and host.interface.rate_bits_per_second
+    }
+    if not told:
+        return None
+    side, slowest = min(told.items(), key=lambda each: each[1] or 0)
+    unequal = len(told) == 2 and max(told.values()) >= UNEQUAL_RATIO * slowest
+    return SlowLink(slowest, side if unequal else "path")
+
+
+def claimed_payload(report: Report) -> float:
+    """Payload of the slower link of both ends; 0: none was told."""
+    slow = slower_link(report)
+    return 0.0 if slow is None else slow.bits_per_second / 8 * model.payload_efficiency()
+
+
+@dataclass(frozen=True)
+class End:
+    """The end that a link is at."""
+
+    side: str
+    since: str
+    """Why, as the end of a sentence."""
+    why: str
+    """The same as a sentence with its figures."""
+
+
+def link_end(report: Report, sender: str, bytes_per_second: float) -> End | None:
+    """Whose link gives a rate of what a side sends; None: nothing that was told shows it."""
+    return _of_every_client(report, sender) or _of_slower(report, bytes_per_second)
+
+
+def _of_every_client(report: Report, sender: str) -> End | None:
+    by_client = dict(_clients(report, sender))
+    rates = [each.rate.median for each in by_client.values()]
+    if len(rates) < 2 or factor(min(rates), max(rates)) > SAME_RATIO:
+        return None
+    match = model.looks_like(max(rates), steps.mtu_bytes(report))
+    if match is None:
+        return None
+    what = link_text(match.bits_per_second)
+    full = rate_text(match.payload_bytes_per_second)
+    return End(
+        "server",
+        f" ({count_text(len(rates))} clients get the same)",
+        f"{count_text(len(rates))} clients get the same ({range_text(min(rates), max(rates))}), "
+        f"the payload of a {what} link ({full}): such a hop is what they share, at the server: "
+        "its card, its cable or its switch port.",
+    )
+
+
+def _clients(report: Report, sender: str) -> Iterator[tuple[str, Found]]:
+    """The fastest transfer of each client that was told by name."""
+    found = sorted(physics.believed(report, sender), key=lambda each: each.rate.median)
+    for each in found:
+        name = steps.word(each.outcome.details, "client")
+        if name is not None:
+            yield name, each
+
+
+def _of_slower(report: Report, bytes_per_second: float) -> End | None:
+    slow = slower_link(report)
+    if slow is None or slow.side == "path":
+        return None
+    payload = slow.bits_per_second / 8 * model.payload_efficiency()
+    if not FILLED_LOW_RATIO <= bytes_per_second / payload <= FILLED_HIGH_RATIO:
+        return None
+    return End(
+        slow.side,
+        ", whose link is the slower one",
+        f"The {slow.side}'s link is the slower one: {link_text(slow.bits_per_second)} carries "
+        f"{rate_text(payload)} of payload.",
+    )

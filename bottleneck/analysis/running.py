@@ -1,0 +1,332 @@
+"""Rules for a copy that was watched while it ran: what its queues, disks and interfaces show.
+
+Nothing else was measured, so that nothing tells what a component could carry: a ceiling here is
+the copy's own rate at a component that was seen to hold it. What is known of processors and windows
+comes from the rules for every copy. Sources: probes/net/limits.py; tcp(7); iostats.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import loss, model, steps, tcp_evidence
+from bottleneck.analysis.contention import FOREIGN_RATIO, foreign_rate
+from bottleneck.analysis.finding import Ceiling, Claim
+from bottleneck.analysis.running_ends import (
+    WAITS_RATIO,
+    DiskUse,
+    both,
+    disk_use,
+    full_interface,
+    moved_bytes,
+    word_of,
+    written_behind,
+)
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.tcp_evidence import Connection
+from bottleneck.report import Report
+from bottleneck.reports.units import link_text, percent_text, rate_text, seconds_text, size_text
+
+ONE_SIDED_TRUST = 0.8
+"""The most that one end alone may be sure of."""
+DISK_TRUST, UNSEEN_TRUST, SHARED_TRUST = 0.9, 0.75, 0.75
+LINK_TRUST, QUEUE_TRUST, LIKENESS_TRUST = 0.9, 0.75, 0.7
+LOSS_TRUST, TRIPS_TRUST = 0.75, 0.75
+STEADY_RATIO = 0.1
+"""Spread of the seconds' rates, up to which a rate may be a link's."""
+FAR_SECONDS = 1e-3
+"""A round trip from which on requests that wait for replies cost something."""
+FILLED_RATIO, OVERFILLED_RATIO = 0.6, 1.3
+"""Bytes that the rate has under way in a round trip, over the most that were: a full window."""
+LEAST_WINDOW_BYTES = 16 << 10
+BEHIND_RATIO = 0.2
+"""Of the copy's bytes, that are worth telling where they are not on the disk yet."""
+ELSEWHERE = ("network", "receive-window", "send-buffer")
+"""Where the bytes waited, other than at an end's program."""
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """Ceilings of a running copy, by what held it while it was watched."""
+    made = copy.made
+    if made is None or not copy.running:
+        return
+    yield from _remarks(copy, made)
+    if copy.on_one_host:
+        yield from _on_one_host(made)
+        return
+    by = held_by(made)
+    if by not in ELSEWHERE:
+        yield from _disks(copy, made, by)
+    yield from _network(report, copy, made, by)
+    if by == "sender":
+        yield from _round_trips(report, copy, made)
+
+
+def held_by(made: Found) -> str:
+    """Where the copy's bytes waited, as limits.who_limits tells; unknown where it cannot."""
+    return steps.word(made.outcome.details, "sockets", "by") or "unknown"
+
+
+def trust(copy: Copy, made: Found) -> float:
+    """The most that a verdict on a copy may be sure of: less where one end alone was seen."""
+    return ONE_SIDED_TRUST if copy.running and not both(made) else 1.0
+
+
+def _ceiling(made: Found, component: str, side: str, cause: str, more: float = 0.0) -> Ceiling:
+    rate = made.rate
+    return Ceiling(
+        component=component,
+        side=side,
+        cause=cause,
+        bytes_per_second=rate.median + more,
+        low_bytes_per_second=min(rate.low, rate.median) + more,
+        high_bytes_per_second=max(rate.high, rate.median) + more,
+        steps=(made.index,),
+        standing="inferred",
+    )
+
+
+# -- disks ---------------------------------------------------------------------------------------
+
+
+def _disks(copy: Copy, made: Found, by: str) -> Iterator[Claim]:
+    """The disks of both ends that the copy waited for; the sender's if its queue was empty."""
+    writes = disk_use(made, copy.receiver, "write")
+    if writes is not None and writes.holds:
+        yield _of_disk(made, writes)
+        return
+    reads = disk_use(made, copy.sender, "read")
+    if reads is not None and reads.holds and by != "receiver":
+        yield _of_disk(made, reads)
+
+
+def _on_one_host(made: Found) -> Iterator[Claim]:
+    """Of a copy between two folders of one host the disk that is at its end."""
+    reads, writes = disk_use(made, "client", "read"), disk_use(made, "client", "write")
+    if writes is not None and writes.holds and (writes.throttled or _busier(writes, reads)):
+        yield _of_disk(made, writes)
+    elif reads is not None and reads.holds:
+        yield _of_disk(made, reads)
+
+
+def _busier(writes: DiskUse, reads: DiskUse | None) -> bool:
+    return writes.busy and (reads is None or not reads.busy)
+
+
+def _of_disk(made: Found, use: DiskUse) -> Claim:
+    cause = "contention" if use.shared else use.verb
+    seen = []
+    if use.wait_ratio is not None:
+        share = percent_text(use.wait_ratio)
+        seen.append(f"the copy's processes there waited for a disk in {share} of the looks")
+    if use.busy_ratio is not None and use.busy_ratio >= WAITS_RATIO:
+        seen.append(f"its device had I/O in flight {percent_text(use.busy_ratio)} of the time")
+    if use.throttled:
+        seen.append("so much waited in memory to be written that the kernel held writers back")
+    does = "reads" if use.verb == "read" else "writes"
+    words = f"the {use.side}'s disk {does} no faster than {rate_text(made.rate.median)} for it"
+    if use.shared:
+        words = f"the {use.side}'s disk moved {size_text(use.others_bytes)} for others meanwhile"
+    sure = UNSEEN_TRUST if use.wait_ratio is None else DISK_TRUST
+    return Claim(
+        _ceiling(made, "disk", use.side, cause),
+        words=words,
+        reached=True,
+        trust=SHARED_TRUST if use.shared else sure,
+        evidence=(f"On the {use.side}, {', and '.join(seen)}.",),
+    )
+
+
+# -- the network ---------------------------------------------------------------------------------
+
+
+def _network(report: Report, copy: Copy, made: Found, by: str) -> Iterator[Claim]:
+    full = full_interface(report, copy, made)
+    match = model.looks_like(made.rate.median, steps.mtu_bytes(report))
+    if by == "network":
+        yield from _of_path(report, copy, made, match)
+    elif full is not None and by != "receiver":
+        yield _of_link(made, match, 0.0, LINK_TRUST, _of_interface(full.name))
+    elif by == "unknown" and match is not None and _steady(made):
+        words = "the rate is steady, and what a link of that kind carries; its queue was not seen"
+        yield _of_link(made, match, 0.0, LIKENESS_TRUST, f"From second to second {words}.")
+
+
+def _of_path(
+    report: Report, copy: Copy, made: Found, match: model.LinkMatch | None
+) -> Iterator[Claim]:
+    """The path holds the sender back: it lost packets, others use it too, or it is full."""
+    seen = tcp_evidence.connection(report, copy)
+    if seen is None:
+        return
+    lost = seen.figure("loss_ratio")
+    allowed = None if lost is None else loss.lossy(seen, lost)
+    if lost is not None and allowed is not None and match is None:
+        again = seen.share("retransmitted_segments")
+        yield Claim(
+            _ceiling(made, "network", "path", "loss"),
+            words=(
+                f"the path loses {percent_text(lost)} of its packets, and {loss.control(seen)} "
+                "slows down for each"
+            ),
+            reached=True,
+            trust=LOSS_TRUST,
+            evidence=(f"{again:.0f} segments were sent again, and no queue stood on the path.",),
+            remedy="A path that loses no packets (cable, plug, radio, a queue that is too short)",
+        )
+        return
+    foreign = foreign_rate(report, made, copy.sender) or 0.0
+    if foreign < FOREIGN_RATIO * made.rate.median:
+        sure = LINK_TRUST if match is not None else QUEUE_TRUST
+        yield _of_link(made, match, 0.0, sure, _of_queue(copy, seen))
+        return
+    total = model.looks_like(made.rate.median + foreign, steps.mtu_bytes(report))
+    yield _of_link(made, total, foreign, LINK_TRUST, _of_queue(copy, seen), reached=None)
+    if total is None:
+        # The rule for every copy tells it where the sum is a link's.
+        yield Claim(
+            _ceiling(made, "network", "path", "contention"),
+            words=f"somebody else's traffic ({rate_text(foreign)}) shares the full path with it",
+            reached=True,
+            trust=SHARED_TRUST,
+            evidence=(_of_queue(copy, seen),),
+        )
+
+
+def _of_link(
+    made: Found,
+    match: model.LinkMatch | None,
+    foreign: float,
+    sure: float,
+    evidence: str,
+    reached: bool | None = True,
+) -> Claim:
+    level = rate_text(made.rate.median + foreign)
+    kind = ""
+    if match is not None:
+        kind = f", a {link_text(match.bits_per_second)} link's payload at MTU {match.mtu_bytes}"
+    return Claim(
+        _ceiling(made, "network", "path", "link-rate", foreign),
+        words=f"the network carries no more than {level}{kind}",
+        reached=reached,
+        trust=sure,
+        evidence=(evidence,),
+    )
+
+
+def _of_interface(name: str) -> str:
+    return f"The interface of {name} moved all that its link carries."
+
+
+def _of_queue(copy: Copy, seen: Connection) -> str:
+    """What shows that the path, and no end, held the bytes back."""
+    usual, least = seen.figure("rtt_seconds_median"), seen.figure("min_rtt_seconds")
+    trips = ""
+    if usual is not None and least is not None:
+        trips = f"; its round trip was {seconds_text(usual)}, {seconds_text(least)} at the least"
+    unsent = size_text(seen.share("unsent_bytes_median"))
+    return f"The {copy.sender} always had more to send ({unsent} waited in its socket){trips}."
+
+
+def _steady(made: Found) -> bool:
+    spread = steps.amount(made.outcome.details, "window_spread_ratio")
+    return spread is not None and spread <= STEADY_RATIO
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+def _round_trips(report: Report, copy: Copy, made: Found) -> Iterator[Claim]:
+    """Of SMB: all that may be in flight was, for as long as the round trip takes."""
+    seen = tcp_evidence.connection(report, copy)
+    if seen is None or word_of(made, "over") != "smb":
+        return
+    window, trip = seen.figure("in_flight_bytes_high"), seen.figure("min_rtt_seconds")
+    if window is None or trip is None or trip < FAR_SECONDS or window < LEAST_WINDOW_BYTES:
+        return
+    filled = made.rate.median * trip / window
+    if not FILLED_RATIO <= filled <= OVERFILLED_RATIO:
+        return
+    yield Claim(
+        _ceiling(made, "smb", "path", "round-trips"),
+        words=(
+            f"{size_text(window)} in flight at a round trip of {seconds_text(trip)} carry no more "
+            f"than {rate_text(window / trip)}"
+        ),
+        reached=True,
+        trust=TRIPS_TRUST,
+        evidence=(
+            f"The {copy.sender} had nothing left to send most of the time, and what it sent was "
+            "under way for as long as the path takes: requests wait for replies.",
+        ),
+        remedy=f"More than {size_text(window)} in flight, as several copies at once keep,",
+    )
+
+
+# -- what is said in any case --------------------------------------------------------------------
+
+
+def _remarks(copy: Copy, made: Found) -> Iterator[str]:
+    if steps.flag(made.outcome.details, "cache", "proven") is None:
+        yield (
+            "Whether the file came from a disk or from the sender's memory was not seen: it is "
+            "called cached because uncached is said only where it was proven."
+        )
+    if not both(made):
+        unseen = copy.receiver if _seen(made, copy.sender) else copy.sender
+        yield (
+            f"Seen from one end alone: the {unseen}'s queues, disk and CPU are not known, and no "
+            f"verdict is surer than {percent_text(ONE_SIDED_TRUST)}."
+        )
+    receiver = "client" if copy.on_one_host else copy.receiver
+    behind = written_behind(made, receiver)
+    if behind is not None and behind >= BEHIND_RATIO * moved_bytes(made):
+        yield (
+            f"{size_text(behind)} of what arrived waits in the {receiver}'s memory: how fast its "
+            "disk is shows once that is full."
+        )
+
+
+def _seen(made: Found, side: str) -> bool:
+    ends = made.outcome.details.get("ends")
+    return isinstance(ends, dict) and side in ends
+
+
+def suspicion(copy: Copy, made: Found) -> str:
+    """Of a running copy without a cap: where its bytes waited, as the end of a sentence."""
+    by = held_by(made)
+    if copy.on_one_host:
+        return "neither of its disks was seen to hold it"
+    if by == "receiver":
+        return (
+            f"what arrived lay unread at the {copy.receiver}: its program does not keep up, though "
+            "neither its disk nor its CPU was seen to hold it"
+        )
+    if by == "sender":
+        return (
+            f"the {copy.sender} had nothing to send for much of the time: its program, or the "
+            "requests and replies that it waits for, hold it, and no disk or CPU was seen to"
+        )
+    if by in ELSEWHERE:
+        return f"its bytes waited at the {by.replace('-', ' ')}, and what limits that was not seen"
+    full = steps.amount(made.outcome.details, "sockets", "peer_window_full_ratio") or 0.0
+    if full >= WAITS_RATIO:
+        return (
+            f"the {copy.receiver} took no more (its window was full in {percent_text(full)} of the "
+            "looks): its program, its disk, its CPU, or the window itself"
+        )
+    return "where its bytes waited cannot be told from what was seen"
+
+
+def what_to_try(copy: Copy, made: Found) -> str:
+    """Advice for a running copy without a cap."""
+    if both(made):
+        return (
+            "Watch it for longer (--seconds 60), or have each stage measured by itself: bottleneck "
+            "diagnose //SERVER/SHARE."
+        )
+    unseen = copy.receiver if _seen(made, copy.sender) else copy.sender
+    return (
+        f"Watch both ends (--agent ssh://USER@{unseen.upper()}): it adds 3 things that only the "
+        f"{unseen} shows: its socket's queues, its disk and its CPU."
+    )

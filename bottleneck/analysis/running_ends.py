@@ -1,0 +1,158 @@
+"""What was seen of a running copy at each of its ends: its disk, its interface, its processes.
+
+A device with I/O in flight all the time may still have room (many of them serve several requests
+at once), and a process that never waits for its disk is not held by it: both have to agree where
+both were seen. Sources: iostats.rst (field 10), proc(5) (state D), mm/page-writeback.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bottleneck.analysis import model, steps
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from probes.records import HostFacts
+
+WAITS_RATIO = 0.3
+"""Share of the looks at which a process waited for a disk, from which on that held it."""
+BUSY_RATIO = 0.9
+CARRIED_RATIO = 0.5
+"""Of the copy's bytes, that a disk has to have moved to be on its way."""
+THROTTLED_RATIO = 0.9
+"""Dirty memory over the level from which on the kernel slows writers down."""
+OTHERS_RATIO = 0.5
+"""Bytes that others moved on the disk over the copy's own, from which on they share it."""
+FULL_RATIO = 0.93
+"""Of what an interface can, by its own counters."""
+
+
+@dataclass(frozen=True)
+class DiskUse:
+    """One disk during the copy."""
+
+    side: str
+    verb: str
+    moved_bytes: float
+    """Of the copy, by its processes or the device."""
+    others_bytes: float
+    """What else the device moved."""
+    busy_ratio: float | None
+    wait_ratio: float | None
+    """Share of the looks at which the copy's processes waited for a disk; None: not to be seen."""
+    throttled: bool
+    """Whether so much waits in memory to be written that the kernel slows writers down."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether the device had I/O in flight nearly all of the time."""
+        return self.busy_ratio is not None and self.busy_ratio >= BUSY_RATIO
+
+    @property
+    def holds(self) -> bool:
+        """Whether the copy waited for it."""
+        if self.wait_ratio is not None:
+            return self.wait_ratio >= WAITS_RATIO
+        # What is written at leisure keeps a device busy, and nobody waits for it.
+        return self.busy and (self.verb == "read" or self.throttled)
+
+    @property
+    def shared(self) -> bool:
+        """Whether others moved so much on it that they may be what holds it."""
+        return self.others_bytes > OTHERS_RATIO * self.moved_bytes
+
+
+def end_of(made: Found, side: str) -> Any:
+    """What was seen at a side; None: nobody watched there."""
+    ends = made.outcome.details.get("ends")
+    return ends.get(side) if isinstance(ends, dict) else None
+
+
+def both(made: Found) -> bool:
+    """Whether all of the copy was seen: both hosts, or the one that it stays on."""
+    alone = word_of(made, "over") == "disk"
+    return alone or all(end_of(made, side) is not None for side in ("client", "server"))
+
+
+def word_of(made: Found, name: str) -> str | None:
+    """A word of the step's setting."""
+    return steps.word(made.step.setting, name)
+
+
+def moved_bytes(made: Found) -> float:
+    """The copy's payload while it was watched."""
+    run = made.outcome.runs[0]
+    return float(run[-1].moved_bytes - run[0].moved_bytes)
+
+
+def disk_use(made: Found, side: str, verb: str) -> DiskUse | None:
+    """The disk that an end reads from or writes to; None: not to be seen, or not on the way."""
+    end = end_of(made, side)
+    if steps.flag(end, "reads" if verb == "read" else "writes", "remote"):
+        return None
+    names = ("reads", "read_bytes") if verb == "read" else ("writes", "written_bytes")
+    total = moved_bytes(made)
+    own = steps.amount(end, "processes", f"disk_{names[1]}")
+    row = _row(end, steps.word(end, names[0], "device"), names[1], CARRIED_RATIO * total)
+    counted = steps.amount(row, names[1])
+    carried = max(own or 0.0, min(total, counted or 0.0))
+    throttled = verb == "write" and _throttled(end)
+    if carried < CARRIED_RATIO * total and not throttled:
+        return None
+    both_ways = ("read_bytes", "written_bytes")
+    whole = sum(steps.amount(row, name) or 0.0 for name in both_ways)
+    # A copy from one folder of a disk to another one reads and writes it.
+    its = sum(steps.amount(end, "processes", f"disk_{name}") or 0.0 for name in both_ways)
+    # A process that works on a mount waits for the network in the same state.
+    mounted = steps.flag(end, "kernel")
+    return DiskUse(
+        side=side,
+        verb=verb,
+        moved_bytes=carried,
+        others_bytes=max(0.0, whole - max(carried, total, its)),
+        busy_ratio=steps.amount(row, "busy_ratio"),
+        wait_ratio=None if mounted else steps.amount(end, "processes", "disk_wait_ratio"),
+        throttled=throttled,
+    )
+
+
+def _row(end: Any, device: str | None, name: str, least: float) -> Any:
+    """The device of the copy's file; where it is not known the busiest that carried as much."""
+    rows = steps.items(end, "disks")
+    if device is not None:
+        return next((row for row in rows if row.get("name") == device), None)
+    carrying = [row for row in rows if (steps.amount(row, name) or 0.0) >= least]
+    return max(carrying, key=lambda row: steps.amount(row, "busy_ratio") or 0.0, default=None)
+
+
+def _throttled(end: Any) -> bool:
+    high = steps.amount(end, "dirty", "high_bytes")
+    level = steps.amount(end, "dirty", "free_run_bytes")
+    return high is not None and level is not None and 0 < THROTTLED_RATIO * level <= high
+
+
+def written_behind(made: Found, side: str) -> float | None:
+    """What arrived and is not on the receiver's disk yet, bytes; None: its disk is not known."""
+    end = end_of(made, side)
+    device = steps.word(end, "writes", "device")
+    row = None if device is None else _row(end, device, "written_bytes", 0.0)
+    written = steps.amount(row, "written_bytes")
+    return None if written is None else max(0.0, moved_bytes(made) - written)
+
+
+def full_interface(report: Report, copy: Copy, made: Found) -> HostFacts | None:
+    """The host whose interface moved all that its link carries, in the copy's direction."""
+    for side, host in (("client", report.client), ("server", report.server)):
+        usage = made.usage(side)
+        if usage is None or host is None or host.interface is None or usage.wall_seconds <= 0:
+            continue
+        sends = side == copy.sender
+        counted = usage.interface_sent_bytes if sends else usage.interface_received_bytes
+        bits = host.interface.rate_bits_per_second
+        if not counted or not bits or host.interface.virtual:
+            continue
+        able = bits / 8 * model.payload_efficiency() / model.counted_efficiency()
+        if counted / usage.wall_seconds >= FULL_RATIO * able:
+            return host
+    return None

@@ -1,0 +1,142 @@
+"""What it takes: every ceiling that a wanted rate needs higher, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import cap as caps
+from bottleneck.analysis import model, references, sentences
+from bottleneck.analysis.cap import Cap
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.finding import Ceiling, Claim, Need, Target
+from bottleneck.analysis.prediction import READ_LATE, WRITE_LATE, Held
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import link_text, rate_text, times_text
+
+TOOL_SHARE = 2 / 3
+"""Of its own ceiling, up to which this tool's results speak of the path."""
+_DOES = {"read": "read", "write": "write"}
+
+
+def target(
+    wanted: float, report: Report, copy: Copy, made: Found, cap: Cap | None, ladder: Ladder
+) -> Target:
+    """What has to change for a copy to reach a rate, bytes per second; lowest ceiling first."""
+    if made.rate.median >= wanted:
+        return Target(wanted, True)
+    asked = _Asked(wanted, report, copy, made, cap, ladder)
+    return Target(wanted, False, tuple(asked.needs()), tuple(asked.unknown()))
+
+
+class _Asked:
+    """A rate that is wanted of a copy that does not reach it."""
+
+    def __init__(
+        self,
+        wanted: float,
+        report: Report,
+        copy: Copy,
+        made: Found,
+        cap: Cap | None,
+        ladder: Ladder,
+    ) -> None:
+        self.wanted, self.copy, self.made, self.cap, self.ladder = wanted, copy, made, cap, ladder
+        self.late = None if cap is None else Held(report, copy, made, cap, ladder).late
+        links = [e.ceiling.bytes_per_second for e in ladder.valid if _is_link(e.ceiling)]
+        carried = max(links, default=0.0)
+        share = references.efficiency(report, copy, carried or wanted)
+        if carried * share < wanted:
+            # Another link may give another share: what is usual for the one that is needed.
+            share = references.efficiency(report, copy, wanted / share)
+            carried = references.link_payload(model.faster_link(wanted / share))
+        self.share = share
+        self.transfer = max(wanted, carried * share)
+        """What a copy gets of the link that is there, or of the one that is needed."""
+
+    def needs(self) -> Iterator[Need]:
+        """Each ceiling below what its component has to allow."""
+        if self.cap is not None and self.cap.claim.ceiling.component == "instrument":
+            return
+        for claim in self._lowest():
+            ceiling = claim.ceiling
+            to = self._needed(claim)
+            if to > ceiling.bytes_per_second:
+                yield Need(
+                    ceiling.component,
+                    ceiling.side,
+                    ceiling.cause,
+                    ceiling.bytes_per_second,
+                    to,
+                    self._sentence(ceiling, to),
+                )
+
+    def unknown(self) -> Iterator[str]:
+        """What nobody measured, and what this tool cannot show."""
+        rate = rate_text(self.wanted)
+        if self.cap is None:
+            yield (
+                f"What holds it at {rate_text(self.made.rate.median)} was not found: it is not "
+                f"known whether anything of this brings it to {rate}."
+            )
+        parts = caps.unknown_parts(self.copy, self.ladder, self.wanted)
+        if parts:
+            names = " and ".join(sentences.part_name(part) for part in parts)
+            yield f"Not known: whether {names} would allow {rate}."
+        tools = [each.ceiling for each in self.ladder.valid if each.ceiling.tool]
+        least = min(tools, key=lambda each: each.bytes_per_second, default=None)
+        if least is not None and self.wanted > TOOL_SHARE * least.bytes_per_second:
+            yield (
+                f"This tool itself moves no more than {rate_text(least.bytes_per_second)} on the "
+                f"{least.side}: it could not show {rate}."
+            )
+
+    def _lowest(self) -> Iterator[Claim]:
+        """The lowest of each component and cause; what the load was scaled up to, once a part."""
+        seen = set()
+        for claim in self.ladder.valid:
+            ceiling = claim.ceiling
+            estimated = ceiling.standing == "estimated"
+            kind = (ceiling.part, "" if estimated else ceiling.cause)
+            if not ceiling.tool and kind not in seen:
+                seen.add(kind)
+                yield claim
+
+    def _needed(self, claim: Claim) -> float:
+        ceiling = claim.ceiling
+        needed = self.wanted
+        if ceiling.component == "disk":
+            usual = READ_LATE if ceiling.side == self.copy.sender else WRITE_LATE
+            late = usual.median if self.late is None else self.late
+            needed = model.needed_behind(self.wanted, self.transfer, late)
+        elif _is_link(ceiling):
+            needed = self.wanted / self.share
+        if self.cap is not None and claim == self.cap.claim and self.late is None:
+            # It is what holds the copy, however far the copy stays below it.
+            below = ceiling.bytes_per_second / self.made.rate.median
+            needed = max(needed, self.wanted * below)
+        return needed
+
+    def _sentence(self, ceiling: Ceiling, to: float) -> str:
+        name = sentences.name(ceiling)
+        now, needed = rate_text(ceiling.bytes_per_second), rate_text(to)
+        match ceiling.component, ceiling.cause:
+            case "network", "link-rate":
+                link = link_text(model.faster_link(to))
+                return f"{name} must carry {needed}: a {link} link (it carries {now})"
+            case "disk", cause:
+                does = _DOES.get(cause, "do")
+                return f"{name} must {does} {needed} (it does {now}{_fault(cause)})"
+            case "cpu" | "instrument", _:
+                times = times_text(to / ceiling.bytes_per_second)
+                return f"{name} must do {times} as much (about {now} by its load)"
+            case _:
+                return f"{name} must allow {needed} ({ceiling.cause} holds it at {now})"
+
+
+def _fault(cause: str) -> str:
+    return "" if cause in _DOES else f" for {cause}"
+
+
+def _is_link(ceiling: Ceiling) -> bool:
+    return (ceiling.component, ceiling.cause) == ("network", "link-rate")

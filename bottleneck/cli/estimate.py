@@ -1,0 +1,149 @@
+"""`bottleneck estimate`: the back of the envelope; nothing is measured."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from bottleneck.cli import exits, interrupts
+
+T = TypeVar("T")
+
+
+def _option(name: str, metavar: str, help: str) -> object:
+    return typer.Option(name, metavar=metavar, help=help)
+
+
+Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Which way the bytes go.")]
+Link = Annotated[str | None, _option("--link", "RATE", "The slowest link, as 1Gbit/s.")]
+Mtu = Annotated[int, _option("--mtu", "BYTES", "Longest IP packet; 9000 for jumbo frames.")]
+Vlan = Annotated[bool, typer.Option("--vlan", help="Frames carry a VLAN tag.")]
+Ip = Annotated[str, _option("--ip", "4|6", "Version of IP.")]
+Rtt = Annotated[str | None, _option("--rtt", "TIME", "Round trip, as 0.5ms.")]
+Window = Annotated[str | None, _option("--window", "BYTES", "TCP's receive window, as 64KiB.")]
+Streams = Annotated[int, _option("--streams", "N", "TCP connections at once.")]
+Request = Annotated[
+    str | None,
+    _option("--request", "BYTES", "Bytes of an SMB request; default: as the dialect has it."),
+]
+Depth = Annotated[
+    int | None, _option("--depth", "N", "Requests at a time; default: as the dialect has it.")
+]
+Dialect = Annotated[str, _option("--dialect", "D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.")]
+DISK = "RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
+DiskRead = Annotated[str | None, _option("--disk-read", "DISK", f"The sender's: {DISK}")]
+DiskWrite = Annotated[str | None, _option("--disk-write", "DISK", "The receiver's, likewise.")]
+Ram = Annotated[str | None, _option("--ram", "BYTES", "The sender's RAM, where --cached.")]
+Size = Annotated[str | None, _option("--size", "BYTES", "The file's size, as 10GB.")]
+Loss = Annotated[str | None, _option("--loss", "SHARE", "Lost packets, as 0.1% or 0.001.")]
+Cached = Annotated[bool, typer.Option("--cached", help="The source lies in the sender's RAM.")]
+Format = Annotated[str, _option("--format", "F", "text or json.")]
+
+
+def estimate(
+    verb: Verb = "pull",
+    link: Link = None,
+    mtu: Mtu = 1500,
+    vlan: Vlan = False,
+    ip: Ip = "4",
+    rtt: Rtt = None,
+    window: Window = None,
+    streams: Streams = 1,
+    request: Request = None,
+    depth: Depth = None,
+    dialect: Dialect = "3.1.1",
+    disk_read: DiskRead = None,
+    disk_write: DiskWrite = None,
+    ram: Ram = None,
+    size: Size = None,
+    loss: Loss = None,
+    cached: Cached = False,
+    format: Format = "text",
+) -> int:
+    """Ceilings and the rate to expect, from figures alone; nothing is measured."""
+    with interrupts.held():
+        from rich.console import Console
+
+        from bottleneck.analysis.estimate import Envelope
+        from bottleneck.analysis.estimate import estimate as estimated
+        from bottleneck.analysis.estimate.disk_kinds import KINDS, DiskKind, told
+        from bottleneck.cli import running
+        from bottleneck.reports import units
+        from bottleneck.reports.estimate import estimate_json, print_estimate
+        from probes.records import DIALECTS
+        from probes.stage import Refused
+
+    def one_of(name: str, value: str, words: tuple[str, ...]) -> str:
+        if value not in words:
+            raise Refused("usage", f"{name} {value!r} is none of {', '.join(words)}")
+        return value
+
+    def within(name: str, value: int, least: int, most: int) -> int:
+        if not least <= value <= most:
+            raise Refused("usage", f"{name} {value}: from {least} to {most}")
+        return value
+
+    def read(name: str, text: str | None, parse: Callable[[str], T]) -> T | None:
+        try:
+            return None if text is None else parse(text)
+        except ValueError as error:
+            raise Refused("usage", f"{name}: {error}") from None
+
+    def disk(text: str) -> DiskKind:
+        if text in KINDS:
+            return KINDS[text]
+        try:
+            return told(units.parse_rate(text))
+        except ValueError as error:
+            raise ValueError(f"{error}; or one of {', '.join(KINDS)}") from None
+
+    one_of("--format", format, ("text", "json"))
+    link_rate = read("--link", link, units.parse_rate)
+    given = Envelope(
+        verb=one_of("estimate", verb, ("pull", "push")),
+        cached=cached,
+        dialect=one_of("--dialect", dialect.lower(), DIALECTS),
+        link_bits_per_second=None if link_rate is None else 8 * link_rate,
+        mtu_bytes=within("--mtu", mtu, 576, 65_535),
+        ipv6=one_of("--ip", ip, ("4", "6")) == "6",
+        vlan_tags=int(vlan),
+        rtt_seconds=read("--rtt", rtt, units.parse_seconds),
+        window_bytes=read("--window", window, units.parse_size),
+        streams=within("--streams", streams, 1, 10_000),
+        request_bytes=read("--request", request, units.parse_size),
+        depth=None if depth is None else within("--depth", depth, 1, 65_535),
+        loss_ratio=read("--loss", loss, _share),
+        read=read("--disk-read", disk_read, disk),
+        write=read("--disk-write", disk_write, disk),
+        ram_bytes=read("--ram", ram, units.parse_size),
+        size_bytes=read("--size", size, units.parse_size),
+    )
+    found = estimated(given)
+    if not found.thumbs:
+        raise Refused(
+            "usage", "estimate: nothing to start from; give --link, --rtt, --disk-read ..."
+        )
+    if format == "json":
+        done = running.shown(lambda: print(estimate_json(found)))
+    else:
+        # Width of a pipe is nobody's wish: what a reader of a log can take.
+        width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
+        console = Console(width=width, highlight=False)
+        done = running.shown(lambda: print_estimate(found, console))
+    return exits.DONE if done else exits.INCOMPLETE
+
+
+def _share(text: str) -> float:
+    """A share of packets: `0.1%` or `0.001`."""
+    percent = text.strip().endswith("%")
+    try:
+        value = float(text.strip().removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise ValueError(f"{text!r} is not a share: write for example 0.1% or 0.001")
+    return value

@@ -1,0 +1,53 @@
+"""Files that a user names as reports, with every way in which they can be none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from bottleneck import observations, report
+from bottleneck.report import Report
+from bottleneck.reports import units
+from probes.stage import Refused
+
+
+def load(file: Path) -> Report:
+    """The report in a file, or the one that observations amount to.
+
+    Raises:
+        Refused: kind "usage": it cannot be read, or it is neither.
+    """
+    try:
+        content = report.read(file)
+        if observations.is_one(content):
+            return observations.told_report(observations.loads(content))
+        return report.loads(content)
+    except report.ReportError as error:
+        raise Refused("usage", f"{file}: {error}") from None
+    except OSError as error:
+        raise Refused("usage", f"{file}: {error.strerror}") from None
+
+
+def target_rate(text: str | None) -> float | None:
+    """Bytes per second of --target-rate; None: it was not given.
+
+    Raises:
+        Refused: kind "usage": it is no rate.
+    """
+    try:
+        rate = None if text is None else units.parse_rate(text)
+    except units.UnitError as error:
+        raise Refused("usage", f"--target-rate: {error}") from None
+    if rate is not None and rate < 1:
+        raise Refused("usage", f"--target-rate: {text!r} is less than a byte per second")
+    return rate
+
+
+def wanted(loaded: Report, text: str | None) -> Report:
+    """A report with the rate of --target-rate; without one the report's own stays.
+
+    Raises:
+        Refused: kind "usage": it is no rate.
+    """
+    rate = target_rate(text)
+    return loaded if rate is None else replace(loaded, target_rate_bytes_per_second=rate)

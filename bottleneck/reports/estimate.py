@@ -1,0 +1,150 @@
+"""An estimate for a person and for a program: each ceiling with the rule of thumb behind it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+
+from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate, Missing
+from bottleneck.analysis.sentences import part_name
+from bottleneck.reports import layout
+from bottleneck.reports.console import cap_text, confidence_text
+from bottleneck.reports.layout import Columns
+from bottleneck.reports.units import (
+    bit_rate_text,
+    link_text,
+    rate_text,
+    seconds_text,
+    size_text,
+)
+
+SCHEMA = "copy-bottleneck/estimate/1"
+NOT_ESTIMATED = (
+    "CPU of both hosts, signing and encryption, others' traffic and I/O: no rule of thumb holds; "
+    "`bottleneck diagnose` measures them."
+)
+
+
+def print_estimate(found: Estimate, console: Console) -> None:
+    """Writes it; readable from 80 columns on."""
+    layout.paragraph(console, found.verdict.sentence, "bold")
+    layout.line(
+        console, f"Confidence: {confidence_text(found.verdict)}; nothing of it was measured."
+    )
+    layout.heading(console, "Ceilings, lowest first")
+    table = Columns(("", "rate", ""), right=frozenset({1, 2}))
+    for thumb in found.thumbs:
+        rate = thumb.claim.ceiling.bytes_per_second
+        table.add(cap_text(thumb.claim.ceiling), rate_text(rate), bit_rate_text(rate))
+    table.print(console)
+    if found.in_turn is not None and found.overlapped is not None:
+        layout.heading(console, "The copy")
+        layout.paragraph(console, _expected(found.in_turn, found.overlapped), bullet="- ")
+        for line in _times(found):
+            layout.paragraph(console, line, bullet="- ")
+    rules = [f"{cap_text(each.claim.ceiling)}: {each.rule}." for each in found.thumbs]
+    layout.bullets(console, "Rules of thumb", [*rules, *_history(found)])
+    missing = [f"{part_name((e.component, e.side))}: give {e.needs}." for e in found.missing]
+    layout.bullets(console, "Not known", [*missing, NOT_ESTIMATED])
+
+
+def _expected(in_turn: float, overlapped: float) -> str:
+    if in_turn >= overlapped:
+        return f"at most {rate_text(overlapped)}."
+    return (
+        f"{rate_text(overlapped)} where disks and link all work at once (several requests on "
+        f"their way), {rate_text(in_turn)} where each waits for the one before it."
+    )
+
+
+def _times(found: Estimate) -> list[str]:
+    lines = []
+    size, seconds = found.given.size_bytes, found.seconds
+    if size is not None and seconds is not None:
+        least, most = (seconds_text(each) for each in seconds)
+        span = least if least == most else f"{least} to {most}"
+        lines.append(f"{size_text(size)} take {span}.")
+    cold = found.cold_seconds
+    if cold is not None:
+        lines.append(
+            f"{seconds_text(cold)} of that, or of any shorter copy, are its "
+            f"{found.cold_round_trips} round trips of connect, login, open, close and slow start."
+        )
+    return lines
+
+
+def _history(found: Estimate) -> list[str]:
+    past = found.history
+    if past is None:
+        return []
+    link = link_text(found.given.link_bits_per_second or 0)
+    return [
+        f"In {HISTORY_YEAR} a rule of thumb for {link} was {rate_text(past)}: what the PCs of then "
+        "made of it."
+    ]
+
+
+def estimate_json(found: Estimate) -> str:
+    """The same as one JSON document: bytes, seconds and ratios."""
+    verdict, seconds = found.verdict, found.seconds
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "given": _given(found),
+        "ceilings": [
+            {
+                "component": each.claim.ceiling.component,
+                "side": each.claim.ceiling.side,
+                "cause": each.claim.ceiling.cause,
+                "bytes_per_second": each.claim.ceiling.bytes_per_second,
+                "low_bytes_per_second": each.claim.ceiling.low_bytes_per_second,
+                "high_bytes_per_second": each.claim.ceiling.high_bytes_per_second,
+                "rule": each.rule,
+            }
+            for each in found.thumbs
+        ],
+        "unknown": [_unknown(each) for each in found.missing],
+        "expected_bytes_per_second": {"low": found.in_turn, "high": found.overlapped},
+        "verdict": {
+            "component": verdict.component,
+            "side": verdict.side,
+            "cause": verdict.cause,
+            "confidence": verdict.confidence,
+            "ceiling_bytes_per_second": verdict.ceiling_bytes_per_second,
+            "sentence": verdict.sentence,
+        },
+        "seconds": None if seconds is None else {"low": seconds[0], "high": seconds[1]},
+        "cold_round_trips": found.cold_round_trips,
+        "cold_seconds": found.cold_seconds,
+        "history_bytes_per_second": found.history,
+    }
+    return json.dumps(document, indent=1, allow_nan=False)
+
+
+def _unknown(missing: Missing) -> dict[str, Any]:
+    return {"component": missing.component, "side": missing.side, "needs": missing.needs}
+
+
+def _given(found: Estimate) -> dict[str, Any]:
+    given = found.given
+    size, depth = given.shape
+    return {
+        "verb": given.verb,
+        "cached": given.cached,
+        "dialect": given.dialect,
+        "link_bits_per_second": given.link_bits_per_second,
+        "mtu_bytes": given.mtu_bytes,
+        "ip_version": 6 if given.ipv6 else 4,
+        "vlan_tags": given.vlan_tags,
+        "rtt_seconds": given.rtt_seconds,
+        "window_bytes": given.window_bytes,
+        "streams": given.streams,
+        "request_bytes": size,
+        "depth": depth,
+        "loss_ratio": given.loss_ratio,
+        "read_bytes_per_second": None if given.read is None else given.read.usual,
+        "write_bytes_per_second": None if given.write is None else given.write.usual,
+        "ram_bytes": given.ram_bytes,
+        "size_bytes": given.size_bytes,
+    }

@@ -1,0 +1,266 @@
+"""Watches a copy that runs already, on whichever of its hosts there are agents; moves no byte."""
+
+from __future__ import annotations
+
+import platform
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from bottleneck import __version__, hosts, sockets, watched, wire
+from bottleneck.hosts import Host, Observation, StageError
+from bottleneck.plan import Side
+from bottleneck.report import Report, Step
+from bottleneck.watched import End
+from probes.host.copy_watch import Setting
+from probes.host.counters import Counters, Watched
+from probes.host.running_copies import Running
+from probes.host.usage import usage
+from probes.records import Failed, HostFacts, Outcome, Usage
+from probes.stage import Refused, Unavailable
+
+FIND_SECONDS = 1.0
+FACTS_SECONDS = 20.0
+GRACE_SECONDS = 30.0
+"""How much longer than its time a watch may live."""
+QUIET_RATIO = 0.05
+"""Of what the interface mostly moved: a second with less is one after the copy's end."""
+QUIET_COUNT = 2
+Wait = Callable[[float], bool]
+"""Waits so many seconds; False: somebody wants the end now."""
+
+
+class NothingRuns(Exception):
+    """There is no copy to be watched; the text says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to watch."""
+
+    pid: int = 0
+    host: str = ""
+    """At the other end; empty, with no pid: the busiest SMB connection."""
+    agent: str = "none"
+    seconds: float = 10.0
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        if self.pid:
+            return f"process {self.pid}"
+        return f"connection with {self.host}" if self.host else "SMB connection"
+
+
+@dataclass
+class Watch:
+    """One watch, from reaching the hosts to its report."""
+
+    options: Options
+    tell: Callable[[str], None]
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    began: float = field(default_factory=time.monotonic)
+    stack: ExitStack = field(default_factory=ExitStack)
+    reached: dict[Side, Host] = field(default_factory=dict)
+    running: dict[Side, Running] = field(default_factory=dict)
+    facts: dict[Side, HostFacts] = field(default_factory=dict)
+    here: Side = "client"
+    notes: list[str] = field(default_factory=list)
+    entry: tuple[Step, Outcome] | None = None
+    interrupted: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stack.close()
+
+    def reach(self) -> None:
+        """Finds the copy here, and its other end where an agent is.
+
+        Raises:
+            NothingRuns: nothing moves.
+            Refused, Unavailable, AgentLost, StageError: a host said no, or cannot tell.
+        """
+        self.tell("looking for the copy")
+        address = _look_up(self.options.host) if self.options.host else ""
+        host = self.stack.enter_context(hosts.start_here())
+        found = _find(host, pid=self.options.pid, address=address)
+        if not watched.moves(found):
+            raise NothingRuns(
+                f"no copy runs: the {self.options.name} moved nothing in {FIND_SECONDS:.0f} s"
+                if self.options.pid
+                else f"no copy runs: no {self.options.name} moved anything in {FIND_SECONDS:.0f} s"
+            )
+        self.here = watched.side_of(found)
+        host.side = self.here
+        self.reached[self.here], self.running[self.here] = host, found
+        if self.options.agent != "none":
+            self._reach_other(found)
+        self.tell("reading both hosts" if len(self.reached) > 1 else "reading this host")
+        for side in self.reached:
+            self._learn(side)
+
+    def _reach_other(self, found: Running) -> None:
+        there = sockets.OTHER[self.here]
+        if found.link is None:
+            self.notes.append("the copy stays on this host: no agent was asked")
+            return
+        host = self.stack.enter_context(hosts.start_there(self.options.agent))
+        host.side = there
+        for line in host.banner:
+            self.notes.append(f"in front of the {there}'s agent stood: {line}")
+        try:
+            other = _find(host, **watched.turned(found.link))
+        except (Unavailable, StageError, ValueError) as error:
+            self.notes.append(f"{there}: {error}")
+            return
+        if other.link is None:
+            self.notes.append(f"{there}: the agent sees no end of this connection there")
+            return
+        self.reached[there], self.running[there] = host, other
+
+    def _learn(self, side: Side) -> None:
+        """Facts of a host, and what its counters watch."""
+        host, running = self.reached[side], self.running[side]
+        place = watched.place_of(running, watched.sends_more(running))
+        folder = place.folder if place is not None and place.here else None
+        peer = running.link.peer_address if running.link is not None else ""
+        plain = host.ask("facts", FACTS_SECONDS, toward=peer, folder=folder)
+        facts = self.facts[side] = wire.from_plain(HostFacts, plain)
+        counted = Watched(
+            interface=facts.interface.name if facts.interface else None,
+            folder_device=place.device if place is not None else None,
+            file_server=False,
+            server_pids=running.pids,
+            peer_address=peer,
+        )
+        host.tell("watch", watched=wire.to_plain(counted))
+
+    def observe(self, wait: Wait) -> None:
+        """Watches for the time that was asked for, until the copy ends or wait() says so.
+
+        Raises:
+            AgentLost: this host's own agent is gone.
+        """
+        seconds = self.options.seconds
+        seen: dict[Side, Observation] = {}
+        with ExitStack() as stack:
+            for side, host in self.reached.items():
+                setting = _setting(self.running[side], seconds + GRACE_SECONDS)
+                watch = host.observe("running-copy", setting, seconds + 2 * GRACE_SECONDS)
+                seen[side] = stack.enter_context(watch)
+            readings = [self._counters()]
+            until = time.monotonic() + seconds
+            while (left := until - time.monotonic()) > 0 and not _ended(readings, self.here):
+                self.tell(f"watching, {left:.0f} s left")
+                self.interrupted = not wait(min(1.0, left))
+                readings.append(self._counters())
+                if self.interrupted:
+                    break
+            if _ended(readings, self.here):
+                # What came after the copy's end says nothing of it.
+                readings = readings[:-QUIET_COUNT]
+                self.notes.append("the copy ended, or paused, while it was watched")
+            for side, observation in seen.items():
+                first, last = readings[0][side], readings[-1][side]
+                observation.window = first.clock_seconds, last.clock_seconds
+        self.entry = self._entry(seen, readings)
+
+    def _counters(self) -> dict[Side, Counters]:
+        return {
+            side: wire.from_plain(Counters, host.tell("counters"))
+            for side, host in self.reached.items()
+        }
+
+    def _entry(
+        self, seen: dict[Side, Observation], readings: list[dict[Side, Counters]]
+    ) -> tuple[Step, Outcome]:
+        ends, usages = {}, {}
+        for side, observation in seen.items():
+            if observation.trouble:
+                self.notes.append(f"{side}: the copy was not watched: {observation.trouble}")
+            elif isinstance(observation.seen, dict):
+                ends[side] = End(self.running[side], observation.seen)
+            usages[side] = _usage(readings[0][side], readings[-1][side])
+        lasted = readings[-1][self.here].clock_seconds - readings[0][self.here].clock_seconds
+        try:
+            if self.here not in ends or usages[self.here] is None:
+                raise ValueError("it was watched too short")
+            known = {side: each for side, each in usages.items() if each is not None}
+            return watched.step_of(self.here, ends, known, lasted)
+        except ValueError as error:
+            setting = {"copy": "pull.cached", "dialect": "unknown", "engine": "running"}
+            return Step(watched.STAGE, setting, self.here), Failed(str(error))
+
+    def report(self) -> Report:
+        """What is known now."""
+        found = self.running.get(self.here)
+        link = None if found is None else found.link
+        return Report(
+            status="interrupted" if self.interrupted else "complete",
+            tool={"version": __version__, "python": platform.python_version()},
+            started=self.started,
+            elapsed_seconds=time.monotonic() - self.began,
+            target={"share": None, "watched": None if link is None else wire.to_plain(link)},
+            client=self.facts.get("client"),
+            server=self.facts.get("server"),
+            entries=() if self.entry is None else (self.entry,),
+            notes=tuple(self.notes),
+        )
+
+
+def _find(host: Host, **wanted: Any) -> Running:
+    """What copies at a host. Errors: those of Host.ask; ValueError, what it told cannot be."""
+    empty = {"pid": 0, "address": "", "own_address": "", "own_port": 0}
+    empty |= {"peer_address": "", "peer_port": 0}
+    arguments = {**empty, **wanted, "look_seconds": FIND_SECONDS}
+    plain = host.ask("running-copies", FIND_SECONDS + 10.0, **arguments)
+    return wire.from_plain(Running, plain)
+
+
+def _setting(running: Running, seconds: float) -> Setting:
+    link = running.link
+    if link is None:
+        return Setting(pids=running.pids, seconds=seconds)
+    own, peer = (link.own_address, link.own_port), (link.peer_address, link.peer_port)
+    return Setting(*own, *peer, running.pids, seconds)
+
+
+def _usage(before: Counters, after: Counters) -> Usage | None:
+    try:
+        return usage(before, after)
+    except ValueError:
+        return None
+
+
+def _ended(readings: list[dict[Side, Counters]], here: Side) -> bool:
+    """Whether the interface was quiet in the last seconds, of a copy over the network."""
+    counts = [
+        (each[here].interface_sent_bytes or 0) + (each[here].interface_received_bytes or 0)
+        for each in readings
+    ]
+    grown = [after - before for before, after in zip(counts, counts[1:], strict=False)]
+    if len(grown) <= QUIET_COUNT:
+        return False
+    usual = max(grown[:-QUIET_COUNT])
+    return usual > 0 and all(each < QUIET_RATIO * usual for each in grown[-QUIET_COUNT:])
+
+
+def _look_up(host: str) -> str:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "not a host's name"
+        raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
+    return str(found[0][4][0])

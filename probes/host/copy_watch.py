@@ -1,0 +1,250 @@
+"""Watches a copy that runs already: its connection, its processes, the disks; changes nothing.
+
+The connection and the processes' states are looked at 20 times a second, what is counted 4 times.
+Costs less than a hundredth of a core.
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from probes.host import counters, dirty_limit, process_io
+from probes.host.counters import DeviceCounts
+from probes.host.inet_diag import Seen
+from probes.host.memory import read_memory
+from probes.host.process_io import Moved
+from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
+from probes.host.sock_diag import Sockets
+from probes.host.socket_track import Connection, Track
+from probes.records import Details
+from probes.stage import Unavailable
+
+LOOK_SECONDS = 0.05
+COUNT_SECONDS = 0.25
+MOST_COUNTS = 2000  # even: see Watch._count
+MOST_TOLD = 400
+MOST_DISKS = 8
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which copy: its connection at this host, its processes; what is empty is not watched."""
+
+    own_address: str = ""
+    own_port: int = 0
+    peer_address: str = ""
+    peer_port: int = 0
+    pids: Tuple[int, ...] = ()
+    seconds: float = 60.0
+    """The watch ends by itself after this."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """What is counted, at one moment of this host's monotonic clock; None: not to be seen."""
+
+    clock_seconds: float
+    connection: Optional[Tuple[int, int]]
+    """Payload sent and received."""
+    processes: Optional[Moved]
+    disks: Dict[str, DeviceCounts]
+    dirty_bytes: Optional[int]
+
+
+def observe(
+    setting: Setting, control_fd: int, window: Callable[[], Optional[Sequence[float]]]
+) -> Details:
+    """Watches until control_fd can be read; window() then tells the part that counts, or None.
+
+    `connection` (a socket_track.Connection, or None), `counts` (rows of clock_seconds, and of bytes
+    sent, received, read and written since the first; None where not known), `processes`, `disks`,
+    `dirty`.
+    """
+    try:
+        with Sockets() as sockets:
+            watch = Watch(setting, sockets)
+            watch.run(control_fd)
+    except Unavailable:
+        if setting.own_port:
+            raise
+        watch = Watch(setting, None)
+        watch.run(control_fd)
+    wanted = window()
+    return {} if wanted is None else watch.told(float(wanted[0]), float(wanted[1]))
+
+
+@dataclass
+class Watch:
+    """One copy, from now on."""
+
+    setting: Setting
+    sockets: Optional[Sockets]
+    track: Optional[Track] = None
+    counts: List[Count] = field(default_factory=list)
+    every: int = 1
+    """Each so-manieth count is kept."""
+    skipped: int = 0
+    states: List[Tuple[float, bool]] = field(default_factory=list)
+    """When, and whether a process waited for a disk."""
+
+    def run(self, control_fd: int) -> None:
+        """Looks until the descriptor has something to say, or the time is over."""
+        self._find()
+        due = count_at = time.monotonic()
+        until = due + self.setting.seconds
+        while due < until:
+            now = time.monotonic()
+            self._look(now)
+            if now >= count_at:
+                self._count(now)
+                count_at = now + COUNT_SECONDS * self.every
+            # At fixed times a copy that works in steps would be seen at one phase of them.
+            due = max(due + random.uniform(0.5, 1.5) * LOOK_SECONDS, time.monotonic())
+            if select.select([control_fd], [], [], max(0.0, due - time.monotonic()))[0]:
+                break
+        self._count(time.monotonic())
+
+    def _find(self) -> None:
+        own = self.setting.own_address, self.setting.own_port
+        peer = self.setting.peer_address, self.setting.peer_port
+        if self.sockets is None or not own[1]:
+            return
+        for each in self.sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT):
+            if (each.own, each.peer) == (own, peer):
+                self.track = Track(each, self.sockets.question(each))
+
+    def _look(self, now: float) -> None:
+        waits = process_io.waits_for_disk(self.setting.pids)
+        if waits is not None:
+            self.states.append((now, waits))
+            # A watch of hours keeps the last of them.
+            del self.states[: -10 * MOST_COUNTS]
+        if self.track is None or self.track.gone or self.sockets is None:
+            return
+        raw = self.sockets.look_raw(self.track.question)
+        if raw is None:
+            self.track.gone = True
+        else:
+            self.track.take(time.monotonic(), raw)
+
+    def _count(self, now: float) -> None:
+        connection = self.counts[-1].connection if self.counts else None
+        seen = self._last_seen()
+        if seen is not None:
+            connection = counted(seen)
+        memory = read_memory()
+        self.counts.append(
+            Count(
+                now,
+                connection,
+                process_io.moved(self.setting.pids),
+                parse_disks(_text("/proc/diskstats")),
+                memory.dirty_bytes if memory else None,
+            )
+        )
+        if len(self.counts) > MOST_COUNTS:
+            self.counts = self.counts[::2]
+            self.every *= 2
+
+    def _last_seen(self) -> Optional[Seen]:
+        if self.track is None or self.sockets is None or self.track.gone:
+            return None
+        return self.sockets.look(self.track.seen)
+
+    def told(self, began: float, ended: float) -> Details:
+        """What happened between two moments of this host's clock."""
+        inside = [each for each in self.counts if began <= each.clock_seconds <= ended]
+        states = [waits for at, waits in self.states if began <= at <= ended]
+        found: Details = {"connection": self._connection(began, ended), "counts": _rows(inside)}
+        if states:
+            share = sum(states) / len(states)
+            found["processes"] = {"looks": len(states), "disk_wait_ratio": share}
+        if len(inside) > 1:
+            first, last = inside[0], inside[-1]
+            if first.processes is not None and last.processes is not None:
+                grown = Moved(*(b - a for a, b in zip(first.processes, last.processes)))
+                found.setdefault("processes", {}).update(
+                    {name: max(0, value) for name, value in grown._asdict().items()}
+                )
+            seconds = last.clock_seconds - first.clock_seconds
+            found["disks"] = disks(first.disks, last.disks, seconds)
+            found["dirty"] = _dirty(inside)
+        return found
+
+    def _connection(self, began: float, ended: float) -> Optional[Connection]:
+        if self.track is None or not self.track.looks:
+            return None
+        return self.track.between(began, ended)
+
+
+def parse_disks(diskstats: str) -> Dict[str, DeviceCounts]:
+    """Every block device of /proc/diskstats that was ever used."""
+    found = {}
+    for line in diskstats.splitlines():
+        fields = line.split()
+        told = counters.parse_device(line, fields[2]) if len(fields) > 2 else None
+        if told is not None and told.read_bytes + told.written_bytes > 0:
+            found[fields[2]] = told
+    return found
+
+
+def disks(
+    first: Dict[str, DeviceCounts], last: Dict[str, DeviceCounts], seconds: float
+) -> List[Details]:
+    """What each device moved in between, those first that moved most: name, read_bytes,
+    written_bytes, busy_ratio (share of the time with I/O in flight)."""
+    found = []
+    for name, now in last.items():
+        was = first.get(name, now)
+        read = max(0, now.read_bytes - was.read_bytes)
+        written = max(0, now.written_bytes - was.written_bytes)
+        busy = max(0.0, now.busy_seconds - was.busy_seconds)
+        if read + written > 0 and seconds > 0:
+            ratio = min(1.0, busy / seconds)
+            row = {"name": name, "read_bytes": read, "written_bytes": written, "busy_ratio": ratio}
+            found.append((read + written, row))
+    found.sort(key=lambda each: -each[0])
+    return [row for _, row in found[:MOST_DISKS]]
+
+
+def _rows(counts: List[Count]) -> List[List[Optional[float]]]:
+    """Clock and what was moved since the first count."""
+    step = max(1, -(-len(counts) // MOST_TOLD))
+    # Of those that are left out the last is none.
+    kept = counts[::-1][::step][::-1]
+    rows: List[List[Optional[float]]] = []
+    for each in kept:
+        sent = received = read = written = None
+        first = kept[0]
+        if each.connection is not None and first.connection is not None:
+            sent, received = (b - a for a, b in zip(first.connection, each.connection))
+        if each.processes is not None and first.processes is not None:
+            read = each.processes.read_bytes - first.processes.read_bytes
+            written = each.processes.written_bytes - first.processes.written_bytes
+        rows.append([each.clock_seconds, sent, received, read, written])
+    return rows
+
+
+def _dirty(counts: List[Count]) -> Details:
+    """Bytes that wait in memory to be written, and from where on the kernel slows writers down."""
+    seen = [each.dirty_bytes for each in counts if each.dirty_bytes is not None]
+    found: Details = {}
+    if seen:
+        found.update(first_bytes=seen[0], last_bytes=seen[-1], high_bytes=max(seen))
+    limit = dirty_limit.read()
+    if limit is not None:
+        # mm/page-writeback.c, dirty_freerun_ceiling()
+        found["free_run_bytes"] = (limit.background_bytes + limit.limit_bytes) // 2
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

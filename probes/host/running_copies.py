@@ -1,0 +1,279 @@
+"""Which copy runs on this host: its connection, its processes, its files. Moves no byte itself.
+
+By process, by the host at the other end, or the busiest SMB connection. Two looks a moment apart
+tell what moves.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from probes.host import open_files, process_io, processes, tcp_info
+from probes.host.inet_diag import Seen
+from probes.host.listeners import listeners
+from probes.host.open_files import OpenFile, Place
+from probes.host.process_io import Moved
+from probes.host.sock_diag import Sockets
+from probes.stage import Refused, Unavailable
+
+SMB_PORTS = (445, 139)
+FILE_PORTS = (*SMB_PORTS, 2049)
+"""Of network file systems; the last is NFS."""
+ANY_PORT = (-1,)
+MOST_LOOKED_AT = 4096
+LEAST_BYTES = 64 << 10
+"""In one look's time: a connection that moves less carries no copy."""
+KERNEL_CLIENT = "cifsd"
+"""The kernel's own thread for each SMB connection of a mount (fs/smb/client/connect.c)."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which copy; what is empty may be anything."""
+
+    pid: int = 0
+    address: str = ""
+    """Of the host at the other end."""
+    own: Tuple[str, int] = ("", 0)
+    """With peer: exactly this connection, as the other end told of it."""
+    peer: Tuple[str, int] = ("", 0)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A copy's connection, as this host sees it."""
+
+    own_address: str
+    own_port: int
+    peer_address: str
+    peer_port: int
+    serving: bool
+    """Whether this host is the server's end."""
+    kernel: bool
+    """Whether the kernel itself holds it, as that of a mount."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """What copies on this host; None and empty where it is not to be seen."""
+
+    link: Optional[Link]
+    """None: no connection carries it, or none moved enough."""
+    pids: Tuple[int, ...]
+    program: Optional[str]
+    """Name of the first of the processes."""
+    reads: Optional[Place]
+    """Where the file lies that they read most of."""
+    writes: Optional[Place]
+    moved: Dict[str, int]
+    """While it was looked for: sent_bytes and received_bytes of the connection, read_bytes and
+    written_bytes of the processes."""
+
+
+@dataclass
+class _Family:
+    """The process that was named and those that it started."""
+
+    pids: List[int] = field(default_factory=list)
+    inodes: Dict[int, int] = field(default_factory=dict)
+    """Of sockets, and which process holds each."""
+    files: Dict[int, List[OpenFile]] = field(default_factory=dict)
+    moved: Optional[Moved] = None
+
+
+def find(
+    pid: int,
+    address: str,
+    own_address: str,
+    own_port: int,
+    peer_address: str,
+    peer_port: int,
+    look_seconds: float,
+) -> Running:
+    """What copies here, by two looks so many seconds apart.
+
+    Raises:
+        Refused: kind "unreachable", no such process; "permission", it is another user's.
+        Unavailable: the kernel does not tell of sockets.
+    """
+    _require_proc()
+    wanted = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
+    family = _family(wanted.pid) if wanted.pid else _Family()
+    remotes = _remotes(family)
+    with Sockets() as sockets:
+        first = {each.identity: each for each in _candidates(sockets, wanted, family, remotes)}
+        time.sleep(look_seconds)
+        last = _candidates(sockets, wanted, family, remotes)
+    seen = _busiest(first, last, family, bool(wanted.own[1]))
+    return _told(seen, first, wanted, family)
+
+
+def counted(seen: Seen) -> Tuple[int, int]:
+    """Payload that a connection has sent (and the peer acknowledged) and received, bytes."""
+    figures = tcp_info.decode(seen.info)
+    return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
+
+
+def _require_proc() -> None:
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112
+        raise Unavailable("this system does not show what other processes do")
+
+
+def _family(pid: int) -> _Family:
+    seen = processes.read_all()
+    if pid not in seen:
+        raise Refused("unreachable", f"process {pid}: there is none on this host")
+    # Whoever watches the shell that it was started from is none of the shell's copies.
+    below = processes.descendants(seen, pid) - processes.ancestors(seen, os.getpid())
+    family = _Family(pids=[pid, *sorted(below)])
+    for each in family.pids:
+        try:
+            for inode in open_files.inodes(each):
+                family.inodes.setdefault(inode, each)
+        except PermissionError:
+            if each == pid:
+                raise Refused(
+                    "permission",
+                    f"process {pid} ({seen[pid].name}) is another user's: watch it as that user, "
+                    "or as root",
+                ) from None
+        except OSError:
+            continue  # a child that ended meanwhile
+        family.files[each] = open_files.regular_files(each)
+    family.moved = process_io.moved(family.pids)
+    return family
+
+
+def _remotes(family: _Family) -> List[Place]:
+    """Network file systems that the processes have files open on."""
+    found = []
+    for pid, files in family.files.items():
+        for each in files:
+            place = open_files.place(pid, each)
+            if place is not None and place.remote_address:
+                found.append(place)
+    return found
+
+
+def _candidates(
+    sockets: Sockets, wanted: Wanted, family: _Family, remotes: List[Place]
+) -> List[Seen]:
+    """The connections that may be the copy's, as they are now."""
+    if wanted.own[1]:
+        return _exactly(sockets, wanted)
+    if wanted.pid:
+        found = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
+        mounted = {
+            (_plain(each.remote_address or ""), port)
+            for each in remotes
+            for port in ((each.remote_port,) if each.remote_port else FILE_PORTS)
+        }
+        return [each for each in found if each.inode in family.inodes or each.peer in mounted]
+    ports = ANY_PORT if wanted.address else SMB_PORTS
+    asked = sockets.find(ports, wanted.address, False, MOST_LOOKED_AT)
+    known = {each.identity for each in asked}
+    served = sockets.find(ports, wanted.address, True, MOST_LOOKED_AT)
+    return asked + [each for each in served if each.identity not in known]
+
+
+def _exactly(sockets: Sockets, wanted: Wanted) -> List[Seen]:
+    """The other end of a connection; where addresses are translated between, all at that port."""
+    found = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
+    exact = [each for each in found if (each.own, each.peer) == (wanted.own, wanted.peer)]
+    own, peer = wanted.own[1], wanted.peer[1]
+    near = [each for each in found if own == each.own[1] or peer == each.peer[1]]
+    return exact or near
+
+
+def _plain(address: str) -> str:
+    try:
+        told = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return str(getattr(told, "ipv4_mapped", None) or told)
+
+
+def _busiest(
+    first: Dict[bytes, Seen], last: List[Seen], family: _Family, exactly: bool
+) -> Optional[Seen]:
+    """The connection that moved most; None: none moved enough to carry a copy."""
+
+    def grown(each: Seen) -> int:
+        was = first.get(each.identity)
+        return sum(counted(each)) - (sum(counted(was)) if was is not None else 0)
+
+    best = max((each for each in last if each.identity in first), key=grown, default=None)
+    if best is None or (grown(best) < LEAST_BYTES and not exactly):
+        return None
+    if exactly or not _serves(best):
+        return best
+    # Of both ends of one connection on this host the one that asks is told.
+    ends = best.peer, best.own
+    asks = (each for each in last if (each.own, each.peer) == ends and each.identity in first)
+    return next(asks, best)
+
+
+def _serves(seen: Seen) -> bool:
+    """Whether this end is the server's: its port is SMB's, or somebody listens there."""
+    own, peer = seen.own, seen.peer
+    if (own[1] in FILE_PORTS) != (peer[1] in FILE_PORTS):
+        return own[1] in FILE_PORTS
+    return bool(listeners(own[0], own[1]))
+
+
+def _told(
+    seen: Optional[Seen], first: Dict[bytes, Seen], wanted: Wanted, family: _Family
+) -> Running:
+    known = processes.read_all()
+    if wanted.pid and wanted.pid not in known:
+        raise Refused("unreachable", f"process {wanted.pid}: it has just ended")
+    holding = () if seen is None else open_files.holders(seen.inode, sorted(known, reverse=True))
+    kernel = seen is not None and not holding and os.geteuid() == 0
+    pids = list(family.pids or holding)
+    if kernel:
+        pids += [pid for pid, each in known.items() if each.kernel and each.name == KERNEL_CLIENT]
+    now = process_io.moved(family.pids)
+    link = None
+    if seen is not None:
+        link = Link(*seen.own, *seen.peer, serving=_serves(seen), kernel=kernel)
+    return Running(
+        link=link,
+        pids=tuple(pids),
+        program=known[pids[0]].name.partition("[")[0] if pids and pids[0] in known else None,
+        reads=_place(pids, family, writes=False),
+        writes=_place(pids, family, writes=True),
+        moved=_grown(seen, first, family.moved, now),
+    )
+
+
+def _grown(
+    seen: Optional[Seen],
+    first: Dict[bytes, Seen],
+    before: Optional[Moved],
+    after: Optional[Moved],
+) -> Dict[str, int]:
+    grown: Dict[str, int] = {}
+    if seen is not None:
+        sent, received = counted(seen)
+        was_sent, was_received = counted(first[seen.identity])
+        grown.update(sent_bytes=sent - was_sent, received_bytes=received - was_received)
+    if before is not None and after is not None:
+        read = max(0, after.read_bytes - before.read_bytes)
+        written = max(0, after.written_bytes - before.written_bytes)
+        grown.update(read_bytes=read, written_bytes=written)
+    return grown
+
+
+def _place(pids: List[int], family: _Family, writes: bool) -> Optional[Place]:
+    """Where the file lies that the first of the processes with one reads, or writes."""
+    for pid in pids:
+        before = family.files.get(pid, [])
+        file = open_files.busiest(before, open_files.regular_files(pid), writes)
+        place = None if file is None else open_files.place(pid, file)
+        if place is not None:
+            return place
+    return None

@@ -1,0 +1,109 @@
+"""Doubts: what is not clear yet, and the look that would tell suspects apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis.doubts import Doubt, doubts, next_look
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.report import Report, Step
+from probes.records import Measured, Sample, Usage
+
+READ, LINK, CORE = (
+    ("disk", "server", "read"),
+    ("network", "path", "link-rate"),
+    ("cpu", "server", "all-cores"),
+)
+RATE = 50e6
+IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
+
+
+def ceiling(words: Any, rate: float) -> Ceiling:
+    return Ceiling(*words, rate, rate, rate, (0,), "measured")
+
+
+def copy(verdict: Any, confidence: float, *ceilings: Ceiling, **more: Any) -> CopyDiagnosis:
+    words = verdict or ("unknown", None, "inconclusive")
+    named = Verdict(*words, confidence, None, "said")
+    told = {"copy": "pull.uncached", "initiator": "client", "dialect": "3.1.1", **more}
+    rate = told.pop("bytes_per_second", RATE)
+    return CopyDiagnosis(bytes_per_second=rate, verdict=named, ceilings=ceilings, **told)
+
+
+def report(*rates: float) -> Report:
+    setting = {"copy": "pull.uncached", "dialect": "3.1.1", "end": "folder"}
+    runs = tuple((Sample(0.0, 0), Sample(1.0, int(rate))) for rate in rates)
+    made = Measured(runs, IDLE, None, {})
+    steps = ((Step("smb-copy", setting, "client"), made),) if rates else ()
+    return Report("partial", {}, "", 1.0, {}, None, None, steps)
+
+
+def found(*copies: CopyDiagnosis, told: Report | None = None) -> tuple[Doubt, ...]:
+    return doubts(told or report(RATE), Diagnosis(None, copies, ""), "3.1.1")
+
+
+def test_a_cap_that_is_sure_is_a_clear_case() -> None:
+    assert found(copy(READ, 0.9, ceiling(READ, RATE))) == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"initiator": "server"},
+        {"dialect": "smb1"},
+        {"bytes_per_second": None},
+    ],
+)
+def test_copies_that_are_not_the_clients_own_of_this_dialect_or_were_not_made_are_no_doubt(
+    other: dict[str, Any],
+) -> None:
+    assert found(copy(None, 0.0, **other)) == ()
+
+
+def test_a_near_tie_suspects_both_and_nothing_that_is_far_above() -> None:
+    ceilings = (ceiling(READ, RATE), ceiling(LINK, 1.05 * RATE), ceiling(CORE, 3 * RATE))
+    (doubt,) = found(copy(READ, 0.6, *ceilings))
+    assert doubt.suspects == {("disk", "read"), ("network", "link-rate")}
+    assert doubt.reason == "pull.uncached may be held by the server's disk (read) or the network"
+    assert not doubt.unstable
+
+
+def test_where_nothing_is_named_everything_is_suspected() -> None:
+    (doubt,) = found(copy(None, 0.0, ceiling(LINK, 3 * RATE)))
+    assert doubt.suspects == frozenset()
+    assert "not clear" in doubt.reason
+
+
+def test_runs_that_lie_far_apart_are_unstable() -> None:
+    (doubt,) = found(copy(None, 0.0), told=report(RATE, 0.3 * RATE, 1.1 * RATE))
+    assert doubt.unstable
+
+
+def test_one_run_that_lies_far_off_among_four_is_another_load_that_went() -> None:
+    (doubt,) = found(copy(None, 0.0), told=report(RATE, 0.3 * RATE, 1.1 * RATE, 1.05 * RATE))
+    assert not doubt.unstable
+
+
+def test_the_look_that_speaks_of_most_doubts_comes_first() -> None:
+    disk = Doubt("pull.uncached", "3.1.1", frozenset({("disk", "read")}), "a tie", False)
+    core = Doubt("push.cached", "3.1.1", frozenset({("cpu", "one-core")}), "a core", False)
+    left = ("path", "disk", "smb-tax")
+    look = next_look((disk, disk, core), left)
+    assert look is not None and look.stage == "disk" and look.why.endswith("a tie")
+    look = next_look((core,), left)
+    assert look is not None and look.stage == "smb-tax"
+
+
+def test_of_everything_suspected_the_first_that_is_left_is_looked_at() -> None:
+    anything = Doubt("pull.cached", "3.1.1", frozenset(), "what caps it is not clear", False)
+    look = next_look((anything,), ("small-files", "latency", "disk"))
+    assert look is not None and look.stage == "latency"
+
+
+def test_no_look_where_none_speaks_of_a_doubt_and_where_nothing_is_left() -> None:
+    link = Doubt("pull.cached", "3.1.1", frozenset({("network", "link-rate")}), "x", False)
+    assert next_look((link,), ("disk", "small-files")) is None
+    assert next_look((), ("disk",)) is None
+    assert next_look((link,), ()) is None

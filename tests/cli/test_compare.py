@@ -1,0 +1,80 @@
+"""`compare` and `--target-rate`, as a user's shell runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent.parent / "data"
+BEFORE, AFTER = DATA / "report-v1-lab-no-agent.json", DATA / "report-v1-lab-with-agent.json"
+OTHER = DATA / "report-v1-server-disk.json"
+
+
+def test_two_reports_are_compared_in_words(bottleneck):
+    ended = bottleneck("compare", BEFORE, AFTER)
+    assert ended.code == 0
+    assert "pull.cached ran at" in ended.out
+    assert "Copies, before and after" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 100
+
+
+def test_the_json_is_one_document_in_the_units_of_a_report(bottleneck):
+    ended = bottleneck("compare", BEFORE, AFTER, "--format", "json")
+    told = json.loads(ended.out)
+    assert told["schema"] == "copy-bottleneck/compare/1"
+    copy = next(each for each in told["copies"] if each["copy"] == "pull.cached")
+    before, after = (copy[f"{when}_bytes_per_second"]["median"] for when in ("before", "after"))
+    assert copy["ratio"] == pytest.approx(after / before)
+    assert copy["significant"] is False
+
+
+def test_reports_without_a_common_copy_are_incomplete(bottleneck, tmp_path):
+    told = json.loads(AFTER.read_text())
+    told["steps"] = [each for each in told["steps"] if each["stage"] != "smb-copy"]
+    (tmp_path / "none.json").write_text(json.dumps(told))
+    ended = bottleneck("compare", AFTER, tmp_path / "none.json")
+    assert ended.code == 3
+    assert "share no copy" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("compare", AFTER, "/no/such/report.json"), "/no/such/report.json"),
+        (("compare", "/dev/null", AFTER), "/dev/null"),
+        (("compare", AFTER), "AFTER.json"),
+        (("compare", AFTER, BEFORE, "--format", "xml"), "neither text nor json"),
+        (("explain", AFTER, "--target-rate", "100M"), "two ways"),
+        (("explain", AFTER, "--target-rate", "fast"), "not a rate"),
+        (("explain", AFTER, "--target-rate", "1bit/s"), "less than a byte"),
+        (("diagnose", "//127.0.0.1:9/x", "--target-rate", "100M", "--yes"), "two ways"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_of_usage(bottleneck, words, named):
+    ended = bottleneck(*words)
+    assert ended.code == 64
+    assert named in ended.complaint
+
+
+def test_a_wanted_rate_is_explained_and_kept_in_the_report(bottleneck, tmp_path):
+    ended = bottleneck("explain", OTHER, "--target-rate", "200MB/s", "--format", "json")
+    told = json.loads(ended.out)
+    assert told["target_rate_bytes_per_second"] == 200e6
+    copy = next(e for e in told["diagnosis"]["copies"] if e["copy"] == "pull.uncached")
+    assert copy["target"]["reached"] is False
+    assert [each["component"] for each in copy["target"]["needs"]][:2] == ["disk", "network"]
+    (tmp_path / "kept.json").write_text(ended.out)
+    again = bottleneck("explain", tmp_path / "kept.json")
+    assert "What it takes to bring pull.uncached (3.1.1) to 200 MB/s" in again.out
+    other = bottleneck("explain", tmp_path / "kept.json", "--target-rate", "20MB/s")
+    assert "pull.uncached (3.1.1) reaches the 20 MB/s that are wanted" in other.out
+
+
+def test_a_forged_wanted_rate_is_refused(bottleneck, tmp_path):
+    told = json.loads(OTHER.read_text())
+    for forged in ("fast", 0, -1):
+        told["target_rate_bytes_per_second"] = forged
+        (tmp_path / "forged.json").write_text(json.dumps(told))
+        ended = bottleneck("explain", tmp_path / "forged.json")
+        assert ended.code == 64
+        assert "target_rate_bytes_per_second" in ended.complaint

@@ -1,0 +1,76 @@
+"""`estimate` and `explain` of observations, as a user's shell runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_an_estimate_shows_its_ceilings_their_rules_and_what_it_does_not_know(bottleneck):
+    ended = bottleneck(
+        *("estimate", "--link", "1Gbit/s", "--rtt", "0.5ms", "--disk-read", "hdd-inner"),
+        *("--disk-write", "500MB/s", "--size", "10GB"),
+    )
+    assert ended.code == 0 and ended.err == ""
+    for each in ("105 MB/s", "1448/1538", "RFC 6349", "its inner edge", "round trips of connect"):
+        assert each in " ".join(ended.out.split())
+    assert "the client's TCP: give --window" in ended.out
+
+
+def test_an_estimate_as_json_is_one_document_in_bytes_and_seconds(bottleneck):
+    ended = bottleneck(
+        *("estimate", "push", "--link", "100Mbit/s", "--rtt", "149ms", "--window", "64KiB"),
+        *("--loss", "0.1%", "--format", "json"),
+    )
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert found["schema"] == "copy-bottleneck/estimate/1"
+    assert found["given"]["rtt_seconds"] == 0.149 and found["given"]["loss_ratio"] == 0.001
+    assert found["verdict"]["cause"] == "loss"
+    rates = [each["bytes_per_second"] for each in found["ceilings"]]
+    assert rates == sorted(rates)
+    assert {"component": "disk", "side": "server", "needs": "--disk-write"} in found["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "nothing to start from"),
+        (("--link", "1G"), "--link: '1G' can be read in two ways"),
+        (("--rtt", "fast"), "--rtt: 'fast' is not a time"),
+        (("--loss", "lots"), "--loss: 'lots' is not a share"),
+        (("--loss", "200%"), "--loss: '200%' is not a share"),
+        (("--disk-read", "floppy"), "--disk-read: 'floppy' is not a rate"),
+        (("--ip", "5"), "--ip '5' is none of 4, 6"),
+        (("--mtu", "9"), "--mtu 9: from 576"),
+        (("--streams", "0"), "--streams 0: from 1"),
+        (("--depth", "0", "--rtt", "1ms"), "--depth 0: from 1"),
+        (("--dialect", "9"), "--dialect '9' is none of"),
+        (("--format", "xml"), "--format 'xml' is none of"),
+        (("sideways",), "'sideways' is none of pull, push"),
+    ],
+)
+def test_bad_figures_are_one_line_and_64(bottleneck, arguments, complaint):
+    ended = bottleneck("estimate", *arguments)
+    assert ended.code == 64 and ended.out == ""
+    assert complaint in ended.complaint
+
+
+def test_observations_are_explained_as_a_report_is(bottleneck):
+    ended = bottleneck("explain", EXAMPLES / "gige-file-sharing.toml")
+    assert ended.code == 0 and ended.err == ""
+    assert "the server's disk holds it back" in " ".join(ended.out.split())
+    ended = bottleneck("explain", EXAMPLES / "ticket.toml", "--format", "json")
+    found = json.loads(ended.out)
+    assert found["schema"] == "copy-bottleneck/report/1"
+    assert found["diagnosis"]["copies"][0]["verdict"]["cause"] == "inconclusive"
+
+
+def test_observations_that_make_no_sense_are_one_line_and_64(bottleneck, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('schema = "copy-bottleneck/observations/1"\ntitle = 3\n')
+    ended = bottleneck("explain", file)
+    assert ended.code == 64 and ended.out == ""
+    assert "mine.toml: observations.title must be text" in ended.complaint

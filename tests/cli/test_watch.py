@@ -1,0 +1,108 @@
+"""`bottleneck watch`: a copy that runs is seen, and every other ending is one line and its code."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+INCOMPLETE, USAGE, UNREACHABLE, INTERRUPTED = 3, 64, 69, 130
+NOBODY = 2**22 + 1
+RECEIVER = """
+import socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+while connection.recv(65536):
+    time.sleep(float(sys.argv[1]))
+"""
+SENDER = """
+import socket, sys
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print("connected", flush=True)
+while True:
+    connection.sendall(bytes(65536))
+"""
+
+
+@contextlib.contextmanager
+def transfer(reader_seconds=0.0):
+    """A sender and a receiver that rests after each 64 KiB; the sender's process."""
+    command = [sys.executable, "-c"]
+    pipe = {"stdout": subprocess.PIPE, "text": True}
+    receiver = subprocess.Popen([*command, RECEIVER, str(reader_seconds)], **pipe)
+    port = receiver.stdout.readline().strip()
+    sender = subprocess.Popen([*command, SENDER, port], **pipe)
+    sender.stdout.readline()
+    try:
+        yield sender
+    finally:
+        for each in (sender, receiver):
+            each.kill()
+            each.communicate()
+
+
+def watch(begin, watched, tmp_path, *arguments):
+    """Exit code, complaints and the report of a watch."""
+    file = tmp_path / "report.json"
+    process = begin("watch", *arguments, "--json", file, "--quiet")
+    _, complaints = watched.finish(process)
+    return process.returncode, complaints, json.loads(file.read_text())
+
+
+def test_a_receiver_that_reads_slowly_is_where_the_bytes_wait(begin, watched, tmp_path):
+    """Its verdict names no component: neither its disk nor its CPU is busy."""
+    with transfer(reader_seconds=0.005) as sender:
+        code, complaints, report = watch(
+            begin, watched, tmp_path, sender.pid, "--seconds", "2", "--agent", "exec:"
+        )
+    assert (code, complaints) == (INCOMPLETE, [])
+    (step,) = report["steps"]
+    assert (step["stage"], step["setting"]["copy"]) == ("running-copy", "push.cached")
+    assert step["outcome"]["details"]["sockets"]["by"] == "receiver"
+    (copy,) = report["diagnosis"]["copies"]
+    assert copy["verdict"]["component"] == "unknown" and copy["bytes_per_second"] > 0
+    assert "unread at the server" in copy["verdict"]["sentence"]
+
+
+def test_an_interrupted_watch_is_one_line_and_a_report(begin, watched, tmp_path):
+    file = tmp_path / "report.json"
+    with transfer(reader_seconds=0.005) as sender:
+        process = begin("watch", sender.pid, "--seconds", "60", "--json", file, "--quiet")
+        assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2, 20)
+        process.send_signal(signal.SIGINT)
+        _, complaints = watched.finish(process)
+    assert process.returncode == INTERRUPTED and len(complaints) == 1
+    assert json.loads(file.read_text())["status"] == "interrupted"
+
+
+def test_nothing_that_runs_is_said_in_one_line(begin, watched, tmp_path):
+    """A process that rests: this test's own child, which waits for its stdin."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as resting:
+        code, complaints, report = watch(begin, watched, tmp_path, resting.pid)
+        resting.communicate(b"\n")
+    assert code == INCOMPLETE and len(complaints) == 1 and "no copy runs" in complaints[0]
+    assert report["steps"] == [] and "no copy runs" in report["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([NOBODY], UNREACHABLE),
+        (["no.such.host.invalid"], UNREACHABLE),
+        (["0"], USAGE),
+        ([""], USAGE),
+        (["--seconds", "0.5"], USAGE),
+        (["--seconds", "nan"], USAGE),
+        (["--agent", "telnet://nas"], USAGE),
+    ],
+    ids=["gone", "no-host", "zero", "empty", "short", "nan", "agent"],
+)
+def test_what_cannot_be_watched_is_one_line_and_its_code(begin, watched, arguments, code):
+    process = begin("watch", *arguments, "--quiet")
+    _, complaints = watched.finish(process)
+    assert len(complaints) == 1
+    assert process.returncode == code

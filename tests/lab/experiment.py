@@ -1,0 +1,211 @@
+"""One world and one run of the product in it: what it found, and how that is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from disc_files import PLANTED
+from disturbance import TOO_MUCH_CORES, watching
+from judge import MISSED, NOT_COUNTED, WRONG, Judged, Ratio, rates, verdicts
+from prove import iperf3
+from truth import MB, LabWorld
+from world import World, world
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How the product is run."""
+
+    budget_seconds: int = 60
+    """The least; a world may need more."""
+    agent: bool = True
+    """Whether it may have one on the server."""
+    beside: bool = True
+    """Whether iperf3 is run too."""
+    reports: Path | None = None
+    """Where each report is kept."""
+
+    def budget_of(self, chosen: LabWorld) -> int:
+        """The product's time in this world, seconds."""
+        return max(self.budget_seconds, chosen.least_budget_seconds)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of the product in one world gave."""
+
+    world: str
+    planted: str
+    clear: bool
+    """Whether the world has one clear cap."""
+    exit_code: int | None
+    """None: it did not end in time, or was made before."""
+    elapsed_seconds: float
+    """Of the whole command, its start included; of a saved report, its own."""
+    allowed_seconds: float
+    iperf3_bytes_per_second: dict[str, float]
+    """By verb; empty where it was not run."""
+    verdicts: tuple[Judged, ...]
+    rates: tuple[Ratio, ...]
+    headline: str | None
+    """The copy that the summary speaks of."""
+    left_behind: tuple[str, ...]
+    """Files of the run that are still on either host."""
+    foreign_peak_cores: float
+    """CPU that processes outside of the lab took in the worst second, in cores."""
+    disturbed: bool
+    """Whether that was enough to be a true cap by itself."""
+    message: str
+    """The end of stderr where the run broke."""
+
+    @property
+    def broke(self) -> bool:
+        """Whether there is no report to judge."""
+        return not self.verdicts
+
+    @property
+    def clean(self) -> bool:
+        """Whether every verdict is as it should be."""
+        return not self.broke and not {row.grade for row in self.verdicts} & {WRONG, MISSED}
+
+    @property
+    def counted(self) -> tuple[Judged, ...]:
+        """The verdicts of copies that could be made at all."""
+        return tuple(row for row in self.verdicts if row.grade != NOT_COUNTED)
+
+
+def undisturbed(chosen: LabWorld, attempts: int, run: Callable[[LabWorld], Ran]) -> Ran:
+    """The experiment, again where somebody else on the machine spoilt it; the last one counts.
+
+    Only a disturbance that was measured apart from the product is a reason to repeat.
+    """
+    for _ in range(attempts - 1):
+        ran = run(chosen)
+        if ran.clean or not ran.disturbed:
+            return ran
+        show(ran)
+        print("  not counted: the lab was not alone on this machine; once more", flush=True)
+    return run(chosen)
+
+
+def experiment(chosen: LabWorld, terms: Terms) -> Ran:
+    """Build the world, run the product in it, judge its report."""
+    budget_seconds = terms.budget_of(chosen)
+    with world(chosen.plant) as lab:
+        verbs = ("push", "pull") if terms.beside else ()
+        references = {verb: iperf3(lab, verb, 3) for verb in verbs}
+        file = lab.work / "report.json"
+        with watching(lab.groups) as foreign:
+            told = ["diagnose", *size_options(chosen)]
+            code, elapsed, message = product(lab, told, file, budget_seconds, agent=terms.agent)
+        text = file.read_text() if file.exists() else ""
+        left = tuple(_left_behind(lab))
+    if terms.reports is not None and text:
+        terms.reports.mkdir(parents=True, exist_ok=True)
+        (terms.reports / f"{chosen.name}.json").write_text(text)
+    report: dict[str, Any] | None = json.loads(text) if text else None
+    return Ran(
+        world=chosen.name,
+        planted=chosen.planted,
+        clear=chosen.clear,
+        exit_code=code,
+        elapsed_seconds=elapsed,
+        allowed_seconds=budget_seconds,
+        iperf3_bytes_per_second=references,
+        verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
+        rates=tuple(rates(chosen, report, references)) if report else (),
+        headline=report["diagnosis"]["headline"] if report else None,
+        left_behind=left,
+        foreign_peak_cores=foreign.peak_cores,
+        disturbed=foreign.disturbed,
+        message=message,
+    )
+
+
+def size_options(chosen: LabWorld) -> list[str]:
+    """What the product is told of the files in this world."""
+    size = [] if chosen.size_bytes is None else ["--size", str(chosen.size_bytes)]
+    return size + ([] if chosen.file is None else ["--file", chosen.file])
+
+
+def product(
+    lab: World, told: Sequence[str], file: Path, budget_seconds: int, *, agent: bool = True
+) -> tuple[int | None, float, str]:
+    """Run the product on the client, as a user does: exit code, seconds, the end of stderr.
+
+    told: the command, and options of its own; file: where its report goes.
+    """
+    command: list[str | Path] = [lab.client.script, sys.executable, "-m", "bottleneck"]
+    command += [*told, lab.share.target, "--user", lab.share.user]
+    command += ["--agent", f"exec:{lab.server.script}" if agent else "none"]
+    command += ["--folder", str(lab.client.folder), "--json", str(file), "--yes", "--quiet"]
+    command += ["--budget", str(budget_seconds)]
+    environment = {
+        **os.environ,
+        "BOTTLENECK_PASSWORD": lab.share.password,
+        "PYTHONPATH": str(ROOT),
+    }
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=3 * budget_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None, time.monotonic() - began, f"did not end within {3 * budget_seconds} s"
+    return done.returncode, time.monotonic() - began, done.stderr[-2000:]
+
+
+def _left_behind(lab: World) -> list[str]:
+    left = []
+    for host in (lab.client, lab.server):
+        search: list[str | Path] = ["find", host.folder, "-mindepth", "1", "("]
+        search += ["-name", "bottleneck*", "-o", "-type", "f", ")"]
+        search += ["-not", "-name", f"{PLANTED}*", "-print"]
+        found = host.run(search)
+        left += [f"{host.name}: {line}" for line in found.stdout.splitlines()]
+    return left
+
+
+def show(ran: Ran) -> None:
+    """One world's rows: planted, found, and how the rates compare."""
+    late = " LATE" if ran.elapsed_seconds > ran.allowed_seconds else ""
+    print(f"\n{ran.world}: {ran.planted}")
+    alone = f"others took up to {ran.foreign_peak_cores:.2f} cores"
+    alone += f" (DISTURBED: more than {TOO_MUCH_CORES})" if ran.disturbed else ""
+    print(f"  {ran.elapsed_seconds:.1f} s{late}, exit {ran.exit_code}, {alone}")
+    for row in ran.verdicts:
+        rate = "" if row.bytes_per_second is None else f"{row.bytes_per_second / MB:8.2f} MB/s"
+        doubt = "" if row.confidence is None else f"{row.confidence:.2f}"
+        name = f"{row.copy} {row.dialect or ''}"
+        print(f"  {row.grade.upper():11} {name:20} {rate:>14}  {row.verdict} {doubt}")
+        if row.grade in (WRONG, MISSED):
+            print(f"              true would be: {' | '.join(row.right)}")
+    _show_rates(ran.rates)
+    for line in ran.left_behind:
+        print(f"  LEFT BEHIND on {line}")
+    if ran.broke or ran.exit_code not in (0, 3, None):
+        print(f"  {ran.message.strip()}")
+    sys.stdout.flush()
+
+
+def _show_rates(compared: Iterable[Ratio]) -> None:
+    for each in compared:
+        off = "" if each.within else f"  OFF by more than {each.tolerance or 0:.0%}"
+        print(f"  {each.ratio:6.3f}  {each.what}{off}")

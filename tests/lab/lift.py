@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Lift a planted cap for real, and hold what the diagnosis predicted against what comes.
+
+Usage: python tests/lab/lift.py [WORLD ...] [--from DIR] [--after DIR] [--json F]
+
+In each world the product is run (or its report taken from DIR, as run.py --reports keeps it), the
+cap and nothing else is taken away, and the same copies are made again, three times each, with files
+that take as long as the product's own would. A pair is a copy whose cap was named rightly. What was
+made again is kept in --after DIR, and taken from there the next time: no lab, today's predictions.
+
+Exit code: 0 the predictions hold (median within 5 %, worst within 15 %); 1 they do not; 69 this
+machine cannot hold the lab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from again import diagnosed
+from experiment import Terms, experiment, product
+from judge import RIGHT, verdicts
+from truth import MB, LabWorld
+from world import missing, world
+from worlds import WORLDS
+
+MEDIAN_RATIO, WORST_RATIO = 0.05, 0.15
+HOLDS, FAILS, NO_LAB = 0, 1, 69
+COPY_SECONDS = 1.7
+"""What the product gives a copy of a run of 60 s."""
+LEAST_BYTES, MOST_BYTES = 8 << 20, 1 << 30
+PROBE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One copy, before its cap was lifted and after."""
+
+    world: str
+    copy: str
+    before_bytes_per_second: float
+    low_bytes_per_second: float
+    predicted_bytes_per_second: float
+    high_bytes_per_second: float
+    actual_bytes_per_second: float
+
+    @property
+    def error_ratio(self) -> float:
+        """How far the prediction is off, by the actual rate; positive: too much was promised."""
+        return self.predicted_bytes_per_second / self.actual_bytes_per_second - 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether the interval holds the actual rate."""
+        return (
+            self.low_bytes_per_second
+            <= self.actual_bytes_per_second
+            <= (self.high_bytes_per_second)
+        )
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a report predicts of one copy whose cap it named rightly, bytes per second."""
+
+    copy: str
+    dialect: str
+    before: float
+    low: float
+    median: float
+    high: float
+
+
+def promises(chosen: LabWorld, told: dict[str, Any]) -> list[Promise]:
+    """The predictions of a report (CONTRACT's JSON) for the copies that will be freed.
+
+    Of each copy the newest dialect alone, which is the first in the report.
+    """
+    right = {(row.copy, row.dialect) for row in verdicts(chosen, told) if row.grade == RIGHT}
+    found: dict[str, Promise] = {}
+    for copy in told["diagnosis"]["copies"]:
+        name, hoped = copy["copy"], copy["predicted_bytes_per_second"]
+        if name in chosen.freed and hoped and (name, copy["dialect"]) in right:
+            figures = (copy["bytes_per_second"], hoped["low"], hoped["median"], hoped["high"])
+            found.setdefault(name, Promise(name, copy["dialect"], *figures))
+    return list(found.values())
+
+
+def measured(told: dict[str, Any], copy: str, dialect: str) -> float | None:
+    """Median rate of a copy of a report, bytes per second; None: it was not made."""
+    for step in told["steps"]:
+        setting, outcome = step["setting"], step["outcome"]
+        made = step["stage"] == "smb-copy" and outcome["kind"] == "measured"
+        if made and (setting["copy"], setting["dialect"], setting["end"]) == (
+            copy,
+            dialect,
+            "folder",
+        ):
+            return float(outcome["bytes_per_second"]["median"])
+    return None
+
+
+def lift(chosen: LabWorld, saved: Path | None, kept: Path | None) -> list[Pair]:
+    """The pairs of one world; what is not saved or kept is measured."""
+    hoped = promises(chosen, _report(chosen, saved))
+    if not hoped:
+        return []
+    file = None if kept is None else kept / f"{chosen.name}.json"
+    if file is not None and file.exists():
+        after: dict[str, Any] = json.loads(file.read_text())
+    else:
+        after = made_again(chosen, hoped)
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(after))
+    pairs = []
+    for each in hoped:
+        actual = measured(after, each.copy, each.dialect)
+        if actual is not None:
+            rates = (each.before, each.low, each.median, each.high, actual)
+            pairs.append(Pair(chosen.name, each.copy, *rates))
+    return pairs
+
+
+def made_again(chosen: LabWorld, hoped: Sequence[Promise]) -> dict[str, Any]:
+    """The report of the copies in the lifted world. Errors: RuntimeError where there is none."""
+    size_bytes = round(min(MOST_BYTES, max(LEAST_BYTES, _fastest(hoped) * COPY_SECONDS)))
+    assert chosen.lifted is not None
+    with world(chosen.lifted) as lab:
+        file = lab.work / "report.json"
+        command = ["probe", "smb-copy", "--dialects", hoped[0].dialect, "--size", str(size_bytes)]
+        _, _, message = product(lab, command, file, PROBE_SECONDS)
+        if not file.exists():
+            raise RuntimeError(f"no copies in {chosen.name} without its cap: {message}")
+        after: dict[str, Any] = json.loads(file.read_text())
+        return after
+
+
+def _fastest(hoped: Sequence[Promise]) -> float:
+    return max(each.median for each in hoped)
+
+
+def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:
+    if saved is not None and (saved / f"{chosen.name}.json").exists():
+        return diagnosed(saved / f"{chosen.name}.json")
+    with TemporaryDirectory() as folder:
+        experiment(chosen, replace(Terms(), beside=False, reports=Path(folder)))
+        return diagnosed(Path(folder, f"{chosen.name}.json"))
+
+
+def lines(pairs: Sequence[Pair]) -> list[str]:
+    """The pairs for a person, and how well they hold."""
+    told = [f"{'world':24} {'copy':15} {'before':>8} {'predicted':>24} {'actual':>8}   error"]
+    for each in pairs:
+        span = f"{each.low_bytes_per_second / MB:.1f}-{each.high_bytes_per_second / MB:.1f}"
+        hoped = f"{each.predicted_bytes_per_second / MB:.1f} ({span})"
+        told.append(
+            f"{each.world:24} {each.copy:15} {each.before_bytes_per_second / MB:8.1f} {hoped:>24} "
+            f"{each.actual_bytes_per_second / MB:8.1f} {each.error_ratio:+8.1%}"
+            + ("" if each.inside else "  outside")
+        )
+    if pairs:
+        off = [abs(each.error_ratio) for each in pairs]
+        worlds = len({each.world for each in pairs})
+        inside = sum(each.inside for each in pairs) / len(pairs)
+        told.append(
+            f"MB/s; {len(pairs)} pairs of {worlds} worlds: |predicted - actual| / actual has the "
+            f"median {statistics.median(off):.1%}, the worst is {max(off):.1%}; "
+            f"{inside:.0%} within their intervals"
+        )
+    return told
+
+
+def holds(pairs: Sequence[Pair]) -> bool:
+    """Whether the predictions are as good as they have to be."""
+    off = [abs(each.error_ratio) for each in pairs]
+    return bool(off) and statistics.median(off) <= MEDIAN_RATIO and max(off) <= WORST_RATIO
+
+
+def main() -> int:
+    """Lift the caps of the named worlds, of all that have one to be lifted without a name."""
+    liftable = {name: each for name, each in WORLDS.items() if each.lifted is not None}
+    parser = argparse.ArgumentParser(description="Predicted against actual, the cap taken away.")
+    parser.add_argument("worlds", nargs="*", metavar="WORLD", help=" ".join(liftable))
+    parser.add_argument("--from", dest="saved", type=Path, metavar="DIR", help="reports to take")
+    parser.add_argument("--after", type=Path, metavar="DIR", help="keep the copies made again")
+    parser.add_argument("--json", type=Path, metavar="F", help="also write the pairs there")
+    options = parser.parse_args()
+    strange = [name for name in options.worlds if name not in liftable]
+    if strange:
+        parser.error(f"nothing to lift: {' '.join(strange)}; there are {' '.join(liftable)}")
+    if lacks := missing():
+        print("not run: " + "; ".join(lacks), file=sys.stderr)
+        return NO_LAB
+    pairs: list[Pair] = []
+    for name in options.worlds or liftable:
+        found = lift(liftable[name], options.saved, options.after)
+        print(f"{name}: {len(found)} of {len(liftable[name].freed)} copies", flush=True)
+        pairs += found
+        if options.json:
+            rows = [{**asdict(each), "error_ratio": each.error_ratio} for each in pairs]
+            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    print("\n".join(lines(pairs)))
+    return HOLDS if holds(pairs) else FAILS
+
+
+if __name__ == "__main__":
+    sys.exit(main())

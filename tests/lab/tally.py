@@ -1,0 +1,176 @@
+"""What all worlds together say of the diagnosis: pure, from the judged verdicts of each run.
+
+The confusion matrix, the reliability table and the Brier score (Brier, "Verification of forecasts
+expressed in terms of probability", 1950), what was confident and wrong, and who ended early.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiment import Ran
+from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
+
+BIN_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Where the bins of confidence begin; the last one ends with 1."""
+CONFIDENT = 0.8
+EARLY_RATIO = 0.5
+"""Share of its budget in which a run with one clear cap should end."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Verdicts of about the same confidence."""
+
+    from_confidence: float
+    to_confidence: float
+    count: int
+    mean_confidence: float
+    right_ratio: float
+
+
+@dataclass(frozen=True)
+class Tally:
+    """All runs together; a ratio is None where there is nothing to count."""
+
+    worlds: int
+    grades: dict[str, int]
+    matrix: dict[str, dict[str, int]]
+    """Rows: what is true; columns: what was found; copies that count."""
+    bins: tuple[Bin, ...]
+    brier: float | None
+    """Mean of (confidence - 1 or 0) squared, over the verdicts that name somebody."""
+    confident_and_wrong: tuple[str, ...]
+    right_ratio: float | None
+    """Of the verdicts that name somebody, or should have."""
+    part_ratio: float | None
+    """The same where the component and its side are right, whatever the cause."""
+    headline_ratio: float | None
+    """Of the copy that each run's summary speaks of: its first dialect."""
+    early_ratio: float | None
+    """Of the runs with one clear cap: how many ended in half of their budget."""
+    late: tuple[str, ...]
+    """Those that did not, with their seconds."""
+    broke: tuple[str, ...]
+    """Runs without a report."""
+
+
+def tally(results: Sequence[Ran]) -> Tally:
+    """The figures of these runs."""
+    rows = [(ran, row) for ran in results for row in ran.counted]
+    named = [row for _, row in rows if row.grade in (RIGHT, WRONG) and row.confidence is not None]
+    clear = [ran for ran in results if ran.clear and not ran.broke]
+    late = [ran for ran in clear if ran.elapsed_seconds > EARLY_RATIO * ran.allowed_seconds]
+    headlines = [
+        next(row for row in ran.counted if row.copy == ran.headline)
+        for ran in results
+        if any(row.copy == ran.headline for row in ran.counted)
+    ]
+    return Tally(
+        worlds=len(results),
+        grades=dict(sorted(Counter(row.grade for _, row in rows).items())),
+        matrix=confusion([row for _, row in rows]),
+        bins=tuple(reliability(named)),
+        brier=brier(named),
+        confident_and_wrong=tuple(
+            f"{ran.world} {row.copy} {row.dialect or ''}: {row.verdict} {row.confidence:.2f}, "
+            f"true would be {' | '.join(row.right)}"
+            for ran, row in rows
+            if row.grade == WRONG and row.confidence is not None and row.confidence >= CONFIDENT
+        ),
+        right_ratio=share_right([row for _, row in rows]),
+        part_ratio=share_right([row for _, row in rows], of_part=True),
+        headline_ratio=share_right(headlines),
+        early_ratio=1 - len(late) / len(clear) if clear else None,
+        late=tuple(f"{ran.world} {ran.elapsed_seconds:.0f} s" for ran in late),
+        broke=tuple(ran.world for ran in results if ran.broke),
+    )
+
+
+def share_right(rows: Sequence[Judged], *, of_part: bool = False) -> float | None:
+    """Right ones over those that name somebody or should have; of_part: whatever the cause."""
+    counted = [row for row in rows if row.grade in (RIGHT, WRONG, MISSED)]
+    right = [row for row in counted if row.grade == RIGHT or of_part and _part_is_right(row)]
+    return len(right) / len(counted) if counted else None
+
+
+def _part_is_right(row: Judged) -> bool:
+    return _part(row.verdict) in {_part(each) for each in row.right}
+
+
+def _part(verdict: str) -> str:
+    return verdict.rpartition("/")[0]
+
+
+def confusion(rows: Sequence[Judged]) -> dict[str, dict[str, int]]:
+    """True against found, component/side/cause each; abstentions that are no fault are left out.
+
+    Where several answers are true, the row of a right one is what was found.
+    """
+    matrix: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row.grade == ABSTAINED:
+            continue
+        truth = row.verdict if row.grade == RIGHT else " | ".join(row.right)
+        found = matrix.setdefault(truth, {})
+        found[row.verdict] = found.get(row.verdict, 0) + 1
+    return {truth: dict(sorted(matrix[truth].items())) for truth in sorted(matrix)}
+
+
+def reliability(named: Sequence[Judged]) -> list[Bin]:
+    """Of verdicts that are equally sure: how sure, and how many are right; no empty bin."""
+    bins = []
+    for low, high in zip(BIN_EDGES, (*BIN_EDGES[1:], 1.0), strict=True):
+        inside = [row for row in named if low <= _sure(row) < high or high == 1.0 == _sure(row)]
+        if inside:
+            mean = sum(_sure(row) for row in inside) / len(inside)
+            right = sum(row.grade == RIGHT for row in inside) / len(inside)
+            bins.append(Bin(low, high, len(inside), mean, right))
+    return bins
+
+
+def brier(named: Sequence[Judged]) -> float | None:
+    """0 is perfect; 0.25 is what a coin that says 0.5 of everything gets."""
+    if not named:
+        return None
+    return sum((_sure(row) - (row.grade == RIGHT)) ** 2 for row in named) / len(named)
+
+
+def _sure(row: Judged) -> float:
+    return row.confidence or 0.0
+
+
+def lines(found: Tally) -> list[str]:
+    """The tally for a person."""
+    told = ["", f"== {found.worlds} worlds", "", "true -> found (copies)"]
+    for truth, row in found.matrix.items():
+        for verdict, count in row.items():
+            mark = "  " if verdict == truth else "* "
+            told.append(f"{mark}{count:4}  {truth}  ->  {verdict}")
+    told += ["", "confidence    count   mean   right"]
+    for each in found.bins:
+        span = f"{each.from_confidence:.1f}-{each.to_confidence:.1f}"
+        told.append(
+            f"{span:12}  {each.count:5}   {each.mean_confidence:.2f}  {each.right_ratio:6.1%}"
+        )
+    told.append(f"Brier score: {_figure(found.brier)}")
+    told += ["", f"confident and wrong (>= {CONFIDENT}): {len(found.confident_and_wrong)}"]
+    told += [f"  {line}" for line in found.confident_and_wrong]
+    told.append(", ".join(f"{count} {grade}" for grade, count in found.grades.items()))
+    told.append(f"right: {_share(found.right_ratio)} of the verdicts that name or should name")
+    told.append(f"component and side right: {_share(found.part_ratio)}")
+    told.append(f"right headlines: {_share(found.headline_ratio)}")
+    told.append(f"one clear cap, ended in half of the budget: {_share(found.early_ratio)}")
+    told += [f"  not: {', '.join(found.late)}"] if found.late else []
+    told += [f"no report: {', '.join(found.broke)}"] if found.broke else []
+    return told
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else f"{value:.1%}"

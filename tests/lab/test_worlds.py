@@ -1,0 +1,93 @@
+"""What the worlds have to be: told apart, in CONTRACT's words, with room between their caps."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from again import judged_again
+from experiment import Terms
+from plant import Caps, Plant
+from truth import COPIES, LabWorld, lifted
+from worlds import GROUPS, WORLDS
+
+from bottleneck.analysis.finding import check_words
+
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "report-v1-server-quota.json"
+LEAST_WORLDS, LEAST_LIFTED = 40, 15
+MAIN_CAUSES = (
+    ("network", "link-rate"),
+    ("network", "contention"),
+    ("network", "loss"),
+    ("network", "mtu"),
+    ("tcp", "receive-window"),
+    ("tcp", "send-buffer"),
+    ("tcp", "congestion-control"),
+    ("smb", "round-trips"),
+    ("disk", "read"),
+    ("disk", "write"),
+    ("disk", "zone"),
+    ("disk", "seek"),
+    ("disk", "sync"),
+    ("disk", "contention"),
+    ("cpu", "quota"),
+    ("cpu", "contention"),
+)
+
+
+def test_every_world_has_a_name_of_its_own() -> None:
+    """A second one would hide the first."""
+    assert len(WORLDS) == sum(len(group) for group in GROUPS.values()) >= LEAST_WORLDS
+
+
+@pytest.mark.parametrize("chosen", WORLDS.values(), ids=lambda each: each.name)
+def test_the_truth_is_told_in_words_that_a_verdict_has(chosen: LabWorld) -> None:
+    """A word that no verdict can have would make a world that nobody can get right."""
+    for expected in chosen.expected:
+        for component, side, cause in expected.right:
+            check_words(component, side, cause)
+        assert expected.right
+    assert {expected.copy for expected in chosen.expected} >= set(COPIES)
+
+
+@pytest.mark.parametrize(("component", "cause"), MAIN_CAUSES)
+def test_each_main_cause_is_planted_three_times(component: str, cause: str) -> None:
+    """With other figures each: one world alone could be got right by chance."""
+    worlds = {
+        each.name
+        for each in WORLDS.values()
+        for expected in each.expected
+        if expected.touched
+        if {(word, reason) for word, _, reason in expected.right} == {(component, cause)}
+    }
+    assert len(worlds) >= 3, worlds
+
+
+def test_the_caps_of_enough_worlds_can_be_lifted() -> None:
+    """A lifted world differs from its own, and frees copies that its plant touches."""
+    liftable = [each for each in WORLDS.values() if each.lifted is not None]
+    assert len(liftable) >= LEAST_LIFTED
+    for each in liftable:
+        assert each.lifted != each.plant
+        assert set(each.freed) <= {copy.copy for copy in each.expected if copy.touched}
+        assert each.freed
+
+
+def test_a_lifted_plant_keeps_all_else() -> None:
+    """One field of one host changes."""
+    plant = Plant(Caps(quota_ratio=0.1), Caps(quota_ratio=0.2), samba_options=("a = b",))
+    free = lifted(plant, server={"quota_ratio": None})
+    assert free == Plant(Caps(quota_ratio=0.1), Caps(), samba_options=("a = b",))
+    assert lifted(plant, samba_options=()).samba_options == ()
+
+
+def test_saved_reports_are_judged_by_their_names(tmp_path: Path) -> None:
+    """A world without a file is left out, a file that is no report is a run that broke."""
+    (tmp_path / "link-100.json").write_text('{"schema": "something else"}')
+    shutil.copy(RECORDED, tmp_path / "server-quota.json")
+    runs = {ran.world: ran for ran in judged_again(tmp_path, list(WORLDS.values()), Terms())}
+    assert set(runs) == {"link-100", "server-quota"}
+    assert runs["link-100"].broke and runs["link-100"].message
+    assert {row.copy for row in runs["server-quota"].verdicts} == set(COPIES)
+    assert runs["server-quota"].headline in COPIES

@@ -1,0 +1,101 @@
+"""A running copy is watched from beside it, and only the time that counts is told."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probes.host import copy_watch
+from probes.host.copy_watch import Setting, Watch, disks, observe, parse_disks
+from probes.host.counters import DeviceCounts
+
+DISKSTATS = """   7       0 loop0 10 0 200 5 0 0 0 0 0 20 25 0 0 0 0 0 0
+   8       0 sda 900 1 40000 500 700 2 90000 800 0 1500 1300 0 0 0 0 0 0
+   8      16 sdb 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+"""
+
+
+def test_devices_that_were_ever_used_are_read() -> None:
+    assert parse_disks(DISKSTATS) == {
+        "loop0": DeviceCounts(200 * 512, 0, 0.02),
+        "sda": DeviceCounts(40000 * 512, 90000 * 512, 1.5),
+    }
+    assert parse_disks("") == {}
+
+
+def test_what_devices_moved_between_two_moments() -> None:
+    first = {"sda": DeviceCounts(1000, 0, 1.0), "sdb": DeviceCounts(5, 5, 0.0)}
+    last = {"sda": DeviceCounts(5000, 100, 2.8), "sdb": DeviceCounts(5, 5, 0.0)}
+    last["sdc"] = DeviceCounts(7, 7, 0.1)
+    row = {"name": "sda", "read_bytes": 4000, "written_bytes": 100, "busy_ratio": 0.9}
+    assert disks(first, last, 2.0) == [{**row, "busy_ratio": pytest.approx(0.9)}]
+    assert disks(first, last, 0.0) == []
+
+
+def watched(setting: Setting, seconds: float) -> Any:
+    """What a watch of so many seconds tells of all of its time."""
+    reading, writing = os.pipe()
+    began = time.monotonic()
+    timer = threading.Timer(seconds, os.close, (writing,))
+    timer.start()
+    try:
+        return observe(setting, reading, lambda: (began, time.monotonic()))
+    finally:
+        timer.join()
+        os.close(reading)
+
+
+def test_a_connection_and_its_process_are_watched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+    with client, server:
+        own, peer = client.getsockname(), client.getpeername()
+        setting = Setting(own[0], own[1], peer[0], peer[1], (os.getpid(),))
+        threading.Timer(0.4, client.sendall, (bytes(100_000),)).start()
+        told = watched(setting, 0.9)
+    assert told["connection"].own == "{} {}".format(*own)
+    assert told["counts"][-1][1] >= 100_000 > told["counts"][0][1] == 0
+    assert told["processes"]["looks"] > 2 and told["processes"]["disk_wait_ratio"] == 0.0
+    assert told["processes"]["written_bytes"] >= 0
+    assert {"first_bytes", "last_bytes", "high_bytes", "free_run_bytes"} <= set(told["dirty"])
+
+
+def test_a_process_without_a_connection_is_watched(tmp_path: Path) -> None:
+    writing = threading.Timer(0.1, (tmp_path / "file").write_bytes, (bytes(1 << 20),))
+    writing.start()
+    told = watched(Setting(pids=(os.getpid(),)), 0.6)
+    writing.join()
+    assert told["connection"] is None and told["counts"][-1][4] >= 1 << 20
+
+
+def test_nobody_who_wants_to_know_is_told_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    assert observe(Setting(), reading, lambda: None) == {}
+    os.close(reading)
+
+
+def test_a_long_watch_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_watch, "MOST_COUNTS", 10)
+    watch = Watch(Setting(), None)
+    for at in range(40):
+        watch._count(float(at))
+    assert len(watch.counts) <= 10 and watch.every > 1
+    told = watch.told(0.0, 99.0)
+    assert told["counts"][-1][0] == watch.counts[-1].clock_seconds
+
+
+def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_watch, "MOST_TOLD", 7)
+    watch = Watch(Setting(pids=(os.getpid(),)), None)
+    for at in range(20):
+        watch._count(float(at))
+    rows = watch.told(0.0, 99.0)["counts"]
+    assert len(rows) <= 7 and rows[-1][0] == 19.0

@@ -1,0 +1,94 @@
+"""A copy's file is found among what its process has open."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from probes.host import open_files
+from probes.host.folders import MountEntry
+from probes.host.open_files import OpenFile, busiest, holders, inodes, parse_fdinfo, regular_files
+
+FDINFO = "pos:\t1048576\nflags:\t0{}\nmnt_id:\t29\nino:\t131\n"
+NOBODY = 2**22 + 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "reads", "writes"),
+    [("100000", True, False), ("100001", False, True), ("100002", True, True)],
+    ids=["read", "write", "both"],
+)
+def test_how_a_file_is_open_stands_in_its_flags(flags: str, reads: bool, writes: bool) -> None:
+    found = parse_fdinfo(FDINFO.format(flags), "/a", 5)
+    assert found == OpenFile("/a", 5, 1 << 20, reads, writes)
+
+
+def test_what_is_appended_to_is_a_journal_and_no_copy() -> None:
+    assert parse_fdinfo(FDINFO.format("102001"), "/var/log/smbd", 5) is None
+
+
+def one(path: str, position: int = 0, size: int = 100, writes: bool = False) -> OpenFile:
+    return OpenFile(path, size, position, not writes, writes)
+
+
+def test_the_file_that_moved_most_is_the_copys() -> None:
+    before = [one("/small", 5), one("/large", 0, 10**9)]
+    after = [one("/small", 90), one("/large", 0, 10**9)]
+    found = busiest(before, after, writes=False)
+    assert found is not None and found.path == "/small"
+
+
+def test_a_file_that_grows_is_written() -> None:
+    before = [one("/new", size=10, writes=True), one("/old", size=999, writes=True)]
+    after = [one("/new", size=500, writes=True), one("/old", size=999, writes=True)]
+    found = busiest(before, after, writes=True)
+    assert found is not None and found.path == "/new"
+    assert busiest(before, after, writes=False) is None
+
+
+def test_of_files_whose_places_do_not_move_it_is_the_largest() -> None:
+    """smbd names the place with each request."""
+    files = [one("/a", size=5), one("/b", size=50), one("/c", size=7)]
+    found = busiest([], files, writes=False)
+    assert found is not None and found.path == "/b"
+
+
+def test_what_this_process_has_open_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "film"
+    with path.open("wb") as writing, socket.socket() as own, (tmp_path / "locks.tdb").open("wb"):
+        writing.write(bytes(4096))
+        writing.flush()
+        found = {each.path: each for each in regular_files(os.getpid())}
+        inode = os.fstat(own.fileno()).st_ino
+        assert inode in inodes(os.getpid())
+        assert holders(inode, [NOBODY, os.getpid()]) == (os.getpid(),)
+        assert found[str(path)] == OpenFile(str(path), 4096, 4096, False, True)
+        assert str(tmp_path / "locks.tdb") not in found
+        place = open_files.place(os.getpid(), found[str(path)])
+    assert place is not None and place.folder == str(tmp_path) and place.here
+    assert holders(0, [os.getpid()]) == ()
+
+
+def test_of_a_process_that_is_gone_nothing_is_seen() -> None:
+    assert regular_files(NOBODY) == []
+    assert open_files.place(NOBODY, one("/a")) is None
+    with pytest.raises(OSError):
+        inodes(NOBODY)
+
+
+def test_a_mounted_share_tells_its_server_and_dialect() -> None:
+    options = "rw,relatime,vers=3.1.1,addr=192.168.1.10,port=4450,sec=ntlmssp"
+    entry = MountEntry("0:52", "/mnt/nas", "cifs", "//nas/media", options)
+    place = open_files._place(entry, "/mnt/nas/films")
+    assert (place.remote, place.remote_address, place.remote_port) == (True, "192.168.1.10", 4450)
+    assert place.dialect == "3.1.1" and place.device is None and not place.here
+
+
+def test_a_folder_of_this_host_has_no_server() -> None:
+    entry = MountEntry("0:99999", "/tmp", "tmpfs", "tmpfs", "rw,addr=1.2.3.4,port=445")
+    place = open_files._place(entry, "/tmp")
+    assert (place.remote, place.remote_address, place.remote_port) == (False, None, 0)
+    assert place.dialect is None

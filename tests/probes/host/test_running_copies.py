@@ -1,0 +1,122 @@
+"""The copy that runs is found by its process, its other host, or as the busiest of all."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from probes.host import running_copies
+from probes.host.running_copies import Running, find
+from probes.stage import Refused, Unavailable
+
+LOOK_SECONDS = 0.15
+NOBODY = 2**22 + 1
+
+
+@contextmanager
+def transfer() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
+    """A connection of this process that moves all the time; its client's end and its server's."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+
+    def send() -> None:
+        while not stop.is_set():
+            client.sendall(bytes(1 << 16))
+            stop.wait(0.002)
+        client.close()
+
+    def receive() -> None:
+        while server.recv(1 << 16):
+            pass
+
+    ends = client.getsockname(), server.getsockname()
+    threads = [threading.Thread(target=each) for each in (send, receive)]
+    for each in threads:
+        each.start()
+    try:
+        yield ends
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+        server.close()
+
+
+def look(**wanted: Any) -> Running:
+    empty: dict[str, Any] = {"pid": 0, "address": "", "own_address": "", "own_port": 0}
+    empty.update(peer_address="", peer_port=0, look_seconds=LOOK_SECONDS)
+    return find(**{**empty, **wanted})
+
+
+def test_a_process_is_found_with_its_connection() -> None:
+    with transfer() as (client, server):
+        found = look(pid=os.getpid())
+    assert found.link is not None and os.getpid() in found.pids
+    ends = {(found.link.own_address, found.link.own_port)}
+    assert ends <= {client, server} and not found.link.kernel
+    assert found.moved["sent_bytes"] + found.moved["received_bytes"] > 0
+
+
+def test_the_other_end_is_found_by_the_addresses_that_were_told() -> None:
+    with transfer() as (client, server):
+        found = look(
+            own_address=server[0], own_port=server[1], peer_address=client[0], peer_port=client[1]
+        )
+    assert found.link is not None
+    assert (found.link.own_port, found.link.peer_port) == (server[1], client[1])
+    assert found.moved["received_bytes"] > 0
+
+
+def test_the_busiest_connection_is_the_copys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a process or a host to go by."""
+    with transfer() as (client, server):
+        monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
+        monkeypatch.setattr(running_copies, "FILE_PORTS", (server[1],))
+        found = look()
+    assert found.link is not None and not found.link.serving
+    assert (found.link.own_port, found.link.peer_port) == (client[1], server[1])
+    assert found.program is not None
+
+
+def test_a_host_with_a_connection_that_moves_is_found() -> None:
+    with transfer():
+        assert look(address="127.0.0.1").link is not None
+
+
+def test_a_connection_that_rests_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        monkeypatch.setattr(running_copies, "SMB_PORTS", (port,))
+        with socket.create_connection(listener.getsockname()):
+            found = look()
+    assert found.link is None and not any(found.moved.values())
+
+
+def test_a_process_that_is_not_there_is_said_so() -> None:
+    with pytest.raises(Refused) as refused:
+        look(pid=NOBODY)
+    assert refused.value.kind == "unreachable"
+
+
+def test_another_users_process_needs_that_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(pid: int) -> set[int]:
+        raise PermissionError
+
+    monkeypatch.setattr("probes.host.open_files.inodes", denied)
+    with pytest.raises(Refused) as refused:
+        look(pid=os.getpid())
+    assert refused.value.kind == "permission" and "as root" in refused.value.text
+
+
+def test_a_system_without_proc_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.path.isdir", lambda path: False)
+    with pytest.raises(Unavailable):
+        look()

@@ -1,0 +1,155 @@
+"""The ladder, the wanted rate and two reports side by side, on a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bottleneck import report as reports
+from bottleneck.analysis import changes, diagnose
+from bottleneck.reports import layout
+from bottleneck.reports.compare import print_change
+from bottleneck.reports.ladder import print_rungs, print_target
+
+DATA = Path(__file__).parent.parent / "data"
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def loaded(name):
+    return reports.load(DATA / f"report-v1-{name}.json")
+
+
+def written(write, width=80):
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+    write(Console(file=file, width=width))
+    return raw.getvalue().decode()
+
+
+def chosen(name, rate=None):
+    report = replace(loaded(name), target_rate_bytes_per_second=rate)
+    found = diagnose(report).chosen
+    assert found is not None
+    return found
+
+
+def rungs(copy):
+    return written(lambda console: print_rungs(copy, console, layout.UNICODE))
+
+
+def target(copy):
+    return written(lambda console: print_target(copy, console))
+
+
+def compared(before, after, width=80, verbose=False):
+    found = changes.compare(before, after)
+    return written(lambda console: print_change(found, console, verbose), width)
+
+
+def test_the_first_rung_is_the_copy_as_it_is():
+    lines = rungs(chosen("server-disk")).splitlines()
+    assert lines[3].split()[-3:] == ["as", "it", "is"]
+    assert "network: link-rate" in lines[4]
+
+
+def test_a_rung_says_which_link_it_takes():
+    assert "with 2.5 Gbit/s" in rungs(chosen("server-disk"))
+
+
+def test_a_rung_behind_an_unknown_stage_says_so():
+    assert "a stage is not known" in rungs(chosen("lab-no-agent"))
+
+
+def test_a_cap_alone_is_no_ladder():
+    copy = chosen("server-disk")
+    assert rungs(replace(copy, ladder=copy.ladder[:1])) == ""
+
+
+def test_a_wanted_rate_lists_what_has_to_rise():
+    told = target(chosen("server-disk", 200e6))
+    assert "What it takes to bring pull.uncached (3.1.1) to 200 MB/s" in told
+    assert "- The server's disk must read" in told
+
+
+def test_a_rate_that_is_there_is_said_in_a_line():
+    told = target(chosen("server-disk", 10e6))
+    assert told.strip() == "pull.uncached (3.1.1) reaches the 10 MB/s that are wanted"
+
+
+def test_where_no_rate_is_wanted_nothing_is_written():
+    assert target(chosen("server-disk")) == ""
+
+
+def test_a_wanted_rate_that_nothing_hinders_says_so():
+    copy = chosen("server-disk", 200e6)
+    assert copy.target is not None
+    bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))
+    assert "Nothing that is known is in the way." in target(bare)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_two_reports_read_as_they_were_looked_at(width):
+    path = GOLDEN / f"compare-{width}.txt"
+    text = compared(loaded("lab-no-agent"), loaded("lab-with-agent"), width)
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_of_two_reports_is_wider_than_the_terminal(width):
+    text = compared(loaded("server-disk"), loaded("strange"), width, verbose=True)
+    assert max(map(len, text.splitlines())) <= width
+    assert "\x1b" not in text
+
+
+def test_more_facts_than_fit_are_counted():
+    few = compared(loaded("server-disk"), loaded("lab-with-agent"))
+    all_of_them = compared(loaded("server-disk"), loaded("lab-with-agent"), verbose=True)
+    assert "more with --verbose" in few
+    assert "more with --verbose" not in all_of_them
+
+
+def test_a_report_against_itself_shows_no_difference():
+    text = compared(loaded("server-disk"), loaded("server-disk"))
+    assert "none differs by more than the noise" in text
+    assert "in the noise" in text
+    assert "What else is different" not in text
+
+
+def test_reports_that_share_nothing_are_short():
+    empty = replace(loaded("server-disk"), entries=())
+    assert compared(empty, empty).splitlines() == ["The two reports share no copy."]
+    assert "Copies of the report before alone" in compared(loaded("server-disk"), empty)
+
+
+def test_facts_are_written_as_a_person_reads_them():
+    report = loaded("server-disk")
+    assert report.client is not None and report.client.interface is not None
+    assert report.client.folder is not None
+    other = replace(
+        report.client,
+        memory_total_bytes=4 << 30,
+        virtual="kvm",
+        interface=replace(report.client.interface, rate_bits_per_second=10**8),
+        folder=replace(report.client.folder, rotational=True),
+    )
+    text = compared(report, replace(report, client=other))
+    assert "client.memory_total_bytes: 8 GiB -> 4 GiB" in text
+    assert "client.interface.rate_bits_per_second: 1 Gbit/s -> 100 Mbit/s" in text
+    assert "client.folder.rotational: no -> yes" in text
+    assert "client.virtual: not told -> kvm" in text
+
+
+def test_a_copy_that_could_not_be_made_has_a_dot():
+    text = compared(loaded("lab-no-agent"), loaded("lab-with-agent"))
+    row = next(line for line in text.splitlines() if line.startswith("pull.uncached  "))
+    assert row.count("·") == 2
+    back = compared(loaded("lab-with-agent"), loaded("lab-no-agent"))
+    row = next(line for line in back.splitlines() if line.startswith("pull.uncached  "))
+    assert row.count("·") == 3

@@ -1,0 +1,88 @@
+"""The order of what explains the copies, and the early end of a clear case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bottleneck import plan
+from bottleneck.analysis.doubts import Doubt
+from bottleneck.bench import Bench
+from bottleneck.steps import explaining
+from bottleneck.steps.explaining import Explanation
+from bottleneck.target import parse
+from probes.records import Access
+
+STAGES = ("smb-copy", "path", "disk", "smb-tax")
+DISK = Doubt(
+    "pull.uncached", "3.1.1", frozenset({("disk", "read")}), "a tie of disk and link", False
+)
+
+
+def bench(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Bench:
+    options = plan.Options(target=parse("//nas/media"), folder="/tmp", stages=stages, **more)
+    made = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
+    made.began -= elapsed
+    return made
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]:
+    """The names and the reasons of the explanations that a bench's doubts lead to, in order."""
+
+    def go(on: Bench, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
+        made: list[tuple[str, str]] = []
+        told = list(answers)
+
+        def stage(name: str, seconds: float) -> Explanation:
+            def measure(each: Bench) -> None:
+                made.append((name, each.ledger.why))
+
+            return Explanation(name, name, seconds, f"{name} explains", measure)
+
+        stages = (stage("path", 3.0), stage("disk", 3.0), stage("smb-tax", 100.0))
+        monkeypatch.setattr(explaining, "EXPLANATIONS", stages)
+        monkeypatch.setattr(
+            explaining, "in_doubt", lambda bench: told.pop(0) if len(told) > 1 else told[0]
+        )
+        explaining.explain(on)
+        return made
+
+    return go
+
+
+def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
+    (name, why), *rest = run(bench(), (DISK,), None)
+    assert name == "disk" and "a tie of disk and link" in why
+    assert rest == [("path", "path explains"), ("smb-tax", "smb-tax explains")]
+
+
+def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budget(
+    run: Any,
+) -> None:
+    on = bench()
+    assert [name for name, _ in run(on, ())] == ["path", "disk"]
+    assert on.ledger.notes == [f"{explaining.CLEAR}: smb-tax (--thorough measures all)"]
+    assert run(bench(elapsed=27.0), ()) == []
+
+
+def test_a_case_that_is_not_clear_has_the_whole_budget(run: Any) -> None:
+    assert len(run(bench(elapsed=27.0), (DISK,))) == 3
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stages": ("smb-copy",)},
+        {"budget_seconds": 300.0},
+        {"dialects": ("smb1", "3.1.1")},
+        {},
+    ],
+)
+def test_a_run_ends_early_for_no_reason_but_that_copies_were_made_and_are_clear(
+    more: dict[str, Any],
+) -> None:
+    """One stage, several dialects, a thorough run; and here nothing has been copied yet."""
+    assert explaining.in_doubt(bench(**more)) is None

@@ -1,0 +1,144 @@
+"""A watch from reaching the hosts to its report, on a connection of the test's own process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from bottleneck import watch
+from bottleneck.hosts import AgentLost
+from bottleneck.plan import Side
+from bottleneck.watch import NothingRuns, Options, Watch
+from probes.host.counters import Counters
+from probes.records import Measured
+from probes.stage import Refused
+
+
+@contextmanager
+def slow_writer() -> Iterator[None]:
+    """A connection of this process whose writer rests, and whose reader never does."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+
+    def send() -> None:
+        while not stop.wait(0.005):
+            client.sendall(bytes(1 << 16))
+        client.close()
+
+    def receive() -> None:
+        while server.recv(1 << 16):
+            pass
+
+    threads = [threading.Thread(target=each) for each in (send, receive)]
+    for each in threads:
+        each.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+        server.close()
+
+
+def quiet(label: str) -> None:
+    """Nobody watches the watch."""
+
+
+def sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return True
+
+
+def test_a_writer_that_rests_is_where_the_bytes_come_too_slowly() -> None:
+    with slow_writer(), Watch(Options(os.getpid(), agent="exec:", seconds=2.0), quiet) as session:
+        session.reach()
+        session.observe(sleep)
+        report = session.report()
+    ((step, outcome),) = report.entries
+    assert isinstance(outcome, Measured) and outcome.responder is not None
+    assert set(outcome.details["ends"]) == {"client", "server"}
+    assert outcome.details["sockets"]["by"] == "sender"
+    assert step.setting["program"] and report.status == "complete"
+
+
+def test_whoever_wants_the_end_gets_what_was_seen() -> None:
+    waits = iter((True, False))
+
+    def wait(seconds: float) -> bool:
+        time.sleep(0.6)
+        return next(waits)
+
+    with slow_writer(), Watch(Options(os.getpid(), seconds=60.0), quiet) as session:
+        session.reach()
+        session.observe(wait)
+        report = session.report()
+    ((_, outcome),) = report.entries
+    assert isinstance(outcome, Measured) and session.interrupted
+    assert report.status == "interrupted" and outcome.runs[0][-1].elapsed_seconds < 30
+
+
+def test_an_agent_that_does_not_start_ends_it() -> None:
+    with (
+        slow_writer(),
+        Watch(Options(os.getpid(), agent="exec:/nowhere/at/all"), quiet) as session,
+        pytest.raises(AgentLost),
+    ):
+        session.reach()
+
+
+def test_a_host_that_this_one_has_no_connection_with_is_not_copied_with() -> None:
+    with Watch(Options(host="127.0.0.77"), quiet) as session:
+        with pytest.raises(NothingRuns, match=r"connection with 127\.0\.0\.77"):
+            session.reach()
+        assert session.report().entries == ()
+
+
+def test_a_name_that_cannot_be_looked_up_is_unreachable() -> None:
+    for name in ("no.such.host.invalid", "a" * 300, "a..b"):
+        with Watch(Options(host=name), quiet) as session, pytest.raises(Refused) as refused:
+            session.reach()
+        assert refused.value.kind == "unreachable"
+
+
+def readings(*moved: int | None) -> list[dict[Side, Counters]]:
+    """Counters of a host whose interface had moved so much at each second."""
+    return [
+        {
+            "client": Counters(
+                clock_seconds=float(at),
+                cores=(),
+                processes=(),
+                threads=(),
+                interface_sent_bytes=each,
+                interface_received_bytes=each and each // 50,
+            )
+        }
+        for at, each in enumerate(moved)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("moved", "ended"),
+    [
+        ((0, 100, 200, 300), False),
+        ((0, 10**8, 2 * 10**8, 2 * 10**8 + 900, 2 * 10**8 + 1800), True),
+        ((0, 10**8, 2 * 10**8, 2 * 10**8 + 900), False),
+        ((0, 10**8, 10**8, 2 * 10**8, 2 * 10**8), False),
+        ((0, 0, 0, 0, 0), False),
+        ((None, None, None, None), False),
+    ],
+    ids=["moves", "ended", "one-quiet-second", "in-steps", "never-moved", "no-interface"],
+)
+def test_a_copy_has_ended_where_its_interface_is_quiet(
+    moved: tuple[int | None, ...], ended: bool
+) -> None:
+    assert watch._ended(readings(*moved), "client") is ended

@@ -1,0 +1,185 @@
+"""What the agents saw of a running copy becomes one step; what cannot be is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bottleneck.watched import (
+    End,
+    moves,
+    place_of,
+    sends_more,
+    side_of,
+    step_of,
+    turned,
+    window_rates,
+)
+from probes.host.open_files import Place
+from probes.host.running_copies import Link, Running
+from probes.records import Measured, Sample, Skipped, Usage
+
+LINK = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=False)
+MIB = 1 << 20
+
+
+def running(link: Link | None = LINK, **changes: Any) -> Running:
+    told: dict[str, Any] = {"pids": (7,), "program": "smbclient", "reads": None, "writes": None}
+    told["moved"] = {"sent_bytes": 5 * MIB, "received_bytes": 900}
+    return Running(link=link, **{**told, **changes})
+
+
+def place(device: str | None = "sda1", **changes: Any) -> Place:
+    told: dict[str, Any] = {"folder": "/srv", "here": True, "filesystem": "ext4"}
+    told.update(remote=False, remote_address=None, remote_port=0, dialect=None)
+    return Place(device=device, **{**told, **changes})
+
+
+def counts(column: int, *values: int | None, step: float = 0.5) -> list[list[float | None]]:
+    """Rows in which one column grows."""
+    rows: list[list[float | None]] = []
+    for at, value in enumerate(values):
+        row: list[float | None] = [100.0 + step * at, 0, 0, 0, 0]
+        row[column] = value
+        rows.append(row)
+    return rows
+
+
+def usage() -> Usage:
+    nothing = dict.fromkeys(("quota_cores", "throttled_ratio", "run_delay_seconds"))
+    memory = ("total", "used", "cached", "dirty")
+    more = {f"memory_{name}_bytes": None for name in memory}
+    for name in ("interface_sent", "interface_received", "device_read", "device_written"):
+        more[f"{name}_bytes"] = None
+    told: dict[str, Any] = {"wall_seconds": 2.0, "core_busy_ratios": (0.1,), **nothing, **more}
+    for name in ("busiest_core", "softirq", "steal", "busiest_process", "device_busy"):
+        told[f"{name}_ratio"] = None if name == "device_busy" else 0.0
+    return Usage(copy_cpu_seconds=0.1, other_cpu_seconds=0.0, **told)
+
+
+def step(told: Any, seen: Running | None = None, here: Any = "client", **others: End) -> Any:
+    ends: Any = {here: End(seen or running(), told), **others}
+    return step_of(here, ends, dict.fromkeys(ends, usage()), 2.0)
+
+
+def test_more_sent_than_received_is_a_push_of_the_client() -> None:
+    made, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB, 3 * MIB)})
+    assert made.setting["copy"] == "push.cached" and made.setting["over"] == "smb"
+    assert isinstance(outcome, Measured)
+    assert outcome.runs[0][-1] == Sample(1.5, 3 * MIB)
+
+
+def test_more_received_than_sent_is_a_pull() -> None:
+    made, _ = step({"counts": counts(2, 0, MIB, 2 * MIB)})
+    assert made.setting["verb"] == "pull"
+
+
+def test_at_the_server_what_arrives_was_pushed_by_the_client() -> None:
+    served = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
+    made, _ = step({"counts": counts(2, 0, MIB)}, running(served), here="server")
+    assert made.setting["verb"] == "push" and made.initiator == "server"
+    assert side_of(running(served)) == "server" and side_of(running(None)) == "client"
+
+
+def test_nothing_that_moved_is_no_measurement() -> None:
+    for rows in (counts(1, 0, 0, 0), [], counts(1, None, None)):
+        _, outcome = step({"counts": rows})
+        assert isinstance(outcome, Skipped)
+
+
+def test_the_time_after_the_copys_end_does_not_count() -> None:
+    _, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB)})
+    assert outcome.runs[0][-1] == Sample(1.0, 2 * MIB)
+    _, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB, 2 * MIB)})
+    assert outcome.runs[0][-1].elapsed_seconds == 1.5
+
+
+def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
+    alone = running(None, moved={"written_bytes": MIB})
+    made, outcome = step({"counts": counts(4, 0, MIB, 2 * MIB)}, alone)
+    assert made.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
+    made, outcome = step({"counts": counts(3, 0, MIB)}, alone)
+    assert outcome.runs[0][-1].moved_bytes == MIB
+
+
+@pytest.mark.parametrize(
+    ("processes", "name"),
+    [
+        ({"disk_read_bytes": 2 * MIB, "read_bytes": 2 * MIB}, "push.uncached"),
+        ({"disk_read_bytes": 0, "read_bytes": 2 * MIB}, "push.cached"),
+        ({"disk_read_bytes": MIB // 2, "read_bytes": 2 * MIB}, "push.cached"),
+        ({"disk_read_bytes": 0, "read_bytes": 100}, "push.cached"),
+        ({}, "push.cached"),
+    ],
+    ids=["from-disk", "from-memory", "from-both", "reads-no-file", "unseen"],
+)
+def test_uncached_is_said_only_where_the_sender_read_its_disk(
+    processes: dict[str, int], name: str
+) -> None:
+    made, outcome = step({"counts": counts(1, 0, MIB, 2 * MIB), "processes": processes})
+    assert made.setting["copy"] == name
+    sure = processes.get("disk_read_bytes") in (0, 2 * MIB) and processes["read_bytes"] > MIB
+    assert outcome.details.get("cache", {}).get("proven") is (True if sure else None)
+
+
+def test_the_mounts_dialect_and_the_files_disk_are_kept() -> None:
+    seen = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
+    made, outcome = step({"counts": counts(1, 0, MIB), "disks": [{"name": "sda1"}]}, seen)
+    assert made.setting["dialect"] == "3.1.1"
+    end = outcome.details["ends"]["client"]
+    assert end["reads"] == {"device": "sda1", "filesystem": "ext4", "remote": False}
+    assert end["writes"]["remote"] is True and end["disks"] == [{"name": "sda1"}]
+
+
+def test_any_other_port_is_just_tcp() -> None:
+    ssh = Link("10.0.0.1", 40000, "10.0.0.2", 22, serving=False, kernel=False)
+    made, _ = step({"counts": counts(1, 0, MIB)}, running(ssh))
+    assert made.setting["over"] == "tcp"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        {"counts": 5},
+        {"counts": [[1.0, 2.0]]},
+        {"counts": [[1.0, "many", 0, 0, 0]]},
+        {"counts": [[2.0, 5, 0, 0, 0], [1.0, 6, 0, 0, 0]]},
+        {"counts": [[1.0, 5, 0, 0, 0], [2.0, 4, 0, 0, 0]]},
+        {"counts": counts(1, 0, MIB), "processes": 7},
+        {"counts": counts(1, 0, MIB), "connection": {"own": 5}},
+    ],
+)
+def test_what_cannot_be_is_refused(told: Any) -> None:
+    with pytest.raises(ValueError):
+        step(told)
+
+
+def test_the_other_host_is_asked_for_the_connection_turned_round() -> None:
+    assert turned(LINK) == {
+        "own_address": "10.0.0.2",
+        "own_port": 445,
+        "peer_address": "10.0.0.1",
+        "peer_port": 40000,
+    }
+
+
+def test_the_file_that_matters_is_the_one_at_the_bytes_end() -> None:
+    seen = running(reads=place("sda"), writes=place("sdb"))
+    assert sends_more(seen) is True and place_of(seen, True) == place("sda")
+    assert place_of(seen, False) == place("sdb")
+    assert sends_more(running(None)) is None and place_of(seen, None) == place("sdb")
+
+
+def test_a_process_that_hardly_moves_anything_copies_nothing() -> None:
+    assert moves(running()) and not moves(running(moved={"sent_bytes": 0}))
+    assert moves(running(None, moved={"written_bytes": MIB}))
+    assert not moves(running(None, moved={"written_bytes": 900})) and not moves(
+        running(None, moved={})
+    )
+
+
+def test_rates_are_those_of_whole_seconds() -> None:
+    run = [Sample(at / 4, at * 250) for at in range(11)]
+    assert window_rates(run) == [1000.0, 1000.0]
