@@ -14,6 +14,11 @@ def test_a_copy_is_expected_no_faster_than_the_least_that_bounds_it():
     assert plan.expected_rate("push.cached", rates) == 11e6
 
 
+def test_a_slow_hosts_own_loopback_bounds_a_copy_and_is_no_expectation_by_itself():
+    assert plan.expected_rate("pull.cached", {"tcp.pull": 117e6, "loopback": 40e6}) == 40e6
+    assert plan.expected_rate("pull.cached", {"loopback": 2e9}) is None
+
+
 def test_a_copy_that_was_made_is_expected_again():
     assert plan.expected_rate("pull.cached", {"tcp.pull": 117e6, "pull.cached": 50e6}) == 50e6
 
@@ -35,7 +40,7 @@ def test_nothing_known_is_no_expectation():
         (100e6, 1 << 40, None, 190 * plan.MIB),
         (1e6, 1 << 40, None, plan.SMALLEST_COPY_BYTES),
         (1e12, 1 << 40, None, plan.LARGEST_COPY_BYTES),
-        (None, 1 << 40, None, 2 * plan.SMALLEST_COPY_BYTES),
+        (None, 1 << 40, None, plan.UNKNOWN_COPY_BYTES),
         (100e6, 50 * plan.MIB + 5, None, 50 * plan.MIB),
         (100e6, 1 << 40, 3 << 30, 3 << 30),
         (100e6, plan.MIB, 3 << 30, plan.MIB),

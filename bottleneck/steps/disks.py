@@ -22,6 +22,8 @@ ZONE_GRACE_SECONDS = 1.5
 CACHED_UNTIL_RATIO = 0.6
 """Of the budget: after that, what the page cache gives would cost a copy."""
 UNTIL_RATIO = 0.75
+LATE_RATIO = 0.4
+"""The same where the disks usually come far earlier: a host is so slow that its copies need it."""
 LEAST_LEFT_SECONDS = 4.0
 """What fio's start and its pauses may take beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
@@ -144,7 +146,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
                 else "the share's folder was not found there: --server-folder DIR"
             )
         if each.pattern == "sequential":
-            bench.keep_time(CACHED_UNTIL_RATIO if each.cache == "cached" else UNTIL_RATIO)
+            bench.keep_time(_until(bench, each))
         elif bench.left() < seconds + LEAST_LEFT_SECONDS:
             raise Unavailable("no time left in the budget: give a larger --budget")
         grace = STEP_GRACE_SECONDS
@@ -166,6 +168,15 @@ def _seconds(bench: Bench, each: plan.DiskStep) -> float:
         case "sustained":
             return times.sustained
     return times.disk_cached if each.cache == "cached" else times.disk
+
+
+def _until(bench: Bench, each: plan.DiskStep) -> float:
+    """Share of the budget after which a step would cost a copy."""
+    if each.cache == "cached":
+        return CACHED_UNTIL_RATIO
+    usual = bench.options.budget_seconds >= plan.LEAST_DISK_BUDGET_SECONDS
+    alone = allowance.alone(bench, disk.NAME)
+    return LATE_RATIO if usual and not alone else UNTIL_RATIO
 
 
 def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:

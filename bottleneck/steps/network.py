@@ -23,7 +23,7 @@ HOLD_SECONDS = 30.0
 """How much longer than its transfer a responder waits."""
 PEER_SECONDS = 40.0
 """The same of a peer that is no agent: it may be busy, or wait for somebody to start it."""
-EXTRA_UNTIL_RATIO = 0.4
+EXTRA_UNTIL_RATIO = 0.3
 """Of the budget: later than that, more streams would cost a copy."""
 OR_PEER = f"{NEEDS_AGENT}, or a peer that is there already: --tcp-peer iperf3://HOST"
 
