@@ -189,6 +189,13 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"Without the {copy.initiator}'s disk the same copy runs at "
             f"{rate_text(copy.memory.rate.median)}."
         )
+    far_off = steps.far_off(made)
+    if far_off:
+        yield (
+            f"{len(far_off)} of its {made.rate.runs} runs lay far off "
+            f"({', '.join(map(rate_text, far_off))}) and {'is' if len(far_off) == 1 else 'are'} "
+            "not counted in their spread: another load came and went."
+        )
     stolen = caps.stolen_ratio(made)
     if stolen > caps.STOLEN_RATIO:
         yield (

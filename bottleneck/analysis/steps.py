@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bottleneck.report import Report, Step
-from probes.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates
+from probes.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates, run_rate
 
 VERBS = ("pull", "push")
 CACHES = ("cached", "uncached")
@@ -158,6 +158,12 @@ def _intact(index: int, step: Step, outcome: Outcome) -> Found | None:
     """What others are measured by; None too where the bytes were altered."""
     found = _found(index, step, outcome)
     return found if found is not None and found.intact else None
+
+
+def far_off(made: Found) -> tuple[float, ...]:
+    """Rates of the runs that its spread leaves out, bytes per second."""
+    runs = (run_rate(run) for run in made.outcome.runs)
+    return tuple(rate for rate in runs if not made.rate.low <= rate <= made.rate.high)
 
 
 def alike_sources(first: Found, second: Found) -> bool:

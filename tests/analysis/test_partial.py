@@ -222,3 +222,11 @@ def test_wrong_bytes_come_before_every_cap(pulled, rate, loads):
     assert found.verdict.confidence == 0
     assert found.next is None
     assert found.predicted_bytes_per_second is None
+
+
+def test_a_run_that_another_load_spoilt_is_told_and_left_aside(pulled):
+    found = pulled((40, 39, 12, 41), disk=41)
+    assert words(found) == ("disk", "client", "write")
+    assert "1 of its 4 runs lay far off (12 MB/s) and is not" in " ".join(found.evidence)
+    several = " ".join(pulled((40, 39, 12, 41, 40, 39, 41, 80), disk=41).evidence)
+    assert "2 of its 8 runs" in several and "and are not" in several
