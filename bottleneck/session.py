@@ -65,7 +65,7 @@ def measure(bench: Bench) -> None:
         if bench.wants("smb-copy"):
             copies.measure_copies(bench, _endpoint(bench))
         else:
-            explaining.explain(bench)
+            explaining.Explanations.of(bench).make()
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
 

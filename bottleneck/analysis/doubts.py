@@ -31,6 +31,14 @@ SPEAKS_OF: dict[str, frozenset[Words]] = {
 """What each look that explains copies can tell; a stage that is not here compares, and no more."""
 
 
+REFINES: dict[str, frozenset[Words]] = {
+    "disk": frozenset({("disk", "read"), ("disk", "write")}),
+    "smb-tax": frozenset({("cpu", "one-core"), ("cpu", "all-cores")}),
+}
+"""The looks that may find a cause behind one that is named, by what is named: a place, pieces or
+others' I/O behind a slow disk; signing or encryption behind a full core."""
+
+
 @dataclass(frozen=True)
 class Doubt:
     """A copy whose cap is not clear."""
@@ -79,6 +87,24 @@ def doubts(report: Report, diagnosis: Diagnosis, dialect: str) -> tuple[Doubt, .
         for each in own
         if each.verdict.component == "unknown" or each.verdict.confidence < CLEAR_CONFIDENCE
     )
+
+
+def refining(diagnosis: Diagnosis, dialect: str, left: Iterable[str]) -> Look | None:
+    """The next of the stages left that may find a cause behind one that is named; None: none.
+
+    However sure a component is: what helps depends on the cause.
+    """
+    named = {
+        (each.verdict.component, each.verdict.cause): each
+        for each in reversed(diagnosis.copies)
+        if each.initiator == "client" and each.dialect == dialect
+    }
+    for stage in left:
+        found = [named[words] for words in REFINES.get(stage, ()) if words in named]
+        if found:
+            what = f"{found[0].verdict.component}/{found[0].verdict.cause}"
+            return Look(stage, f"what is behind the {what} that holds {found[0].copy}")
+    return None
 
 
 def _suspects(copy: CopyDiagnosis) -> frozenset[Words]:

@@ -62,12 +62,14 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
     """After the first round of the share's own dialect: looks, SMB1 and repetitions."""
     opened = str(bench.share.facts["dialect"])
     others = bench.options.dialects
+    explanations = explaining.Explanations.of(bench)
+    explanations.refine()
     found = explaining.in_doubt(bench)
     clear = found is not None and not found
     in_time = explaining.in_time(bench, SMB1_SECONDS)
     if clear and in_time and not others:
         _smb1(bench, endpoint)
-    explaining.explain(bench, *([] if others or in_time or not clear else [SMB1]))
+    explanations.make(*([] if others or in_time or not clear else [SMB1]))
     for number in range(1, plan.MAX_ROUNDS):
         found = explaining.in_doubt(bench)
         if found is not None and not found:

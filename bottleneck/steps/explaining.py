@@ -1,19 +1,22 @@
 """What explains the copies, in the order in which it decides; a clear case ends early.
 
 After the first round of copies the analysis says which of them are in doubt. The stage that speaks
-of the most doubts comes next. Where there is no doubt, no stage is begun that would not end within
-half of the budget.
+of the most doubts comes next. Where there is no doubt, what may find the cause behind a cap is
+still made, and no other stage is begun that would not end within half of the budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Self
 
 from bottleneck import plan
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.doubts import Doubt, doubts, next_look
+from bottleneck.analysis.doubts import Doubt, Look, doubts, next_look, refining
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
+from bottleneck.report import Report
 from bottleneck.steps import (
     allowance,
     disks,
@@ -79,26 +82,59 @@ EXPLANATIONS = (
 )
 
 
-def explain(bench: Bench, *left_out: str) -> None:
-    """Every explanation that was asked for, the one that decides most first.
+@dataclass
+class Explanations:
+    """Those that were asked for and not made yet."""
 
-    left_out: what else has no time in a clear case; told in one note with the others.
-    """
-    unmade = list(left_out)
-    left = [each for each in EXPLANATIONS if bench.wants(each.wanted)]
-    while left:
-        found = in_doubt(bench)
-        look = next_look(found or (), [each.name for each in left])
-        chosen = next((e for e in left if look is not None and e.name == look.stage), left[0])
-        left.remove(chosen)
-        if found is not None and not found and not in_time(bench, chosen.usual_seconds):
-            unmade.append(chosen.name)
-            continue
-        bench.ledger.why = look.why if look is not None else chosen.why
-        chosen.measure(bench)
-    bench.ledger.why = ""
-    if unmade:
-        bench.note(f"{CLEAR}: {', '.join(unmade)} (--thorough measures all)")
+    bench: Bench
+    left: list[Explanation] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, bench: Bench) -> Self:
+        """All of a run's."""
+        return cls(bench, [each for each in EXPLANATIONS if bench.wants(each.wanted)])
+
+    def refine(self) -> None:
+        """What may find the cause behind a cap that is named already, clear as that is."""
+        while diagnosed := _diagnosed(self.bench):
+            _, diagnosis, dialect = diagnosed
+            look = refining(diagnosis, dialect, [each.name for each in self.left])
+            if look is None:
+                return
+            self._make(look)
+
+    def make(self, *left_out: str) -> None:
+        """All of them, the one that decides most first; in a clear case those that are in time.
+
+        left_out: what else has no time in a clear case; told in one note with the others.
+        """
+        self.refine()
+        unmade = list(left_out)
+        while self.left:
+            found = in_doubt(self.bench)
+            look = next_look(found or (), [each.name for each in self.left])
+            following = self.left[0]
+            if found is not None and not found and not in_time(self.bench, following.usual_seconds):
+                unmade.append(self.left.pop(0).name)
+            else:
+                self._make(look or Look(following.name, following.why))
+        if unmade:
+            self.bench.note(f"{CLEAR}: {', '.join(unmade)} (--thorough measures all)")
+
+    def _make(self, look: Look) -> None:
+        chosen = next(each for each in self.left if each.name == look.stage)
+        self.left.remove(chosen)
+        self.bench.ledger.why = look.why
+        chosen.measure(self.bench)
+        self.bench.ledger.why = ""
+
+
+def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, str] | None:
+    """What is known by now, and the dialect of the copies that count; None: none was made."""
+    report = bench.report()
+    diagnosis = diagnose(report)
+    made = next((each for each in diagnosis.copies if each.bytes_per_second), None)
+    return None if made is None else (report, diagnosis, made.dialect)
 
 
 def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
@@ -112,10 +148,8 @@ def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
         return None
     if len(options.stages) < 2 or len(options.dialects) > 1:
         return None
-    report = bench.report()
-    diagnosis = diagnose(report)
-    made = [each for each in diagnosis.copies if each.bytes_per_second]
-    return doubts(report, diagnosis, made[0].dialect) if made else None
+    diagnosed = _diagnosed(bench)
+    return doubts(*diagnosed) if diagnosed is not None else None
 
 
 def in_time(bench: Bench, usual_seconds: float) -> bool:

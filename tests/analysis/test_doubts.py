@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.doubts import Doubt, doubts, next_look
+from bottleneck.analysis.doubts import Doubt, doubts, next_look, refining
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.report import Report, Step
 from probes.records import Measured, Sample, Usage
@@ -21,12 +21,13 @@ IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 
 
 def ceiling(words: Any, rate: float) -> Ceiling:
-    return Ceiling(*words, rate, rate, rate, (0,), "measured")
+    component, side, cause = words
+    return Ceiling(component, side, cause, rate, rate, rate, (0,), "measured")
 
 
 def copy(verdict: Any, confidence: float, *ceilings: Ceiling, **more: Any) -> CopyDiagnosis:
-    words = verdict or ("unknown", None, "inconclusive")
-    named = Verdict(*words, confidence, None, "said")
+    component, side, cause = verdict or ("unknown", None, "inconclusive")
+    named = Verdict(component, side, cause, confidence, None, "said")
     told = {"copy": "pull.uncached", "initiator": "client", "dialect": "3.1.1", **more}
     rate = told.pop("bytes_per_second", RATE)
     return CopyDiagnosis(bytes_per_second=rate, verdict=named, ceilings=ceilings, **told)
@@ -107,3 +108,24 @@ def test_no_look_where_none_speaks_of_a_doubt_and_where_nothing_is_left() -> Non
     assert next_look((link,), ("disk", "small-files")) is None
     assert next_look((), ("disk",)) is None
     assert next_look((link,), ()) is None
+
+
+def test_what_helps_a_slow_disk_depends_on_the_cause_however_sure_the_disk_is() -> None:
+    sure = Diagnosis(None, (copy(READ, 0.97, ceiling(READ, RATE)),), "")
+    look = refining(sure, "3.1.1", ("path", "disk", "smb-tax"))
+    assert look is not None and look.stage == "disk"
+    assert look.why == "what is behind the disk/read that holds pull.uncached"
+    assert refining(sure, "3.1.1", ("path", "smb-tax")) is None, "it was looked into already"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        copy(LINK, 0.97),
+        copy(("disk", "server", "zone"), 0.9),
+        copy(READ, 0.97, initiator="server"),
+        copy(READ, 0.97, dialect="smb1"),
+    ],
+)
+def test_nothing_is_behind_a_link_nor_behind_a_cause_that_is_found(other: CopyDiagnosis) -> None:
+    assert refining(Diagnosis(None, (other,), ""), "3.1.1", ("disk", "smb-tax")) is None

@@ -13,6 +13,8 @@ REACHED_RATIO, FULL_RATIO = 0.85, 0.97
 cannot be its cap; above the second it fills the link and nothing else can; between, either may."""
 FAR_SECONDS, FAR_REACHED_RATIO = 0.03, 0.7
 """On a far path a copy of seconds spends a part of them on the first round trips and the last."""
+START_TRIPS = 8
+"""Round trips of slow start, the first requests and the last ones."""
 MEMORY_TOLERANCE, FOLDER_TOLERANCE, TCP_TOLERANCE = 0.03, 0.10, 0.02
 BLAMES_NOBODY = ("unknown", "instrument")
 
@@ -112,10 +114,7 @@ def _verdict(
     found = (verdict["component"], verdict["side"], verdict["cause"])
     payload = chosen.plant.payload_bytes_per_second(_verb(expected.copy))
     filled = (rate or 0) / _moving_ratio(chosen, report, copy) / payload if payload else None
-    far = (chosen.plant.round_trip_seconds or 0) >= FAR_SECONDS
-    # What the server starts is smbclient's copy, its log-in included.
-    slack = far or expected.copy.startswith("server.")
-    right = truth(expected.right, filled, FAR_REACHED_RATIO if slack else REACHED_RATIO)
+    right = truth(expected.right, filled, _reached_ratio(chosen, report, copy))
     # A copy that comes near the link although something else is planted may leave open which.
     undecided = LINK in right and LINK not in expected.right
     measured = any(each["bytes_per_second"] is not None for each in same)
@@ -140,6 +139,17 @@ def _verdict(
     )
 
 
+def _step(report: dict[str, Any], copy: dict[str, Any]) -> dict[str, Any] | None:
+    """The outcome of the step that made a copy; None: there is none."""
+    for step in report["steps"]:
+        setting, outcome = step["setting"], step["outcome"]
+        named = (setting.get("copy"), setting.get("dialect"), setting.get("end"))
+        if outcome["kind"] == "measured" and named == (copy["copy"], copy["dialect"], "folder"):
+            found: dict[str, Any] = outcome
+            return found
+    return None
+
+
 def _moving_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]) -> float:
     """Share of a copy's time in which bytes moved; 1 where a planted disk makes them durable.
 
@@ -149,16 +159,22 @@ def _moving_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]
     receiver = chosen.plant.server if _verb(copy["copy"]) == "push" else chosen.plant.client
     if receiver.disk_write_bytes_per_second is not None or receiver.spinning is not None:
         return 1.0
-    for step in report["steps"]:
-        setting, outcome = step["setting"], step["outcome"]
-        if (
-            outcome["kind"] == "measured"
-            and (setting.get("copy"), setting.get("dialect"), setting.get("end"))
-            == (copy["copy"], copy["dialect"], "folder")
-            and (flush := outcome["details"].get("flush_seconds"))
-        ):
-            return 1 - min(0.5, float(flush) / float(outcome["samples"][-1][0]))
-    return 1.0
+    made = _step(report, copy)
+    flush = made["details"].get("flush_seconds") if made else None
+    return 1 - min(0.5, float(flush) / float(made["samples"][-1][0])) if made and flush else 1.0
+
+
+def _reached_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]) -> float:
+    """Share of the link's rate from which on it may be the cap: less where round trips are long."""
+    rtt_seconds = chosen.plant.round_trip_seconds or 0.0
+    # What the server starts is smbclient's copy, its log-in included.
+    if rtt_seconds >= FAR_SECONDS or copy["copy"].startswith("server."):
+        return FAR_REACHED_RATIO
+    made = _step(report, copy)
+    if not made or not rtt_seconds:
+        return REACHED_RATIO
+    waits = START_TRIPS * rtt_seconds / float(made["samples"][-1][0])
+    return max(FAR_REACHED_RATIO, REACHED_RATIO * (1 - waits))
 
 
 def truth(

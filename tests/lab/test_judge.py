@@ -87,6 +87,19 @@ def test_a_copy_on_a_far_path_spends_round_trips_on_its_start_and_its_end() -> N
     assert _grade("rwnd-client", "push.cached", 11e6, *window) == WRONG
 
 
+def test_a_short_copy_spends_more_of_its_time_on_round_trips() -> None:
+    """At 16 ms a second of copying has room for 80 % of the link; ten seconds have not."""
+    full = 12.5e6 * PAYLOAD_RATIO
+    copy = _copy("pull.cached", 0.8 * full, "network", "path", "link-rate")
+    for seconds, grade in ((1.0, RIGHT), (10.0, WRONG)):
+        step = _made(0.0)
+        step["setting"]["copy"] = "pull.cached"
+        step["outcome"]["samples"] = [[0.0, 0], [seconds, 10_000_000]]
+        report = {"diagnosis": {"copies": [copy]}, "steps": [step]}
+        rows = verdicts(WORLDS["sndbuf-client"], report)
+        assert [row.grade for row in rows if row.copy == "pull.cached"] == [grade], seconds
+
+
 def test_a_step_without_a_rate_is_compared_with_nothing() -> None:
     """A look at the path moves no payload."""
     step = {"stage": "path", "setting": {}, "outcome": {"kind": "measured", "details": {}}}

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bottleneck import plan
-from bottleneck.analysis.doubts import Doubt
+from bottleneck.analysis.doubts import Doubt, Look
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
 from bottleneck.steps import explaining
 from bottleneck.steps.explaining import Explanation
@@ -47,7 +48,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
         monkeypatch.setattr(
             explaining, "in_doubt", lambda bench: told.pop(0) if len(told) > 1 else told[0]
         )
-        explaining.explain(on)
+        explaining.Explanations.of(on).make()
         return made
 
     return go
@@ -70,6 +71,20 @@ def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budge
 
 def test_a_case_that_is_not_clear_has_the_whole_budget(run: Any) -> None:
     assert len(run(bench(elapsed=27.0), (DISK,))) == 3
+
+
+def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zone or a crowd behind a slow disk: what helps is another thing."""
+    told: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
+    monkeypatch.setattr(explaining, "_diagnosed", lambda bench: told)
+    monkeypatch.setattr(
+        explaining,
+        "refining",
+        lambda diagnosis, dialect, left: Look("disk", "what is behind") if "disk" in left else None,
+    )
+    assert run(bench(elapsed=27.0), ()) == [("disk", "what is behind")]
 
 
 @pytest.mark.parametrize(
