@@ -110,14 +110,14 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
         loopback=max(0.4, 0.6 * scale),
         tcp=max(0.8, 1.2 * scale) + filling,
         tcp_many=max(0.6, 1.5 * scale),
-        disk=max(0.6, 1.4 * scale),
+        disk=max(0.8, 1.4 * scale),
         disk_cached=max(0.25, 0.3 * scale),
         zones=max(1.0, 2.4 * scale),
         synced=max(0.5, 0.8 * scale),
         file=max(0.6, 1.6 * scale),
         sustained=max(2.0, 2.4 * scale),
         fill=max(0.5, 1.3 * scale),
-        copy=max(0.6, 1.3 * scale) + filling,
+        copy=max(0.8, 1.3 * scale) + filling,
     )
 
 

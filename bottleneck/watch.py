@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bottleneck import __version__, hosts, sockets, watched, wire
-from bottleneck.hosts import Host, Observation, StageError
+from bottleneck.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.plan import Side
 from bottleneck.report import Report, Step
 from bottleneck.watched import End
@@ -31,6 +31,8 @@ GRACE_SECONDS = 30.0
 QUIET_RATIO = 0.05
 """Of what the interface mostly moved: a second with less is one after the copy's end."""
 QUIET_COUNT = 2
+TROUBLE = (AgentLost, StageError, Unavailable, Refused, ValueError)
+"""What the agent at the other end may come to; this host's own view is as good without."""
 Wait = Callable[[float], bool]
 """Waits so many seconds; False: somebody wants the end now."""
 
@@ -71,6 +73,8 @@ class Watch:
     facts: dict[Side, HostFacts] = field(default_factory=dict)
     here: Side = "client"
     notes: list[str] = field(default_factory=list)
+    silent: set[Side] = field(default_factory=set)
+    """Whose agent tells no more; that is noted."""
     entry: tuple[Step, Outcome] | None = None
     interrupted: bool = False
 
@@ -90,7 +94,8 @@ class Watch:
 
         Raises:
             NothingRuns: nothing moves.
-            Refused, Unavailable, AgentLost, StageError: a host said no, or cannot tell.
+            Refused, Unavailable, AgentLost, StageError: this host said no, or cannot tell.
+            AgentLost: the other host's agent did not start.
         """
         self.tell("looking for the copy")
         address = _look_up(self.options.host) if self.options.host else ""
@@ -108,8 +113,19 @@ class Watch:
         if self.options.agent != "none":
             self._reach_other(found)
         self.tell("reading both hosts" if len(self.reached) > 1 else "reading this host")
-        for side in self.reached:
-            self._learn(side)
+        self._learn(self.here)
+        there = sockets.OTHER[self.here]
+        if there in self.reached:
+            try:
+                self._learn(there)
+            except TROUBLE as error:
+                self._drop(there, error)
+
+    def _drop(self, side: Side, error: Exception) -> None:
+        """Goes on without a host."""
+        self.reached.pop(side, None)
+        self.silent.add(side)
+        self.notes.append(_of_side(side, error))
 
     def _reach_other(self, found: Running) -> None:
         there = sockets.OTHER[self.here]
@@ -122,8 +138,8 @@ class Watch:
             self.notes.append(f"in front of the {there}'s agent stood: {line}")
         try:
             other = _find(host, **watched.turned(found.link))
-        except (Unavailable, StageError, ValueError) as error:
-            self.notes.append(f"{there}: {error}")
+        except TROUBLE as error:
+            self._drop(there, error)
             return
         if other.link is None:
             self.notes.append(f"{there}: the agent sees no end of this connection there")
@@ -173,32 +189,45 @@ class Watch:
                 readings = readings[:-QUIET_COUNT]
                 self.notes.append("the copy ended, or paused, while it was watched")
             for side, observation in seen.items():
-                first, last = readings[0][side], readings[-1][side]
-                observation.window = first.clock_seconds, last.clock_seconds
+                told = _of(side, readings)
+                if len(told) > 1:
+                    observation.window = told[0].clock_seconds, told[-1].clock_seconds
         self.entry = self._entry(seen, readings)
 
     def _counters(self) -> dict[Side, Counters]:
-        return {
-            side: wire.from_plain(Counters, host.tell("counters"))
-            for side, host in self.reached.items()
-        }
+        found: dict[Side, Counters] = {}
+        for side, host in list(self.reached.items()):
+            try:
+                found[side] = wire.from_plain(Counters, host.tell("counters"))
+            except TROUBLE as error:
+                if side == self.here:
+                    raise
+                self._drop(side, error)
+        return found
 
     def _entry(
         self, seen: dict[Side, Observation], readings: list[dict[Side, Counters]]
     ) -> tuple[Step, Outcome]:
         ends, usages = {}, {}
         for side, observation in seen.items():
-            if observation.trouble:
-                self.notes.append(f"{side}: the copy was not watched: {observation.trouble}")
-            elif isinstance(observation.seen, dict):
+            if isinstance(observation.seen, dict) and not observation.trouble:
                 ends[side] = End(self.running[side], observation.seen)
-            usages[side] = _usage(readings[0][side], readings[-1][side])
-        lasted = readings[-1][self.here].clock_seconds - readings[0][self.here].clock_seconds
+            elif observation.trouble and side not in self.silent:
+                self.notes.append(f"{side}: the copy was not watched: {observation.trouble}")
+            usage_there = _usage(_of(side, readings))
+            if usage_there is not None:
+                usages[side] = usage_there
+        own = _of(self.here, readings)
+        lasted = own[-1].clock_seconds - own[0].clock_seconds
         try:
-            if self.here not in ends or usages[self.here] is None:
+            if self.here not in ends or self.here not in usages:
                 raise ValueError("it was watched too short")
-            known = {side: each for side, each in usages.items() if each is not None}
-            return watched.step_of(self.here, ends, known, lasted)
+            try:
+                return watched.step_of(self.here, ends, usages, lasted)
+            except ValueError as error:
+                alone = watched.step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
+                self.notes.append(_of_side(sockets.OTHER[self.here], error))
+                return alone
         except ValueError as error:
             setting = {"copy": "pull.cached", "dialect": "unknown", "engine": "running"}
             return Step(watched.STAGE, setting, self.here), Failed(str(error))
@@ -237,9 +266,20 @@ def _setting(running: Running, seconds: float) -> Setting:
     return Setting(*own, *peer, running.pids, seconds)
 
 
-def _usage(before: Counters, after: Counters) -> Usage | None:
+def _of(side: Side, readings: list[dict[Side, Counters]]) -> list[Counters]:
+    """What one host told of itself, as long as it did."""
+    return [each[side] for each in readings if side in each]
+
+
+def _of_side(side: Side, error: Exception) -> str:
+    """A host's trouble; most of it names the host already."""
+    text = str(error)
+    return text if text.startswith(f"{side}: ") else f"{side}: {text}"
+
+
+def _usage(readings: list[Counters]) -> Usage | None:
     try:
-        return usage(before, after)
+        return usage(readings[0], readings[-1]) if len(readings) > 1 else None
     except ValueError:
         return None
 

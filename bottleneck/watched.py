@@ -12,7 +12,7 @@ from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.host.open_files import Place
 from probes.host.running_copies import LEAST_BYTES, SMB_PORTS, Link, Running
-from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage
+from probes.records import Details, Measured, Outcome, Sample, Skipped, Usage, run_rate
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
@@ -169,7 +169,10 @@ def _run(rows: Sequence[Sequence[float | None]], column: int) -> tuple[Sample, .
     whole = next(at for at, each in enumerate(found) if each.moved_bytes == found[-1].moved_bytes)
     # The copy's end; a shorter pause is its own.
     ended = found[-1].elapsed_seconds - found[whole].elapsed_seconds >= WINDOW_SECONDS
-    return tuple(found[: whole + 1] if ended else found)
+    run = tuple(found[: whole + 1] if ended else found)
+    if run_rate(run) > typed.LARGEST:
+        raise ValueError("a watch told a rate that is out of range")
+    return run
 
 
 def window_rates(run: Sequence[Sample]) -> list[float]:

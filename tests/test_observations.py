@@ -9,6 +9,7 @@ import pytest
 
 from bottleneck import observations, report
 from bottleneck.analysis import diagnose
+from bottleneck.cli.loading import load
 from bottleneck.observations import SCHEMA
 from bottleneck.report import ReportError
 from probes.records import Measured, Skipped, rates
@@ -18,9 +19,9 @@ HEAD = {"schema": SCHEMA, "title": "A ticket", "date": "2026-11-20"}
 
 def told(**tables):
     """The report of a JSON document with these tables."""
-    content = json.dumps({**HEAD, **tables}).encode()
-    assert observations.is_one(content)
-    return observations.told_report(observations.loads(content))
+    document = {**HEAD, **tables}
+    assert observations.is_one(document)
+    return observations.told_report(observations.loads(json.dumps(document).encode()))
 
 
 def test_toml_and_json_say_the_same():
@@ -32,7 +33,7 @@ def test_toml_and_json_say_the_same():
     copy = "pull.cached"
     rate = "11 MB/s"
     """.encode()
-    assert observations.is_one(text)
+    assert observations.is_toml(text)
     found = observations.told_report(observations.loads(text))
     assert found == told(copy=[{"copy": "pull.cached", "rate": "11 MB/s"}])
 
@@ -94,7 +95,21 @@ def test_its_report_fits_the_schema_and_means_the_same_when_it_is_loaded_again()
     jsonschema.validate(document, report.schema())
     again = report.loads(json.dumps(document).encode())
     assert diagnose(again) == diagnosis
-    assert not observations.is_one(json.dumps(document).encode())
+    assert not observations.is_one(document)
+
+
+def test_the_extremes_that_are_read_make_a_report_that_loads_again():
+    rates = ["0.001 B/s", "1000 TB/s"]
+    found = told(
+        path={"rtt": "0.001us", "loss": 1e-12},
+        client={"link": rates[0], "memory": "1000000TB"},
+        tcp=[{"sender": "client", "rate": rate, "window": "1B"} for rate in rates],
+        disk=[{"side": "server", "verb": "read", "rate": rate} for rate in rates],
+        copy=[{"copy": "pull.cached", "rate": rate, "size": "1000000TB"} for rate in rates],
+        latency=[{"connection": "warm", "table": [{**TRIP, "round_trips": 1}]}],
+    )
+    diagnosis = diagnose(found)
+    assert diagnose(report.loads(report.dumps(found, diagnosis).encode())) == diagnosis
 
 
 @pytest.mark.parametrize(("rate", "by"), [("250 Mbit/s", "receive-window"), ("90 Mbit/s", None)])
@@ -119,6 +134,7 @@ def test_times_that_do_not_grow_have_no_line():
 
 COPY = {"copy": [{"copy": "pull.cached", "rate": "11 MB/s"}]}
 TRIP = {"message": "1kB", "round_trips": 2, "time": "1 ms"}
+AT_ONCE = {"message": "1000TB", "round_trips": 1, "time": "0.1 ms"}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +155,10 @@ TRIP = {"message": "1kB", "round_trips": 2, "time": "1 ms"}
         ({"disk": [{"side": "client", "verb": "seek", "rate": "1 MB/s"}]}, "disk[0].verb: 'seek'"),
         ({"path": {"rtt": "149"}, **COPY}, "path.rtt: '149' is not a time"),
         ({"path": {"rtt": "0 ms"}, **COPY}, "path.rtt: '0 ms' is out of range"),
+        ({"path": {"rtt": f"0.{305 * '0'}1us"}, **COPY}, "00000' is out of range"),
+        ({"tcp": [{"sender": "client", "rate": f"0.{310 * '0'}1B/s"}]}, "00' is out of range"),
+        ({"copy": [{"copy": "pull.cached", "rate": "1000000000GB/s"}]}, "is out of range"),
+        ({"latency": [{"connection": "warm", "table": [AT_ONCE]}]}, "takes so little time"),
         ({"path": {"loss": 3}, **COPY}, "path.loss: 3 is not between"),
         ({"latency": [{"connection": "hot", "table": [TRIP]}]}, "latency[0].connection: 'hot'"),
         ({"latency": [{"connection": "cold", "table": [TRIP]}]}, "no message that was answered"),
@@ -159,9 +179,20 @@ def test_what_is_wrong_is_said_in_one_line(tables, complaint):
         (b"schema = 'copy-bottleneck/observations/2'", "this program reads"),
         (b"schema = 'copy-bottleneck/observations/1'\nrate = ", "not TOML"),
         (b"\xff\xfe", "not TOML"),
-        (b"a = " + b"[" * 5000, "not TOML"),
+        (b"a = " + b"[" * 5000, "not TOML: nested too deep"),
+        (b"a = " + b"{a = " * 5000, "not TOML: nested too deep"),
+        (b"a." * 60_000 + b"a = 1", "not TOML: a line has more than 200 dots"),
+        (b"#\n[a]\n" + b"a." * 201 + b"a = 1\n", "not TOML: a line has more than 200 dots"),
+        (b"a." * 200 + b"a = 1", "schema is NoneType, this program reads"),
+        (b"schema = 0x" + b"f" * 6000, "schema is int, this program reads"),
+        (b"schema = [0x" + b"f" * 6000 + b"]", "schema is list, this program reads"),
         (b'{"schema": ', "not JSON"),
-        (b"#" * (2 << 20), "larger than"),
+        (b'{"schema": 1' + b"0" * 6000 + b"}", "not JSON"),
+        (b'{"a": ' + b"[" * 5000, "not JSON: nested too deep"),
+        (b'{"a": ' * 5000, "not JSON: nested too deep"),
+        (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", "nested more than 64 levels deep"),
+        (b"#" * (256 << 10) + b"#", "larger than 262144 bytes"),
+        (b"{" + b" " * (256 << 10) + b"}", "larger than 262144 bytes"),
     ],
 )
 def test_what_is_no_such_file_is_said_in_one_line(content, complaint):
@@ -171,5 +202,20 @@ def test_what_is_no_such_file_is_said_in_one_line(content, complaint):
 
 
 def test_a_report_is_none():
-    assert not observations.is_one(b'{"schema": "copy-bottleneck/report/1"}')
-    assert not observations.is_one(b'{"tool": {"observations": "copy-bottleneck/observations/1"}}')
+    assert not observations.is_one({"schema": "copy-bottleneck/report/1"})
+    assert not observations.is_one({"tool": {"schema": SCHEMA}})
+    assert not observations.is_one({"schema": 10**6000})
+    assert not observations.is_toml(b'{\n"schema" = "copy-bottleneck/observations/1"}')
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_json_is_chosen_by_its_own_schema_wherever_that_key_stands(tmp_path, indent):
+    """Also minified, and where a key of that name inside says something else."""
+    document = {**COPY, "title": "A ticket", "date": "2026-11-20", "schema": SCHEMA}
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(document, indent=indent))
+    assert load(file).tool["observations"] == SCHEMA
+    found = report.to_json(told(**COPY), diagnose(told(**COPY)))
+    found["target"]["schema"] = SCHEMA
+    file.write_text(json.dumps(found, indent=indent))
+    assert load(file).target["schema"] == SCHEMA

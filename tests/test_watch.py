@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from bottleneck import watch
-from bottleneck.hosts import AgentLost
+from bottleneck import sockets, watch
+from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.plan import Side
 from bottleneck.watch import NothingRuns, Options, Watch
 from probes.host.counters import Counters
@@ -93,6 +95,66 @@ def test_an_agent_that_does_not_start_ends_it() -> None:
         pytest.raises(AgentLost),
     ):
         session.reach()
+
+
+def test_an_agent_that_is_lost_leaves_what_this_host_saw() -> None:
+    waits = 0
+
+    def wait(seconds: float) -> bool:
+        nonlocal waits
+        waits += 1
+        if waits == 2:
+            os.killpg(session.reached[there].process.pid, signal.SIGKILL)
+        time.sleep(0.5)
+        return waits < 4
+
+    options = Options(os.getpid(), agent="exec:", seconds=60.0)
+    with slow_writer(), Watch(options, quiet) as session:
+        session.reach()
+        there = sockets.OTHER[session.here]
+        session.observe(wait)
+        report = session.report()
+    ((_, outcome),) = report.entries
+    assert isinstance(outcome, Measured) and set(outcome.details["ends"]) == {session.here}
+    assert outcome.responder is not None
+    (note,) = report.notes
+    assert note.startswith(f"{there}: ")
+
+
+@pytest.mark.parametrize("question", ["running-copies", "facts", "counters", "observed"])
+def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
+    monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """One note, and this host's own measurement."""
+    others: list[Host] = []
+    real = {"ask": Host.ask, "tell": Host.tell, "next": Host.next}
+    start = watch.hosts.start_there
+    monkeypatch.setattr(
+        watch.hosts, "start_there", lambda spec: others.append(start(spec)) or others[0]
+    )
+
+    def amiss(name: str) -> Any:
+        def asked(host: Host, what: Any, *more: Any, **named: Any) -> Any:
+            if host in others and what == question:
+                raise StageError(f"{host.side}: its agent tells what cannot be")
+            told = real[name](host, what, *more, **named)
+            if host in others and question == "observed" and name == "next" and question in told:
+                return {"observed": {"counts": [], "connection": {"own": 7}}}
+            return told
+
+        return asked
+
+    for name in real:
+        monkeypatch.setattr(Host, name, amiss(name))
+    options = Options(os.getpid(), agent="exec:", seconds=2.0)
+    with slow_writer(), Watch(options, quiet) as session:
+        session.reach()
+        session.observe(sleep)
+        report = session.report()
+    ((_, outcome),) = report.entries
+    assert isinstance(outcome, Measured) and set(outcome.details["ends"]) == {session.here}
+    (note,) = report.notes
+    assert note.startswith(f"{sockets.OTHER[session.here]}: ")
 
 
 def test_a_host_that_this_one_has_no_connection_with_is_not_copied_with() -> None:

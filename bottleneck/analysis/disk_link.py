@@ -14,6 +14,7 @@ from typing import Any
 
 from bottleneck.analysis import bus, physics, steps
 from bottleneck.analysis.disk_alone import DOES, Alone
+from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.reports.units import link_text, rate_text
 
@@ -25,6 +26,9 @@ USB2_PRACTICE_BYTES_PER_SECOND = 38e6
 """Hosts send 8 and receive 10 of the 13 packets that an eighth of a millisecond has room for, and
 a disk waits for its next command in between: 33 to 43 MB/s."""
 SURE_RATIO = 0.95
+OLD_USB_BYTES_PER_SECOND = 100e6
+"""Hardly a disk of today is as slow as USB 2; many are as fast as 5 Gbit/s."""
+BOTH_WAYS_RATIO = 1.08
 SURE_TRUST, TRUST = 0.85, 0.75
 """Some disks by themselves do what an older bus carries."""
 
@@ -61,7 +65,10 @@ def claims(alone: Alone) -> Iterator[Claim]:
     at = min(full, key=lambda each: each.most_bytes_per_second, default=None)
     if at is None:
         return
+    if _carried_more(alone, at):
+        return
     sure = alone.rate >= SURE_RATIO * at.practice_bytes_per_second
+    sure = sure and at.most_bytes_per_second < OLD_USB_BYTES_PER_SECOND
     yield Claim(
         replace(alone.ceiling(alone.verb), component="bus", cause=at.cause),
         words=(
@@ -76,6 +83,18 @@ def claims(alone: Alone) -> Iterator[Claim]:
         ),
         remedy=at.remedy,
     )
+
+
+def _carried_more(alone: Alone, at: Link) -> bool:
+    """Whether the same link was seen to carry more the other way: it is not what is full."""
+    verb = "read" if alone.verb == "write" else "write"
+    back = (
+        each.rate.median
+        for each in disk_steps(alone.report, alone.side, verb, "sequential")
+        if verb == "write" or steps.flag(each.outcome.details, "cache", "proven")
+    )
+    most = max(back, default=0.0)
+    return alone.rate * BOTH_WAYS_RATIO < most <= at.most_bytes_per_second
 
 
 def links(alone: Alone) -> Iterator[Link]:

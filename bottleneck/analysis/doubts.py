@@ -5,7 +5,7 @@ Pure: a session asks it between its steps and spends its time where it decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps, unknown
@@ -31,12 +31,14 @@ SPEAKS_OF: dict[str, frozenset[Words]] = {
 """What each look that explains copies can tell; a stage that is not here compares, and no more."""
 
 
+INFERRED_LINK: Words = ("network", "inferred")
 REFINES: dict[str, frozenset[Words]] = {
     "disk": frozenset({("disk", "read"), ("disk", "write")}),
-    "smb-tax": frozenset({("cpu", "one-core"), ("cpu", "all-cores")}),
+    "smb-tax": frozenset({("cpu", "one-core"), ("cpu", "all-cores"), INFERRED_LINK}),
 }
 """The looks that may find a cause behind one that is named, by what is named: a place, pieces or
-others' I/O behind a slow disk; signing or encryption behind a full core."""
+others' I/O behind a slow disk; signing or encryption behind a full core; a server's disk behind
+what looks like a link (its copies are not flushed, and faster then)."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class Look:
     why: str
 
 
-def doubts(report: Report, diagnosis: Diagnosis, dialect: str) -> tuple[Doubt, ...]:
-    """The client's own copies of a dialect that are not clear; empty: a clear case.
+def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> tuple[Doubt, ...]:
+    """The client's own copies in some dialects that are not clear; empty: a clear case.
 
     A copy that could not be made at all is none: no look would make it.
     """
@@ -74,7 +76,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialect: str) -> tuple[Doubt, .
     own = (
         each
         for each in diagnosis.copies
-        if each.initiator == "client" and each.dialect == dialect and each.bytes_per_second
+        if each.initiator == "client" and each.dialect in dialects and each.bytes_per_second
     )
     return tuple(
         Doubt(
@@ -89,15 +91,15 @@ def doubts(report: Report, diagnosis: Diagnosis, dialect: str) -> tuple[Doubt, .
     )
 
 
-def refining(diagnosis: Diagnosis, dialect: str, left: Iterable[str]) -> Look | None:
+def refining(diagnosis: Diagnosis, dialects: Collection[str], left: Iterable[str]) -> Look | None:
     """The next of the stages left that may find a cause behind one that is named; None: none.
 
     However sure a component is: what helps depends on the cause.
     """
     named = {
-        (each.verdict.component, each.verdict.cause): each
+        _named(each): each
         for each in reversed(diagnosis.copies)
-        if each.initiator == "client" and each.dialect == dialect
+        if each.initiator == "client" and each.dialect in dialects
     }
     for stage in left:
         found = [named[words] for words in REFINES.get(stage, ()) if words in named]
@@ -105,6 +107,16 @@ def refining(diagnosis: Diagnosis, dialect: str, left: Iterable[str]) -> Look | 
             what = f"{found[0].verdict.component}/{found[0].verdict.cause}"
             return Look(stage, f"what is behind the {what} that holds {found[0].copy}")
     return None
+
+
+def _named(copy: CopyDiagnosis) -> Words:
+    """What a verdict names; a link that nobody measured alone is told from one that was."""
+    words = (copy.verdict.component, copy.verdict.cause)
+    guessed = any(
+        (each.component, each.cause) == words and each.standing == "inferred"
+        for each in copy.ceilings
+    )
+    return INFERRED_LINK if guessed and words == ("network", "link-rate") else words
 
 
 def _suspects(copy: CopyDiagnosis) -> frozenset[Words]:

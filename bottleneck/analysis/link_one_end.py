@@ -29,6 +29,8 @@ WITHOUT_DISK_RATIO = 0.95
 STEADY_RATIO = 0.9
 """Of the fastest, which all that a link caps reaches, whatever it moves."""
 LEAST_ALIKE = 3
+DOUBTED_TRUST = 0.6
+OTHER_WAY_RATIO = 1.1
 STANDING_SECONDS = 1e-3
 FULL_RATIO = 0.5
 """Of the looks at the send queue."""
@@ -58,7 +60,7 @@ def inferred(report: Report, copy: Copy) -> Iterator[Claim | str]:
                 f"without the client's disk it reaches {rate_text(rate)}{likeness(match)} "
                 "(inferred: the network alone was not measured)"
             ),
-            trust=INFERRED_TRUST,
+            trust=_trust(report, copy, rate),
             evidence=tuple(interface_facts.told(report, best, copy, match)),
         )
     elif one_end.lone(report, copy) and _queues(report, copy) and _steady(report, found, rate):
@@ -77,6 +79,18 @@ def inferred(report: Report, copy: Copy) -> Iterator[Claim | str]:
                 "waiting to be sent. An agent on the server (--agent) measures the network alone.",
             ),
         )
+
+
+def _trust(report: Report, copy: Copy, rate: float) -> float:
+    """How far a likeness is believed: a server's disk may happen to write what a link carries.
+
+    Less where the client had nothing left to send, and where the other way carries more.
+    """
+    idle = steps.word(_told(copy), "by") == "sender"
+    back = one_end.best(report, copy.receiver)
+    more = back is not None and one_end.steady_rate(back) > OTHER_WAY_RATIO * rate
+    doubted = idle or (more and not _queues(report, copy))
+    return DOUBTED_TRUST if doubted else INFERRED_TRUST
 
 
 def likeness(match: model.LinkMatch | None) -> str:

@@ -146,7 +146,7 @@ def _network(report: Report, copy: Copy, made: Found, by: str) -> Iterator[Claim
     if by == "network":
         yield from _of_path(report, copy, made, match)
     elif full is not None and by != "receiver":
-        yield _of_link(made, match, 0.0, LINK_TRUST, _of_interface(full.name))
+        yield from _shared(report, copy, made, match, LINK_TRUST, _of_interface(full.name))
     elif by == "unknown" and match is not None and _steady(made):
         words = "the rate is steady, and what a link of that kind carries; its queue was not seen"
         yield _of_link(made, match, 0.0, LIKENESS_TRUST, f"From second to second {words}.")
@@ -175,13 +175,25 @@ def _of_path(
             remedy="A path that loses no packets (cable, plug, radio, a queue that is too short)",
         )
         return
+    sure = LINK_TRUST if match is not None else QUEUE_TRUST
+    yield from _shared(report, copy, made, match, sure, _of_queue(copy, seen))
+
+
+def _shared(
+    report: Report,
+    copy: Copy,
+    made: Found,
+    match: model.LinkMatch | None,
+    sure: float,
+    evidence: str,
+) -> Iterator[Claim]:
+    """A full link: the copy's alone, or shared with somebody else's traffic."""
     foreign = foreign_rate(report, made, copy.sender) or 0.0
     if foreign < FOREIGN_RATIO * made.rate.median:
-        sure = LINK_TRUST if match is not None else QUEUE_TRUST
-        yield _of_link(made, match, 0.0, sure, _of_queue(copy, seen))
+        yield _of_link(made, match, 0.0, sure, evidence)
         return
     total = model.looks_like(made.rate.median + foreign, steps.mtu_bytes(report))
-    yield _of_link(made, total, foreign, LINK_TRUST, _of_queue(copy, seen), reached=None)
+    yield _of_link(made, total, foreign, LINK_TRUST, evidence, reached=None)
     if total is None:
         # The rule for every copy tells it where the sum is a link's.
         yield Claim(
@@ -189,7 +201,7 @@ def _of_path(
             words=f"somebody else's traffic ({rate_text(foreign)}) shares the full path with it",
             reached=True,
             trust=SHARED_TRUST,
-            evidence=(_of_queue(copy, seen),),
+            evidence=(evidence,),
         )
 
 

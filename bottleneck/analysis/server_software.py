@@ -154,7 +154,9 @@ def _rests(report: Report, made: Found, side: str) -> bool:
         seen.one_core_ratio <= IDLE_THREAD_RATIO
         and seen.all_cores_ratio <= IDLE_CORES_RATIO
         and usage.steal_ratio <= STOLEN_RATIO
-        and (usage.device_busy_ratio or 0.0) <= BUSY_DISK_RATIO
+        # A disk that nobody sees (ZFS, NFS behind the share) is no idle one.
+        and usage.device_busy_ratio is not None
+        and usage.device_busy_ratio <= BUSY_DISK_RATIO
     )
 
 

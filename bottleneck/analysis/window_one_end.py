@@ -26,6 +26,10 @@ FULL_RATIO = 0.3
 SHORT_SECONDS = 1e-3
 """Below it neither end's own time is small beside the round trip."""
 RECEIVE_TRUST, SEND_TRUST = 0.8, 0.75
+UNSEEN_TRUST = 0.6
+"""Where nobody told whether the window ever was larger."""
+FIXED_RATIO = 1.3
+"""The largest that a window was over its median, of one that its host does not let grow."""
 
 
 def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
@@ -48,7 +52,7 @@ def _own_window(report: Report, made: Found, seen: Connection) -> Iterator[Claim
         return
     slow = unread > KEEPS_UP_RATIO * window or seen.share("full_ratio") > KEEPS_UP_RATIO
     if not slow and _fits(made, window, trip.seconds):
-        yield _window(report, made, seen, "client", window, trip.seconds)
+        yield _window(report, made, seen, "client", window, trip.seconds, RECEIVE_TRUST)
 
 
 def _servers_window(report: Report, made: Found, seen: Connection) -> Iterator[Claim]:
@@ -59,8 +63,13 @@ def _servers_window(report: Report, made: Found, seen: Connection) -> Iterator[C
     limited = full or seen.share("receive_window_limited_ratio") >= LIMITED_RATIO
     if window is None or least is None or flying is None or seen.queued or not limited:
         return
+    most = seen.figure("peer_window_bytes_high")
+    if most is not None and most > FIXED_RATIO * window:
+        # It was larger: who reads slowly lets no more in than he takes in a round trip.
+        return
     if flying >= FILLED_RATIO * window and _fits(made, window, least):
-        yield _window(report, made, seen, "server", window, least)
+        sure = RECEIVE_TRUST if most is not None else UNSEEN_TRUST
+        yield _window(report, made, seen, "server", window, least, sure)
 
 
 def _fits(made: Found, window: float, seconds: float) -> bool:
@@ -70,12 +79,20 @@ def _fits(made: Found, window: float, seconds: float) -> bool:
 
 
 def _window(
-    report: Report, made: Found, seen: Connection, side: str, window: float, seconds: float
+    report: Report,
+    made: Found,
+    seen: Connection,
+    side: str,
+    window: float,
+    seconds: float,
+    sure: float,
 ) -> Claim:
     rate, level = made.rate, max(made.rate.median, window / seconds)
     sender = "server" if side == "client" else "client"
     needed = tcp_evidence.needed_bytes(report, sender, seconds)
     needed = None if needed is None or needed <= window else needed
+    doubt = "; a server that reads slowly may look alike: an agent there tells them apart"
+    doubt = "" if side == "client" else doubt
     return Claim(
         Ceiling(
             component="tcp",
@@ -92,10 +109,10 @@ def _window(
             f"{rate_text(level)} at a round trip of {seconds_text(seconds)}"
         ),
         reached=True,
-        trust=RECEIVE_TRUST,
+        trust=sure,
         evidence=(
             f"It ran at {percent_text(rate.median * seconds / window)} of one such window a round "
-            "trip, as its own socket showed; a slow reader would leave less.",
+            f"trip, as its own socket showed{doubt}.",
         ),
         remedy=socket_buffers.remedy(report, side, socket_buffers.RECEIVE, seen.told, needed),
     )

@@ -12,6 +12,8 @@ import typer
 from bottleneck.cli import exits, interrupts
 
 T = TypeVar("T")
+LEAST_SHARE = 1e-12
+"""Of packets: less of them than any link loses is a slip, if it is not none."""
 
 
 def _option(name: str, metavar: str, help: str) -> object:
@@ -138,12 +140,12 @@ def estimate(
 
 
 def _share(text: str) -> float:
-    """A share of packets: `0.1%` or `0.001`."""
+    """A share of packets: `0.1%` or `0.001`; none, or from LEAST_SHARE to less than all."""
     percent = text.strip().endswith("%")
     try:
         value = float(text.strip().removesuffix("%")) / (100 if percent else 1)
     except ValueError:
         value = -1.0
-    if not 0 <= value < 1:
-        raise ValueError(f"{text!r} is not a share: write for example 0.1% or 0.001")
+    if value != 0 and not LEAST_SHARE <= value < 1:
+        raise ValueError(f"{text[:40]!r} is not a share: write for example 0.1% or 0.001")
     return value

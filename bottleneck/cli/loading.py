@@ -19,9 +19,12 @@ def load(file: Path) -> Report:
     """
     try:
         content = report.read(file)
-        if observations.is_one(content):
+        if observations.is_toml(content):
             return observations.told_report(observations.loads(content))
-        return report.loads(content)
+        document = report.document(content)
+        if observations.is_one(document):
+            return observations.told_report(observations.loads(content, document))
+        return report.from_json(document)
     except report.ReportError as error:
         raise Refused("usage", f"{file}: {error}") from None
     except OSError as error:
@@ -39,7 +42,9 @@ def target_rate(text: str | None) -> float | None:
     except units.UnitError as error:
         raise Refused("usage", f"--target-rate: {error}") from None
     if rate is not None and rate < 1:
-        raise Refused("usage", f"--target-rate: {text!r} is less than a byte per second")
+        raise Refused(
+            "usage", f"--target-rate: {(text or '')[:40]!r} is less than a byte per second"
+        )
     return rate
 
 

@@ -199,7 +199,7 @@ def run(chosen: plan.Options, access: Access, output: Output, only_steps: bool =
             bench.note(sentence)
             exits.complain(sentence)
         final = bench.report()
-        diagnosis, trouble = _diagnosis(final)
+        diagnosis, trouble = diagnosed(final)
         if trouble:
             if not sentence:
                 exits.complain(trouble)
@@ -241,7 +241,7 @@ def _while_interrupted(error: BaseException) -> bool:
     return behind is not None
 
 
-def _diagnosis(known: Report) -> tuple[Diagnosis, str]:
+def diagnosed(known: Report) -> tuple[Diagnosis, str]:
     """What a report means; where the analysis breaks on it, that of an empty one and the reason."""
     try:
         return diagnose(known), ""
@@ -270,7 +270,7 @@ class _Saving:
         if Path(path).exists() and not Path(path).is_file():
             return  # a pipe or a device takes the final report alone
         try:
-            report.save(so_far, _diagnosis(so_far)[0], Path(path))
+            report.save(so_far, diagnosed(so_far)[0], Path(path))
         except OSError:
             # Complained of once, when the final report cannot be written either.
             self.broken = True

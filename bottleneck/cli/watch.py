@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bottleneck.cli import exits, interrupts, options
+
+if TYPE_CHECKING:
+    from bottleneck.watch import Watch
 
 What = Annotated[
     str | None,
@@ -28,6 +33,7 @@ Agent = Annotated[
 Seconds = Annotated[
     float, typer.Option("--seconds", metavar="N", help="How long to watch; default 10.")
 ]
+LONGEST_NAMED = 40
 LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 
 
@@ -41,11 +47,10 @@ def watch(
 ) -> int:
     """Diagnose a copy that is already running; nothing is sent and nothing is changed."""
     with interrupts.held():
-        from bottleneck.analysis import diagnose
         from bottleneck.bench import Event
         from bottleneck.cli import progress, running
         from bottleneck.hosts import command_for
-        from bottleneck.watch import NothingRuns, Options, Watch
+        from bottleneck.watch import Options, Watch
         from probes.stage import Refused
 
     output = running.output(json, quiet, verbose)
@@ -53,37 +58,51 @@ def watch(
         raise Refused("usage", f"--seconds: from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
         command_for(agent)
-    pid = int(what) if what is not None and what.isascii() and what.isdigit() else 0
+    pid = int(what) if what is not None and re.fullmatch(r"[0-9]{1,10}", what) else 0
     if what is not None and (not what.strip() or (what.isdigit() and not 0 < pid < 1 << 31)):
-        raise Refused("usage", f"{what or '(empty)'}: neither a process's number nor a host")
+        named = what[:LONGEST_NAMED] or "(empty)"
+        raise Refused("usage", f"{named}: neither a process's number nor a host")
     wanted = Options(pid, "" if pid or what is None else what, agent, seconds)
     began = time.monotonic()
-    with interrupts.held(), progress.watching(quiet) as shown:
+    with interrupts.held():
+        with progress.watching(quiet) as shown:
 
-        def tell(label: str) -> None:
-            shown(Event(label, time.monotonic() - began, seconds + 3.0))
+            def tell(label: str) -> None:
+                shown(Event(label, time.monotonic() - began, seconds + 3.0))
 
-        with Watch(wanted, tell) as session:
-            try:
-                with interrupts.let_through():
-                    session.reach()
-            except NothingRuns as nothing:
-                exits.complain(str(nothing))
-                session.notes.append(str(nothing))
-                final = session.report()
-                running.written(final, diagnose(final), output)
-                return exits.INCOMPLETE
-            session.observe(_wait)
+            with Watch(wanted, tell) as session:
+                sentence = _watched(session)
+        # Held until it is written: a late interrupt would lose what was seen.
+        if sentence:
+            exits.complain(sentence)
         final = session.report()
-    diagnosis = diagnose(final)
-    if session.interrupted:
-        exits.complain("interrupted; this is what was seen until then")
-    done = running.written(final, diagnosis, output)
+        diagnosis, trouble = running.diagnosed(final)
+        if trouble:
+            if not sentence:
+                exits.complain(trouble)
+            final = replace(final, status="failed", notes=(*final.notes, trouble))
+        done = running.written(final, diagnosis, output)
     if session.interrupted:
         return exits.INTERRUPTED
+    if trouble:
+        return exits.INTERNAL
     chosen = diagnosis.chosen
     sure = done and chosen is not None and chosen.verdict.component != "unknown"
     return exits.DONE if sure else exits.INCOMPLETE
+
+
+def _watched(session: Watch) -> str:
+    """Watches; what is to be said about its end, empty: nothing."""
+    from bottleneck.watch import NothingRuns
+
+    try:
+        with interrupts.let_through():
+            session.reach()
+    except NothingRuns as nothing:
+        session.notes.append(str(nothing))
+        return str(nothing)
+    session.observe(_wait)
+    return "interrupted; this is what was seen until then" if session.interrupted else ""
 
 
 def _wait(seconds: float) -> bool:

@@ -94,6 +94,8 @@ def latency_entry(latency: Latency, where: str) -> Entry:
                 "seconds": needed(f"{row}.time", each.time, units.parse_seconds),
             }
         )
+        if rows[-1]["message_bytes"] > units.MOST_RATE * rows[-1]["seconds"]:
+            raise ReportError(f"{row}: no message of this size takes so little time")
     once = [row for row in rows if row["round_trips"] == 1]
     if not once:
         raise ReportError(f"{where}.table: no message that was answered once")

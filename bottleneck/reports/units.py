@@ -27,6 +27,11 @@ _SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|ms|s|min)", re.A
 _SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _RATE_UNITS = {"GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3}
 _MOST = 10**18
+_LEAST_SECONDS = 1e-9
+LEAST_RATE, MOST_RATE = 1e-3, 1e15
+"""Bytes per second: a figure beyond them is a slip, and what is computed of it has no bounds."""
+_LONGEST_SHOWN = 40
+"""Characters of a text that an error repeats."""
 
 
 class UnitError(ValueError):
@@ -137,14 +142,14 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UnitError(f"{text!r} is not a size: write for example 256MiB or 1GB")
+        raise UnitError(f"{_shown(text)} is not a size: write for example 256MiB or 1GB")
     prefix = match["prefix"]
     if prefix and match["unit"] is None:
         raise UnitError(_ambiguous(text, match["number"], prefix, ""))
-    size = int(_scaled(text, match["number"], prefix))
-    if size == 0:
-        raise UnitError(f"{text!r} is less than a byte")
-    return size
+    size = _scaled(match["number"], prefix)
+    if size < 1:
+        raise UnitError(f"{_shown(text)} is less than a byte")
+    return int(_within(text, size, 1, _MOST))
 
 
 def parse_rate(text: str) -> float:
@@ -155,35 +160,42 @@ def parse_rate(text: str) -> float:
     match = _RATE.fullmatch(text.strip())
     if match is not None:
         bits = match["unit"].startswith("bit")
-        return _scaled(text, match["number"], match["prefix"]) / (8 if bits else 1)
+        rate = _scaled(match["number"], match["prefix"]) / (8 if bits else 1)
+        return _within(text, rate, LEAST_RATE, MOST_RATE)
     loose = re.fullmatch(_NUMBER + r"(?P<unit>b?)(?:/s|ps)?", text.strip(), re.ASCII)
     if loose is not None:
         # A bare number is most likely meant as the MB/s or Mbit/s that tools print.
         prefix = loose["prefix"] or ("" if loose["unit"] else "M")
         raise UnitError(_ambiguous(text, loose["number"], prefix, "/s"))
-    raise UnitError(f"{text!r} is not a rate: write for example 100MB/s or 1Gbit/s")
+    raise UnitError(f"{_shown(text)} is not a rate: write for example 100MB/s or 1Gbit/s")
 
 
 def parse_seconds(text: str) -> float:
     """Seconds from `0.5ms`, `149 ms`, `250us`, `2s`, `10 min`. Errors: UnitError for the rest."""
     match = _SECONDS.fullmatch(text.strip())
     if match is None:
-        raise UnitError(f"{text!r} is not a time: write for example 0.5ms or 2s")
+        raise UnitError(f"{_shown(text)} is not a time: write for example 0.5ms or 2s")
     seconds = float(match["number"]) * _SECONDS_OF[match["unit"]]
-    if not 0 < seconds <= _MOST:
-        raise UnitError(f"{text!r} is out of range")
-    return seconds
+    return _within(text, seconds, _LEAST_SECONDS, _MOST)
 
 
 def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:
     letter = prefix[:1].upper()
     letter = "k" if letter == "K" else letter
-    other = f"{number}{letter}bit/s" if per else f"{number}{letter.upper()}iB"
-    return f"{text!r} can be read in two ways: write {number}{letter}B{per} or {other}"
+    figure = number[:_LONGEST_SHOWN]
+    other = f"{figure}{letter}bit/s" if per else f"{figure}{letter.upper()}iB"
+    return f"{_shown(text)} can be read in two ways: write {figure}{letter}B{per} or {other}"
 
 
-def _scaled(text: str, number: str, prefix: str) -> float:
-    value = float(number) * _BYTE_MULTIPLES[prefix.lower()]
-    if not 0 < value <= _MOST:
-        raise UnitError(f"{text!r} is out of range")
+def _scaled(number: str, prefix: str) -> float:
+    return float(number) * _BYTE_MULTIPLES[prefix.lower()]
+
+
+def _within(text: str, value: float, least: float, most: float) -> float:
+    if not least <= value <= most:
+        raise UnitError(f"{_shown(text)} is out of range")
     return value
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_LONGEST_SHOWN])

@@ -84,8 +84,9 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
 def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
     """Copies whose runs lie far apart, again while there is time: another load may have gone."""
     for _ in range(MOST_REPETITIONS):
-        unsteady = [each for each in explaining.in_doubt(bench) or () if each.unstable]
-        fitting = [each.copy for each in unsteady if _fits(bench, dialect, each.copy)]
+        found = explaining.in_doubt(bench) or ()
+        unsteady = [each.copy for each in found if each.unstable and each.dialect == dialect]
+        fitting = [copy for copy in unsteady if _fits(bench, dialect, copy)]
         if not fitting:
             return
         bench.ledger.why = "its runs lie far apart"

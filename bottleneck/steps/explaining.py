@@ -15,6 +15,7 @@ from bottleneck import plan
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.doubts import Doubt, Look, doubts, next_look, refining
 from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.steps import NATIVE
 from bottleneck.bench import Bench
 from bottleneck.report import Report
 from bottleneck.steps import (
@@ -36,6 +37,7 @@ CLEAR_SHARE = 0.5
 CLOSING_SECONDS = 1.5
 """What closing the hosts takes of that."""
 CLEAR = "left out, since the cap of each copy is clear"
+BROKEN = "the analysis broke on what was known midway, so the order of the stages is the usual one"
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ class Explanations:
     def refine(self) -> None:
         """What may find the cause behind a cap that is named already, clear as that is."""
         while diagnosed := _diagnosed(self.bench):
-            _, diagnosis, dialect = diagnosed
-            look = refining(diagnosis, dialect, [each.name for each in self.left])
+            _, diagnosis, dialects = diagnosed
+            look = refining(diagnosis, dialects, [each.name for each in self.left])
             if look is None:
                 return
             self._make(look)
@@ -129,12 +131,23 @@ class Explanations:
         self.bench.ledger.why = ""
 
 
-def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, str] | None:
-    """What is known by now, and the dialect of the copies that count; None: none was made."""
+def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, tuple[str, ...]] | None:
+    """What is known by now, and the dialects of the copies that count; None: none was made.
+
+    None too where the analysis breaks on it, which is noted once: the run goes on.
+    Those are the mount's own, where there is one, and those of the share's own dialect.
+    """
     report = bench.report()
-    diagnosis = diagnose(report)
-    made = next((each for each in diagnosis.copies if each.bytes_per_second), None)
-    return None if made is None else (report, diagnosis, made.dialect)
+    try:
+        diagnosis = diagnose(report)
+    except Exception as error:
+        if not any(note.startswith(BROKEN) for note in bench.ledger.notes):
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            bench.note(f"{BROKEN} ({reason})")
+        return None
+    if not any(each.bytes_per_second for each in diagnosis.copies):
+        return None
+    return report, diagnosis, (NATIVE, str(bench.share.facts.get("dialect")))
 
 
 def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:

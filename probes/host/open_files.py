@@ -28,7 +28,8 @@ class OpenFile:
     """A regular file that a process has open."""
 
     path: str
-    size_bytes: int
+    size_bytes: Optional[int]
+    """None: it lies on another host, which is not asked."""
     position_bytes: int
     """Stays where it is for whoever names the place with each request (pread(2))."""
     reads: bool
@@ -78,32 +79,46 @@ def holders(inode: int, pids: List[int]) -> Tuple[int, ...]:
 def regular_files(pid: int) -> List[OpenFile]:
     """The files that a process reads or writes, those that servers keep for themselves left out.
 
-    Empty where it may not be asked.
+    Empty where it may not be asked; without those on mounts that the process does not see. Of a
+    file on another host nothing is asked: stat(2) has NFS write out what the copy wrote, and waits
+    for a server that does not answer (fs/nfs/inode.c, nfs_getattr; fs/smb/client/inode.c,
+    cifs_getattr).
     """
     found = []
     with contextlib.suppress(OSError):
+        mounts = _mounts(pid)
         for fd, target in _links(pid):
             if not target.startswith("/") or target.endswith(KEPT_BY_SERVERS):
                 continue
             with contextlib.suppress(OSError, ValueError):
-                told = os.stat(f"/proc/{pid}/fd/{fd}")  # noqa: PTH116 - the link is the file
-                each = parse_fdinfo(_text(f"/proc/{pid}/fdinfo/{fd}"), target, told.st_size)
-                if stat.S_ISREG(told.st_mode) and each is not None:
+                text = _text(f"/proc/{pid}/fdinfo/{fd}")
+                entry = mounts.get(_fields(text).get("mnt_id", ""))
+                if entry is None:
+                    continue
+                size_bytes = None
+                if not _is_remote(entry):
+                    told = os.stat(f"/proc/{pid}/fd/{fd}")  # noqa: PTH116 - the link is the file
+                    if not stat.S_ISREG(told.st_mode):
+                        continue
+                    size_bytes = told.st_size
+                each = parse_fdinfo(text, target, size_bytes)
+                if each is not None:
                     found.append(each)
     return found
 
 
-def parse_fdinfo(text: str, path: str, size_bytes: int) -> Optional[OpenFile]:
-    """One file by its /proc/PID/fdinfo; None: it is a journal, which is only appended to."""
-    told = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    flags = int(told.get("flags", "0").strip(), 8)
-    if flags & APPENDS:
+def parse_fdinfo(text: str, path: str, size_bytes: Optional[int]) -> Optional[OpenFile]:
+    """One file by its /proc/PID/fdinfo; None: a journal, which is only appended to, or a folder."""
+    told = _fields(text)
+    flags = int(told.get("flags", "0"), 8)
+    # O_TMPFILE has the bit of O_DIRECTORY too; what has a size is known to be a file.
+    if flags & APPENDS or (size_bytes is None and flags & os.O_DIRECTORY):
         return None
     access = flags & ACCESS
     return OpenFile(
         path=path,
         size_bytes=size_bytes,
-        position_bytes=int(told.get("pos", "0").strip()),
+        position_bytes=int(told.get("pos", "0")),
         reads=access != WRITES_ALONE,
         writes=access in (WRITES_ALONE, READS_AND_WRITES),
     )
@@ -116,9 +131,10 @@ def busiest(before: List[OpenFile], after: List[OpenFile], writes: bool) -> Opti
     def moved(each: OpenFile) -> Tuple[int, bool, int]:
         old = was.get((each.path, each.writes), each)
         grown = abs(each.position_bytes - old.position_bytes)
-        grown += abs(each.size_bytes - old.size_bytes)
+        size_bytes = each.size_bytes or 0
+        grown += abs(size_bytes - (old.size_bytes or 0))
         # A server that may write a file which it reads is told apart from one that does write.
-        return grown, each.writes == writes, each.size_bytes
+        return grown, each.writes == writes, size_bytes
 
     fitting = [each for each in after if (each.writes if writes else each.reads)]
     return max(fitting, key=moved, default=None)
@@ -140,12 +156,12 @@ def _place(entry: MountEntry, folder: str) -> Place:
         name, _, value = each.partition("=")
         options[name] = value
     kind = entry.filesystem
-    remote = kind in mount.REMOTE_FILESYSTEMS or kind.startswith("fuse.")
+    remote = _is_remote(entry)
     port = options.get("port", "")
     smb = kind in mount.SMB_FILESYSTEMS
     return Place(
         folder=folder,
-        here=not remote and os.path.isdir(folder),  # noqa: PTH112
+        here=not remote and _is_ours(folder),
         filesystem=kind,
         device=None if remote else folders.device_of(entry),
         remote=remote,
@@ -153,6 +169,32 @@ def _place(entry: MountEntry, folder: str) -> Place:
         remote_port=int(port) if remote and re.fullmatch(r"\d{1,5}", port) else 0,
         dialect=mount.DIALECT_OF_VERSION.get(options.get("vers", "")) if smb else None,
     )
+
+
+def _is_remote(entry: MountEntry) -> bool:
+    kind = entry.filesystem
+    return kind in mount.REMOTE_FILESYSTEMS or kind.startswith("fuse.")
+
+
+def _is_ours(folder: str) -> bool:
+    """Whether we see that folder on this host too: what we have there may be another host's."""
+    entry = folders.mount_of(folder, folders.mounts())
+    return entry is not None and not _is_remote(entry) and os.path.isdir(folder)  # noqa: PTH112
+
+
+def _mounts(pid: int) -> Dict[str, MountEntry]:
+    """The mounts that a process sees, by the number that fdinfo names them with."""
+    return {
+        line.split()[0]: entry
+        for line in _text(f"/proc/{pid}/mountinfo").splitlines()
+        for entry in folders.parse_mountinfo(line)
+    }
+
+
+def _fields(text: str) -> Dict[str, str]:
+    """Of a /proc/PID/fdinfo."""
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name: value.strip() for name, _, value in pairs}
 
 
 def _links(pid: int) -> Iterator[Tuple[str, str]]:

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Iterable, NamedTuple, Optional
+import random
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+
+from probes.host import processes
+
+MOST_THREADS = 256
+"""Of those that one look for waiting ones asks."""
+T = TypeVar("T")
 
 
 class Moved(NamedTuple):
@@ -46,6 +54,42 @@ def moved(pids: Iterable[int]) -> Optional[Moved]:
     return Moved(*map(sum, zip(*found))) if found else None
 
 
+@dataclass
+class Tally:
+    """What processes moved, those of them that end meanwhile included: it never falls."""
+
+    pids: Tuple[int, ...]
+    last: Dict[int, Moved] = field(default_factory=dict)
+    parents: Dict[int, int] = field(default_factory=dict)
+    most: Optional[Moved] = None
+
+    def moved(self) -> Optional[Moved]:
+        """The sum by now; None: none of them ever let us ask."""
+        gone = set()
+        for pid in self.pids:
+            try:
+                told = parse_io(_text(f"/proc/{pid}/io"))
+                stat = processes.parse_stat(_text(f"/proc/{pid}/stat"))
+            except (FileNotFoundError, ProcessLookupError):
+                gone.add(pid)
+                continue
+            except OSError:
+                continue
+            if told is not None:
+                self.last[pid] = told
+            if stat is not None:
+                self.parents[pid] = stat.parent
+        for pid in gone:
+            # A parent that waits for a child takes its account over (kernel/exit.c,
+            # wait_task_zombie).
+            if self.parents.get(pid) in set(self.pids) - gone:
+                self.last.pop(pid, None)
+        if self.last:
+            total = Moved(*map(sum, zip(*self.last.values())))
+            self.most = total if self.most is None else Moved(*map(max, zip(self.most, total)))
+        return self.most
+
+
 def parse_state(stat: str) -> str:
     """The state in a line of /proc/PID/stat; empty: there is no such line."""
     return stat.rpartition(")")[2].strip()[:1]
@@ -54,17 +98,28 @@ def parse_state(stat: str) -> str:
 def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
     """Whether any thread of the processes is in uninterruptible sleep now; None: none is left.
 
-    A file server has threads for its disk beside the one that hears the network.
+    A file server has threads for its disk beside the one that hears the network. Of more than
+    MOST_THREADS each look asks others.
     """
     seen = None
-    for pid in pids:
+    left = MOST_THREADS
+    for pid in _turned(list(pids)):
         with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{pid}/task"):
+            for thread in _turned(os.listdir(f"/proc/{pid}/task"))[:left]:
+                left -= 1
                 with contextlib.suppress(OSError):
                     seen = parse_state(_text(f"/proc/{pid}/task/{thread}/stat")) == "D"
                     if seen:
                         return True
+        if not left:
+            break
     return seen
+
+
+def _turned(items: Sequence[T]) -> List[T]:
+    """The same, begun anywhere."""
+    at = random.randrange(len(items)) if items else 0
+    return [*items[at:], *items[:at]]
 
 
 def _text(path: str) -> str:

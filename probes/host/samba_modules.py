@@ -61,7 +61,7 @@ MODULES: Dict[str, Tuple[str, str]] = {
     "syncops": ("small-files", "syncs the folder after each creation, rename and deletion"),
     "time_audit": ("all", "takes the time of each single operation"),
     "unityed_media": ("small-files", "gives each client its own view of media folders"),
-    "virusfilter": ("all", "a virus scanner reads each file at open or close"),
+    "virusfilter": ("small-files", "a virus scanner reads each file at open or close"),
     "worm": ("small-files", "looks at the age of each file before it may be written"),
     "xattr_tdb": ("small-files", "keeps extended attributes in a database"),
     "zfsacl": ("small-files", f"takes ZFS's ACLs: {_ACL}"),

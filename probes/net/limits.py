@@ -95,7 +95,7 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
     _spread(told, "unsent_bytes", _each(glimpses, _unsent))
     _spread(told, "in_flight_bytes", _each(glimpses, _in_flight), high=True)
     _spread(told, "rtt_seconds", _each(glimpses, _figure("rtt_seconds")), high=True)
-    _spread(told, "peer_window_bytes", _each(glimpses, _figure("peer_window_bytes")))
+    _spread(told, "peer_window_bytes", _each(glimpses, _figure("peer_window_bytes")), high=True)
     _spread(told, "congestion_window_bytes", _each(glimpses, _congestion_window))
     for name in ("min_rtt_seconds", "segment_bytes", "path_mtu_bytes", "send_buffer_bytes"):
         if name in last.figures:

@@ -95,6 +95,15 @@ def test_a_push_to_a_usb_disk_is_capped_by_its_link(lan):
     assert "writes 36 MB/s" in found.verdict.sentence
 
 
+def test_a_link_that_carried_more_the_other_way_is_not_what_is_full(lan):
+    """A SATA disk in a USB 3 case that reads 455 MB/s and writes 410 by itself."""
+    hang(lan, "server", {"transport": "usb", "usb_bits_per_second": USB3})
+    lan.disk("server", "read", (450, 455, 460))
+    lan.disk("server", "write", (405, 410, 415))
+    lan.copy("push.cached", (398, 400, 402))
+    assert words(diagnose(lan.report()).copies[0]) == ("disk", "server", "write")
+
+
 def test_the_narrower_of_a_link_and_the_slot_above_it_counts(lan):
     hang(lan, "server", {"transport": "usb", "usb_bits_per_second": USB3, "pcie": LANE_3})
     assert words(pulled(lan, 430, 425)) == ("bus", "server", "usb")

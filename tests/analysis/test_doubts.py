@@ -42,7 +42,7 @@ def report(*rates: float) -> Report:
 
 
 def found(*copies: CopyDiagnosis, told: Report | None = None) -> tuple[Doubt, ...]:
-    return doubts(told or report(RATE), Diagnosis(None, copies, ""), "3.1.1")
+    return doubts(told or report(RATE), Diagnosis(None, copies, ""), ("3.1.1",))
 
 
 def test_a_cap_that_is_sure_is_a_clear_case() -> None:
@@ -112,10 +112,10 @@ def test_no_look_where_none_speaks_of_a_doubt_and_where_nothing_is_left() -> Non
 
 def test_what_helps_a_slow_disk_depends_on_the_cause_however_sure_the_disk_is() -> None:
     sure = Diagnosis(None, (copy(READ, 0.97, ceiling(READ, RATE)),), "")
-    look = refining(sure, "3.1.1", ("path", "disk", "smb-tax"))
+    look = refining(sure, ("3.1.1",), ("path", "disk", "smb-tax"))
     assert look is not None and look.stage == "disk"
     assert look.why == "what is behind the disk/read that holds pull.uncached"
-    assert refining(sure, "3.1.1", ("path", "smb-tax")) is None, "it was looked into already"
+    assert refining(sure, ("3.1.1",), ("path", "smb-tax")) is None, "it was looked into already"
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,10 @@ def test_what_helps_a_slow_disk_depends_on_the_cause_however_sure_the_disk_is() 
     ],
 )
 def test_nothing_is_behind_a_link_nor_behind_a_cause_that_is_found(other: CopyDiagnosis) -> None:
-    assert refining(Diagnosis(None, (other,), ""), "3.1.1", ("disk", "smb-tax")) is None
+    assert refining(Diagnosis(None, (other,), ""), ("3.1.1",), ("disk", "smb-tax")) is None
+
+
+def test_a_link_that_nobody_measured_alone_may_be_a_disk_that_a_flush_waits_for() -> None:
+    guessed = Ceiling(*LINK, RATE, RATE, RATE, (0,), "inferred")
+    look = refining(Diagnosis(None, (copy(LINK, 0.8, guessed),), ""), ("3.1.1",), ("smb-tax",))
+    assert look is not None and look.stage == "smb-tax"

@@ -55,6 +55,17 @@ def test_a_copy_without_security_shows_it_too(alone):
     assert named(alone, "push.cached") == LINK
 
 
+def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(alone, sockets):
+    """The client had nothing left to send, or the same path carried far more the other way."""
+    idle = sockets(by="sender", receiver_seen=False)
+    alone.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7, details={"sockets": idle})
+    assert diagnose(alone.report()).copies[0].verdict.confidence <= 0.6
+    alone.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
+    alone.copy("push.uncached", (96, 97, 98), memory=97)
+    (pull,) = [each for each in diagnose(alone.report()).copies if each.copy == "pull.cached"]
+    assert pull.verdict.component == "network" and pull.verdict.confidence <= 0.6
+
+
 def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(alone):
     """10.8 MB/s on the whole, and 11.8 from its third reply on: 100 Mbit/s."""
     alone.copy("pull.cached", 10.8, memory=10.8)

@@ -50,8 +50,9 @@ def made(empty_world, sockets):
             by = told.pop("by", "sender" if "pull" in name else "receiver")
             full = told.pop("full_ratio", 0.9 if by == "receiver" else 0.05)
             seen = told.pop("sockets", sockets(by=by, full_ratio=full, unsent_bytes_median=0))
-            server = {**IDLE, **told.pop("server", {})}
+            server = {**IDLE, "device_busy_ratio": 0.05, **told.pop("server", {})}
             outside = {key: told.pop(key) for key in ("memory", "client") if key in told}
+            outside["client"] = {"device_busy_ratio": 0.05, **outside.get("client", {})}
             details = {**waiting(rate, 8 if "push" in name else 4), "sockets": seen, **told}
             world.copy(
                 name, (0.98 * rate, rate, 1.02 * rate), details=details, server=server, **outside
@@ -164,12 +165,23 @@ def test_a_copy_of_another_dialect_or_one_that_failed_is_no_witness(made):
         {"core_busy_ratios": (0.9, 0.6)},
         {"steal_ratio": 0.2},
         {"device_busy_ratio": 0.8},
+        {"device_busy_ratio": None},
         {"throttled_ratio": 0.3},
         {"throttled_ratio": None, "run_delay_seconds": 1.0},
         {"throttled_ratio": None, "run_delay_seconds": None},
         {"core_busy_ratios": ()},
     ],
-    ids=["thread", "cores", "stolen", "disk", "quota", "unseen quota", "unknown", "untold"],
+    ids=[
+        "thread",
+        "cores",
+        "stolen",
+        "disk",
+        "unseen disk",
+        "quota",
+        "unseen quota",
+        "unknown",
+        "untold",
+    ],
 )
 def test_a_host_that_is_not_at_rest_is_not_its_software(made, load):
     both = (("pull.cached", 30, {"server": load}), ("push.cached", 38, {"server": load}))

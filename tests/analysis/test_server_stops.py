@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
@@ -72,9 +74,17 @@ def test_a_copy_whose_own_beat_is_blurred_is_explained_by_another(alone):
     assert found["pull.cached"].confidence <= 0.7 < found["push.cached"].confidence
 
 
+def test_a_radio_that_sleeps_between_two_beacons_is_no_quota(alone):
+    link = replace(alone.client.interface, kind="wifi")
+    alone.client = replace(alone.client, interface=link)
+    alone.copy("pull.cached", (46, 48, 50), details=beat())
+    assert named(alone, "pull.cached") != QUOTA
+
+
 @pytest.mark.parametrize(
     "details",
     [
+        beat(burst_seconds_median=0.1024, burst_seconds_low=0.102, burst_seconds_high=0.103),
         beat(burst_count_median=1.0),  # a link of 100 Mbit/s: a reply each 88 ms, one by one
         beat(burst_seconds_median=0.088, burst_seconds_low=0.087, burst_seconds_high=0.089),
         beat(burst_seconds_low=0.06, burst_seconds_high=0.14),  # no clock keeps such time

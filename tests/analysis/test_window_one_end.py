@@ -104,12 +104,21 @@ def test_a_push_of_one_window_a_round_trip_is_held_by_the_servers(alone, sockets
     assert named(alone, "push.cached") == ("tcp", "server", "receive-window")
 
 
+def test_a_window_that_never_was_larger_is_surer_than_one_that_may_have_been(alone, sockets):
+    told = [without(sockets(**SERVERS, **more)) for more in ({"peer_window_bytes_high": 86e3}, {})]
+    for name, each in zip(("push.cached", "push.uncached"), told, strict=True):
+        alone.copy(name, (4.7, 4.8, 4.9), details={"sockets": each})
+    fixed, unseen = (each.verdict.confidence for each in diagnose(alone.report()).copies)
+    assert unseen <= 0.6 < fixed <= 0.8
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"peer_window_full_ratio": 0.1},
         {"rtt_seconds_median": 0.05},  # a queue on the path: a link
         {"peer_window_bytes_median": 300_000, "in_flight_bytes_median": 290_000},  # a slow reader
+        {"peer_window_bytes_high": 200_000},  # it was larger: its reader is slow
         {"in_flight_bytes_median": 20_000},
         {"in_flight_bytes_median": None},
         {"peer_window_bytes_median": None},

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bottleneck import report
+from bottleneck.observations import SCHEMA
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -42,6 +45,11 @@ def test_an_estimate_as_json_is_one_document_in_bytes_and_seconds(bottleneck):
         (("--rtt", "fast"), "--rtt: 'fast' is not a time"),
         (("--loss", "lots"), "--loss: 'lots' is not a share"),
         (("--loss", "200%"), "--loss: '200%' is not a share"),
+        (("--loss", "1e-320"), "--loss: '1e-320' is not a share"),
+        (("--loss", "nan%"), "--loss: 'nan%' is not a share"),
+        (("--rtt", f"0.{305 * '0'}1us", "--window", "64KiB"), "00' is out of range"),
+        (("--link", f"0.{310 * '0'}1B/s"), "00' is out of range"),
+        (("--link", "1000000000GB/s"), "--link: '1000000000GB/s' is out of range"),
         (("--disk-read", "floppy"), "--disk-read: 'floppy' is not a rate"),
         (("--ip", "5"), "--ip '5' is none of 4, 6"),
         (("--mtu", "9"), "--mtu 9: from 576"),
@@ -58,19 +66,46 @@ def test_bad_figures_are_one_line_and_64(bottleneck, arguments, complaint):
     assert complaint in ended.complaint
 
 
+@pytest.mark.parametrize("loss", ["0", "0%", "1e-12", "99.9%"])
+@pytest.mark.parametrize(("link", "rtt"), [("0.001B/s", "0.001us"), ("1000TB/s", "1000000min")])
+def test_the_extremes_that_are_read_have_an_estimate(bottleneck, loss, link, rtt):
+    given = ("--link", link, "--rtt", rtt, "--window", "1B", "--loss", loss, "--disk-read", link)
+    for form in ("text", "json"):
+        ended = bottleneck("estimate", *given, "--size", "1000000TB", "--format", form)
+        assert ended.code == 0 and ended.err == ""
+
+
 def test_observations_are_explained_as_a_report_is(bottleneck):
     ended = bottleneck("explain", EXAMPLES / "gige-file-sharing.toml")
     assert ended.code == 0 and ended.err == ""
     assert "the server's disk holds it back" in " ".join(ended.out.split())
     ended = bottleneck("explain", EXAMPLES / "ticket.toml", "--format", "json")
     found = json.loads(ended.out)
+    assert report.loads(ended.out.encode()).tool["observations"] == SCHEMA
     assert found["schema"] == "copy-bottleneck/report/1"
     assert found["diagnosis"]["copies"][0]["verdict"]["cause"] == "inconclusive"
 
 
-def test_observations_that_make_no_sense_are_one_line_and_64(bottleneck, tmp_path):
+HEAD = f'schema = "{SCHEMA}"\ntitle = "t"\ndate = "2026-11-20"\n'
+COPY = '[[copy]]\ncopy = "pull.cached"\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (f'schema = "{SCHEMA}"\ntitle = 3\n', "mine.toml: observations.title must be text"),
+        (f'{HEAD}{COPY}rate="0.{310 * "0"}1B/s"', "copy[0].rate: '0.0"),
+        (f'{HEAD}{COPY}rate = "1000000000GB/s"', "'1000000000GB/s' is out of range"),
+        (f"{HEAD}{'a.' * 60_000}a=1", "a line has more than 200 dots"),
+        (f'schema = 0x{6000 * "f"}\n[a]\nschema = "{SCHEMA}"', "schema is int"),
+    ],
+)
+def test_observations_that_make_no_sense_are_one_line_and_64(
+    bottleneck, tmp_path, content, complaint
+):
     file = tmp_path / "mine.toml"
-    file.write_text('schema = "copy-bottleneck/observations/1"\ntitle = 3\n')
-    ended = bottleneck("explain", file)
-    assert ended.code == 64 and ended.out == ""
-    assert "mine.toml: observations.title must be text" in ended.complaint
+    file.write_text(content)
+    for command in (("explain", file), ("compare", file, file)):
+        ended = bottleneck(*command)
+        assert ended.code == 64 and ended.out == ""
+        assert complaint in ended.complaint

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-INCOMPLETE, USAGE, UNREACHABLE, INTERRUPTED = 3, 64, 69, 130
+INCOMPLETE, USAGE, UNREACHABLE, INTERNAL, INTERRUPTED = 3, 64, 69, 70, 130
 NOBODY = 2**22 + 1
 RECEIVER = """
 import socket, sys, time
@@ -25,6 +25,29 @@ connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 print("connected", flush=True)
 while True:
     connection.sendall(bytes(65536))
+"""
+
+
+LATE = """
+import os, signal
+from bottleneck import cli, watch
+closing = watch.Watch.__exit__
+def close(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    closing(*arguments)
+watch.Watch.__exit__ = close
+cli.main()
+"""
+BROKEN = """
+from bottleneck import cli
+from bottleneck.cli import running
+real = running.diagnose
+def diagnose(report):
+    if report.entries:
+        raise ArithmeticError("an odd figure")
+    return real(report)
+running.diagnose = diagnose
+cli.main()
 """
 
 
@@ -79,6 +102,31 @@ def test_an_interrupted_watch_is_one_line_and_a_report(begin, watched, tmp_path)
     assert json.loads(file.read_text())["status"] == "interrupted"
 
 
+def test_an_interrupt_while_the_agents_close_loses_nothing(begin, watched, tmp_path):
+    file = tmp_path / "report.json"
+    with transfer(reader_seconds=0.005) as sender:
+        process = begin(
+            *("watch", sender.pid, "--seconds", "2", "--json", file, "--quiet"), code=LATE
+        )
+        _, complaints = watched.finish(process)
+    assert process.returncode == INTERRUPTED and len(complaints) == 1
+    (step,) = json.loads(file.read_text())["steps"]
+    assert step["outcome"]["kind"] == "measured"
+
+
+def test_where_the_analysis_breaks_what_was_seen_is_kept(begin, watched, tmp_path):
+    file = tmp_path / "report.json"
+    with transfer(reader_seconds=0.005) as sender:
+        process = begin(
+            *("watch", sender.pid, "--seconds", "2", "--json", file, "--quiet"), code=BROKEN
+        )
+        _, complaints = watched.finish(process)
+    assert process.returncode == INTERNAL and len(complaints) == 1
+    report = json.loads(file.read_text())
+    assert report["status"] == "failed" and "an odd figure" in report["notes"][-1]
+    assert report["steps"][0]["outcome"]["kind"] == "measured"
+
+
 def test_nothing_that_runs_is_said_in_one_line(begin, watched, tmp_path):
     """A process that rests: this test's own child, which waits for its stdin."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as resting:
@@ -94,12 +142,14 @@ def test_nothing_that_runs_is_said_in_one_line(begin, watched, tmp_path):
         ([NOBODY], UNREACHABLE),
         (["no.such.host.invalid"], UNREACHABLE),
         (["0"], USAGE),
+        (["9" * 5000], USAGE),
+        (["00000000001"], USAGE),
         ([""], USAGE),
         (["--seconds", "0.5"], USAGE),
         (["--seconds", "nan"], USAGE),
         (["--agent", "telnet://nas"], USAGE),
     ],
-    ids=["gone", "no-host", "zero", "empty", "short", "nan", "agent"],
+    ids=["gone", "no-host", "zero", "endless", "long", "empty", "short", "nan", "agent"],
 )
 def test_what_cannot_be_watched_is_one_line_and_its_code(begin, watched, arguments, code):
     process = begin("watch", *arguments, "--quiet")

@@ -146,6 +146,41 @@ def test_what_is_no_rate_is_refused(text):
         units.parse_rate(text)
 
 
+@pytest.mark.parametrize(
+    ("parse", "least", "most", "beyond"),
+    [
+        (
+            units.parse_seconds,
+            "0.001us",
+            "1000000000000000000s",
+            ["0.0009us", "0us", f"0.{305 * '0'}1us"],
+        ),
+        (
+            units.parse_rate,
+            "0.001B/s",
+            "1000TB/s",
+            ["0.0009B/s", "0.007bit/s", "1001TB/s", "1" * 400 + "B/s"],
+        ),
+        (units.parse_size, "1B", "1000000TB", ["0B", "0.9B", "1000001TB"]),
+    ],
+)
+def test_what_is_read_is_from_the_least_to_the_most_that_can_be_computed_with(
+    parse, least, most, beyond
+):
+    assert 0 < parse(least) < parse(most)
+    for text in beyond:
+        with pytest.raises(units.UnitError):
+            parse(text)
+
+
+@pytest.mark.parametrize("parse", [units.parse_seconds, units.parse_rate, units.parse_size])
+@pytest.mark.parametrize("text", ["1" * 900, f"{'1' * 900}M", f"{'9' * 900}s", "x" * 900])
+def test_an_error_repeats_the_beginning_of_a_long_text_alone(parse, text):
+    with pytest.raises(units.UnitError) as refused:
+        parse(text)
+    assert repr(text[:40]) in str(refused.value) and len(str(refused.value)) < 220
+
+
 @pytest.mark.parametrize("rate", [1.0, 4200.0, 23.6e6, 117e6, 1.17e9])
 def test_a_rate_survives_being_shown_and_read(rate):
     assert units.parse_rate(units.rate_text(rate)) == pytest.approx(rate, rel=0.005)

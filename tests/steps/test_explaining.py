@@ -87,6 +87,20 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     assert run(bench(elapsed=27.0), ()) == [("disk", "what is behind")]
 
 
+def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(report: Any) -> Any:
+        raise ZeroDivisionError("a rule of\nthe analysis")
+
+    on, looks = bench(), explaining.in_doubt
+    monkeypatch.setattr(explaining, "diagnose", breaks)
+    assert looks(on) is None and looks(on) is None
+    assert len(run(on, None)) == 3
+    reason = "(ZeroDivisionError: a rule of the analysis)"
+    assert on.ledger.notes == [f"{explaining.BROKEN} {reason}"]
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -99,3 +101,38 @@ def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch: pytest.MonkeyP
         watch._count(float(at))
     rows = watch.told(0.0, 99.0)["counts"]
     assert len(rows) <= 7 and rows[-1][0] == 19.0
+
+
+def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path: Path) -> None:
+    code = f"open({str(tmp_path / 'file')!r}, 'wb').write(bytes(1 << 20)); input()"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    watch = Watch(Setting(pids=(child.pid, other.pid)), None)
+    until = time.monotonic() + 20
+    while not (tmp_path / "file").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    watch._count(1.0)
+    child.communicate(b"\n")
+    watch._count(2.0)
+    other.communicate(b"\n")
+    watch._count(3.0)
+    rows = watch.told(0.0, 9.0)["counts"]
+    for column in (3, 4):
+        told = [row[column] for row in rows]
+        assert told == sorted(told) and told[0] == 0
+
+
+def test_a_look_that_costs_much_is_rested_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """50 times the CPU time that it took: at most ten looks of 2 ms in a second."""
+    looks: list[float] = []
+
+    def look(watch: Watch, now: float) -> None:
+        looks.append(now)
+        until = time.process_time() + 0.002
+        while time.process_time() < until:
+            pass
+
+    monkeypatch.setattr(Watch, "_look", look)
+    watched(Setting(pids=(os.getpid(),)), 0.6)
+    gaps = [after - before for before, after in zip(looks, looks[1:], strict=False)]
+    assert gaps and min(gaps) >= 50 * 0.002

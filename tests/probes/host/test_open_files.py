@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from probes.host import open_files
+from probes.host import folders, open_files, running_copies
 from probes.host.folders import MountEntry
 from probes.host.open_files import OpenFile, busiest, holders, inodes, parse_fdinfo, regular_files
 
@@ -92,3 +94,74 @@ def test_a_folder_of_this_host_has_no_server() -> None:
     place = open_files._place(entry, "/tmp")
     assert (place.remote, place.remote_address, place.remote_port) == (False, None, 0)
     assert place.dialect is None
+
+
+def shown_as(patch: pytest.MonkeyPatch, filesystem: str, number: str = r"\g<1>") -> list[str]:
+    """Has every mount be of that kind and number; what is asked of files from now on."""
+    real, asked = os.stat, []
+
+    def text(path: str) -> str:
+        told = Path(path).read_text()
+        if not path.endswith("/mountinfo"):
+            return told
+        told = re.sub(r"(?m)^(\d+)(?= )", number, told)
+        return re.sub(r"(?m) - \S+ ", f" - {filesystem} ", told)
+
+    def stat(path: Any, *more: Any, **named: Any) -> os.stat_result:
+        asked.append(str(path))
+        return real(path, *more, **named)
+
+    patch.setattr(open_files, "_text", text)
+    patch.setattr(folders, "mounts", lambda: folders.parse_mountinfo(text("/proc/self/mountinfo")))
+    patch.setattr(os, "stat", stat)
+    return asked
+
+
+@pytest.mark.parametrize("filesystem", ["cifs", "nfs4", "fuse.sshfs"])
+def test_of_a_file_on_another_host_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filesystem: str
+) -> None:
+    """There stat(2) flushes the copy that is watched, or hangs."""
+    with (tmp_path / "film").open("wb") as writing:
+        writing.write(bytes(4096))
+        writing.flush()
+        folder = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+        with monkeypatch.context() as patch:
+            asked = shown_as(patch, filesystem)
+            found = {each.path: each for each in regular_files(os.getpid())}
+            place = open_files.place(os.getpid(), found[str(tmp_path / "film")])
+            family = running_copies._Family([os.getpid()])
+            assert running_copies._place([os.getpid()], family, writes=True) is not None
+        os.close(folder)
+    assert found[str(tmp_path / "film")] == OpenFile(
+        str(tmp_path / "film"), None, 4096, False, True
+    )
+    assert place is not None and place.remote and not place.here and asked == []
+    assert str(tmp_path) not in found
+
+
+def test_of_a_file_on_a_mount_that_is_not_seen_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a share that was unmounted lazily: its path is one of another mount's."""
+    with (tmp_path / "film").open("wb"), monkeypatch.context() as patch:
+        asked = shown_as(patch, "ext4", "99999999")
+        assert regular_files(os.getpid()) == []
+    assert asked == []
+
+
+def test_a_folder_of_this_host_that_we_see_on_another_one_is_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        asked = shown_as(patch, "nfs")
+        entry = MountEntry("0:99999", "/", "tmpfs", "tmpfs", "rw")
+        place = open_files._place(entry, str(tmp_path))
+    assert not place.here and not place.remote and str(tmp_path) not in asked
+
+
+def test_files_of_unknown_size_are_told_apart_by_their_places() -> None:
+    before = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 5, True, False)]
+    after = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 9, True, False)]
+    found = busiest(before, after, writes=False)
+    assert found is not None and found.path == "/nas/b"
