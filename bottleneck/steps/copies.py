@@ -239,7 +239,7 @@ def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float |
     seconds = max(LEAST_SECONDS / 2, min(usual, bench.left() - STEP_OVERHEAD_SECONDS))
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:
         # Pulls read this file: it may take longer to write than a copy that counts.
-        seconds *= 1.5
+        seconds *= 1.2
     return plan.copy_bytes(rate, seconds, _room(bench, copy, end), bench.options.size_bytes), rate
 
 

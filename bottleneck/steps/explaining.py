@@ -34,7 +34,7 @@ from bottleneck.steps import (
 
 CLEAR_SHARE = 0.5
 """Of the budget, by which a clear case has ended."""
-CLOSING_SECONDS = 1.5
+CLOSING_SECONDS = 2.5
 """What closing the hosts takes of that."""
 CLEAR = "left out, since the cap of each copy is clear"
 BROKEN = "the analysis broke on what was known midway, so the order of the stages is the usual one"

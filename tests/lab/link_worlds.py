@@ -26,7 +26,8 @@ LINK_WORLDS = (
         caps(sends_bits_per_second=M10),
         _ALL_LINK,
         set(),
-        lift=_sends(M50, M50),
+        # The link that the advice names: what is predicted is that one.
+        lift=_sends(M100, M100),
     ),
     planted(
         "link-50",
