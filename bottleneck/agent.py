@@ -40,6 +40,10 @@ ASKS = {
     "user-file": ("probes.storage.users_file", "look"),
     "readable-device": ("probes.storage.block_device", "readable"),
     "reach": ("probes.host.reach", "reach"),
+    "readiness": ("probes.host.readiness", "readiness"),
+    "offered": ("probes.smb.offered", "offered"),
+    "leftovers": ("probes.host.leftovers", "find"),
+    "remove-leftover": ("probes.host.leftovers", "remove"),
     "smbclient": ("probes.drivers.smbclient", "version"),
     "running-copies": ("probes.host.running_copies", "find"),
     "served-flush": ("probes.host.served_file", "flush"),
@@ -54,6 +58,8 @@ HOLDS = {
     "source-file": "probes.host.source_file",
     "run-folder": "probes.smb.run_folder",
     "client-share": "probes.smb.client_share",
+    "visit": "probes.smb.visit",
+    "leftovers": "probes.smb.leftovers",
 }
 """What a host can hold for a run beside the responders of its stages."""
 

@@ -19,11 +19,13 @@ from bottleneck.steps.watching import watching
 from probes.host import interface
 from probes.host.counters import Counters
 from probes.host.usage import usage
-from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped
+from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
 from probes.stage import Refused, Unavailable
 
 CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
+BROKEN_OFF = "broken off"
+"""How a step ends that takes the run with it, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server: --agent ssh://HOST"
 
 
@@ -36,8 +38,13 @@ class Event:
     budget_seconds: float
     sample: Sample | None = None
     outcome: str = ""
-    """Empty while it runs; then "measured", "skipped: ..." or "failed: ..."."""
+    """Empty while it runs; then "measured", "skipped: ...", "failed: ..." or BROKEN_OFF."""
     bytes_per_second: float | None = None
+    client: Usage | None = None
+    """What the client was busy with in the step's last run, once that is over; None: not known."""
+    server: Usage | None = None
+    asks: bool = False
+    """The person has to do what it says before the run goes on."""
 
 
 @dataclass
@@ -168,9 +175,10 @@ class Bench:
             Refused: the login is refused by now; it is not tried again.
         """
         self.tell(label)
-        outcome = "measured"
+        outcome = BROKEN_OFF
         try:
             yield
+            outcome = "measured"
         except Unavailable as error:
             outcome = f"skipped: {error}"
             if optional:
@@ -189,9 +197,15 @@ class Bench:
                 # Each further copy would be one more wrong login: accounts lock.
                 raise
         finally:
-            rate = self.ledger.rate(step)
-            self.tell(label, outcome=outcome, bytes_per_second=rate)
+            self._tell_end(step, label, outcome)
             self.save(self.report())
+
+    def _tell_end(self, step: Step, label: str, outcome: str) -> None:
+        made = self.ledger.latest(step)
+        own, other = (made.initiator, made.responder) if made else (None, None)
+        client, server = (own, other) if step.initiator == "client" else (other, own)
+        rate = self.ledger.rate(step)
+        self.tell(label, outcome=outcome, bytes_per_second=rate, client=client, server=server)
 
     def initiate(
         self,
@@ -236,8 +250,8 @@ class Bench:
                 self.reached.get(other) if both else None,
                 progress,
                 finish,
+                watches.copied,
             )
-            watches.copied(ran)
         return watches.shown(ran)
 
     def take(self, step: Step, ran: Ran, details: dict[str, Any] | None = None) -> None:

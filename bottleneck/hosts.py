@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import unquote
 
-from bottleneck import __version__, told, travel, wire
+from bottleneck import __version__, agent_token, dialling, told, travel, wire
 from probes.host.child import end_with_parent, one_line
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Refused, Unavailable
@@ -51,36 +52,54 @@ class AgentLost(Exception):
     """The agent does not answer or is gone; the text names host, step and remedy."""
 
 
+Pair = tuple[Any, Any]
+"""A host's counters at both ends of a window, as it told them."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """What an initiated stage gave, with the counters of both hosts at its window's ends."""
 
     samples: tuple[Sample, ...]
     details: Details
-    own: tuple[Any, Any]
-    other: tuple[Any, Any] | None
+    own: Pair
+    other: Pair | None
 
 
 @dataclass
 class Observation:
     """What a host saw beside a stage; the coordinator says at its end which time was the copy's."""
 
+    ask: Callable[[Observation], None]
+    """Ends the watch and takes what it tells."""
     window: tuple[float, float] | None = None
     """Two readings of that host's clock; None: nobody wants to know."""
     seen: Any = None
     """As the watch told it."""
     trouble: str = ""
     """Why nothing is known; the stage itself is as good without."""
+    ended: bool = False
+
+    def end(self) -> None:
+        """Has the watch look a last time, once, and tell what was in the window."""
+        if not self.ended:
+            self.ended = True
+            self.ask(self)
 
 
 def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
     """The command that starts an agent where SPEC says; the travelling one, or an INSTALLED.
 
-    SPEC is `ssh://[user@]host[:port]` or `exec:PREFIX`; the prefix is split as a shell would.
+    SPEC is `ssh://[user@]host[:port]`, `tcp://host:port` or `exec:PREFIX`; the prefix is split as a
+    shell would.
 
     Raises:
-        Refused: kind "usage", a spec that is neither or that would be taken for an option.
+        Refused: kind "usage", a spec that is none or that would be taken for an option; "login",
+            where an agent that listens wants a token and nobody tells one.
     """
+    if spec.startswith(dialling.SCHEME):
+        agent_token.token()
+        return dialling.command(spec)
     if spec.startswith("exec:"):
         try:
             prefix = shlex.split(spec.removeprefix("exec:"))
@@ -88,7 +107,10 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
             raise Refused("usage", f"--agent exec:PREFIX: {error}") from None
         return [*prefix, *starter]
     if not spec.startswith("ssh://"):
-        raise Refused("usage", "--agent is none of ssh://[user@]host[:port], exec:PREFIX, none")
+        raise Refused(
+            "usage",
+            "--agent is none of ssh://[user@]host[:port], tcp://host:port, exec:PREFIX, none",
+        )
     user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
     if ":" in user:
         raise Refused("usage", "--agent takes no password: use a key or an ssh agent")
@@ -134,6 +156,8 @@ class Host:
     """The last words of its stderr."""
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order, and may be left there."""
+    confidential: bool = True
+    """Whether nobody on the way can read what is sent: only then a login may be."""
 
     @classmethod
     def start(
@@ -180,6 +204,8 @@ class Host:
             trouble = greeted.get(timeout=patience_seconds)
         except queue.Empty:
             trouble = f"said nothing for {patience_seconds:.0f} s"
+        if "refused" in self.about:
+            raise self._checked(told.refusal, self.about["refused"])
         version = self.about.get("version")
         if not trouble and version != __version__:
             trouble = f"has version {version}, this host {__version__}"
@@ -294,6 +320,12 @@ class Host:
         until = time.monotonic() + seconds + ANSWER_SECONDS
         return self._answer(request, until, name)
 
+    def _told_peer(self, peer: Endpoint) -> dict[str, Any]:
+        """An endpoint for the wire. Raises Unavailable where its login would be read on the way."""
+        if peer.access is not None and not self.confidential:
+            raise Unavailable(dialling.NO_LOGIN)
+        return wire.endpoint_to_plain(peer)
+
     def _answer(self, request: dict[str, Any], until: float, step: str) -> Any:
         number = self.send(request)
         try:
@@ -315,7 +347,7 @@ class Host:
                 "do": "hold",
                 "name": name,
                 "setting": wire.to_plain(setting),
-                "peer": wire.endpoint_to_plain(peer),
+                "peer": self._told_peer(peer),
                 "seconds": seconds,
             }
         )
@@ -352,11 +384,11 @@ class Host:
                 "seconds": seconds,
             }
         )
-        observation = Observation()
+        observation = Observation(partial(self._close_observation, number, name))
         try:
             yield observation
         finally:
-            self._close_observation(number, name, observation)
+            observation.end()
             del self.replies[number]
 
     def _close_observation(self, number: int, name: str, observation: Observation) -> None:
@@ -381,11 +413,13 @@ class Host:
         watch_too: Host | None = None,
         progress: Progress | None = None,
         finish: Callable[[], float] | None = None,
+        ended: Callable[[Pair, Pair | None], None] | None = None,
     ) -> Ran:
         """Runs a stage from this host; both hosts' counters are read at its window's ends.
 
         finish: what the other host does to complete the work once this one is done, and the
-        seconds that it took; they belong to the window.
+        seconds that it took; they belong to the window. ended: told of both hosts' counters at
+        the window's end, while the stage still holds what it worked on: its connection.
 
         Raises:
             PartlyRan: it broke; what was seen is kept with it.
@@ -395,7 +429,7 @@ class Host:
                 "do": "initiate",
                 "name": name,
                 "setting": wire.to_plain(setting),
-                "peer": wire.endpoint_to_plain(peer),
+                "peer": self._told_peer(peer),
                 "seconds": seconds,
             }
         )
@@ -419,6 +453,10 @@ class Host:
                     own.append(reply["counters"])
                     if watch_too is not None:
                         other.append(watch_too.tell("counters"))
+                    if ended is not None and len(own) > 1:
+                        began = time.monotonic()
+                        ended((own[0], own[-1]), (other[0], other[-1]) if other else None)
+                        until += time.monotonic() - began
                     self._write(wire.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
@@ -489,8 +527,18 @@ def start_here() -> Host:
 
 
 def start_there(spec: str) -> Host:
-    """The agent that travels to the server."""
-    return Host.start("server", command_for(spec), travel.program())
+    """The agent that travels to the server, or the one that listens there.
+
+    Raises:
+        AgentLost: none answers as one.
+        Refused: nobody listens there ("unreachable"), or not for this token ("login").
+    """
+    command = command_for(spec)
+    if not spec.startswith(dialling.SCHEME):
+        return Host.start("server", command, travel.program())
+    host = Host.start("server", command, dialling.first_line(agent_token.token()))
+    host.confidential = False
+    return host
 
 
 def start_installed(spec: str) -> Host:
@@ -498,5 +546,8 @@ def start_installed(spec: str) -> Host:
 
     Raises:
         AgentLost: there is none.
+        Unavailable: it listens, and whatever it is wanted for takes a login.
     """
+    if spec.startswith(dialling.SCHEME):
+        raise Unavailable(dialling.NO_LOGIN)
     return Host.start("server", command_for(spec, INSTALLED), b"", INSTALLED_SECONDS)

@@ -59,6 +59,11 @@ class Ledger:
         if isinstance(outcome, Failed):
             self.failures.setdefault(index, []).append(outcome.error)
 
+    def latest(self, step: Step) -> Pass | None:
+        """The last run of a step; None: none was measured."""
+        made = self.passes.get(self._index(step)) if step in self.steps else None
+        return made[-1] if made else None
+
     def rate(self, step: Step) -> float | None:
         """Median rate of a step's runs, bytes per second."""
         made = self.passes.get(self._index(step)) if step in self.steps else None

@@ -359,3 +359,17 @@ def test_endless_words_on_stderr_are_not_kept():
         while not any("end" in each for each in host.errors) and time.monotonic() < until:
             time.sleep(0.05)
         assert sum(map(len, host.errors)) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("told", "error"),
+    [
+        ('{"kind":"login","text":"wrong\\ttoken"}', Refused),
+        ('{"kind":"weather","text":"x"}', hosts.StageError),
+        ("7", hosts.StageError),
+    ],
+)
+def test_what_answers_may_refuse_in_place_of_a_greeting(told, error):
+    line = shlex.quote((wire.MARK + b'{"protocol":1,"refused":%s}\n' % told.encode()).decode())
+    with pytest.raises(error):
+        hosts.Host.start("server", ["sh", "-c", f"printf '%s' {line}; sleep 2"])

@@ -95,3 +95,14 @@ def test_a_step_says_why_it_was_made_and_why_again():
     ((step, _),) = ledger.entries()
     assert step.why == "the copy as a user makes it; then its runs lie far apart"
     assert step == COPY, "the reason is no part of what a step is"
+
+
+def test_the_latest_run_of_a_step_is_the_one_that_was_made_last():
+    ledger = Ledger()
+    assert ledger.latest(COPY) is None
+    ledger.end(COPY, Failed("broke"))
+    assert ledger.latest(COPY) is None
+    for rate in (30, 10, 20):
+        ledger.add(COPY, made(rate))
+    latest = ledger.latest(COPY)
+    assert latest is not None and latest.run[-1].moved_bytes == 20

@@ -1,11 +1,76 @@
-"""`bottleneck agent`: one agent over stdin and stdout."""
+"""`bottleneck agent`: one agent over stdin and stdout, or one that listens, without ssh."""
 
 from __future__ import annotations
 
+import math
+from typing import Annotated
 
-def agent() -> int:
+import typer
+
+from bottleneck.cli import exits, interrupts
+
+DEFAULT_IDLE_SECONDS = 600.0
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        metavar="ADDRESS:PORT",
+        help="Wait on this one address for a coordinator that gives the token shown here; "
+        "each line is authenticated, nothing is encrypted, and no login is ever sent.",
+    ),
+]
+AnyAddress = Annotated[
+    bool, typer.Option("--any-address", help="ADDRESS may be all of this host's: 0.0.0.0 or [::].")
+]
+Idle = Annotated[
+    float,
+    typer.Option("--idle", metavar="SECONDS", help="End after so long without a coordinator."),
+]
+
+
+def agent(
+    listen: Listen = None, any_address: AnyAddress = False, idle: Idle = DEFAULT_IDLE_SECONDS
+) -> int:
     """Serve one agent over stdin and stdout; it ends when its input closes."""
-    from bottleneck import agent as served
+    if listen is None:
+        from bottleneck import agent as served
 
-    served.main()
-    return 0
+        served.main()
+        return exits.DONE
+    return _listen(listen, any_address, idle)
+
+
+def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
+    with interrupts.held():
+        import sys
+
+        from bottleneck import seals
+        from bottleneck.agent_token import VARIABLE
+        from bottleneck.listening import Guessed, Listening, listener
+        from bottleneck.reports.safe import safe
+        from probes.stage import Refused
+
+    if not math.isfinite(idle_seconds) or idle_seconds <= 0:
+        raise Refused("usage", "--idle: some seconds are needed")
+    token = seals.new_token()
+
+    def say(line: str) -> None:
+        print(f"bottleneck: {safe(line)}", file=sys.stderr, flush=True)
+
+    with listener(spec, any_address) as waiting:
+        host, port = waiting.getsockname()[:2]
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        print(
+            f"listening on {where} until nobody came for {idle_seconds:.0f} s\n"
+            f"token: {token}\n"
+            f"on the client: {VARIABLE}={token} bottleneck diagnose ... --agent tcp://{where}",
+            flush=True,
+        )
+        try:
+            with interrupts.let_through():
+                Listening(seals.normal(token), say).serve(waiting, idle_seconds)
+        except Guessed as guessed:
+            exits.complain(f"agent: {guessed}; it listens no longer")
+            return exits.REFUSED
+    say("nobody came any more: it listens no longer")
+    return exits.DONE

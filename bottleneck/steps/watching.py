@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bottleneck import sockets, typed
-from bottleneck.hosts import Observation, Ran
+from bottleneck.hosts import Observation, Pair, Ran
 from bottleneck.plan import Side
 from bottleneck.report import Step
 from probes.records import Endpoint
@@ -34,9 +34,13 @@ class Watching:
         """The host that connects to the other one, which serves the share."""
         return "client" if self.step.initiator == "client" else "server"
 
-    def copied(self, ran: Ran) -> None:
-        """Which time was the copy's, by the clock of each host."""
-        for side, pair in ((self.asking, ran.own), (sockets.OTHER[self.asking], ran.other)):
+    def copied(self, own: Pair, other: Pair | None) -> None:
+        """Ends the watches while the copy's connection is still there.
+
+        own, other: the counters at both ends of the copy's window, of the host that runs it and
+        of the other one: which time was the copy's, by the clock of each.
+        """
+        for side, pair in ((self.asking, own), (sockets.OTHER[self.asking], other)):
             if side not in self.on or not pair:
                 continue
             try:
@@ -45,6 +49,9 @@ class Watching:
                 self.on[side].trouble = str(error)
             else:
                 self.on[side].window = began, ended
+        # A quick copy may have come and gone between two looks, and its connection goes with it.
+        for watch in self.on.values():
+            watch.end()
 
     def shown(self, ran: Ran) -> Ran:
         """The run with what its connection showed, where that was seen; after the watches' end."""

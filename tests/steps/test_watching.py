@@ -188,7 +188,7 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
         ran = run(made, "push.cached", 1 * MIB)
         step = Step(smb_copy.NAME, {"copy": "push.cached"}, "client")
         with watching.watching(made, step, made.share, 9.0) as watches:
-            watches.copied(Ran(ran.samples, {}, ran.own, (told, told)))
+            watches.copied(ran.own, (told, told))
         watches.shown(ran)
         (note,) = made.ledger.notes
         assert note.startswith("server: ") and "counters" in note

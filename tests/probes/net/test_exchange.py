@@ -27,11 +27,14 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
             each.settimeout(10)
         yield near, far
         near.close()
+        for each in threading.enumerate():
+            if each.name == "answers":  # it ends with the stream, and must not lose its end before
+                each.join(10)
         far.close()
 
 
 def answering(far):
-    thread = threading.Thread(target=exchange.answer, args=(far,), daemon=True)
+    thread = threading.Thread(target=exchange.answer, args=(far,), name="answers", daemon=True)
     thread.start()
     return thread
 

@@ -1,0 +1,54 @@
+"""What a run tells whoever watches it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bottleneck import plan
+from bottleneck.bench import Bench, Event
+from bottleneck.ledger import Pass
+from bottleneck.report import Step
+from bottleneck.target import parse
+from probes.records import Access, Sample, Usage
+from probes.stage import Unavailable
+
+IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
+BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
+
+
+@pytest.fixture
+def told():
+    """A bench, and what it tells."""
+    events: list[Event] = []
+    options = plan.Options(target=parse("//nas/media"), folder="/tmp", budget_seconds=20.0)
+    return Bench(options, Access(), events.append, lambda report: None), events
+
+
+@pytest.mark.parametrize("initiator", ["client", "server"])
+def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initiator):
+    bench, events = told
+    step = Step("tcp", {"verb": "push"}, initiator)
+    own, other = (IDLE, BUSY) if initiator == "client" else (BUSY, IDLE)
+    with bench.outcome(step, "tcp push x1"):
+        bench.ledger.add(step, Pass((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
+    begin, end = events
+    assert (begin.step, begin.outcome, begin.client) == ("tcp push x1", "", None)
+    assert (end.outcome, end.bytes_per_second, end.budget_seconds) == ("measured", 100.0, 20.0)
+    assert (end.client, end.server) == (IDLE, BUSY)
+
+
+def test_a_step_that_could_not_be_tried_ends_with_its_reason_and_no_figures(told):
+    bench, events = told
+    with bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
+        raise Unavailable("no agent")
+    assert events[-1].outcome == "skipped: no agent"
+    assert events[-1].bytes_per_second is events[-1].client is events[-1].server is None
+
+
+def test_a_step_that_an_interrupt_broke_off_was_not_measured(told):
+    bench, events = told
+    with pytest.raises(KeyboardInterrupt), bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
+        raise KeyboardInterrupt
+    assert events[-1].outcome == "broken off"
