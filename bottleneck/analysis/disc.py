@@ -61,8 +61,6 @@ class Curve:
 
     square: float
     slope: float
-    residual_ratio: float
-    """Typical distance of a zone from the curve, as a share of its rate."""
     doubt: float
     """Standard error of inner over outer."""
     weak: tuple[int, ...]
@@ -142,7 +140,7 @@ def fitted(zones: Sequence[Zone]) -> Curve | None:
         for at, zone in enumerate(zones)
         if len(places) >= LEAST_FOR_WEAK and _away(zone, square, slope) < -weak_bound
     )
-    return Curve(square, slope, residual, doubt, weak)
+    return Curve(square, slope, doubt, weak)
 
 
 def _away(zone: Zone, square: float, slope: float) -> float:

@@ -9,8 +9,6 @@ from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import OWN, Copy, Found
 from bottleneck.report import Report, median_run
 
-MOST_TRUST = 0.8
-"""Of what one end alone shows."""
 STEADY_FROM_RATIO = 1 / 3
 """Of a run's time, from which on its start is over."""
 STEADY_GAIN_RATIO = 1.15

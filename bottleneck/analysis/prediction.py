@@ -25,7 +25,6 @@ READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
 """How much of the transfer's own time passes before a disk works beside it, as copies show it."""
 SHOWN_DOUBT, LINK_DOUBT = 0.04, 0.05
 """How far a copy may be off another one that ran, and off a link times its usual share."""
-TURNS_DOUBT = 0.15
 PACED = ("network", "tcp", "smb")
 """Caps that let bytes trickle in, so that a core wakes up for few of them at a time."""
 BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5

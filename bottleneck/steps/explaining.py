@@ -141,6 +141,7 @@ def _diagnosed(bench: Bench) -> tuple[Report, Diagnosis, tuple[str, ...]] | None
     try:
         diagnosis = diagnose(report)
     except Exception as error:
+        # A rule that breaks must not end a run: its measurements are good without it.
         if not any(note.startswith(BROKEN) for note in bench.ledger.notes):
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             bench.note(f"{BROKEN} ({reason})")

@@ -123,5 +123,5 @@ def _turned(items: Sequence[T]) -> List[T]:
 
 
 def _text(path: str) -> str:
-    with open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123
+    with open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123 - a tenth of Path's time
         return file.read()

@@ -119,7 +119,7 @@ def counted(seen: Seen) -> Tuple[int, int]:
 
 
 def _require_proc() -> None:
-    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
         raise Unavailable("this system does not show what other processes do")
 
 

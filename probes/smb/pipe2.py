@@ -48,7 +48,6 @@ _READ_BODY = struct.Struct("<HBBIQ16sIIIHHB")
 _WRITE_BODY = struct.Struct("<HHIQ16sIIHHI")
 _FLUSH_BODY = struct.Struct("<HHI16s")
 _ECHO_BODY = struct.Struct("<HH")
-_SESSION_ID = struct.Struct("<Q")
 _FROM_SERVER, _ASYNC, _SIGNED = 1, 2, 8
 _NO_SIGNATURE = bytes(16)
 _PROTOCOL = b"\xfeSMB"
