@@ -105,6 +105,7 @@ def test_missing_packages_without_root_print_one_line_and_end_with_69(clone: Pat
     program(path / "python3", PYTHON)
     program(path / "smbd", "")
     program(path / "pdbedit", "")
+    program(path / "smbclient", "")
     done = run(clone / "scripts/bootstrap", "demo", user=ordinary(), path=str(path))
     lines = [line for line in done.stderr.splitlines() if not line.startswith("bottleneck:")]
     assert done.returncode == 69
@@ -158,6 +159,10 @@ def ready(clone: Path) -> str:
         "nft",
         "smbnetfs",
         "fusermount3",
+        "systemd-analyze",
+        "tmux",
+        "groff",
+        "chromium-headless-shell",
     ):
         program(path / name, "")
     (clone / ".venv/bin").mkdir(parents=True)
