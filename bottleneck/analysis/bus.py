@@ -14,7 +14,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.reports.units import bit_rate_text, link_text, rate_text
+from bottleneck.reports.units import link_text, rate_and_bits_text, rate_text
 from probes.records import SIDES, InterfaceFacts
 
 USUAL_RATIO = 0.6
@@ -135,7 +135,7 @@ def _evidence(at: Narrow) -> Iterator[str]:
     card = at.card
     rate = card.rate_bits_per_second
     link = f" has a link of {link_text(rate)}, but" if rate else ""
-    most = f"{rate_text(at.most_bytes_per_second)} ({bit_rate_text(at.most_bytes_per_second)})"
+    most = rate_and_bits_text(at.most_bytes_per_second)
     if at.cause == "usb":
         yield (
             f"The {at.side}'s adapter {card.name}{link} is on USB at "

@@ -21,7 +21,7 @@ from bottleneck.analysis.instrument import tool_ceiling
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.reports.units import bit_rate_text, rate_text
+from bottleneck.reports.units import rate_and_bits_text, rate_text
 from probes.records import SIDES
 
 UNNAMED_LINK_TRUST = 0.85
@@ -66,7 +66,7 @@ def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
     streams = steps.amount(best.step.setting, "streams") or 1
     moved = (
         f"TCP with {streams:.0f} stream{'s' if streams > 1 else ''} moved "
-        f"{rate_text(best.rate.median)} ({bit_rate_text(best.rate.median)}) from the {copy.sender} "
+        f"{rate_and_bits_text(best.rate.median)} from the {copy.sender} "
         f"to the {copy.receiver}"
     )
     if why:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
@@ -68,12 +66,10 @@ def estimate(
 ) -> int:
     """Ceilings and the rate to expect, from figures alone; nothing is measured."""
     with interrupts.held():
-        from rich.console import Console
-
         from bottleneck.analysis.estimate import Envelope
         from bottleneck.analysis.estimate import estimate as estimated
         from bottleneck.analysis.estimate.disk_kinds import KINDS, DiskKind, told
-        from bottleneck.cli import running
+        from bottleneck.cli import documents, terminal
         from bottleneck.reports import units
         from bottleneck.reports.estimate import estimate_json, print_estimate
         from probes.records import DIALECTS
@@ -130,12 +126,9 @@ def estimate(
             "usage", "estimate: nothing to start from; give --link, --rtt, --disk-read ..."
         )
     if format == "json":
-        done = running.shown(lambda: print(estimate_json(found)))
+        done = documents.shown(lambda: print(estimate_json(found)))
     else:
-        # Width of a pipe is nobody's wish: what a reader of a log can take.
-        width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
-        console = Console(width=width, highlight=False)
-        done = running.shown(lambda: print_estimate(found, console))
+        done = documents.shown(lambda: print_estimate(found, terminal.console()))
     return exits.DONE if done else exits.INCOMPLETE
 
 

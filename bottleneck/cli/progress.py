@@ -1,37 +1,63 @@
-"""What a person sees on stderr while a run is under way: the stage, its rate, the time left."""
+"""What a person sees on stderr while a run is under way: a line for each step, and a live one."""
 
 from __future__ import annotations
 
-import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO, Any, cast
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
 from bottleneck.bench import Event
-from bottleneck.reports import units
+from bottleneck.cli import terminal
+from bottleneck.cli.own_load import Load, OwnLoad
+from bottleneck.reports import layout, units
+from bottleneck.reports.layout import GAP, Signs
 from bottleneck.reports.safe import safe
+from bottleneck.reports.words import busy_text
 
-STEP_COLUMNS = 28
+STEP_COLUMNS = 27
 """As wide as most steps' names: the rates stand in one column."""
-RATE_COLUMNS = 10
-BAR_COLUMNS = 30
+RATE_COLUMNS = 11
+LOAD_COLUMNS = 14
+"""As wide as `100%* 1.17 GiB`."""
+LEAST_BAR_COLUMNS, MOST_BAR_COLUMNS = 6, 48
+FRAMES_PER_SECOND = 2.0
+"""Few: whoever draws takes time from a copy on a host with one core."""
+LONGEST_ENDING = 600
+ECHO_COLUMNS = 2
+"""Of the ^C that a terminal writes behind the live line: wrapped, it would be a line that stays."""
 Tell = Callable[[Event], None]
 
 
 @contextmanager
-def watching(quiet: bool) -> Iterator[Tell]:
-    """Yields where a session tells its events."""
+def watching(quiet: bool, style: units.Style = "si") -> Iterator[Tell]:
+    """Yields where a session tells its events; rates are shown in that style."""
     if quiet:
         yield lambda event: None
-    elif not sys.stderr.isatty() or os.environ.get("TERM", "dumb") in {"dumb", "unknown"}:
-        yield _while_read(_plain)
+        return
+    console = terminal.console(stderr=True)
+    if terminal.moves(console):
+        with _board(console) as tell:
+            yield _styled(tell, style)
     else:
-        with _bar() as tell:
-            yield _while_read(tell)
+        yield _styled(_while_read(_plain), style)
+
+
+def _styled(tell: Tell, style: units.Style) -> Tell:
+    def told(event: Event) -> None:
+        # Around each event alone: the documents that a run saves on its way have no style.
+        with units.shown_as(style):
+            tell(event)
+
+    return told
 
 
 def _while_read(tell: Tell) -> Tell:
@@ -48,58 +74,201 @@ def _while_read(tell: Tell) -> Tell:
     return told
 
 
+# -- without a terminal --------------------------------------------------------------------------
+
+
+def _plain(event: Event) -> None:
+    """A line for each step that ended."""
+    if not event.outcome and not event.asks:
+        return
+    said = event.step
+    if event.outcome:
+        said += f": {_ending(event)}"
+        loads = (("client", busy_text(event.client)), ("server", busy_text(event.server)))
+        said += "".join(f", {side} {text}" for side, text in loads if text)
+    left = f"{_left_seconds(event):.0f} s left"
+    line = f"{event.elapsed_seconds:5.1f} s  {said}  ({left})"
+    print(safe(line, LONGEST_ENDING), file=sys.stderr, flush=True)
+
+
+def _left_seconds(event: Event) -> float:
+    return max(0.0, event.budget_seconds - event.elapsed_seconds)
+
+
 def _ending(event: Event) -> str:
     rate = event.bytes_per_second
     return units.rate_text(rate) if rate and event.outcome == "measured" else event.outcome
 
 
-def _plain(event: Event) -> None:
-    if event.outcome:
-        left = max(0.0, event.budget_seconds - event.elapsed_seconds)
-        line = (
-            f"{event.elapsed_seconds:5.1f} s  {event.step}: {_ending(event)}  ({left:.0f} s left)"
+def _load_text(load: Load) -> str:
+    core, memory = load.busiest_core_ratio, load.memory_used_bytes
+    told = [] if core is None else [units.percent_text(min(1.0, core)).replace(" ", "")]
+    return " ".join(told if memory is None else [*told, units.size_text(memory)])
+
+
+# -- on a terminal -------------------------------------------------------------------------------
+
+
+@dataclass
+class Board:
+    """The live line: the step that runs, its rate, the run's progress, this host, the time left."""
+
+    signs: Signs
+    step: str = "starting"
+    rate: str = ""
+    elapsed_seconds: float = 0.0
+    budget_seconds: float = 0.0
+    told_at: float = field(default_factory=time.monotonic)
+    own: OwnLoad = field(default_factory=OwnLoad)
+    headed: bool = False
+    """Whether the columns' titles are written."""
+    drawn: int = 0
+    """Characters of the live line as it was drawn last."""
+
+    def take(self, event: Event) -> None:
+        """What the live line says from now on."""
+        self.elapsed_seconds, self.budget_seconds = event.elapsed_seconds, event.budget_seconds
+        self.told_at = time.monotonic()
+        if event.outcome:
+            self.step, self.rate = "", ""
+        elif event.sample is None:
+            self.step, self.rate = event.step, ""
+        elif event.sample.elapsed_seconds > 0 and event.sample.moved_bytes:
+            # A sample knows its stage alone; the step that it belongs to was told before.
+            self.rate = units.rate_text(event.sample.moved_bytes / event.sample.elapsed_seconds)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The live line within the width that the terminal has now."""
+        elapsed = self.elapsed_seconds + time.monotonic() - self.told_at
+        load = self.own.now()
+        left = max(0.0, self.budget_seconds - elapsed)
+        width = bar_columns(options.max_width)
+        done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
+        drawn = layout.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
+        cells = (
+            _load_text(load),
+            f"{left:.0f} s left" if self.budget_seconds else "",
         )
-        print(safe(line), file=sys.stderr, flush=True)
+        text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)
+        self.drawn = len(text)
+        yield Text(printable(text, console), style="bold", no_wrap=True, overflow="crop", end="")
 
 
-def _line(step: str, rate: str) -> str:
-    return safe(f"{step:<{STEP_COLUMNS}} {rate:>{RATE_COLUMNS}}")
+def bar_columns(width: int) -> int:
+    """Characters of a bar on a terminal of that width; 0: there is no room for one."""
+    others = STEP_COLUMNS + 1 + RATE_COLUMNS + 2 * LOAD_COLUMNS + 3 * len(GAP)
+    rest = width - 1 - others
+    return min(MOST_BAR_COLUMNS, rest) if rest >= LEAST_BAR_COLUMNS else 0
 
 
-def _finished(event: Event) -> Text:
-    ending = _ending(event)
-    if event.outcome == "measured" or len(ending) <= RATE_COLUMNS:
-        return Text(_line(event.step, ending))
-    return Text(safe(f"{event.step:<{STEP_COLUMNS}}  {ending}"))
+def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spare: int = 0) -> str:
+    """One line in the columns that all lines share, shorter than the width; safe to print.
+
+    spare: characters that stay free behind it.
+
+    Where it is too narrow for all of them the bar goes first, then this host's load.
+    """
+    room = bar_columns(width)
+    most = width - 1 - spare
+    name = safe(step, STEP_COLUMNS)
+    head = f"{name:<{STEP_COLUMNS}} {rate:>{RATE_COLUMNS}}"
+    if room:
+        head += f"{GAP}{bar:<{room}}"
+    for at in range(len(cells)):
+        line = head + "".join(f"{GAP}{each:<{LOAD_COLUMNS}}" for each in cells[at:])
+        if len(line.rstrip()) <= most:
+            return line.rstrip()
+    return head.rstrip()[:most]
+
+
+def printable(text: str, console: Console) -> str:
+    """The text in what the terminal's encoding has."""
+    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
+
+
+def titles(width: int) -> str:
+    """What stands in the columns of finished steps."""
+    scale = layout.scale_text(bar_columns(width))
+    return row("step", "rate", scale, ("client CPU RAM", "server CPU RAM"), width)
+
+
+def finished(event: Event, signs: Signs, width: int) -> str:
+    """The line of a step that was measured: rate, its bar, and both hosts."""
+    rate = event.bytes_per_second or 0.0
+    room = bar_columns(width)
+    drawn = layout.log_bar(rate, room, signs) if room else ""
+    cells = tuple(busy_text(used) or signs.none for used in (event.client, event.server))
+    return row(event.step, _ending(event), drawn, cells, width)
+
+
+def _show(event: Event, board: Board, console: Console) -> None:
+    board.take(event)
+    if event.asks:
+        layout.paragraph(console, safe(event.step, LONGEST_ENDING), "bold")
+    if not event.outcome:
+        return
+    if event.outcome != "measured":
+        hanging = f"{safe(event.step, STEP_COLUMNS):<{STEP_COLUMNS}}{GAP}"
+        layout.paragraph(console, safe(event.outcome, LONGEST_ENDING), "", hanging)
+        return
+    if not board.headed:
+        board.headed = True
+        layout.line(console, titles(console.width), "dim")
+    layout.line(console, finished(event, board.signs, console.width))
 
 
 @contextmanager
-def _bar() -> Iterator[Tell]:
-    console = Console(stderr=True, highlight=False)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(min(BAR_COLUMNS, max(4, console.width - 60))),
-        TextColumn("{task.fields[left]}", markup=False),
+def _board(console: Console) -> Iterator[Tell]:
+    # Where the terminal goes away while the run goes on, the run is not to end for that.
+    console.file = cast(IO[str], _Unbroken(console.file))
+    board = Board(layout.signs(console))
+    live = _Live(
+        board,
+        console=console,
+        refresh_per_second=FRAMES_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,
     )
-    with Progress(*columns, console=console, refresh_per_second=4, transient=True) as bars:
-        task = bars.add_task(_line("starting", ""), total=1.0, left="")
-        now = ["", ""]
+    with live:
+        # Whoever is killed or stopped (Ctrl-Z) leaves a cursor that can be seen.
+        console.show_cursor(True)
+        yield lambda event: _show(event, board, console)
 
-        def tell(event: Event) -> None:
-            left = max(0.0, event.budget_seconds - event.elapsed_seconds)
-            if event.sample is None:
-                now[:] = [event.step, ""]
-            elif event.sample.elapsed_seconds > 0 and event.sample.moved_bytes:
-                # A sample knows its stage alone; the step that it belongs to was told before.
-                rate = event.sample.moved_bytes / event.sample.elapsed_seconds
-                now[1] = units.rate_text(rate)
-            bars.update(
-                task,
-                completed=min(1.0, event.elapsed_seconds / event.budget_seconds),
-                description=_line(*now),
-                left=f"{left:3.0f} s left",
-            )
-            if event.outcome:
-                bars.console.print(_finished(event))
 
-        yield tell
+class _Live(Live):
+    """A live line that leaves nothing behind where the terminal became narrower and wrapped it."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """As of rich: what is written goes above the live line, which is drawn anew below it."""
+        board = self.get_renderable()
+        rows = -(-board.drawn // self.console.width) if isinstance(board, Board) else 1
+        up: list[ControlCode] = [
+            (ControlType.CARRIAGE_RETURN,),
+            (ControlType.ERASE_IN_LINE, 2),
+            (ControlType.CURSOR_UP, 1),
+        ]
+        return [Control(*up * max(0, rows - 1)), *super().process_renderables(renderables)]
+
+
+class _Unbroken:
+    """A stream whose reader may go away: what is written then is lost."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """As of the stream."""
+        try:
+            return self._stream.write(text)
+        except OSError:
+            return len(text)
+
+    def flush(self) -> None:
+        """As of the stream."""
+        try:
+            self._stream.flush()
+        except OSError:
+            return
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -10,10 +10,10 @@ from bottleneck.analysis.changes import Change, CopyChange, FactChange, RateChan
 from bottleneck.analysis.finding import Verdict
 from bottleneck.report import Step
 from bottleneck.reports import layout
-from bottleneck.reports.console import cap_text, stage_text
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import link_text, rate_text, size_text, times_text
+from bottleneck.reports.words import cap_text, stage_text
 from bottleneck.wire import to_plain
 from probes.records import Spread
 

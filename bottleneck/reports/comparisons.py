@@ -16,6 +16,7 @@ from bottleneck.reports.units import (
     cost_text,
     count_text,
     megabytes_text,
+    megabytes_unit,
     percent_text,
     rate_text,
     seconds_text,
@@ -27,7 +28,9 @@ SENTENCE_CHARACTERS = 1000
 MOST_LINES = 8
 """And columns of a matrix: this tool measures fewer."""
 OF_TCP_ALONE = frozenset(tcp_tables.TABLES)
-BAR_CELLS = 10
+BAR_CELLS, WIDE_BAR_CELLS = 8, 30
+LABEL_COLUMNS = 11
+"""As wide as `push Mbit/s`."""
 
 
 def print_comparisons(
@@ -46,8 +49,13 @@ def print_comparisons(
         found = [each for each in group if each not in brief]
         if found:
             _print(TABLES[about], found, console, signs, verbose)
-    sentences = [safe(each.sentence, SENTENCE_CHARACTERS) for each in brief]
-    layout.bullets(console, "TCP alone (its tables with --verbose)", sentences)
+    if brief:
+        layout.heading(console, "TCP alone (its tables with --verbose)")
+    for each in brief:
+        layout.paragraph(console, safe(each.sentence, SENTENCE_CHARACTERS), bullet="- ")
+        draw = TABLES[each.about].sparks
+        for drawn in draw(each, signs) if draw is not None else ():
+            layout.line(console, f"  {drawn}")
 
 
 def _of_first_copy(rows: tuple[Row, ...]) -> tuple[Row, ...]:
@@ -59,7 +67,9 @@ def _print(
     table: Table, found: Sequence[Comparison], console: Console, signs: Signs, verbose: bool
 ) -> None:
     layout.heading(console, table.heading)
-    columns = Columns((*table.titles, "") if table.bar else table.titles, table.right)
+    bar_title = (f"{signs.knee} knee",) if table.bar else ()
+    columns = Columns((*table.titles, *bar_title), table.right)
+    bar_cells = BAR_CELLS if console.width < layout.WIDE else WIDE_BAR_CELLS
     left_out = 0
     for each in found:
         in_rows = table.grid is None or table.both
@@ -67,7 +77,7 @@ def _print(
         left_out += len(each.rows) - len(rows) if in_rows else 0
         for row in rows:
             texts = (signs.none if text is None else text for text in table.cells(row))
-            drawn = (layout.bar(table.bar(row), 1.0, BAR_CELLS, signs),) if table.bar else ()
+            drawn = (_bar(table.bar(row), row, bar_cells, signs),) if table.bar else ()
             columns.add(*texts, *drawn)
     if columns.rows:
         columns.print(console)
@@ -77,8 +87,13 @@ def _print(
         layout.line(console, f"  and {left_out} more with --verbose", "dim")
     for each in found:
         if table.grid is not None:
-            table.grid(each, signs).print(console)
+            table.grid(each, signs, console.width).print(console)
         layout.paragraph(console, safe(each.sentence, SENTENCE_CHARACTERS), bullet="- ")
+
+
+def _bar(share: float, row: Row, width: int, signs: Signs) -> str:
+    drawn = layout.bar(share, 1.0, width, signs)
+    return f"{drawn} {signs.knee}" if row["standing"] == "knee" else drawn
 
 
 def _shape(row: Row) -> str | None:
@@ -151,8 +166,8 @@ def _applications(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row["application"] is not None)
 
 
-def _matrix(found: Comparison, _signs: Signs) -> Columns:
-    """Rate by request size (down) and requests in flight (across)."""
+def _matrix(found: Comparison, signs: Signs, width: int) -> Columns:
+    """Rate by request size (down) and requests in flight (across), as a figure and as a bar."""
     cells = {
         (row["request_bytes"], row["depth"]): row["bytes_per_second"]
         for row in found.rows
@@ -160,12 +175,17 @@ def _matrix(found: Comparison, _signs: Signs) -> Columns:
     }
     sizes, depths = (sorted({key[axis] for key in cells})[:MOST_LINES] for axis in (0, 1))
     verb = next((safe(row["verb"], 8) for row in found.rows if row["verb"]), "")
-    titles = (f"{verb} MB/s", *(f"x {count_text(depth)}" for depth in depths))
-    table = Columns(titles, frozenset(range(1, len(titles))))
+    titles = (f"{verb} {megabytes_unit()}", *(f"{f'x {count_text(each)}':>7}" for each in depths))
+    table = Columns(titles)
+    most = max(cells.values(), default=1.0)
+    wide = layout.heat_columns(width, LABEL_COLUMNS, max(1, len(depths)))
     for size in sizes:
         told = (cells.get((size, depth)) for depth in depths)
-        rates = ("" if rate is None else megabytes_text(rate) for rate in told)
-        table.add(size_text(size), *rates)
+        heats = (
+            "" if rate is None else layout.heat(megabytes_text(rate), rate, most, wide, signs)
+            for rate in told
+        )
+        table.add(size_text(size), *heats)
     return table
 
 

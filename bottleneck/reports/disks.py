@@ -32,16 +32,27 @@ WAYS = {
 
 def print_disks(report: Report, console: Console) -> None:
     """What lies under each side's folder, top first; nothing where no disk step tells."""
-    layout.bullets(console, "Disks", list(dict.fromkeys(_stacks(report))))
+    layout.bullets(console, "Disks", disk_lines(report))
 
 
-def _stacks(report: Report) -> Iterator[str]:
+def disk_lines(report: Report) -> list[str]:
+    """The same as sentences, each stack once; safe."""
+    stacks = list(dict.fromkeys(_stacks(report)))
+    return [
+        f"{side}: {stack}"
+        for side, stack in stacks
+        # A device that was read by itself is the lower part of its folder's stack.
+        if not any(side == other and more.endswith(f" on {stack}") for other, more in stacks)
+    ]
+
+
+def _stacks(report: Report) -> Iterator[tuple[str, str]]:
     for step, outcome in report.entries:
         told = getattr(outcome, "details", None)
         layers = steps.items(told, "layers")[:MOST_LAYERS] if step.stage == "disk" else ()
         if layers:
             side = safe(steps.word(step.setting, "side") or step.initiator, 16)
-            yield f"{side}: {' on '.join(_layer(each) for each in layers)}"
+            yield side, " on ".join(_layer(each) for each in layers)
 
 
 def _layer(told: dict[str, Any]) -> str:

@@ -10,15 +10,15 @@ from rich.console import Console
 from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate, Missing
 from bottleneck.analysis.sentences import part_name
 from bottleneck.reports import layout
-from bottleneck.reports.console import cap_text, confidence_text
 from bottleneck.reports.layout import Columns
 from bottleneck.reports.units import (
-    bit_rate_text,
+    bits_beside,
     link_text,
     rate_text,
     seconds_text,
     size_text,
 )
+from bottleneck.reports.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
 NOT_ESTIMATED = (
@@ -37,7 +37,7 @@ def print_estimate(found: Estimate, console: Console) -> None:
     table = Columns(("", "rate", ""), right=frozenset({1, 2}))
     for thumb in found.thumbs:
         rate = thumb.claim.ceiling.bytes_per_second
-        table.add(cap_text(thumb.claim.ceiling), rate_text(rate), bit_rate_text(rate))
+        table.add(cap_text(thumb.claim.ceiling), rate_text(rate), bits_beside(rate))
     table.print(console)
     if found.in_turn is not None and found.overlapped is not None:
         layout.heading(console, "The copy")

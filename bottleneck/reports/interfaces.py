@@ -20,8 +20,12 @@ ORDINARY_QDISCS = ("noqueue", "noop", "pfifo_fast", "fq_codel", "fq", "mq")
 
 def print_interfaces(report: Report, console: Console) -> None:
     """Both hosts' interfaces with what lies below them; nothing where none is known."""
-    lines = [f"{side}: {each}" for side, link in interfaces(report) for each in _lines(link)]
-    layout.bullets(console, "Interfaces", lines)
+    layout.bullets(console, "Interfaces", interface_lines(report))
+
+
+def interface_lines(report: Report) -> list[str]:
+    """The same as sentences; safe."""
+    return [f"{side}: {each}" for side, link in interfaces(report) for each in _lines(link)]
 
 
 def _lines(link: InterfaceFacts) -> Iterator[str]:

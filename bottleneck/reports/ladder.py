@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from bottleneck.analysis.finding import CopyDiagnosis, Rung
+from bottleneck.analysis.finding import CopyDiagnosis, Rung, Target
 from bottleneck.analysis.model import looks_like
 from bottleneck.reports import layout
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import link_text, range_text, rate_text
+from bottleneck.reports.words import cap_text
 
 LEAST_RUNGS = 2
-_TOOLS = {"instrument": "tool", "cpu": "CPU"}
+_ESTIMATED = ("instrument", "cpu")
 
 
 def print_rungs(copy: CopyDiagnosis, console: Console, signs: Signs) -> None:
@@ -25,22 +26,23 @@ def print_rungs(copy: CopyDiagnosis, console: Console, signs: Signs) -> None:
     for at, rung in enumerate(copy.ladder):
         told = rung.predicted_bytes_per_second
         table.add(
-            _name(rung),
-            f"{'~ ' if rung.component in _TOOLS else ''}{rate_text(rung.ceiling_bytes_per_second)}",
+            cap_text(rung),
+            _ceiling(rung),
             signs.none if told is None else rate_text(told.median),
             "" if told is None else range_text(told.low, told.high).replace("-", signs.dash),
-            _remark(at, rung),
+            rung_remark(at, rung),
             style="bold" if at == 0 else "",
         )
     table.print(console)
 
 
-def _name(rung: Rung) -> str:
-    place = "" if rung.side in (None, "path") else f"{rung.side} "
-    return f"{place}{_TOOLS.get(rung.component, rung.component)}: {rung.cause}"
+def _ceiling(rung: Rung) -> str:
+    sign = "~ " if rung.component in _ESTIMATED else ""
+    return f"{sign}{rate_text(rung.ceiling_bytes_per_second)}"
 
 
-def _remark(at: int, rung: Rung) -> str:
+def rung_remark(at: int, rung: Rung) -> str:
+    """What a rung's rate stands on, in few words: the assumed link, or why there is none."""
     if at == 0:
         return "as it is"
     if rung.predicted_bytes_per_second is None:
@@ -55,12 +57,20 @@ def print_target(copy: CopyDiagnosis, console: Console) -> None:
     target = copy.target
     if target is None:
         return
+    title, lines = target_text(copy, target)
+    if lines:
+        layout.bullets(console, title, lines)
+    else:
+        layout.heading(console, title)
+
+
+def target_text(copy: CopyDiagnosis, target: Target) -> tuple[str, list[str]]:
+    """A heading, and what the wanted rate takes; no points where it is reached."""
     wanted = rate_text(target.bytes_per_second)
     name = f"{safe(copy.copy, 40)} ({safe(copy.dialect, 16)})"
     if target.reached:
-        layout.heading(console, f"{name} reaches the {wanted} that are wanted")
-        return
-    title = f"What it takes to bring {name} to {wanted}"
+        return f"{name} reaches the {wanted} that are wanted", []
     needs = [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in target.needs]
     nothing = ["Nothing that is known is in the way."] if not (needs or target.unknown) else []
-    layout.bullets(console, title, [*needs, *target.unknown, *nothing])
+    title = f"What it takes to bring {name} to {wanted}"
+    return title, [*needs, *target.unknown, *nothing]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,15 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from bottleneck.reports.units import rate_text, scale_ends
+
 GAP = "  "
+WIDE, VERY_WIDE = 110, 160
+"""Columns from which on there is room for longer bars, and for more of them."""
+PROSE_COLUMNS = 120
+"""The longest line of sentences: eyes lose the next one behind a longer one."""
+FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
+"""Of a heat map: of each figure, and of the bar beside it."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +28,16 @@ class Signs:
 
     blocks: str
     """Parts of a cell in rising order, a full one last."""
+    rising: str
+    """Heights of a cell in rising order; empty: there are none."""
     cap: str
+    knee: str
     dash: str
     none: str
 
 
-UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", cap="◀ cap", dash="–", none="·")
-ASCII = Signs(blocks="#", cap="<- cap", dash="-", none=".")
+UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", cap="◀ cap", knee="◀", dash="–", none="·")
+ASCII = Signs(blocks="#", rising="", cap="<- cap", knee="<-", dash="-", none=".")
 
 
 @dataclass(frozen=True)
@@ -49,13 +61,23 @@ class Columns:
         """One more line."""
         self.rows.append(Row(cells, style))
 
+    @property
+    def widths(self) -> list[int]:
+        """Of each column, where there is room for all of its cells."""
+        lines = (self.titles, *(row.cells for row in self.rows))
+        return [max(cell_len(cells[at]) for cells in lines) for at in range(len(self.titles))]
+
+    @property
+    def width(self) -> int:
+        """Of the whole, where there is room for it."""
+        return sum(self.widths) + len(GAP) * (len(self.titles) - 1)
+
     def print(self, console: Console) -> None:
         """Writes it within the console's width."""
-        lines = [Row(self.titles, "dim"), *self.rows]
-        widths = [max(cell_len(row.cells[at]) for row in lines) for at in range(len(self.titles))]
+        widths = self.widths
         rest = sum(widths[1:]) + len(GAP) * (len(widths) - 1)
         widths[0] = max(8, min(widths[0], console.width - rest))
-        for row in lines:
+        for row in (Row(self.titles, "dim"), *self.rows):
             cells = [
                 _cell(text, width, at in self.right)
                 for at, (text, width) in enumerate(zip(row.cells, widths, strict=True))
@@ -83,7 +105,7 @@ def paragraph(console: Console, text: str, style: str = "", bullet: str = "") ->
     indent = " " * len(bullet)
     wrapped = textwrap.wrap(
         text,
-        max(20, console.width),
+        max(20, min(console.width, PROSE_COLUMNS)),
         initial_indent=bullet,
         subsequent_indent=indent,
         break_on_hyphens=False,
@@ -109,10 +131,25 @@ def heading(console: Console, text: str) -> None:
 def signs(console: Console) -> Signs:
     """Blocks where the encoding has them, else ASCII."""
     try:
-        "".join((UNICODE.blocks, UNICODE.cap, UNICODE.dash, UNICODE.none)).encode(console.encoding)
+        "".join(vars(UNICODE).values()).encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return ASCII if console.legacy_windows else UNICODE
+
+
+def log_bar(bytes_per_second: float, width: int, with_signs: Signs) -> str:
+    """A logarithmic bar on the one scale of all stages, so that they compare; empty below it."""
+    low, high = scale_ends()
+    if bytes_per_second <= low:
+        return ""
+    return bar(math.log(bytes_per_second / low, high / low), 1.0, width, with_signs)
+
+
+def scale_text(width: int) -> str:
+    """What stands above logarithmic bars of a width; empty where nothing fits."""
+    ends = " to ".join(rate_text(each) for each in scale_ends())
+    texts = (f"{ends}, logarithmic", f"{ends}, log", "log scale", "log")
+    return next((each for each in texts if len(each) <= width), "")
 
 
 def bar(value: float, most: float, width: int, with_signs: Signs) -> str:
@@ -123,3 +160,26 @@ def bar(value: float, most: float, width: int, with_signs: Signs) -> str:
     parts = len(with_signs.blocks)
     full, rest = divmod(max(1, round(value / most * width * parts)), parts)
     return full_sign * full + (with_signs.blocks[rest - 1] if rest else "")
+
+
+def spark(value: float, most: float, with_signs: Signs) -> str:
+    """A value as the height of one cell; empty where the encoding has no such cells."""
+    heights = with_signs.rising
+    return (
+        heights[max(0, min(len(heights), round(value / most * len(heights))) - 1)]
+        if heights
+        else ""
+    )
+
+
+def heat_columns(width: int, label: int, many: int) -> int:
+    """Cells of each bar in a heat map of so many columns; 0: a height is all that fits."""
+    room = width - label - many * (len(GAP) + FIGURE_COLUMNS + 1)
+    each = room // many
+    return 0 if each < LEAST_HEAT_COLUMNS else min(MOST_HEAT_COLUMNS, each)
+
+
+def heat(figure: str, value: float, most: float, width: int, with_signs: Signs) -> str:
+    """A figure of a heat map with its bar of that width beside it, or its height where it is 0."""
+    drawn = bar(value, most, width, with_signs) if width else spark(value, most, with_signs)
+    return f"{figure:>{FIGURE_COLUMNS}} {drawn}"

@@ -25,10 +25,14 @@ MOST_REASONS = 6
 
 def print_path(report: Report, console: Console) -> None:
     """A point each for the round trip, the routers and both directions; nothing if not measured."""
+    layout.bullets(console, "Path between the hosts", list(path_lines(report)))
+
+
+def path_lines(report: Report) -> Iterator[str]:
+    """The same as sentences; safe."""
     for step, outcome in report.entries:
         if step.stage == "path" and isinstance(outcome, Measured):
-            lines = list(_lines(step, outcome.details, steps.on_one_host(report)))
-            layout.bullets(console, "Path between the hosts", lines)
+            yield from _lines(step, outcome.details, steps.on_one_host(report))
 
 
 def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:

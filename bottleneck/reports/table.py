@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from bottleneck.analysis.finding import Comparison
 from bottleneck.reports.layout import Columns, Signs
+from bottleneck.reports.units import megabytes_unit
 
 Row = dict[str, Any]
 
@@ -17,19 +18,27 @@ class Table:
     """How one kind of comparison is shown."""
 
     heading: str
-    titles: tuple[str, ...]
+    columns: tuple[str, ...]
+    """Their titles; `{unit}` stands for that of megabytes_text()."""
     cells: Callable[[Row], tuple[str | None, ...]]
     right: frozenset[int]
     telling: Callable[[tuple[Row, ...]], tuple[Row, ...]]
     """The rows of each comparison that are shown without --verbose."""
     remark: str = ""
     """What a star in a cell means."""
-    grid: Callable[[Comparison, Signs], Columns] | None = None
-    """Of each comparison a table of its own, in two dimensions."""
+    grid: Callable[[Comparison, Signs, int], Columns] | None = None
+    """Of each comparison a table of its own, in two dimensions, within a width."""
     both: bool = False
     """Whether --verbose shows the grid's figures as rows, too: they tell more than it."""
     bar: Callable[[Row], float] | None = None
-    """Share of the longest bar, for a last column of bars."""
+    """Share of the longest bar, for a last column of bars; the knee's is marked."""
+    sparks: Callable[[Comparison, Signs], Iterator[str]] | None = None
+    """Lines that draw a comparison in short, where its rows are for --verbose."""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the columns, with the unit that figures have now."""
+        return tuple(each.format(unit=megabytes_unit()) for each in self.columns)
 
 
 def first(most: int) -> Callable[[tuple[Row, ...]], tuple[Row, ...]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 from bottleneck.analysis.finding import Comparison
 from bottleneck.reports import layout
 from bottleneck.reports.layout import Columns, Signs
@@ -11,14 +14,17 @@ from bottleneck.reports.units import (
     cost_text,
     count_text,
     megabytes_text,
+    megabytes_unit,
     rate_text,
     seconds_text,
     size_text,
+    small_megabytes_text,
 )
 
 MOST_BUFFERS = 11
 MOST_WINDOWS, MOST_STREAMS = 16, 8
-HEAT_CHARACTERS = 5
+LABEL_COLUMNS = 12
+"""As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
 
 
 def _window(row: Row) -> tuple[str | None, ...]:
@@ -42,7 +48,7 @@ def _standing_out(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row["standing"])
 
 
-def _heat_map(found: Comparison, signs: Signs) -> Columns:
+def _heat_map(found: Comparison, signs: Signs, width: int) -> Columns:
     """Rate by window (down) and streams (across), as a figure and as a bar; the knee in brackets.
 
     The bandwidth-delay product stands between the windows that are smaller and those that hold it.
@@ -52,7 +58,8 @@ def _heat_map(found: Comparison, signs: Signs) -> Columns:
     streams = sorted({many for _, many in cells})[:MOST_STREAMS]
     most = max(row["bytes_per_second"] for row in found.rows)
     verb = next((safe(row["verb"], 8) for row in found.rows if row["verb"]), "")
-    titles = (f"{verb} MB/s", *(f"{'x ' + count_text(many):>7}" for many in streams))
+    titles = (f"{verb} {megabytes_unit()}", *(f"{f'x {count_text(each)}':>7}" for each in streams))
+    cells_each = layout.heat_columns(width, LABEL_COLUMNS, len(streams))
     table = Columns(titles)
     product = found.rows[0]["bdp_bytes"]
     for window in windows:
@@ -60,16 +67,16 @@ def _heat_map(found: Comparison, signs: Signs) -> Columns:
             table.add(f"BDP {size_text(product)}", *("" for _ in streams))
             product = None
         told = (cells.get((window, many)) for many in streams)
-        table.add(_window_text(window), *(_heat(row, most, signs) for row in told))
+        table.add(_window_text(window), *(_heat(row, most, cells_each, signs) for row in told))
     return table
 
 
-def _heat(row: Row | None, most: float, signs: Signs) -> str:
+def _heat(row: Row | None, most: float, width: int, signs: Signs) -> str:
     if row is None:
         return ""
     rate = megabytes_text(row["bytes_per_second"])
     figure = f"[{rate}]" if row["standing"] == "knee" else rate
-    return f"{figure:>7} {layout.bar(row['bytes_per_second'], most, HEAT_CHARACTERS, signs)}"
+    return layout.heat(figure, row["bytes_per_second"], most, width, signs)
 
 
 def _datagrams(row: Row) -> tuple[str | None, ...]:
@@ -110,12 +117,41 @@ def _message(row: Row) -> tuple[str | None, ...]:
     return (
         count_text(row["message_bytes"]),
         *(written(seconds_text, row[f"{way}_seconds"]) for way in ways),
-        *(written(_small_rate, row[f"{way}_bytes_per_second"]) for way in ways[1:]),
+        *(written(small_megabytes_text, row[f"{way}_bytes_per_second"]) for way in ways[1:]),
     )
 
 
-def _small_rate(bytes_per_second: float) -> str:
-    return "<0.001" if bytes_per_second < 1000 else megabytes_text(bytes_per_second)
+def _buffer_sparks(found: Comparison, signs: Signs) -> Iterator[str]:
+    """The rates of a sweep from its smallest buffer to its greatest, the knee in brackets."""
+    rows = sorted(found.rows, key=lambda row: float(row["buffer_bytes"]))
+    ends = (_buffer_text(row["buffer_bytes"]) for row in (rows[0], rows[-1]))
+    yield from _sparks("", rows, tuple(ends), signs)
+
+
+def _window_sparks(found: Comparison, signs: Signs) -> Iterator[str]:
+    """The rates of each number of streams from the smallest window to the greatest."""
+    for many in sorted({row["streams"] for row in found.rows})[:MOST_STREAMS]:
+        of_it = (row for row in found.rows if row["streams"] == many)
+        # The window that the kernel chooses has no size: it comes last.
+        rows = sorted(of_it, key=lambda row: row["window_bytes"] or math.inf)[:MOST_WINDOWS]
+        ends = (_window_text(row["window_bytes"]) for row in (rows[0], rows[-1]))
+        most = max(row["bytes_per_second"] for row in found.rows)
+        yield from _sparks(f"x {count_text(many)}", rows, tuple(ends), signs, most)
+
+
+def _sparks(
+    label: str, rows: list[Row], ends: tuple[str, ...], signs: Signs, most: float = 0.0
+) -> Iterator[str]:
+    if not signs.rising:
+        return
+    most = most or max(row["bytes_per_second"] for row in rows)
+    drawn = "".join(
+        f"[{height}]" if row["standing"] == "knee" else height
+        for row in rows
+        for height in [layout.spark(row["bytes_per_second"], most, signs)]
+    )
+    best = rate_text(max(row["bytes_per_second"] for row in rows))
+    yield f"{label:<4} {ends[0]:>7} {drawn} {ends[-1]}, best {best}".strip()
 
 
 TABLES = {
@@ -126,10 +162,11 @@ TABLES = {
         frozenset({1, 2, 3, 4, 5}),
         first(MOST_BUFFERS),
         bar=lambda row: float(row["best_ratio"]),
+        sparks=_buffer_sparks,
     ),
     "messages": Table(
         "Messages: 0, 1, 2 round trips on a connection each (cold), and on one (warm)",
-        ("bytes", "cold 0", "cold 1", "cold 2", "warm 1", "MB/s 1", "2", "warm"),
+        ("bytes", "cold 0", "cold 1", "cold 2", "warm 1", "{unit} 1", "2", "warm"),
         _message,
         frozenset(range(1, 8)),
         first(MOST_BUFFERS),
@@ -142,6 +179,7 @@ TABLES = {
         _standing_out,
         grid=_heat_map,
         both=True,
+        sparks=_window_sparks,
     ),
     "datagrams": Table(
         "Datagrams at a steady pace",

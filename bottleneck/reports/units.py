@@ -1,13 +1,18 @@
 """The only place where bytes and seconds become MB, MiB, Mbit and back.
 
 Pure and free of the product's other modules, so that the analysis may put figures into sentences.
-Rates are decimal (1 MB/s is 10^6 bytes per second); RAM and file sizes are binary (MiB, GiB).
+Rates are decimal (1 MB/s is 10^6 bytes per second) unless shown_as() says otherwise; RAM and file
+sizes are binary (MiB, GiB).
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
 
 _BYTE_MULTIPLES = {
     "": 1,
@@ -25,7 +30,18 @@ _SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
 _RATE = re.compile(_NUMBER + r"(?P<unit>B|bytes|bit|bits)(?:/s|ps)", re.ASCII)
 _SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|ms|s|min)", re.ASCII)
 _SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
-_RATE_UNITS = {"GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3}
+Style = Literal["si", "iec", "bits"]
+"""How rates read: MB/s (10^6 bytes), MiB/s (2^20 bytes) or Mbit/s (10^6 bits)."""
+STYLES: tuple[Style, ...] = ("si", "iec", "bits")
+_UNITS: dict[Style, tuple[tuple[str, float], ...]] = {
+    "si": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)),
+    "iec": (("GiB/s", 2.0**30), ("MiB/s", 2.0**20), ("KiB/s", 2.0**10)),
+    "bits": (("Gbit/s", 1e9 / 8), ("Mbit/s", 1e6 / 8), ("kbit/s", 1e3 / 8)),
+}
+"""Of each style the units with their bytes per second: the greatest, the usual, the least."""
+_style: ContextVar[Style] = ContextVar("style", default="si")
+_GREAT, _USUAL = 999.5, 0.0995
+"""Figures of the usual unit from which on the greatest, and below which the least, is taken."""
 _MOST = 10**18
 _LEAST_SECONDS = 1e-9
 LEAST_RATE, MOST_RATE = 1e-3, 1e15
@@ -47,32 +63,78 @@ def _figure(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if places else text
 
 
+@contextmanager
+def shown_as(style: Style) -> Iterator[None]:
+    """A block in which rates read in this style; documents for programs are made outside of it."""
+    before = _style.set(style)
+    try:
+        yield
+    finally:
+        _style.reset(before)
+
+
 def rate_text(bytes_per_second: float) -> str:
-    """A rate for people: `23.6 MB/s`, `1.17 GB/s`, `4.2 kB/s`; decimal."""
-    if bytes_per_second >= 999.5e6:
-        return f"{_figure(bytes_per_second / 1e9)} GB/s"
-    if bytes_per_second >= 0.0995e6:
-        return f"{_figure(bytes_per_second / 1e6)} MB/s"
-    return f"{_figure(bytes_per_second / 1e3)} kB/s"
+    """A rate for people in the style that is on: `23.6 MB/s`, `22.5 MiB/s`, `189 Mbit/s`."""
+    return _rate_text(bytes_per_second)
+
+
+def _rate_text(bytes_per_second: float, digits: int = 3) -> str:
+    unit, scale = _unit_of(bytes_per_second, _style.get())
+    return f"{_figure(bytes_per_second / scale, digits)} {unit}"
+
+
+def _unit_of(bytes_per_second: float, style: Style) -> tuple[str, float]:
+    greatest, usual, least = _UNITS[style]
+    figure = bytes_per_second / usual[1]
+    return greatest if figure >= _GREAT else usual if figure >= _USUAL else least
 
 
 def fine_rate_text(bytes_per_second: float) -> str:
-    """A rate that is computed and not measured, one digit more: `117.7 MB/s`; decimal."""
-    unit = rate_text(bytes_per_second).split(" ")[1]
-    return f"{_figure(bytes_per_second / _RATE_UNITS[unit], 4)} {unit}"
+    """A rate that is computed and not measured, one digit more: `117.7 MB/s`."""
+    return _rate_text(bytes_per_second, 4)
 
 
 def megabytes_text(bytes_per_second: float) -> str:
-    """A rate's figure in MB/s alone, for tables that name the unit: `23.6`, `1,170`; decimal."""
-    rate = bytes_per_second / 1e6
-    return f"{rate:,.0f}" if rate >= 999.5 else _figure(rate)
+    """A rate's figure in megabytes_unit() alone, for tables that name it: `23.6`, `1,170`."""
+    figure = bytes_per_second / _UNITS[_style.get()][1][1]
+    return f"{figure:,.0f}" if figure >= _GREAT else _figure(figure)
+
+
+def megabytes_unit() -> str:
+    """What a table's title says above figures of megabytes_text(): `MB/s`, `MiB/s`, `Mbit/s`."""
+    return _UNITS[_style.get()][1][0]
+
+
+def small_megabytes_text(bytes_per_second: float) -> str:
+    """The same of rates that may be next to nothing: `<0.001` is the least."""
+    least = _UNITS[_style.get()][1][1] / 1000
+    return "<0.001" if bytes_per_second < least else megabytes_text(bytes_per_second)
 
 
 def range_text(low: float, high: float) -> str:
     """Two rates in the unit of the higher: `24.8-25.1 MB/s`; one where they read the same."""
-    figure, unit = rate_text(high).split(" ")
-    lower = _figure(low / _RATE_UNITS[unit])
+    unit, scale = _unit_of(high, _style.get())
+    lower, figure = _figure(low / scale), _figure(high / scale)
     return f"{figure} {unit}" if lower == figure else f"{lower}-{figure} {unit}"
+
+
+def scale_ends() -> tuple[float, float]:
+    """Bytes per second that a bar of any stage begins and ends at: round figures of the style."""
+    (_, great), (_, usual), _ = _UNITS[_style.get()]
+    # Bits are eight times as many: one more zero.
+    tens = 10 if _style.get() == "bits" else 1
+    return tens * usual, tens * 10 * great
+
+
+def rate_and_bits_text(bytes_per_second: float) -> str:
+    """A rate with its bits beside it: `118 MB/s (940 Mbit/s)`; once, where rates are bits."""
+    beside = bits_beside(bytes_per_second)
+    return rate_text(bytes_per_second) + (f" ({beside})" if beside else "")
+
+
+def bits_beside(bytes_per_second: float) -> str:
+    """The bits that stand beside a rate of a network; empty where rates are bits already."""
+    return "" if _style.get() == "bits" else bit_rate_text(bytes_per_second)
 
 
 def bit_rate_text(bytes_per_second: float) -> str:
@@ -92,6 +154,19 @@ def link_text(bits_per_second: float) -> str:
 def explorer_text(bytes_per_second: float) -> str:
     """The figure that Windows Explorer shows for this rate: MiB, which it labels MB."""
     return f"{_figure(bytes_per_second / 2**20)} MB/s"
+
+
+def explorer_note(bytes_per_second: float) -> str:
+    """The footnote for those who hold our figure against Windows Explorer's, in one paragraph."""
+    ours, theirs = rate_text(bytes_per_second), explorer_text(bytes_per_second)
+    meaning = {
+        "si": "MB/s is 10^6 bytes per second. Windows Explorer counts 2^20 bytes and calls them "
+        "MB too",
+        "iec": "MiB/s is 2^20 bytes per second. Windows Explorer counts the same and calls it MB/s",
+        "bits": "Mbit/s is 10^6 bits per second. Windows Explorer counts 2^20 bytes and calls "
+        "them MB",
+    }
+    return f"{meaning[_style.get()]}: {ours} is {theirs} there."
 
 
 def size_text(size_bytes: float) -> str:

@@ -15,14 +15,13 @@ from bottleneck.report import Report
 from bottleneck.reports import layout
 from bottleneck.reports.layout import Signs
 from bottleneck.reports.safe import safe
-from bottleneck.reports.units import megabytes_text
+from bottleneck.reports.units import megabytes_text, megabytes_unit
 
 ROWS = 8
 MOST_COLUMNS = 120
 LABEL = 8
 """Characters left of the chart: the rate of its lines."""
 MOST_FILES = 8
-_RISING = "▁▂▃▄▅▆▇█"
 NAMES = {"sequential": "this run's own file", "file": "the file"}
 
 
@@ -50,7 +49,7 @@ def title(zones: Zones) -> str:
     side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
     does = "written" if steps.word(setting, "verb") == "write" else "read"
     device = f" {safe(zones.device, 32)}" if zones.device else ""
-    return f"{side} disk{device}, {does} zone by zone, MB/s"
+    return f"{side} disk{device}, {does} zone by zone, {megabytes_unit()}"
 
 
 def marks(report: Report, zones: Zones) -> tuple[Mark, ...]:
@@ -102,9 +101,9 @@ def _cell(level: float | None, most: float, row: int, signs: Signs) -> str:
     if level is None:
         return " "
     eighths = round(level / most * ROWS * 8) - (row - 1) * 8
-    if signs is layout.ASCII:
+    if not signs.rising:
         return "#" if eighths >= 4 else " "
-    return " " if eighths <= 0 else _RISING[min(8, eighths) - 1]
+    return " " if eighths <= 0 else signs.rising[min(8, eighths) - 1]
 
 
 def _side(signs: Signs) -> str:

@@ -12,7 +12,7 @@ from bottleneck.analysis.comparisons.zones import all_zones, compare
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
 from bottleneck.reports.safe import safe
-from bottleneck.reports.units import megabytes_text, percent_text, rate_text
+from bottleneck.reports.units import megabytes_text, megabytes_unit, percent_text, rate_text
 from bottleneck.reports.zone_curve import Mark, marks, title
 
 WIDTH, PANEL_HEIGHT = 800, 360
@@ -99,7 +99,7 @@ def _axes(zones: Zones, most: float) -> Iterator[str]:
     yield _text(middle, bottom + 34, f"address, per cent of the device{ends}", anchor="middle")
     yield (
         f'<text transform="translate(16 {(TOP + bottom) / 2:.1f}) rotate(-90)" '
-        'text-anchor="middle">throughput, MB/s</text>'
+        f'text-anchor="middle">throughput, {megabytes_unit()}</text>'
     )
 
 

@@ -92,7 +92,8 @@ def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) 
     with bench.outcome(step, f"tcp {each.verb} x{each.streams} {peer.engine}"):
         there = Endpoint(host=peer.host, port=peer.port)
         if peer.engine == "ttcp" and each.verb == "pull":
-            bench.tell(f"waiting for {peer.host}: start there, towards this host: ttcp -t -s")
+            asked = f"waiting for {peer.host}: start there, towards this host: ttcp -t -s"
+            bench.tell(asked, asks=True)
         ran = bench.run(
             step, setting, there, seconds + PEER_SECONDS, both=False, engine=peer.engine
         )

@@ -53,7 +53,7 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 def test_they_stand_between_the_copies_and_the_stages(report):
     text = shown(report, verbose=True)
-    places = [text.index(each.heading) for each in TABLES.values()]
+    places = [text.index(f"\n{each.heading}\n") for each in TABLES.values()]
     assert places == sorted(places)
     assert text.index("\nCopies\n") < places[0]
     assert places[-1] < text.index("\nStages: ")
@@ -119,7 +119,8 @@ def test_the_matrix_has_each_cell_at_its_size_and_depth(report):
             if row["request_bytes"] >= 1 << 20:
                 size = f"{row['request_bytes'] / (1 << 20):.0f} MiB"
             line = next(each for each in lines[lines.index(head) :] if each.startswith(size))
-            figure = line.split()[2:][depths.index(row["depth"])].replace(",", "")
+            figures = re.findall(r"[\d.,]+", line.removeprefix(size))
+            figure = figures[depths.index(row["depth"])].replace(",", "")
             assert float(figure) == pytest.approx(row["bytes_per_second"] / 1e6, rel=0.01)
 
 
@@ -161,12 +162,17 @@ def test_the_longest_bar_is_the_best_buffers(probed, encoding):
     print_report(probed, diagnose(probed), Console(file=file, width=80))
     file.seek(0)
     lines = section(file.read(), "buffers")
-    own = [line.split()[-1] for line in lines if line.startswith("client ")]
+    drawn = [line.split("  ")[-1].split() for line in lines if line.startswith("client ")]
+    own = [bar for bar, *_ in drawn]
     (found, _) = (each for each in diagnose(probed).comparisons if each.about == "buffers")
     best = max(range(len(own)), key=lambda at: found.rows[at]["best_ratio"])
     assert len(own) == len(found.rows)
-    assert len(own[best]) == max(map(len, own)) == 10
+    assert len(own[best]) == max(map(len, own)) == 8
     assert len(own[0]) == 1
+    knee = next(at for at, row in enumerate(found.rows) if row["standing"] == "knee")
+    sign = "◀" if encoding == "utf-8" else "<-"
+    assert [at for at, (_, *mark) in enumerate(drawn) if mark == [sign]] == [knee]
+    assert lines[0].endswith(f"{sign} knee")
 
 
 def test_messages_have_their_time_and_their_rate_for_each_way(probed):

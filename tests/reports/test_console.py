@@ -14,20 +14,33 @@ from rich.console import Console
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Verdict
-from bottleneck.reports.console import confidence_text, print_report
+from bottleneck.reports import remarks, units
+from bottleneck.reports.console import print_report
 from bottleneck.reports.layout import Columns
+from bottleneck.reports.words import confidence_text
 
 DATA = Path(__file__).parent.parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")
 
 
-def shown(name, width=80, encoding="utf-8", verbose=False, **options) -> str:
+def shown(
+    name, width=80, encoding="utf-8", verbose=False, style: units.Style = "si", **options
+) -> str:
     report = reports.load(DATA / f"report-v1-{name}.json")
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
-    print_report(report, diagnose(report), Console(file=file, width=width, **options), verbose)
+    with units.shown_as(style):
+        console = Console(file=file, width=width, **options)
+        print_report(report, diagnose(report), console, verbose)
     return raw.getvalue().decode(encoding)
+
+
+def section(text, heading) -> list[str]:
+    """The lines below a heading."""
+    lines = text.splitlines()
+    start = lines.index(heading) + 1
+    return lines[start : lines.index("", start)]
 
 
 @pytest.mark.parametrize(
@@ -49,9 +62,10 @@ def test_the_output_is_the_one_that_was_looked_at(name, width):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("width", [80, 120, 200])
-def test_no_line_is_wider_than_the_terminal_or_ends_in_a_space(name, width):
-    for line in shown(name, width).splitlines():
+@pytest.mark.parametrize("width", [80, 120, 160, 200])
+@pytest.mark.parametrize("style", units.STYLES)
+def test_no_line_is_wider_than_the_terminal_or_ends_in_a_space(name, width, style):
+    for line in shown(name, width, verbose=True, style=style).splitlines():
         assert len(line) <= width
         assert line == line.rstrip()
 
@@ -169,3 +183,93 @@ def test_what_costs_in_the_servers_configuration_is_told():
     print_report(report, diagnose(report), Console(file=file, width=80))
     assert "- socket options = SO_SNDBUF=8192: " in file.getvalue()
     assert "\x1b" not in file.getvalue() and "nonsense" not in file.getvalue()
+
+
+# -- the copies --------------------------------------------------------------------------------
+
+GRID = "Push and pull, the source cached and not"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_grid_has_each_copy_at_its_direction_and_cache(encoding):
+    head, push, pull = section(shown("server-disk", encoding=encoding), GRID)
+    assert re.fullmatch(r" +cached +uncached", head)
+    assert re.fullmatch(r"SMB 3\.1\.1  push +109 MB/s  (\S+) +108 MB/s  (\S+)", push)
+    found = re.fullmatch(r" +pull +112 MB/s  (\S+) +23\.6 MB/s  (\S+)", pull)
+    assert found is not None
+    # The longest bar is the best copy's, and the others are as long as their rates say.
+    assert len(found[2]) == pytest.approx(len(found[1]) * 23.6 / 112, abs=1)
+
+
+def test_who_starts_a_copy_and_each_dialect_have_rows_of_their_own():
+    rows = section(shown("comparisons"), GRID)[1:]
+    starts = ("native", "SMB 3.1.1", "SMB 3.1.1 by server", "SMB1")
+    named = [row[:19].strip() for row in rows]
+    assert [name for name in named if name not in ("", "push", "pull")] == list(starts)
+    assert len(rows) == 8
+    assert rows[0].rstrip().endswith("·"), "a copy that was not made has a dot"
+
+
+def test_a_copy_alone_is_no_grid():
+    report = reports.load(DATA / "report-v1-server-disk.json")
+    diagnosis = diagnose(report)
+    alone = replace(diagnosis, copies=diagnosis.copies[:1])
+    file = io.StringIO()
+    print_report(report, alone, Console(file=file, width=80))
+    assert GRID not in file.getvalue()
+
+
+def test_a_wide_terminal_tells_of_each_copy_what_comes_after_its_cap():
+    row = next(
+        line for line in section(shown("server-disk", 200), "Copies") if "server disk: read" in line
+    )
+    assert row.endswith("25 MB/s  network: link-rate     108–117 MB/s")
+
+
+def test_verbose_shows_the_ceilings_and_the_ladder_of_every_copy():
+    brief, whole = (shown("server-disk", verbose=verbose) for verbose in (False, True))
+    assert brief.count("is held by, lowest ceiling first") == 1
+    assert whole.count("is held by, lowest ceiling first") == 5
+    assert whole.count("If its caps were lifted") == 5
+
+
+# -- widths, colours, units --------------------------------------------------------------------
+
+
+def test_no_stage_loses_its_name_to_what_is_beside_it():
+    for width in (120, 140, 160, 200):
+        assert not any(
+            "~" in line.split("  ")[0] for line in shown("comparisons", width).split("\n")
+        )
+
+
+def test_bars_of_stages_are_longer_where_there_is_room():
+    lengths = []
+    for width in (120, 140, 160):
+        lines = shown("server-quota", width).splitlines()
+        lengths.append(max(line.count("█") for line in lines if line.startswith("tcp p")))
+    assert lengths[0] == 0 < lengths[1] < lengths[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_colour_vanishes_on_a_light_or_a_dark_background(name):
+    """Red and magenta are read on both; white, black, yellow and bright ones on one alone."""
+    text = shown(name, force_terminal=True, color_system="standard", verbose=True)
+    codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", text) for code in found.split(";")}
+    assert codes <= {"0", "1", "2", "31", "35"}
+
+
+@pytest.mark.parametrize(("style", "strange"), [("iec", r"[kMG]B/s"), ("bits", r"[KMGk]i?B/s")])
+@pytest.mark.parametrize("name", ["server-disk", "comparisons", "lab-with-agent"])
+def test_every_rate_of_a_report_is_in_the_style_that_is_asked_for(name, style, strange):
+    text = shown(name, verbose=True, style=style)
+    body, _, note = text.rpartition("\n\n")
+    assert "Explorer" in note
+    assert not re.search(rf"(?<![A-Za-z]){strange}", body)
+
+
+def test_what_is_missing_is_told_once_for_each_reason():
+    report = reports.load(DATA / "report-v1-no-agent.json")
+    lines = remarks.missing(report)
+    assert "tcp push, tcp pull: no agent on the server (--agent)" in lines
+    assert len(lines) == len(set(lines))

@@ -40,7 +40,7 @@ def report(request):
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_output_is_the_one_that_was_looked_at(name, width):
     """`UPDATE_GOLDEN=1` writes it anew."""
     path = GOLDEN / f"{name}-{width}.txt"
@@ -50,7 +50,7 @@ def test_the_output_is_the_one_that_was_looked_at(name, width):
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [80, 120, 200])
 def test_it_fits_the_terminal(report, width):
     lines = shown(report, width).splitlines()
     assert max(map(len, lines)) <= width

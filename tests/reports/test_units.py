@@ -1,5 +1,7 @@
 """Figures for people, and back."""
 
+import threading
+
 import pytest
 
 from bottleneck.reports import units
@@ -264,3 +266,100 @@ def test_bits_are_eighths_of_bytes_and_mega_is_decimal(text, megabits):
 )
 def test_ratios_counts_and_costs_are_short(text, expected):
     assert text == expected
+
+
+# -- styles ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("style", "rate", "text"),
+    [
+        ("si", 23.6e6, "23.6 MB/s"),
+        ("iec", 23.6e6, "22.5 MiB/s"),
+        ("bits", 23.6e6, "189 Mbit/s"),
+        ("iec", 2**20, "1 MiB/s"),
+        ("iec", 999.6 * 2**20, "0.976 GiB/s"),
+        ("iec", 999.4 * 2**20, "999 MiB/s"),
+        ("iec", 3 * 2**30, "3 GiB/s"),
+        ("iec", 4096, "4 KiB/s"),
+        ("iec", 0, "0 KiB/s"),
+        ("bits", 125e6, "1 Gbit/s"),
+        ("bits", 7000, "56 kbit/s"),
+    ],
+)
+def test_a_rate_reads_in_the_style_that_is_on(style, rate, text):
+    with units.shown_as(style):
+        assert units.rate_text(rate) == text
+
+
+@pytest.mark.parametrize("style", units.STYLES)
+@pytest.mark.parametrize("rate", [1.0, 4200.0, 99.96e6, 117e6, 999.6e6, 1.17e9, 64e9])
+def test_in_each_style_a_rate_survives_being_shown_and_read(style, rate):
+    with units.shown_as(style):
+        for write, exact in ((units.rate_text, 0.005), (units.fine_rate_text, 0.0006)):
+            assert units.parse_rate(write(rate)) == pytest.approx(rate, rel=exact)
+        shown = units.megabytes_text(rate).replace(",", "")
+        if rate > 1e5:
+            read = units.parse_rate(f"{shown} {units.megabytes_unit()}")
+            assert read == pytest.approx(rate, rel=0.005)
+
+
+def test_ranges_and_tables_follow_the_style():
+    with units.shown_as("iec"):
+        assert units.range_text(24.8e6, 25.1e6) == "23.7-23.9 MiB/s"
+        assert (units.megabytes_text(1.17e9), units.megabytes_unit()) == ("1,116", "MiB/s")
+        assert units.small_megabytes_text(1000) == "<0.001"
+    with units.shown_as("bits"):
+        assert units.range_text(24.8e6, 25.1e6) == "198-201 Mbit/s"
+        assert units.megabytes_unit() == "Mbit/s"
+        assert units.small_megabytes_text(1000) == "0.008"
+    assert units.small_megabytes_text(999) == "<0.001"
+
+
+def test_bits_stand_beside_a_network_once():
+    assert units.rate_and_bits_text(117.5e6) == "118 MB/s (940 Mbit/s)"
+    assert units.bits_beside(117.5e6) == "940 Mbit/s"
+    with units.shown_as("bits"):
+        assert units.rate_and_bits_text(117.5e6) == "940 Mbit/s"
+        assert units.bits_beside(117.5e6) == ""
+
+
+def test_a_style_ends_with_its_block_also_where_the_block_breaks():
+    with units.shown_as("iec"):
+        with units.shown_as("bits"):
+            assert units.megabytes_unit() == "Mbit/s"
+        assert units.megabytes_unit() == "MiB/s"
+        with pytest.raises(ValueError, match="broke"), units.shown_as("bits"):
+            raise ValueError("broke")
+        assert units.megabytes_unit() == "MiB/s"
+    assert units.megabytes_unit() == "MB/s"
+
+
+def test_another_thread_keeps_its_own_style():
+    seen = []
+    with units.shown_as("bits"):
+        other = threading.Thread(target=lambda: seen.append(units.megabytes_unit()))
+        other.start()
+        other.join()
+    assert seen == ["MB/s"]
+
+
+@pytest.mark.parametrize("style", units.STYLES)
+def test_the_footnote_says_what_explorer_shows_beside_ours(style):
+    with units.shown_as(style):
+        note = units.explorer_note(105 * 10**6)
+        assert note.endswith(f"{units.rate_text(105e6)} is 100 MB/s there.")
+    assert note.startswith({"si": "MB/s is", "iec": "MiB/s is", "bits": "Mbit/s is"}[style])
+
+
+@pytest.mark.parametrize(
+    ("style", "ends"),
+    [
+        ("si", ["1 MB/s", "10 GB/s"]),
+        ("iec", ["1 MiB/s", "10 GiB/s"]),
+        ("bits", ["10 Mbit/s", "100 Gbit/s"]),
+    ],
+)
+def test_bars_begin_and_end_at_round_figures(style, ends):
+    with units.shown_as(style):
+        assert [units.rate_text(each) for each in units.scale_ends()] == ends

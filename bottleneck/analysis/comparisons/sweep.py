@@ -52,7 +52,7 @@ def compare(report: Report) -> Iterator[Comparison]:
         yield Comparison(
             about="buffers",
             sentence=doubt or _sentence(found, points, best, knee, small),
-            rows=tuple(_row(found, each, best) for each in points),
+            rows=tuple(_row(found, each, best, knee) for each in points),
             ratio=factor(best.bytes_per_second, small.bytes_per_second),
             significant=doubt is None
             and small.high < best.low
@@ -115,7 +115,7 @@ def _sentence(
     )
 
 
-def _row(found: Found, point: Point, best: Point) -> dict[str, Any]:
+def _row(found: Found, point: Point, best: Point, knee: Point) -> dict[str, Any]:
     known = {
         name: steps.amount(point.told, name)
         for name in (
@@ -132,5 +132,6 @@ def _row(found: Found, point: Point, best: Point) -> dict[str, Any]:
         "low_bytes_per_second": point.low,
         "high_bytes_per_second": point.high,
         "best_ratio": point.bytes_per_second / best.bytes_per_second,
+        "standing": "knee" if point is knee else None,
         **known,
     }

@@ -51,6 +51,7 @@ def test_the_knee_and_what_eight_kilobytes_get(world):
     assert [row["buffer_bytes"] for row in found.rows] == list(SEED)
     row = found.rows[0]
     assert row["best_ratio"] == pytest.approx(34.12 / 105)
+    assert [row["buffer_bytes"] for row in found.rows if row["standing"] == "knee"] == [64 << 10]
     assert row["calls_per_second"] == pytest.approx(4165, abs=1)
     assert row["sender_cpu_seconds_per_byte"] == 2e-9
 

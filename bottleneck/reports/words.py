@@ -1,0 +1,87 @@
+"""A verdict, its confidence, a dialect and a step in a few words, the same in every output."""
+
+from __future__ import annotations
+
+from bottleneck.analysis.finding import Ceiling, Next, Rung, Verdict
+from bottleneck.report import Step
+from bottleneck.reports.safe import safe
+from bottleneck.reports.units import percent_text, size_text
+from probes.records import Usage
+
+SURE_RATIO = 0.9
+FAIR_RATIO = 0.7
+
+
+def confidence_text(verdict: Verdict) -> str:
+    """A confidence in a word and a number: `high (0.97)`; a dash where nothing is named."""
+    if verdict.component == "unknown":
+        return "-"
+    if verdict.confidence >= SURE_RATIO:
+        word = "high"
+    elif verdict.confidence >= FAIR_RATIO:
+        word = "fair"
+    else:
+        word = "low"
+    return f"{word} ({verdict.confidence:.2f})"
+
+
+def cap_text(verdict: Verdict | Ceiling | Next | Rung) -> str:
+    """A component, its side and the cause in one phrase: `server disk: read`."""
+    if verdict.component == "unknown":
+        return verdict.cause
+    place = "" if verdict.side in (None, "path") else f"{verdict.side} "
+    name = {"instrument": "tool", "cpu": "CPU"}.get(verdict.component, verdict.component)
+    return f"{place}{name}: {verdict.cause}"
+
+
+def stage_text(step: Step) -> str:
+    """A step in a few words: `tcp pull x4`, `disk server read uncached`."""
+    told = {key: safe(word, 24) for key, word in step.setting.items() if word is not None}
+    streams = told.get("streams", "1")
+    many = "" if streams == "1" else f" x{streams}"
+    match step.stage:
+        case "smb-copy":
+            where = " mem" if told.get("end") == "memory" else ""
+            by = f" {told['engine']}" if told.get("engine", "own") != "own" else ""
+            return f"{told.get('copy', '')} {told.get('dialect', '')}{where}{by}"
+        case "native-copy":
+            return f"{told.get('copy', '')} native"
+        case "smb-tax":
+            return f"smb-tax {told.get('verb', '')} {told.get('security', '')}"
+        case "disk":
+            how = told.get("pattern", "sequential")
+            if how == "sequential":
+                how = told.get("cache", "") if told.get("verb") == "read" else ""
+            return f"disk {told.get('side', '')} {told.get('verb', '')} {how}".rstrip()
+        case "loopback":
+            return f"loopback {step.initiator}{many}"
+        case "matrix":
+            return f"matrix {told.get('verb', '')}"
+        case "sweep":
+            over = told.get("over", "")
+            where = step.initiator if over == "loopback" else told.get("verb", "")
+            return f"sweep {over} {where}"
+        case stage:
+            return f"{safe(stage, 24)} {told.get('verb', '')}{many}".rstrip()
+
+
+def dialect_text(dialect: str) -> str:
+    """A dialect as people write it: `SMB 3.1.1`, `SMB1`, `native`, `none`."""
+    if dialect in ("native", "none"):
+        return dialect
+    if dialect == "unknown":
+        return "SMB"
+    return "SMB1" if dialect == "smb1" else f"SMB {safe(dialect, 16)}"
+
+
+def busy_text(usage: Usage | None) -> str:
+    """A host's busiest core and its RAM in use: `12% 1.17 GiB`; empty where nothing is known.
+
+    A star: a CPU quota stopped it some of the time.
+    """
+    if usage is None or not usage.core_busy_ratios:
+        return ""
+    core = percent_text(min(1.0, usage.busiest_core_ratio)).replace(" ", "")
+    core += "*" if usage.throttled_ratio else ""
+    used = usage.memory_used_bytes
+    return core if used is None else f"{core} {size_text(used)}"

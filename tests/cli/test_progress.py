@@ -1,0 +1,312 @@
+"""What a person sees while a run is under way: a line a step, and a terminal left as it was."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bottleneck import report as reports
+from bottleneck.bench import Event
+from bottleneck.cli import progress
+from bottleneck.cli.own_load import Load, OwnLoad
+from bottleneck.reports import layout, units
+from probes.records import Measured, Sample
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data"
+HOSTILE = "nas\x1b[2J\r\n\u202e[red]"
+
+
+@pytest.fixture(scope="module")
+def usage():
+    report = reports.load(DATA / "report-v1-server-disk.json")
+    return next(outcome.initiator for _, outcome in report.entries if isinstance(outcome, Measured))
+
+
+def ended(usage=None, **more):
+    known = {"outcome": "measured", "bytes_per_second": 118e6, "client": usage, "server": usage}
+    return Event("tcp push x1", 3.2, 20.0, **{**known, **more})
+
+
+def told(capsys, *events, style: units.Style = "si"):
+    """What stands on stderr where it is no terminal."""
+    with progress.watching(False, style) as tell:
+        for event in events:
+            tell(event)
+    return capsys.readouterr().err.splitlines()
+
+
+# -- without a terminal ------------------------------------------------------------------------
+
+
+def test_a_step_that_ended_is_one_plain_line_with_both_hosts_and_the_time_left(capsys, usage):
+    running = Event("tcp push x1", 1.0, 20.0, sample=Sample(1.0, 10**8))
+    assert told(capsys, Event("tcp push x1", 0.0, 20.0), running, ended(usage)) == [
+        "  3.2 s  tcp push x1: 118 MB/s, client 100% 1.17 GiB, server 100% 1.17 GiB  (17 s left)"
+    ]
+
+
+def test_a_host_that_nobody_looked_at_is_not_named(capsys, usage):
+    assert told(capsys, ended(usage, server=None)) == [
+        "  3.2 s  tcp push x1: 118 MB/s, client 100% 1.17 GiB  (17 s left)"
+    ]
+
+
+def test_what_could_not_be_measured_says_why_and_acts_on_nothing(capsys):
+    (line,) = told(capsys, ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None))
+    assert "failed: nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in line
+
+
+def test_what_the_person_has_to_do_is_said_before_it_is_done(capsys):
+    (line,) = told(capsys, Event("waiting for nas: start ttcp there", 1.0, 20.0, asks=True))
+    assert "waiting for nas: start ttcp there" in line
+
+
+def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
+    with progress.watching(False, "bits") as tell:
+        tell(ended())
+        assert units.rate_text(1e6) == "1 MB/s"
+    assert "944 Mbit/s" in capsys.readouterr().err
+
+
+def test_quiet_says_nothing(capsys):
+    with progress.watching(True) as tell:
+        tell(ended())
+    assert capsys.readouterr() == ("", "")
+
+
+def test_forced_colours_in_a_log_move_no_cursor(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    (line,) = told(capsys, ended())
+    assert "\x1b" not in line
+
+
+# -- on a terminal -----------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is one."""
+
+    def isatty(self):
+        return True
+
+
+def shown(*events, width=80, encoding=None, **options):
+    """All that was written to a terminal, its lines still there at the end."""
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding or "utf-8", write_through=True)
+    console = Console(file=file, width=width, force_terminal=True, **options)
+    with progress._board(console) as tell:
+        for event in events:
+            tell(event)
+    return raw.getvalue().decode(encoding or "utf-8")
+
+
+def lines_of(text):
+    """Lines that stay: without those that are erased, and without control sequences."""
+    kept = re.sub(r"[^\n\r]*(?=\r\x1b\[2K|\n(?:\x1b\[\?25h)?\r\x1b\[1A\x1b\[2K)", "", text)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", kept)
+    return [line for line in plain.replace("\r", "\n").split("\n") if line.strip()]
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_finished_steps_stay_as_lines_in_columns_that_fit(usage, width):
+    text = shown(ended(usage), ended(usage, bytes_per_second=2.1e9, server=None), width=width)
+    lines = lines_of(text)
+    title = next(line for line in lines if line.startswith("step"))
+    first = next(line for line in lines if line.startswith("tcp push x1") and "118" in line)
+    assert max(map(len, lines)) < width
+    assert title.index("server CPU RAM") == first.rindex("100% 1.17 GiB")
+    assert title.index("client CPU RAM") == first.index("100% 1.17 GiB")
+    assert sum(line.startswith("step") for line in lines) == 1
+
+
+def test_the_bars_have_one_logarithmic_scale():
+    bars = [
+        progress.finished(ended(bytes_per_second=rate), layout.UNICODE, 200).count("█")
+        for rate in (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+    ]
+    assert bars == [0, 0, 12, 24, 36, 48]
+    assert "1 MB/s to 10 GB/s, logarithmic" in progress.titles(200)
+
+
+def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
+    why = "failed: " + "the server closed the connection " * 5
+    lines = lines_of(shown(ended(outcome=why.strip(), bytes_per_second=None)))
+    assert " ".join(" ".join(lines).split()).count("the server closed the connection") == 5
+    assert lines[0].startswith("tcp push x1  ") and len(lines) == 4
+    assert all(line.startswith(" " * 29) for line in lines[1:])
+
+
+def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
+    event = Event(HOSTILE, 1.0, 20.0, asks=True)
+    plain = shown(event, Event(HOSTILE, 1.0, 20.0), width=120)
+    own = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B)", "", plain)
+    assert "\x1b" not in own and "\u202e" not in own
+    assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in own
+
+
+def test_the_live_line_has_rate_progress_this_host_and_the_time_left():
+    board = progress.Board(layout.ASCII, own=FixedLoad())
+    board.take(Event("tcp push x1", 10.0, 20.0))
+    board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
+    line = drawn(board, 200)
+    assert re.fullmatch(r"tcp push x1 +118 MB/s  #{24} +31% 1 GiB +10 s left", line)
+
+
+def test_a_rate_is_of_its_own_step_alone():
+    board = progress.Board(layout.ASCII, own=FixedLoad())
+    board.take(Event("tcp push x1", 1.0, 20.0))
+    board.take(Event("tcp", 1.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
+    board.take(Event("logging in", 2.0, 20.0))
+    assert "MB/s" not in drawn(board, 120)
+    board.take(ended())
+    assert drawn(board, 120).lstrip().startswith("#")
+
+
+@pytest.mark.parametrize("width", range(20, 210, 10))
+def test_the_live_line_is_shorter_than_any_terminal(width):
+    """By what a terminal echoes of Ctrl-C behind it."""
+    board = progress.Board(layout.UNICODE, own=FixedLoad())
+    board.take(Event("a step whose name is longer than its column", 30.0, 20.0))
+    board.take(Event("tcp", 30.0, 20.0, sample=Sample(1.0, 10**12)))
+    line = drawn(board, width)
+    assert len(line) + len("^C") < width
+    assert width < 60 or line.endswith("0 s left")
+
+
+class FixedLoad(OwnLoad):
+    def now(self):
+        return Load(0.31, 1 << 30)
+
+
+def drawn(board, width):
+    file = io.StringIO()
+    console = Console(file=file, width=width)
+    console.print(board)
+    return file.getvalue()
+
+
+def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
+    """Of a line of 79 on 30 columns three rows are erased: two more than of one that fits."""
+    console = Console(file=io.StringIO(), width=80, force_terminal=True)
+    board = progress.Board(layout.ASCII, own=FixedLoad(), budget_seconds=20.0)
+    live = progress._Live(board, console=console, auto_refresh=False, transient=True)
+    console.print(board)
+    before = live.process_renderables([])[0]
+    console.width = 30
+    after = live.process_renderables([])[0]
+    count = str(after).count("\x1b[1A")
+    assert str(before).count("\x1b[1A") == 0
+    assert count == -(-board.drawn // 30) - 1 == 2
+
+
+def test_an_encoding_without_blocks_gets_ascii(usage):
+    assert shown(ended(usage), encoding="ascii").isascii()
+
+
+def test_no_color_leaves_no_colour(usage, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown(ended(usage)))
+
+
+def test_a_terminal_that_goes_away_ends_no_run(usage):
+    class Gone(Terminal):
+        encoding = "utf-8"
+
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+    with progress._board(Console(file=Gone(), width=80, force_terminal=True)) as tell:
+        tell(ended(usage))
+
+
+INTERRUPTED = """
+import signal, sys, time
+from bottleneck.bench import Event
+from bottleneck.cli.progress import watching
+try:
+    with watching(False) as tell:
+        tell(Event("tcp push x1", 0.0, 20.0))
+        print("ready", flush=True)
+        time.sleep(30)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_ctrl_c_leaves_a_cursor_and_no_half_line():
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        environment.pop(name, None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment,
+    )
+    os.close(theirs)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        seen = read_until(ours, b"s left")
+        process.send_signal(signal.SIGINT)
+        seen += read_until(ours, None)
+        assert process.wait(10) == 130
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(ours)
+    assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
+    # The live line is erased after it was drawn for the last time.
+    assert seen.rfind(b"\x1b[2K") > seen.rfind(b"s left")
+    # All the while the cursor can be seen: whoever is killed or stopped leaves one.
+    assert seen.index(b"\x1b[?25h") < seen.index(b"s left")
+
+
+def read_until(descriptor, wanted):
+    """What comes until the words, or until the other end is closed."""
+    seen = b""
+    while wanted is None or wanted not in seen:
+        try:
+            piece = os.read(descriptor, 4096)
+        except OSError:
+            return seen
+        if not piece:
+            return seen
+        seen += piece
+    return seen
+
+
+# -- this host ---------------------------------------------------------------------------------
+
+
+def test_the_first_reading_knows_no_core_and_the_next_a_share():
+    own = OwnLoad()
+    first = own.now()
+    assert first.busiest_core_ratio is None
+    assert own.now() is first, "read again within its second"
+    own.read_at -= 2.0
+    second = own.now()
+    assert second is not first
+    assert second.busiest_core_ratio is None or 0.0 <= second.busiest_core_ratio <= 1.0
+    assert second.memory_used_bytes is None or second.memory_used_bytes > 0
+
+
+def test_where_there_is_no_proc_nothing_is_known(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    own = OwnLoad()
+    own.now()
+    own.read_at -= 2.0
+    assert own.now().busiest_core_ratio is None
