@@ -1,0 +1,42 @@
+"""The drawings of a page: SVG from a report, its diagnosis and the history of its copies."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.report import Report
+from bottleneck.reports.plots.copies import copies
+from bottleneck.reports.plots.cores import cores
+from bottleneck.reports.plots.grids import requests, windows
+from bottleneck.reports.plots.latency import latencies
+from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.sweep import sweeps
+from bottleneck.reports.plots.timeline import timeline
+from bottleneck.reports.plots.trend import trend_plots
+from bottleneck.reports.plots.waterfall import waterfall
+from bottleneck.reports.plots.zones import zones
+
+__all__ = ["MOST_PLOTS", "Plot", "plots", "trend_plots"]
+
+MOST_PLOTS = 16
+
+
+def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
+    """What can be drawn of a report, what a reader wants first in front; at most MOST_PLOTS.
+
+    Each drawing is SVG for a page with reports.plots.style.PLOT_STYLE; what the report does not
+    have is not drawn.
+    """
+    found = chain(
+        waterfall(diagnosis),
+        copies(report, diagnosis),
+        timeline(report, diagnosis),
+        zones(report, diagnosis),
+        cores(report, diagnosis),
+        windows(diagnosis),
+        requests(diagnosis),
+        sweeps(report, diagnosis),
+        latencies(report, diagnosis),
+    )
+    return tuple(found)[:MOST_PLOTS]

@@ -1,0 +1,212 @@
+"""The shapes of a drawing as SVG text: numbers rounded, texts escaped, colours by class alone.
+
+The page's policy forbids style attributes: a shape has presentation attributes and classes.
+Source: Scalable Vector Graphics 1.1, chapters 5 (structure), 8 (paths), 9 (shapes), 10 (text).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from xml.sax.saxutils import escape
+
+from bottleneck.reports.safe import safe
+
+WIDTH = 330
+"""Of every drawing, in units: as many pixels as a figure has on a phone."""
+FONT = 12
+LINE = 15
+"""From one line of text to the next."""
+_EM = 0.64
+"""Width of a usual character over the font's size: DejaVu Sans has as much."""
+_WIDE_EM = 1.05
+_STRONG_RATIO = 1.08
+"""Width of a heavy text over that of a usual one."""
+HATCH_STEP = 5.0
+LONGEST_SENTENCE = 600
+_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+Point = tuple[float, float]
+
+
+def number(value: float) -> str:
+    """A coordinate, a tenth of a unit exact."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def drawing(name: str, title: str, sentence: str, height: float, shapes: Iterable[str]) -> str:
+    """An <svg> element as wide as WIDTH units, with its title and description; ASCII.
+
+    Args:
+        name: of the plot: unique in the page, letters, digits and hyphens.
+    """
+    tall = number(height)
+    parts = (
+        f'<svg class="plot" role="img" aria-labelledby="plot-{name}-title plot-{name}-desc" '
+        f'viewBox="0 0 {WIDTH} {tall}" width="{WIDTH}" height="{tall}" font-size="{FONT}">',
+        f'<title id="plot-{name}-title">{escape(title)}</title>',
+        f'<desc id="plot-{name}-desc">{escape(sentence)}</desc>',
+        *shapes,
+        "</svg>",
+    )
+    # ASCII alone, so that every file and terminal takes it.
+    return "\n".join(parts).encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def told(sentences: str, most: int = 2) -> str:
+    """The first sentences that the analysis says of something, safe and bounded."""
+    return safe(" ".join(_ENDS.split(sentences)[:most]), LONGEST_SENTENCE)
+
+
+def text_width(text: str, strong: bool = False) -> float:
+    """About what a text takes at the drawings' font, in units; rather more than less."""
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
+    usual = FONT * (_EM * (len(text) - wide) + _WIDE_EM * wide)
+    return usual * (_STRONG_RATIO if strong else 1.0)
+
+
+def shortened(text: str, width: float, strong: bool = False) -> str:
+    """The text, cut with three dots where it is wider than so many units."""
+    if text_width(text, strong) <= width:
+        return text
+    while text and text_width(f"{text}...", strong) > width:
+        text = text[:-1]
+    return f"{text.rstrip()}..."
+
+
+def label(
+    x: float,
+    y: float,
+    text: str,
+    name: str = "",
+    anchor: str = "start",
+    width: float = float(WIDTH),
+) -> str:
+    """A text with its base line at y, no wider than so many units."""
+    shown = escape(shortened(text, width, "strong" in name))
+    side = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text x="{number(x)}" y="{number(y)}"{side}{_named(name)}>{shown}</text>'
+
+
+def rect(x: float, y: float, width: float, height: float, name: str, tip: str = "") -> str:
+    """A rectangle, at least half a unit wide and high, with what it says when pointed at."""
+    sides = f'width="{number(max(0.5, width))}" height="{number(max(0.5, height))}"'
+    return _shape(f'rect x="{number(x)}" y="{number(y)}" {sides}', name, tip)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
+    """A straight line."""
+    begin = f'x1="{number(x1)}" y1="{number(y1)}"'
+    return _shape(f'line {begin} x2="{number(x2)}" y2="{number(y2)}"', name)
+
+
+def polyline(points: Sequence[Point], name: str, tip: str = "") -> str:
+    """Lines from point to point."""
+    return _shape(f'polyline points="{_points(points)}"', name, tip)
+
+
+def polygon(points: Sequence[Point], name: str, tip: str = "") -> str:
+    """A closed shape."""
+    return _shape(f'polygon points="{_points(points)}"', name, tip)
+
+
+def circle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+    """A dot."""
+    middle = f'cx="{number(x)}" cy="{number(y)}"'
+    return _shape(f'circle {middle} r="{number(radius)}"', name, tip)
+
+
+def square(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+    """A square dot."""
+    return rect(x - radius, y - radius, 2 * radius, 2 * radius, name, tip)
+
+
+def diamond(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+    """A square dot on its corner."""
+    r = 1.3 * radius
+    return polygon(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), name, tip)
+
+
+def triangle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+    """A dot with three corners."""
+    r = 1.2 * radius
+    return polygon(((x, y - r), (x + r, y + r), (x - r, y + r)), name, tip)
+
+
+def arrow_right(x: float, y: float, size: float, name: str, tip: str = "") -> str:
+    """What goes on beyond the drawing: a triangle whose tip is at x."""
+    return polygon(((x - size, y - size), (x, y), (x - size, y + size)), name, tip)
+
+
+def arrow_left(x: float, y: float, size: float, name: str) -> str:
+    """What points at a bar's end: a triangle whose tip is at x."""
+    return polygon(((x + size, y - size), (x, y), (x + size, y + size)), name)
+
+
+def whisker(low: float, high: float, y: float, half: float = 3.0) -> str:
+    """A horizontal range with a stop at both ends."""
+    bits = (
+        f"M{number(low)} {number(y)}H{number(high)}",
+        f"M{number(low)} {number(y - half)}V{number(y + half)}",
+        f"M{number(high)} {number(y - half)}V{number(y + half)}",
+    )
+    return _ranged("".join(bits))
+
+
+def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
+    """The same, standing."""
+    bits = (
+        f"M{number(x)} {number(low)}V{number(high)}",
+        f"M{number(x - half)} {number(low)}H{number(x + half)}",
+        f"M{number(x - half)} {number(high)}H{number(x + half)}",
+    )
+    return _ranged("".join(bits))
+
+
+def _ranged(path: str) -> str:
+    """On a ground of its own, so that it shows on a bar too."""
+    return _shape(f'path d="{path}"', "halo") + _shape(f'path d="{path}"', "whisker")
+
+
+def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
+    """Rising lines that fill a rectangle and stay in it."""
+    bits = []
+    count = math.ceil((width + height) / HATCH_STEP)
+    for each in range(1, count):
+        right = each * HATCH_STEP
+        # From the left or lower side to the upper or right one.
+        begin = (x, y + right) if right <= height else (x + right - height, y + height)
+        end = (x + right, y) if right <= width else (x + width, y + right - width)
+        bits.append(f"M{number(begin[0])} {number(begin[1])}L{number(end[0])} {number(end[1])}")
+    return _shape(f'path d="{"".join(bits)}"', f"thin {name}") if bits else ""
+
+
+def dots(x: float, y: float, width: float, height: float, name: str) -> str:
+    """Dots along the middle of a rectangle."""
+    count = max(1, int(width / HATCH_STEP))
+    bits = (
+        f"M{number(x + HATCH_STEP * (at + 0.5))} {number(y + height / 2)}h0" for at in range(count)
+    )
+    return _shape(f'path d="{"".join(bits)}"', f"dots {name}") if width > HATCH_STEP else ""
+
+
+def group(shapes: Iterable[str], name: str) -> str:
+    """Shapes that belong together."""
+    return f"<g{_named(name)}>{''.join(shapes)}</g>"
+
+
+def _shape(head: str, name: str, tip: str = "") -> str:
+    if not tip:
+        return f"<{head}{_named(name)}/>"
+    tag = head.partition(" ")[0]
+    return f"<{head}{_named(name)}><title>{escape(tip)}</title></{tag}>"
+
+
+def _named(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def _points(points: Sequence[Point]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)

@@ -1,0 +1,134 @@
+"""Each disk from its outer edge to its inner: zones, the fitted disc, weak ones, files' places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.analysis.disk_zones import Zones
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.report import Report
+from bottleneck.reports.plots import shapes
+from bottleneck.reports.plots.axes import Scale, Tick, margin, marks_below, rate_ticks, rules
+from bottleneck.reports.plots.key import key
+from bottleneck.reports.plots.numbered import numbered
+from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
+from bottleneck.reports.units import percent_text, range_text, rate_text
+from bottleneck.reports.zone_curve import Mark, marks, title
+
+MOST_DISKS = 3
+MOST_ZONES = 400
+MOST_SPANS = 64
+TOP, BOTTOM = 22.0, 172.0
+CURVE_POINTS = 60
+RIGHT = WIDTH - 4.0
+
+
+def zones(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
+    """A drawing for each disk that was measured zone by zone."""
+    told = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
+    for at, each, more in numbered(list(all_zones(report)), MOST_DISKS):
+        name, files = f"zones-{at}", marks(report, each)
+        sentence = shapes.told(told.get((each.found.index,), "The disk zone by zone.")) + more
+        if len(each.zones) > MOST_ZONES:
+            sentence += f" {MOST_ZONES} of {len(each.zones)} zones are drawn."
+        heading = title(each).rpartition(",")[0]
+        height, parts = _drawn(each, files)
+        yield Plot(
+            name=name,
+            title=heading[:1].upper() + heading[1:],
+            sentence=sentence,
+            svg=shapes.drawing(name, heading, sentence, height, parts),
+            columns=("place", "rate", "low to high", "the fitted disc", ""),
+            rows=(*_rows(each), *(_file_row(mark) for mark in files)),
+        )
+
+
+def _rows(each: Zones) -> Iterator[tuple[str, ...]]:
+    for at, zone in enumerate(each.zones[:MOST_ZONES]):
+        low, high = zone.low_bytes_per_second, zone.high_bytes_per_second
+        yield (
+            f"{percent_text(zone.from_ratio)} to {percent_text(zone.to_ratio)}",
+            rate_text(zone.bytes_per_second),
+            range_text(low, high) if high > low else "",
+            "" if each.curve is None else rate_text(each.curve.rate_at(zone.centre_ratio)),
+            "weak" if _is_weak(each, at) else "",
+        )
+
+
+def _file_row(mark: Mark) -> tuple[str, ...]:
+    spans = mark.spans[:MOST_SPANS]
+    where = f"{percent_text(spans[0][0])} to {percent_text(spans[0][1])}"
+    more = f" and {len(spans) - 1} more pieces" if len(spans) > 1 else ""
+    return f"{where}{more}", "", "", "", mark.text
+
+
+def _is_weak(each: Zones, at: int) -> bool:
+    return each.curve is not None and at in each.curve.weak
+
+
+def _drawn(each: Zones, files: tuple[Mark, ...]) -> tuple[float, list[str]]:
+    drawn = each.zones[:MOST_ZONES]
+    unit, ticks = rate_ticks(1.05 * max(zone.high_bytes_per_second for zone in drawn))
+    most = 1.05 * max(zone.high_bytes_per_second for zone in drawn)
+    left = margin(ticks)
+    x, y = Scale(0.0, 1.0, left, RIGHT), Scale(0.0, most, BOTTOM, TOP)
+    parts = [label(0, 12, unit, "muted"), *rules(ticks, y, left, RIGHT)]
+    for at, zone in enumerate(drawn):
+        parts += _zone(each, at, x, y)
+        low, high = (y.at(r) for r in (zone.low_bytes_per_second, zone.high_bytes_per_second))
+        if high < low:
+            parts.append(shapes.upright_whisker(x.at(zone.centre_ratio), low, high))
+    if each.curve is not None:
+        places = [at / CURVE_POINTS for at in range(CURVE_POINTS + 1)]
+        points = [(x.at(at), y.at(each.curve.rate_at(at))) for at in places]
+        parts.append(shapes.polyline(points, "stroke dashed line-series-2", "the fitted disc"))
+    percents = tuple(Tick(at, percent_text(at)) for at in (0.0, 0.25, 0.5, 0.75, 1.0))
+    parts += marks_below(percents, x, BOTTOM, WIDTH)
+    falls = each.curve is not None and each.curve.falls
+    where = "place on the disk" + (", outer edge to inner" if falls else "")
+    below = BOTTOM + 34
+    parts.append(label((left + RIGHT) / 2, below, where, "muted", "middle"))
+    below += 6
+    for mark in files:
+        parts += _file(mark, x, below)
+        below += LINE + 12
+    entries = [(lambda a, b: shapes.rect(a - 6, b - 4, 12, 8, "fill-series-1"), "a zone")]
+    if each.curve is not None:
+        bar = "stroke dashed line-series-2"
+        entries.append((lambda a, b: shapes.line(a - 6, b, a + 8, b, bar), "the fitted disc"))
+    shown, below = key(entries, below + 2)
+    return below + 2, [*parts, shown]
+
+
+def _zone(each: Zones, at: int, x: Scale, y: Scale) -> Iterator[str]:
+    zone, weak = each.zones[at], _is_weak(each, at)
+    begin, end, top = x.at(zone.from_ratio), x.at(zone.to_ratio), y.at(zone.bytes_per_second)
+    wide = max(1.0, end - begin - 1)
+    tip = (
+        f"{'weak zone' if weak else 'zone'} {at + 1}, {percent_text(zone.from_ratio)} to "
+        f"{percent_text(zone.to_ratio)}: {rate_text(zone.bytes_per_second)}"
+    )
+    begin = min(begin, RIGHT - wide)
+    if not weak:
+        yield shapes.rect(begin, top, wide, BOTTOM - top, "fill-series-1", tip)
+        return
+    yield shapes.rect(begin, top, wide, BOTTOM - top, "track open line-cap", tip)
+    yield shapes.hatch(begin, top, wide, BOTTOM - top, "line-cap")
+    near = each.zones[max(0, at - 1) : at + 2]
+    above = min(y.at(each.high_bytes_per_second) for each in near) - 6
+    half = text_width("weak") / 2
+    middle = min(WIDTH - half, max(x.start + half, begin + wide / 2))
+    yield label(middle, above, "weak", "strong", "middle")
+
+
+def _file(mark: Mark, x: Scale, top: float) -> Iterator[str]:
+    """A file's pieces on the axis of the disk, its name above them where there is room."""
+    yield label(0, top + 11, mark.text, "fill-series-3", width=float(WIDTH))
+    yield shapes.rect(x.start, top + 16, x.end - x.start, 7, "track")
+    for begin, end in mark.spans[:MOST_SPANS]:
+        wide = max(2.0, x.at(end) - x.at(begin))
+        tip = f"{mark.text}, {percent_text(begin)} to {percent_text(end)}"
+        at = min(x.at(begin), x.end - wide)
+        yield shapes.rect(at, top + 16, wide, 7, "fill-series-3", tip)

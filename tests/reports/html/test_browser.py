@@ -1,0 +1,194 @@
+"""In a real browser: nothing leaves, nothing is refused, all is seen, read and reached.
+
+Screenshots of every page at both widths and in both schemes are written to the folder that
+BOTTLENECK_SCREENSHOTS names, else to the test's own temporary one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+DATA = Path(__file__).parents[2] / "data"
+NAMES = ("lab-with-agent", "thorough", "comparisons", "strange")
+SIZES = {390: 844, 1280: 900}
+SCHEMES = ("light", "dark")
+SHARED = "BOTTLENECK_SCREENSHOTS"
+OPEN = "() => document.querySelectorAll('details').forEach(each => { each.open = true })"
+MARKS = """() => [...document.querySelectorAll('figure')].map(figure => {
+  const marks = [...figure.querySelectorAll('svg *')].filter(each => {
+    const box = each.getBoundingClientRect(), style = getComputedStyle(each);
+    return box.width + box.height > 1 && (style.fill !== 'none' || style.stroke !== 'none');
+  });
+  return [figure.querySelector('h3').textContent, marks.length];
+})"""
+CUT = """() => {
+  const told = [], wide = document.documentElement.clientWidth;
+  for (const each of document.body.querySelectorAll('*')) {
+    if (each.closest('.scroll, svg, summary') && !each.matches('.scroll')) continue;
+    const box = each.getBoundingClientRect();
+    if (box.right > wide + 1 || box.left < -1) told.push(each.outerHTML.slice(0, 120));
+    const inline = getComputedStyle(each).display.startsWith('inline');
+    if (!inline && !each.matches('.scroll') && each.scrollWidth > each.clientWidth + 1)
+      told.push('cut: ' + each.outerHTML.slice(0, 120));
+  }
+  return told;
+}"""
+OVERLAPS = """() => {
+  const texts = 'h1,h2,h3,p,dt,dd,figcaption,summary,caption span,th,td,.part,.told';
+  const boxes = [...document.querySelectorAll(texts)]
+    .filter(each => each.textContent.trim() && each.checkVisibility())
+    .map(each => [each, each.getBoundingClientRect()]);
+  const told = [];
+  boxes.forEach(([one, a], at) => boxes.slice(at + 1).forEach(([other, b]) => {
+    if (one.contains(other) || other.contains(one)) return;
+    if (one.closest('table') !== other.closest('table')) return;
+    if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2)
+      told.push(one.textContent.slice(0, 60) + ' | ' + other.textContent.slice(0, 60));
+  }));
+  return told;
+}"""
+
+
+@pytest.fixture(scope="module")
+def files(page_of, tmp_path_factory) -> dict[str, Path]:
+    """Each report's page, as a user has it on the disk."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {name: folder / f"{name}.html" for name in NAMES}
+    for name, path in found.items():
+        path.write_text(page_of(DATA / f"report-v1-{name}.json"), encoding="ascii")
+    return found
+
+
+@pytest.fixture
+def pictures(tmp_path) -> Path:
+    """Where the screenshots go."""
+    folder = Path(os.environ.get(SHARED) or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass
+class Seen:
+    """What a page did while it was looked at."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def shown(browser: Browser, path: Path, width: int, scheme: str, **more) -> Iterator[Seen]:
+    """A page from its file, as wide and in such colours."""
+    context = browser.new_context(
+        viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme, **more
+    )
+    try:
+        seen = Seen(context.new_page())
+        seen.page.on("request", lambda request: seen.requests.append(request.url))
+        # A refusal by the page's own policy is an error on the console.
+        seen.page.on("console", lambda message: seen.complaints.append(message.text))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.goto(path.as_uri(), wait_until="load")
+        yield seen
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_leaves_nothing_runs_and_nothing_is_refused(browser, files, name):
+    with shown(browser, files[name], 1280, "light") as seen:
+        seen.page.evaluate(OPEN)
+        assert seen.requests == [files[name].as_uri()]
+        assert seen.complaints == []
+        assert seen.page.locator("script").count() == 0
+
+
+def test_the_policy_holds_where_it_is_put_to_the_test(browser, files):
+    """What would get past the escaping is refused: a script, a style, a picture."""
+    with shown(browser, files["lab-with-agent"], 1280, "light") as seen:
+        ran = seen.page.evaluate("""() => {
+          const script = document.createElement('script');
+          script.textContent = 'window.ran = true';
+          document.body.append(script);
+          const picture = document.createElement('img');
+          picture.src = 'data:image/gif;base64,R0lGODlhAQABAAAAACw=';
+          document.body.append(picture);
+          document.body.setAttribute('style', 'margin-left: 77px');
+          return [window.ran === true, getComputedStyle(document.body).marginLeft];
+        }""")
+        assert ran[0] is False
+        assert ran[1] != "77px"
+        assert len(seen.complaints) >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        *((name, width, scheme) for name in NAMES[:2] for width in SIZES for scheme in SCHEMES),
+        ("comparisons", 390, "dark"),
+        ("comparisons", 1280, "light"),
+    ],
+)
+def test_all_is_seen_and_nothing_is_cut_off(browser, files, pictures, name, width, scheme):
+    with shown(browser, files[name], width, scheme) as seen:
+        page = seen.page
+        page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        drawn = page.evaluate(MARKS)
+        assert len(drawn) >= 2
+        assert [title for title, marks in drawn if marks < 5] == []
+        assert page.evaluate(CUT) == []
+        page.evaluate(OPEN)
+        assert page.evaluate(CUT) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(OVERLAPS) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        *(("thorough", width, scheme) for width in SIZES for scheme in SCHEMES),
+        ("comparisons", 390, "light"),
+        ("strange", 1280, "dark"),
+    ],
+)
+def test_axe_finds_nothing_serious(browser, files, name, width, scheme):
+    with shown(browser, files[name], width, scheme, bypass_csp=True) as seen:
+        seen.page.evaluate(OPEN)
+        found = Axe().run(seen.page).response["violations"]
+        told = [
+            f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:120]}"
+            for each in found
+            for node in each["nodes"][:3]
+        ]
+        assert told == []
+
+
+def test_every_table_that_scrolls_is_reached_by_the_keyboard(browser, files):
+    with shown(browser, files["thorough"], 390, "light") as seen:
+        scrolling = seen.page.locator(".scroll")
+        assert scrolling.count() > 0
+        for at in range(scrolling.count()):
+            if scrolling.nth(at).is_visible():
+                scrolling.nth(at).focus()
+                assert scrolling.nth(at).evaluate("each => document.activeElement === each")
+
+
+def test_the_printed_page_is_dark_on_white_and_holds_what_was_folded(browser, files):
+    with shown(browser, files["thorough"], 1280, "dark") as seen:
+        seen.page.emulate_media(media="print", color_scheme="dark")
+        look = "getComputedStyle(document.body)"
+        assert seen.page.evaluate(f"{look}.backgroundColor") == "rgb(255, 255, 255)"
+        assert seen.page.evaluate(f"{look}.color") == "rgb(29, 28, 26)"
+        assert not seen.page.locator("nav").is_visible()
+        folded = seen.page.locator("#evidence details p").first
+        assert folded.is_visible()

@@ -1,0 +1,216 @@
+"""The page is whole, pure and the same for every report there is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck import report as reports
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.report import Report
+from bottleneck.reports import remarks
+from bottleneck.reports.html import html_text
+from bottleneck.reports.units import explorer_text, shown_as
+from bottleneck.reports.words import cap_text, confidence_text
+from probes.records import Failed, Skipped
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data"
+FILES = [*sorted(DATA.glob("report-v1-*.json")), ROOT / "examples" / "server-disk-read.json"]
+HOSTILE = (
+    "</style><script>alert(1)</script>",
+    "<svg onload=alert(1)><!-- ]]> &lt;",
+    "\" onmouseover='x' style=\"a",
+    "javascript:alert(1)",
+    "\x1b[31m\u202e\u200b\x00\udcff",
+    "<" * 10_000,
+)
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.stem)
+def stored(request):
+    return request.param
+
+
+def test_a_page_is_well_formed_and_the_same_each_time(stored, page_of, tree):
+    page = page_of(stored)
+    assert page == page_of(stored)
+    assert page.isascii()
+    found = tree(page)
+    assert found.strange == []
+    assert found.open == []
+
+
+def test_a_page_runs_and_fetches_nothing(stored, page_of, tree):
+    found = tree(page_of(stored))
+    for element, attributes in found.elements:
+        assert element not in {"script", "link", "iframe", "img", "image", "object", "use"}
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (element, name)
+            assert name not in {"style", "src", "srcset"}, element
+            if name.endswith("href"):
+                assert (value or "").startswith("#"), (element, value)
+            if name != "content":
+                assert "javascript:" not in (value or "")
+                assert not re.search(r"url\((?!#)", value or ""), (element, value)
+    (style,) = [piece for element, piece in found.texts if element == "style"]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_policy_lets_in_the_one_style_sheet_alone(page_of, tree):
+    page = page_of(FILES[0])
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    (policy,) = [
+        each["content"]
+        for each in tree(page).named("meta")
+        if each.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules.pop("style-src") == f"'sha256-{digest}'"
+    assert set(rules.values()) == {"'none'"}
+    assert "default-src" in rules
+    # It has to stand before whatever it is to hold off.
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+
+
+def test_headings_descend_and_every_place_has_its_own_name(stored, page_of, tree):
+    found = tree(page_of(stored))
+    levels = [int(name[1]) for name, _ in found.elements if re.fullmatch(r"h[1-6]", name)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    names = [each["id"] for _, each in found.elements if "id" in each]
+    assert len(names) == len(set(names))
+    for _, attributes in found.elements:
+        for key in ("aria-labelledby", "aria-describedby"):
+            assert set((attributes.get(key) or "").split()) <= set(names)
+        if "href" in attributes:
+            assert attributes["href"][1:] in names
+
+
+def test_tables_have_captions_and_heads_with_a_scope(stored, page_of, tree):
+    found = tree(page_of(stored))
+    assert len(found.named("caption")) == len(found.named("table"))
+    assert all(each.get("scope") in {"col", "row"} for each in found.named("th"))
+
+
+def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tree):
+    known = reports.load(stored)
+    diagnosis = diagnose(known)
+    words = flat(tree(page_of(stored)).words)
+    chosen = diagnosis.chosen
+    assert chosen is not None
+    if chosen.verdict.component != "unknown":
+        assert f"{cap_text(chosen.verdict)} Confidence {confidence_text(chosen.verdict)}" in words
+    for copy in diagnosis.copies:
+        for told in (*copy.evidence, *copy.advice):
+            assert flat(told) in words
+    for each in diagnosis.comparisons:
+        assert flat(each.sentence)[:900] in words
+    if chosen.advice:
+        first = words.index(flat(chosen.advice[0]))
+        assert words.index("What to do first") < first < words.index("The bytes go")
+    for each in (*remarks.missing(known), *known.notes):
+        if each.isprintable():
+            assert flat(each) in words
+
+
+def flat(text: str) -> str:
+    """With single spaces, as elements begin and end anywhere."""
+    return re.sub(r"\s+", " ", text)
+
+
+def test_a_report_without_anything_still_has_a_page(tree):
+    nothing = Report("failed", {}, "2026-11-20T23:45:00", 0.0, {}, None, None)
+    for diagnosis in (diagnose(nothing), Diagnosis(None, (), "Nothing was measured.")):
+        found = tree(html_text(nothing, diagnosis))
+        assert found.strange == []
+        assert "No agent ran there" in found.words
+        assert "The run is failed" in found.words
+        assert "0 MB/s" not in found.words
+
+
+def test_steps_that_were_not_made_are_told_with_their_reason(tree):
+    known = reports.load(DATA / "report-v1-server-disk.json")
+    outcomes = (Skipped("no time left"), Failed("the server went away"))
+    entries = tuple((step, outcomes[at % 2]) for at, (step, _) in enumerate(known.entries))
+    broken = replace(known, entries=entries, status="partial")
+    found = tree(html_text(broken, diagnose(broken)))
+    assert "no time left" in found.words
+    assert "failed: the server went away" in found.words
+    assert "MB/s" not in found.words
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_strangers_names_stay_text(name, tree):
+    known = reports.load(DATA / "report-v1-comparisons.json")
+    plain = tree(html_text(known, diagnose(known)))
+    hostile = replace(
+        known,
+        target={
+            **known.target,
+            "share": name,
+            "security_mode": name,
+            "smb_conf": [{"option": name, "value": name, "why": name, "remedy": name}],
+        },
+        tool={**known.tool, "version": name, "command": ["bottleneck", "diagnose", name]},
+        client=replace(known.client, name=name, system=name, distribution=name, virtual=name),
+        server=replace(known.server, name=name, socket_buffers={name: name}, tools={name: name}),
+        entries=(*known.entries, (replace(known.entries[0][0], why=name), Failed(name))),
+        notes=(name,),
+    )
+    page = html_text(hostile, diagnose(hostile))
+    found = tree(page)
+    assert found.strange == []
+    assert {element for element, _ in found.elements} <= {e for e, _ in plain.elements} | {"pre"}
+    assert {key for _, each in found.elements for key in each} <= {
+        key for _, each in plain.elements for key in each
+    }
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", page)
+    assert not re.search(r"&#(0|x0|55|823|819)\d*;", page)
+
+
+def test_a_report_with_thousands_of_steps_has_a_page_that_a_browser_can_open(tree):
+    known = reports.load(DATA / "report-v1-server-disk.json")
+    (step, outcome), *_ = (each for each in known.entries if each[0].stage == "smb-copy")
+    many = tuple(
+        (replace(step, setting={**step.setting, "dialect": f"3.{at}"}), outcome)
+        for at in range(1000)
+    )
+    large = replace(known, entries=many)
+    page = html_text(large, diagnose(large))
+    assert "more in the report" in tree(page).words
+    assert len(page) < 2_000_000
+
+
+def test_the_command_that_repeats_the_run_is_quoted_for_a_shell(tree):
+    known = reports.load(DATA / "report-v1-server-disk.json")
+    told = {**known.tool, "command": ["bottleneck", "diagnose", "//nas/my media; rm"]}
+    known = replace(known, tool=told)
+    words = tree(html_text(known, diagnose(known))).words
+    assert "bottleneck diagnose '//nas/my media; rm'" in words
+    assert "bottleneck explain REPORT.json --format html" in words
+
+
+def test_the_trend_is_there_where_a_history_has_one(page_of, trend, tree):
+    path = DATA / "report-v1-lab-with-agent.json"
+    assert "From run to run" not in page_of(path)
+    found = tree(page_of(path, trend))
+    assert "From run to run" in found.words
+
+
+def test_rates_read_in_the_style_that_is_on(tree):
+    known = reports.load(DATA / "report-v1-comparisons.json")
+    with shown_as("bits"):
+        words = tree(html_text(known, diagnose(known))).words
+    body = words.replace(explorer_text(58e6), "")
+    assert "464 Mbit/s" in body
+    assert "MB/s" not in body
