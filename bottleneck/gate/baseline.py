@@ -1,0 +1,349 @@
+"""A report against an earlier one of the same path: what became slower by more than noise; pure.
+
+Why 20 unchanged runs give no alarm, and a disk that is 15 % slower does
+------------------------------------------------------------------------
+A check compares four copies and some stages, night after night, with one baseline; so a test that
+is wrong once in twenty times, each, would alarm every third night. Hence three hurdles, all of
+them to be taken by one and the same metric:
+
+1. The runs do not meet: the fastest of now is slower than the slowest of the baseline. Of three
+   runs each from one and the same distribution that happens by chance in 1 of 20 cases.
+2. The medians are apart by noise.REPEATED_RATIO (9 % less). The median of three runs has about 0.7
+   of their deviation, so that with runs that deviate by 2 % of their mean this is more than four
+   deviations of the difference; a disk that is 15 % slower passes it by three. Where a
+   side was measured once, nothing tells how far that one run is off, and noise.SINGLE_RATIO (20 %
+   less) is asked for: the first hurdle means little then.
+3. What alarms is measured again before it is told: `check TARGET` repeats the run while anything
+   looks slower than the baseline by SUSPECT_RATIO, so that what came and went with another load
+   is outvoted; an unchanged path is mostly left after one run.
+
+Simulated with seven metrics and normal noise: with runs that deviate by 2 %, 20 checks of an
+unchanged path gave no alarm in every trial of 200, and 99.9 % of the checks of one that lost 15 %
+alarmed (baseline of three runs, no more than three now); with 3 % noise no alarm in 96 % of the
+trials, and 98 % of the losses seen; from 4 % on, take a baseline of five runs and a --tolerance.
+
+Fewer comparisons are fewer false alarms: a stage counts where it is within REACH_RATIO of the
+copies that pass it. A disk that writes 3 GB/s on one night and 0.7 GB/s on another caps no copy
+over a link of 0.1 GB/s, and nobody feels it. What a run makes only where there is time or doubt
+(other dialects, copies that the server starts) is compared where both have it.
+
+The points of a history (bottleneck.trend) have low and high rates, so that they could stand for
+the copies of a baseline; stages are not in it, and neither is the number of runs.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bottleneck.analysis import changes, noise, sentences, steps
+from bottleneck.analysis.changes import Change, CopyChange
+from bottleneck.analysis.diagnosis import OWN_COPIES, diagnose
+from bottleneck.analysis.finding import Diagnosis, Verdict
+from bottleneck.gate import metrics
+from bottleneck.gate.judged import Judged, State
+from bottleneck.gate.metrics import Reading
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, range_text, rate_text
+from probes.records import SIDES, Spread
+
+USUAL_TOLERANCE = 0.05
+"""The noise rule alone asks for more; a greater one is the user's."""
+SUSPECT_RATIO = 0.05
+"""Of the baseline's rate: what looks as much slower is measured again."""
+CRITICAL_RATIO = 1 / 3
+"""A loss from which on it is critical: copies take half as long again."""
+REACH_RATIO = 1.5
+"""A stage that is further above the fastest of its copies caps none of them."""
+ALIKE_TIMES = 2.0
+"""Files up to so many times as large, or as long under way, make the same copy."""
+ENOUGH_RUNS = 3
+_ALWAYS = (
+    *(f"tcp.{verb}" for verb in steps.VERBS),
+    *(f"disk.{side}.{verb}" for side in SIDES for verb in ("read", "write")),
+)
+"""Stages that every run makes, so that one that is missing is a hole."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of both reports."""
+
+    metric: str
+    before: Spread
+    after: Spread | None
+    """None: not measured now."""
+    reason: str = ""
+    """Why it was not, or why the two are not the same."""
+    change: CopyChange | None = None
+    """Of a copy."""
+
+    @property
+    def lost(self) -> float:
+        """Share of the baseline's rate that is gone; below 0: it is faster now."""
+        return 0.0 if self.after is None else 1 - self.after.median / self.before.median
+
+    @property
+    def differs(self) -> bool:
+        """Whether the noise of both does not explain the difference."""
+        return self.after is not None and noise.differ(self.before, self.after)
+
+    @property
+    def single(self) -> bool:
+        """Whether one of both was measured once alone."""
+        return min(self.before.runs, self.after.runs if self.after else 0) < 2
+
+    def least_lost(self, tolerance: float) -> float:
+        """What has to be lost for an alarm, as a share."""
+        least = noise.SINGLE_RATIO if self.single else noise.REPEATED_RATIO
+        return max(tolerance, 1 - 1 / least)
+
+    def slower(self, tolerance: float) -> bool:
+        """Whether it lost more than the noise, and more than is tolerated."""
+        return self.differs and self.lost > tolerance
+
+
+def judged_by(
+    report: Report, diagnosis: Diagnosis, baseline: Report, tolerance: float = USUAL_TOLERANCE
+) -> Iterator[Judged]:
+    """Each copy and each stage that counts, held against the baseline; see the module.
+
+    A baseline of another path is one line with the reason, and its state is "unknown".
+    """
+    other = _another_path(baseline, report)
+    if other:
+        yield Judged("the same path as in the baseline", "baseline", "unknown", other)
+        return
+    found = tuple(compared(report, diagnosis, baseline))
+    if not found:
+        reason = "the baseline has no copy and no stage to compare with"
+        yield Judged("as in the baseline", "baseline", "unknown", reason)
+    slower = [each for each in found if each.slower(tolerance)]
+    for each in found:
+        yield Judged(
+            name=f"{each.metric} as in the baseline",
+            metric=each.metric,
+            state=_state(each, tolerance),
+            message=_message(each, slower, tolerance),
+            value=None if each.after is None else each.after.median,
+            unit="bytes_per_second",
+            warning=_range(each, each.least_lost(tolerance)),
+            critical=_range(each, max(CRITICAL_RATIO, each.least_lost(tolerance))),
+        )
+
+
+def suspects(report: Report, diagnosis: Diagnosis, baseline: Report) -> tuple[str, ...]:
+    """Metrics that look slower than the baseline and have few runs: to be measured again."""
+    if _another_path(baseline, report):
+        return ()
+    return tuple(
+        each.metric
+        for each in compared(report, diagnosis, baseline)
+        if each.after is not None
+        and not each.reason
+        and each.lost > SUSPECT_RATIO
+        and each.after.runs < ENOUGH_RUNS
+    )
+
+
+def _another_path(before: Report, after: Report) -> str:
+    """Why the two are not of one path; empty: they are."""
+    for what, old, new in (
+        ("share", before.target.get("share"), after.target.get("share")),
+        ("client", before.client and before.client.name, after.client and after.client.name),
+        ("server", before.server and before.server.name, after.server and after.server.name),
+    ):
+        if old is not None and new is not None and old != new:
+            return f"the baseline is of another {what}: {old}, and this report of {new}"
+    return ""
+
+
+def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[Compared]:
+    """Each metric that the baseline has and that counts, the copies first."""
+    first = diagnose(baseline)
+    change = changes.compare(baseline, report)
+    then, now = metrics.readings(baseline, first), metrics.readings(report, diagnosis)
+    yield from _copies(change, first, then, now)
+    yield from _stages(change, then, now)
+
+
+def _copies(
+    change: Change, first: Diagnosis, then: Mapping[str, Reading], now: Mapping[str, Reading]
+) -> Iterator[Compared]:
+    usual = None if first.chosen is None else first.chosen.dialect
+    for each in change.copies:
+        before, after = each.before_bytes_per_second, each.after_bytes_per_second
+        needed = each.copy in OWN_COPIES and each.before_dialect == usual
+        if before is None or after is None and not needed:
+            continue
+        full = f"{each.copy}@{each.before_dialect}"
+        metric = each.copy if each.before_dialect == usual else full
+        if metric not in metrics.UNITS and "@" not in metric:
+            continue
+        if each.before_dialect != each.after_dialect:
+            if needed:
+                reason = f"it speaks {each.after_dialect} now, {each.before_dialect} then"
+                yield Compared(metric, before, None, reason, each)
+        elif after is None:
+            yield Compared(metric, before, None, each.after_verdict.sentence, each)
+        else:
+            yield Compared(metric, before, after, _other_size(then.get(full), now.get(full)), each)
+    for name in OWN_COPIES:
+        told = then.get(f"{name}@{usual}")
+        if told and told.spread and f"{name} ({usual})" in change.only_before:
+            yield Compared(name, told.spread, None, "this report has no such copy")
+
+
+def _other_size(before: Reading | None, after: Reading | None) -> str:
+    """Why two copies are not the same by their files; empty: they are.
+
+    A run sizes its file by the path's rate, so that it lasts as long on a slow one: a smaller file
+    that took as long is the same copy.
+    """
+    sizes = [_size(each) for each in (before, after)]
+    if not sizes[0] or not sizes[1]:
+        return ""
+    (old_bytes, old_seconds), (new_bytes, new_seconds) = sizes[0], sizes[1]
+    if any(
+        noise.factor(*pair) <= ALIKE_TIMES
+        for pair in ((old_bytes, new_bytes), (old_seconds, new_seconds))
+    ):
+        return ""
+    times = noise.factor(old_bytes, new_bytes)
+    which = "larger" if new_bytes > old_bytes else "smaller"
+    return f"its file is {times:.0f} times {which} than the baseline's: give the same --size"
+
+
+def _size(told: Reading | None) -> tuple[float, float] | None:
+    """Bytes and seconds of a copy's usual run; None: not known."""
+    if told is None or told.made is None:
+        return None
+    runs = told.made.outcome.runs
+    moved = statistics.median(run[-1].moved_bytes - run[0].moved_bytes for run in runs)
+    took = statistics.median(run[-1].elapsed_seconds - run[0].elapsed_seconds for run in runs)
+    return (moved, took) if moved > 0 and took > 0 else None
+
+
+def _stages(
+    change: Change, then: Mapping[str, Reading], now: Mapping[str, Reading]
+) -> Iterator[Compared]:
+    both = {
+        metric: each
+        for each in reversed(change.stages)
+        if (metric := metrics.stage_metric_of(each.stage, each.setting, each.initiator))
+    }
+    for metric, told in then.items():
+        if told.spread is None or told.copy is not None or metric.startswith("loopback"):
+            continue
+        level = _fastest_copy(metric, then)
+        shared = both.get(metric)
+        if shared is not None:
+            before, after = shared.before_bytes_per_second, shared.after_bytes_per_second
+            if min(before.median, after.median) <= REACH_RATIO * level:
+                yield Compared(metric, before, after)
+        elif metric in _ALWAYS and told.spread.median <= REACH_RATIO * level:
+            why = metrics.reading(dict(now), metric).reason
+            yield Compared(metric, told.spread, None, why or "it was measured in another way then")
+
+
+def _fastest_copy(metric: str, then: Mapping[str, Reading]) -> float:
+    """The highest rate that the baseline's copies had over a stage; 0: none passed it."""
+    rates = (then[name].value for name in OWN_COPIES if name in then and passes(name, metric))
+    return max((rate for rate in rates if rate is not None), default=0.0)
+
+
+def passes(copy: str, stage: str) -> bool:
+    """Whether the bytes of one of the client's own copies pass a stage, both by metric."""
+    verb, _, cache = copy.partition(".")
+    sender = steps.sender(verb, "client")
+    match stage.split("."):
+        case ["tcp", over, *_] | [over, "memory"]:
+            return over == verb
+        case ["disk", side, "read"]:
+            return side == sender and cache == "uncached"
+        case ["disk", side, _]:
+            return side == steps.other(sender)
+        case _:
+            return False
+
+
+def _state(each: Compared, tolerance: float) -> State:
+    if each.after is None or each.reason:
+        return "unknown"
+    if not each.slower(tolerance):
+        return "ok"
+    return "critical" if each.lost > CRITICAL_RATIO else "warning"
+
+
+def _range(each: Compared, lost: float) -> str:
+    return f"{each.before.median * (1 - lost):.0f}:"
+
+
+def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
+    was = rate_text(each.before.median)
+    if each.after is None:
+        return f"{was} in the baseline, not measured now: {each.reason}"
+    now = f"{rate_text(each.after.median)}, {was} in the baseline"
+    if each.reason:
+        return f"{now}, but {each.reason}"
+    if each.slower(tolerance):
+        # The reason first: a status line is cut at its end.
+        why = _why(each, slower)
+        return f"{_less(each)}: {why}; {_rates(each)}" if why else _lost(each)
+    if each.differs and each.lost < 0:
+        return f"{now}: faster by more than the noise, so take a new baseline"
+    if each.lost > max(tolerance, SUSPECT_RATIO):
+        least = percent_text(each.least_lost(tolerance))
+        once = " of a single run" if each.single else ""
+        told = f"{percent_text(each.lost)} less, which may be noise{once}"
+        return f"{now}: {told} (an alarm takes {least} and runs that do not meet)"
+    return now
+
+
+def _lost(each: Compared) -> str:
+    """What a metric lost, with its rates: "the server's disk reads 15 % less (...)"."""
+    return f"{_less(each)} ({_rates(each)})"
+
+
+def _less(each: Compared) -> str:
+    return f"{_does(each.metric)} {percent_text(each.lost)} less"
+
+
+def _rates(each: Compared) -> str:
+    assert each.after is not None
+    runs = "" if each.after.runs < 2 else f" in {each.after.runs} runs"
+    ranged = range_text(each.after.low, each.after.high)
+    return f"{rate_text(each.before.median)} in the baseline, {ranged}{runs} now"
+
+
+def _does(metric: str) -> str:
+    match metric.split("."):
+        case ["disk", side, verb]:
+            return f"the {side}'s disk {'reads' if verb == 'read' else 'writes'}"
+        case ["tcp", verb, *_]:
+            return f"TCP carries on a {verb}"
+        case [verb, "memory"]:
+            return f"a {verb} without the client's disk moves"
+        case _:
+            return f"{metric} moves"
+
+
+def _why(each: Compared, slower: list[Compared]) -> str:
+    """The stage of a copy's way that lost too, else what caps it; empty: it is a stage itself."""
+    if each.change is None:
+        return ""
+    name = each.metric.partition("@")[0]
+    behind = [stage for stage in slower if stage.change is None and passes(name, stage.metric)]
+    if behind:
+        return _lost(max(behind, key=lambda stage: stage.lost))
+    then, now = _cap(each.change.before_verdict), _cap(each.change.after_verdict)
+    if not now:
+        return "what caps it now is not clear"
+    return f"its cap is {'still ' if now == then else 'now '}{now}"
+
+
+def _cap(verdict: Verdict) -> str:
+    if verdict.component == "unknown":
+        return ""
+    return f"{sentences.part_name((verdict.component, verdict.side))} ({verdict.cause})"

@@ -1,0 +1,269 @@
+"""A report held against what is expected of it; pure.
+
+States, as a monitoring system wants them: a limit that alarms has the state that it was given for
+(--warn, --crit). Another cap than the expected one is critical where it is sure, and unknown where
+it is not. What was slower than a baseline is a warning, and critical from a third on. What was not
+measured is unknown, never OK. Bytes that were altered on the way are critical, whatever was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.gate import baseline as baselines
+from bottleneck.gate import metrics
+from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
+from bottleneck.gate.judged import Judged, Judgement, State
+from bottleneck.gate.metrics import Reading
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, rate_text, seconds_text
+from bottleneck.reports.words import cap_text, stage_text
+from probes.records import Failed, Skipped
+
+ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")
+"""The worst first."""
+AHEAD_SECONDS = 300.0
+"""What clocks of two hosts may differ by: a report from later than that is of a wrong clock."""
+NOT_ENDED = ("interrupted", "failed")
+
+
+def judge(
+    report: Report,
+    diagnosis: Diagnosis,
+    expectations: Sequence[Expectation] = (),
+    baseline: Report | None = None,
+    *,
+    tolerance: float = baselines.USUAL_TOLERANCE,
+    age_seconds: float | None = None,
+    max_age_seconds: float | None = None,
+) -> Judgement:
+    """What a gate says of a report, the lines in the order in which they were asked for.
+
+    Without expectations and baseline: a line for each copy, and one for each stage that failed or
+    was skipped; OK where the run is complete and the headline's cap is known.
+
+    baseline: an earlier report of the same path. tolerance: what may be lost against it, as a
+    share. age_seconds: since the report's start; older than max_age_seconds it says nothing of
+    now, and the judgement has that one line.
+    """
+    stale = _stale(age_seconds, max_age_seconds)
+    if stale is not None:
+        return _judgement([stale], report, diagnosis, age_seconds)
+    judged = [*_run(report, diagnosis)]
+    if not expectations and baseline is None:
+        judged += [] if judged and not report.entries else [*_all(report, diagnosis)]
+    else:
+        found = metrics.readings(report, diagnosis)
+        judged += [*_limits(expectations, found), *_caps(expectations, found)]
+    if baseline is not None:
+        judged += baselines.judged_by(report, diagnosis, baseline, tolerance)
+    return _judgement(judged, report, diagnosis, age_seconds)
+
+
+def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:
+    """The judgement where there is no report, or none that could be made: unknown, and why."""
+    return Judgement("unknown", sentence, (), report, None)
+
+
+def _judgement(
+    judged: list[Judged], report: Report, diagnosis: Diagnosis, age_seconds: float | None
+) -> Judgement:
+    states: list[State] = [each.state for each in judged]
+    worst = min(states, key=ORDER.index) if states else "unknown"
+    return Judgement(
+        state=worst,
+        sentence=_sentence(worst, judged, diagnosis),
+        judged=tuple(judged),
+        report=report,
+        diagnosis=diagnosis,
+        age_seconds=age_seconds,
+    )
+
+
+def _sentence(worst: State, judged: Sequence[Judged], diagnosis: Diagnosis) -> str:
+    """The worst line and how many more there are; where all is well what the headline does."""
+    if worst == "ok":
+        return diagnosis.summary
+    alike = [each for each in judged if each.state == worst]
+    first = alike[0]
+    told = first.message
+    if first.metric.partition("@")[0] in metrics.UNITS and first.metric not in told:
+        told = f"{first.metric}: {told}"
+    more = sum(each.state != "ok" for each in judged) - 1
+    return f"{told}; and {more} more" if more else told
+
+
+def _stale(age: float | None, most: float | None) -> Judged | None:
+    if age is None:
+        return None
+    name = "the report is of now" if most is None else f"no older than {age_text(most)}"
+    if age < -AHEAD_SECONDS:
+        told = f"the report is from {age_text(-age)} ahead: a clock is wrong"
+        return Judged(name, "age", "unknown", told, None, "seconds")
+    if most is None or age <= most:
+        return None
+    told = f"the report is {age_text(age)} old, and {age_text(most)} are allowed"
+    return Judged(name, "age", "unknown", told, age, "seconds", f"~:{most:.0f}")
+
+
+def _run(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
+    """What is said whatever was asked: altered bytes, and a run that did not come to its end."""
+    if diagnosis.altered:
+        where = ", ".join(diagnosis.altered)
+        told = f"the bytes that arrived are not the bytes that were sent ({where})"
+        yield Judged("bytes arrive as they were sent", "bytes", "critical", told)
+    if report.status in NOT_ENDED:
+        why = report.notes[-1] if report.notes else "nothing says why"
+        how = "failed" if report.status == "failed" else "was interrupted"
+        told = f"the run {how}: {why}"
+        yield Judged("the run came to its end", "run", "unknown", told)
+
+
+def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
+    """Where nothing was asked: every copy, every stage that is missing, and whether all is there.
+
+    A skipped stage is no fault of its own: its line is OK and without a value.
+    """
+    seen: dict[str, int] = {}
+    for copy in diagnosis.copies:
+        seen[copy.copy] = seen.get(copy.copy, 0) + 1
+        metric = copy.copy if seen[copy.copy] == 1 else f"{copy.copy}@{copy.dialect}"
+        yield _copy(copy, _ascii(metric), copy is diagnosis.chosen)
+    for index, (step, outcome) in enumerate(report.entries):
+        if isinstance(outcome, (Skipped, Failed)) and step.stage not in _COPIES:
+            metric = _ascii(metrics.stage_metric(step) or f"{step.stage}.{index}")
+            broke = isinstance(outcome, Failed)
+            told = f"it broke off: {outcome.error}" if isinstance(outcome, Failed) else ""
+            told = told or f"not measured: {getattr(outcome, 'reason', '')}"
+            state: State = "unknown" if broke else "ok"
+            yield Judged(stage_text(step), metric, state, told, None, "bytes_per_second")
+    if not diagnosis.copies:
+        yield Judged("a copy was made", "headline", "unknown", diagnosis.summary)
+    if report.status == "partial":
+        told = "the run is partial: not all that it was to measure could be measured"
+        yield Judged("every stage was measured", "run", "unknown", told)
+
+
+_COPIES = ("smb-copy", "native-copy", "running-copy")
+
+
+def _copy(copy: CopyDiagnosis, metric: str, chosen: bool) -> Judged:
+    rate = copy.bytes_per_second
+    known = copy.verdict.component != "unknown"
+    skipped = rate is None and not copy.verdict.sentence.startswith("The copy broke off")
+    state: State = "ok" if known or skipped or rate is not None else "unknown"
+    if chosen and not known:
+        state = "unknown"
+    told = copy.verdict.sentence
+    return Judged(f"{copy.copy} ({copy.dialect})", metric, state, told, rate, "bytes_per_second")
+
+
+def _ascii(metric: str) -> str:
+    return "".join(each if "!" <= each <= "~" else "_" for each in metric[:80])
+
+
+def _limits(expectations: Iterable[Expectation], found: dict[str, Reading]) -> Iterator[Judged]:
+    """A line for each metric with a limit; of several limits of one severity a line for each."""
+    lines: list[dict[str, Limit]] = []
+    for each in expectations:
+        if not isinstance(each, Limit):
+            continue
+        line = next((e for e in lines if each.severity not in e and _metric(e) == each.metric), {})
+        if not line:
+            lines.append(line)
+        line[each.severity] = each
+    for line in lines:
+        yield _limit(line, metrics.reading(found, _metric(line)))
+
+
+def _metric(line: dict[str, Limit]) -> str:
+    return next((each.metric for each in line.values()), "")
+
+
+def _limit(line: dict[str, Limit], told: Reading) -> Judged:
+    warning, critical = line.get("warning"), line.get("critical")
+    wanted = " and ".join(
+        f"{each.words}{' (critical)' if len(line) > 1 and each is critical else ''}"
+        for each in (warning, critical)
+        if each is not None
+    )
+    name = f"{told.metric} {wanted}"
+    ranges = (warning.range if warning else "", critical.range if critical else "")
+    value = told.value
+    if value is None:
+        return Judged(
+            name, told.metric, "unknown", f"not measured: {told.reason}", None, told.unit, *ranges
+        )
+    state: State = "ok"
+    broken = None
+    for each in (warning, critical):
+        if each is not None and each.alarms(value):
+            state, broken = each.severity, each
+    message = f"{told.metric} is {quantity_text(value, told.unit)}"
+    if broken is not None:
+        message += f", {broken.broken}"
+    return Judged(name, told.metric, state, message + _behind(told), value, told.unit, *ranges)
+
+
+def _behind(told: Reading) -> str:
+    """What caps the copy whose rate it is, as a sentence's end."""
+    verdict = None if told.copy is None else told.copy.verdict
+    if verdict is None or told.unit != "bytes_per_second":
+        return ""
+    which = f" ({told.copy.copy})" if told.copy and told.metric == metrics.HEADLINE else ""
+    cap = "what caps it is not clear" if verdict.component == "unknown" else cap_text(verdict)
+    return f"{which}; {'' if verdict.component == 'unknown' else 'its cap is '}{cap}"
+
+
+def quantity_text(value: float, unit: str) -> str:
+    """A metric's figure for a person."""
+    match unit:
+        case "bytes_per_second":
+            return rate_text(value)
+        case "seconds":
+            return seconds_text(value)
+        case _:
+            # Losses are small: whole percents would say none.
+            return percent_text(value) if value >= 0.1 or value == 0 else f"{value * 100:.2g} %"
+
+
+def _caps(expectations: Iterable[Expectation], found: dict[str, Reading]) -> Iterator[Judged]:
+    for each in expectations:
+        if isinstance(each, Cap):
+            yield _cap(each, metrics.reading(found, each.copy))
+
+
+def _cap(wanted: Cap, told: Reading) -> Judged:
+    plain = wanted.copy == metrics.HEADLINE
+    which = told.copy.copy if told.copy else wanted.copy
+    name = f"{'the copy' if plain else wanted.copy} is capped by {wanted.words}"
+    metric = "cap" if plain else f"cap.{wanted.copy}"
+    verdict = None if told.copy is None else told.copy.verdict
+    if verdict is None or verdict.component == "unknown":
+        why = told.reason if verdict is None else verdict.sentence
+        return Judged(name, metric, "unknown", f"what caps {which} is not known: {why}")
+    found = f"{which} is capped by {cap_words(verdict)}"
+    if _fits(wanted, verdict):
+        return Judged(name, metric, "ok", found)
+    if verdict.confidence < CLEAR_CONFIDENCE:
+        sure = percent_text(verdict.confidence)
+        told_so = f"{which} may be capped by {cap_words(verdict)}, which is {sure} sure alone"
+        return Judged(name, metric, "unknown", f"{told_so}; expected was {wanted.words}")
+    rate = "" if told.value is None else f" at {rate_text(told.value)}"
+    return Judged(name, metric, "critical", f"{found}{rate}, expected was {wanted.words}")
+
+
+def cap_words(verdict: Verdict) -> str:
+    """Component, side and cause as --expect-cap takes them: `disk/server/read`."""
+    return "/".join(each for each in (verdict.component, verdict.side, verdict.cause) if each)
+
+
+def _fits(wanted: Cap, verdict: Verdict) -> bool:
+    pairs = (
+        (wanted.component, verdict.component),
+        (wanted.side, verdict.side),
+        (wanted.cause, verdict.cause),
+    )
+    return all(want is None or want == got for want, got in pairs)

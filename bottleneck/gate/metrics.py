@@ -1,0 +1,246 @@
+"""What a gate may ask of a report: a closed set of metrics, and the figure of each; pure.
+
+headline                              the copy that the summary speaks of
+[server.|file.](pull|push).(cached|uncached)[@DIALECT]
+                                      a copy; without a dialect the one that a user would make
+pull.memory push.memory               the same without the client's disk
+tcp.pull tcp.push                     one TCP connection; tcp.pull.many: several at once
+disk.SIDE.read disk.SIDE.write        a disk; disk.SIDE.synced, disk.SIDE.sustained: its writes
+loopback.client loopback.server       what a host moves to itself
+latency                               a small message out and its answer back, seconds
+path.rtt                              a round trip while the path is idle, seconds
+small-files.pull small-files.push     what one small file costs, seconds
+loss                                  share of the bytes or segments that TCP sent again
+cpu.client cpu.server                 the busiest core during the headline's copy, a ratio
+memory.client memory.server           RAM in use then, without the page cache, a ratio
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bottleneck.analysis import rtt, steps
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.steps import Found
+from bottleneck.report import Report, Step
+from probes.records import DIALECTS, SIDES, Failed, Skipped, Spread
+
+Unit = Literal["bytes_per_second", "seconds", "ratio", ""]
+
+HEADLINE = "headline"
+COPIES = tuple(
+    f"{begin}{verb}.{cache}"
+    for begin in ("", "server.", "file.")
+    for verb in steps.VERBS
+    for cache in steps.CACHES
+)
+_DISKS = ("read", "write", "synced", "sustained")
+_RATES = (
+    HEADLINE,
+    *COPIES,
+    *(f"{verb}.memory" for verb in steps.VERBS),
+    *(f"tcp.{verb}{many}" for verb in steps.VERBS for many in ("", ".many")),
+    *(f"disk.{side}.{which}" for side in SIDES for which in _DISKS),
+    *(f"loopback.{side}" for side in SIDES),
+)
+_SECONDS = ("latency", "path.rtt", *(f"small-files.{verb}" for verb in steps.VERBS))
+_RATIOS = ("loss", *(f"{part}.{side}" for part in ("cpu", "memory") for side in SIDES))
+UNITS: dict[str, Unit] = {
+    **dict.fromkeys(_RATES, "bytes_per_second"),
+    **dict.fromkeys(_SECONDS, "seconds"),
+    **dict.fromkeys(_RATIOS, "ratio"),
+}
+"""Every metric and the unit of its figures; copies may have @DIALECT besides."""
+_LIKE_DIALECTS = (*DIALECTS, steps.NATIVE, "none", "unknown")
+_NEAR, _NEAR_CUTOFF = 4, 0.5
+
+
+class MetricError(ValueError):
+    """A metric that there is not; the text is one line that lists the near ones."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a report has of one metric."""
+
+    metric: str
+    unit: Unit
+    value: float | None
+    """None: not measured."""
+    reason: str = ""
+    """Why it was not."""
+    spread: Spread | None = None
+    """Of a rate, over its runs."""
+    copy: CopyDiagnosis | None = None
+    """The copy that it is the rate of."""
+    made: Found | None = None
+    """The step that it was measured in."""
+
+
+def check(metric: str) -> str:
+    """The metric itself. Errors: MetricError where there is none by that name."""
+    name, at, dialect = metric.partition("@")
+    if name in UNITS and (not at or name in COPIES and dialect in _LIKE_DIALECTS):
+        return metric
+    if at and name in COPIES:
+        raise MetricError(f"{_shown(dialect)} is no dialect: {', '.join(_LIKE_DIALECTS[:-2])}")
+    if at and name in UNITS:
+        raise MetricError(f"{name} has no dialects")
+    near = difflib.get_close_matches(name.lower()[:80], UNITS, _NEAR, _NEAR_CUTOFF)
+    hint = f"near it: {', '.join(near)}" if near else f"there are {', '.join(UNITS)}"
+    raise MetricError(f"there is no metric {_shown(name)}; {hint}")
+
+
+def unit(metric: str) -> Unit:
+    """The unit of a metric's figures."""
+    return UNITS[metric.partition("@")[0]]
+
+
+def readings(report: Report, diagnosis: Diagnosis) -> dict[str, Reading]:
+    """All that a report has or tried, by name; of two steps for one metric the first measured.
+
+    Copies first, in the diagnosis' order. A copy's plain name stands for the dialect that a user
+    would copy with; each has its name with @DIALECT besides.
+    """
+    found: dict[str, Reading] = {}
+    for each in (*_copies(report, diagnosis), *_stages(report), *_figures(report, diagnosis)):
+        known = found.get(each.metric)
+        if known is None or known.value is None and each.value is not None:
+            found[each.metric] = each
+    return found
+
+
+def reading(found: dict[str, Reading], metric: str) -> Reading:
+    """One of them; a metric that nothing was tried for is without a value."""
+    why = "nothing in the report tells it"
+    return found.get(metric) or Reading(metric, unit(metric), None, why)
+
+
+def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
+    made = {
+        (each.name, each.dialect, each.initiator, each.made.rate.median): each.made
+        for each in steps.copies(report)
+        if each.made is not None
+    }
+    chosen = diagnosis.chosen
+    ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
+    for copy in ordered:
+        rate = copy.bytes_per_second
+        step = None
+        if rate is not None:
+            step = made.get((copy.copy, copy.dialect, copy.initiator, rate))
+        names = [f"{copy.copy}@{copy.dialect}", copy.copy]
+        for name in [*names, HEADLINE] if copy is chosen else names:
+            if name in UNITS or "@" in name:
+                yield Reading(
+                    name,
+                    "bytes_per_second",
+                    rate,
+                    "" if rate is not None else copy.verdict.sentence,
+                    None if step is None else step.rate,
+                    copy,
+                    step,
+                )
+
+
+def _stages(report: Report) -> Iterator[Reading]:
+    """The rate of each stage by its metric's name."""
+    for index, (step, outcome) in enumerate(report.entries):
+        name = stage_metric(step)
+        if name is None:
+            continue
+        match outcome:
+            case Skipped(reason):
+                yield Reading(name, "bytes_per_second", None, reason)
+            case Failed(error):
+                yield Reading(name, "bytes_per_second", None, f"it broke off: {error}")
+            case _:
+                made = steps.found_at(report, index)
+                rate = None if made is None or not made.intact else made.rate
+                yield Reading(
+                    name,
+                    "bytes_per_second",
+                    None if rate is None else rate.median,
+                    "" if rate else f"{step.stage} moved nothing that counts",
+                    rate,
+                    made=made,
+                )
+
+
+def stage_metric(step: Step) -> str | None:
+    """The metric whose rate a step is to measure; None: none of the set, or a copy."""
+    return stage_metric_of(step.stage, step.setting, step.initiator)
+
+
+def stage_metric_of(stage: str, setting: Mapping[str, Any], initiator: str) -> str | None:
+    """The same from what a step consists of."""
+    verb, side = steps.word(setting, "verb"), steps.word(setting, "side")
+    match stage:
+        case "loopback":
+            name = f"loopback.{initiator}"
+        case "tcp":
+            streams = steps.amount(setting, "streams")
+            name = f"tcp.{verb}" + (".many" if streams is not None and streams > 1 else "")
+        case "disk" if steps.word(setting, "cache") != "cached":
+            pattern = steps.word(setting, "pattern") or "sequential"
+            name = f"disk.{side}.{verb if pattern == 'sequential' else pattern}"
+        case "smb-copy" if setting.get("end") == "memory" and initiator == "client":
+            # A dialect that is measured beside the share's own is no reference.
+            if steps.word(setting, "dialect") == "smb1" or "engine" in setting:
+                return None
+            name = f"{(steps.word(setting, 'copy') or '').partition('.')[0]}.memory"
+        case _:
+            return None
+    return name if name in UNITS else None
+
+
+def _figures(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
+    """What is no rate."""
+    for metric, value in _values(report, diagnosis):
+        if value is not None:
+            yield Reading(metric, unit(metric), value)
+
+
+def _values(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[str, float | None]]:
+    for step, outcome in report.entries:
+        details = getattr(outcome, "details", None)
+        verb = steps.word(step.setting, "verb")
+        match step.stage:
+            case "latency":
+                middle = steps.positive(details, "percentiles", "p50_seconds")
+                yield "latency", middle or steps.positive(details, "fit", "latency_seconds")
+            case "path":
+                yield (
+                    "path.rtt",
+                    steps.positive(details, "rtt", "handshake", "median_seconds"),
+                )
+            case "small-files" if verb in steps.VERBS:
+                yield f"small-files.{verb}", steps.positive(details, "seconds_per_file")
+    trip = rtt.rtt(report)
+    yield "path.rtt", None if trip is None else trip.seconds
+    lost = [steps.amount(each.outcome.details, "limits", "loss_ratio") for each in _tcp(report)]
+    yield "loss", max((each for each in lost if each is not None), default=None)
+    chosen = headline_step(report, diagnosis)
+    for side in SIDES if chosen is not None else ():
+        usage = chosen.usage(side) if chosen is not None else None
+        if usage is not None and usage.core_busy_ratios:
+            yield f"cpu.{side}", min(1.0, usage.busiest_core_ratio)
+        if usage is not None and usage.memory_used_bytes is not None and usage.memory_total_bytes:
+            yield f"memory.{side}", usage.memory_used_bytes / usage.memory_total_bytes
+
+
+def _tcp(report: Report) -> Iterator[Found]:
+    yield from steps.measured(report, "tcp")
+
+
+def headline_step(report: Report, diagnosis: Diagnosis) -> Found | None:
+    """The step of the headline's copy; None: it was not made."""
+    chosen = next((e for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
+    return None if chosen is None else chosen.made
+
+
+def _shown(text: str) -> str:
+    return repr(text[:40])

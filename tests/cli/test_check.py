@@ -1,0 +1,385 @@
+"""Every ending of `check`: one document on stdout, and 0, 1, 2 or 3 and nothing else."""
+
+import json
+import os
+import signal
+import socket
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bottleneck.cli import app
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "examples" / "server-disk-read.json"
+FORMATS = ("text", "nagios", "junit", "openmetrics", "github", "json")
+
+
+def parsed(name, text):
+    """The state that a document tells, read as its reader would."""
+    match name:
+        case "json":
+            return json.loads(text)["state"]
+        case "junit":
+            suite = next(ElementTree.fromstring(text).iter("testsuite"))
+            return next(p.get("value") for p in suite.iter("property") if p.get("name") == "state")
+        case "openmetrics":
+            from prometheus_client.parser import text_string_to_metric_families
+
+            samples = {s.name: s for f in text_string_to_metric_families(text) for s in f.samples}
+            assert samples, text
+            return None
+        case "github":
+            assert all(line.startswith("::") for line in text.splitlines())
+            return None
+        case _:
+            assert text.startswith("BOTTLENECK ")
+            return text.split()[1].lower()
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """The recorded report, begun so many hours ago, in a folder of its own."""
+
+    def made(hours=1.0, name="report.json", **fields):
+        document = json.loads(RECORDED.read_text())
+        document["started"] = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
+        document.update(fields)
+        path = tmp_path / "stored" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(document))
+        return path
+
+    return made
+
+
+def run(capsys, *arguments):
+    """Code, stdout and stderr of a check in this process."""
+    code = app.run(["check", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+WRONG = [
+    ("--bogus",),
+    (),
+    ("//nas/media", "--report", "x"),
+    ("//nas/media", "--password", "x"),
+    ("//nas/media", "--budget", "much"),
+    ("//nas/media", "--budget", "1"),
+    ("//nas/media", "--repeat", "0"),
+    ("//nas/media", "--max-age", "26h"),
+    ("//nas/media", "--json", "-"),
+    ("//nas/media", "--warn", "pull.uncached < 80"),
+    ("//nas/media", "--expect-cap", "networks"),
+    ("//nas/media", "--baseline", "/no/such/file"),
+    ("//nas/media", "--tolerance", "200%"),
+    ("//nas/media", "--units", "stones"),
+    ("--report", "/no/such/file"),
+    ("--report", "/dev/null"),
+    ("--report", str(RECORDED), "--max-age", "26"),
+    ("--report", str(RECORDED), "--format", "xml"),
+    ("--report", str(RECORDED), "more", "and more"),
+    ("nas/media", "--yes"),
+    ("smb://bob:se/cret@nas/media", "--yes"),
+    ("//nas/media", "--agent", "nonsense", "--yes", "--user", "a"),
+    ("//nas/media", "--user", "a"),
+    ("//nas/media", "--yes"),
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_wrong_usage_is_unknown_with_its_reason_on_stdout_and_stderr(
+    capsys, monkeypatch, tmp_path, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 3
+    (line,) = out.splitlines()
+    (complaint,) = err.splitlines()
+    assert line == complaint.replace("bottleneck: ", "BOTTLENECK UNKNOWN - ", 1)
+    assert "cret" not in out and "bob" not in out
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("arguments", [("--bogus",), ("--report", "/no/such/file")])
+def test_wrong_usage_is_told_in_the_format_that_was_asked_for(capsys, arguments, name):
+    code, out, _ = run(capsys, f"--format={name}", *arguments)
+    assert code == 3
+    assert parsed(name, out) in ("unknown", None)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("asked", "state", "code"),
+    [
+        ((), "ok", 0),
+        (("--warn", "pull.uncached < 80MB/s"), "warning", 1),
+        (("--warn", "pull.uncached < 80MB/s", "--crit", "pull.uncached=30MB/s:"), "critical", 2),
+        (("--crit", "latency > 5ms"), "unknown", 3),
+        (("--expect-cap", "disk/server"), "ok", 0),
+        (("--expect-cap", "network"), "critical", 2),
+        (("--baseline", RECORDED), "ok", 0),
+    ],
+)
+def test_a_stored_report_is_judged_in_every_format(capsys, stored, asked, state, code, name):
+    ended, out, err = run(capsys, "--report", stored(), *asked, "--format", name)
+    assert (ended, err) == (code, "")
+    assert parsed(name, out) in (state, None)
+
+
+def test_help_is_no_alarm(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0 and "--baseline" in out
+
+
+def test_a_report_that_is_too_old_is_unknown_with_its_age(capsys, stored):
+    path = stored(hours=30)
+    code, out, _ = run(capsys, "--report", path, "--max-age", "26h", "--crit", "loss > 1%")
+    assert code == 3 and "30 h old, and 26 h are allowed" in out
+    assert run(capsys, "--report", path, "--max-age", "31h")[0] == 0
+
+
+def test_of_a_folder_the_report_that_began_last_counts(capsys, stored):
+    """Whatever was copied when, and whatever else lies there."""
+    stored(hours=30, name="old.json")
+    newest = stored(hours=2, name="new.json", target={"share": "//nas/newest"})
+    os.utime(newest, (1, 1))
+    (newest.parent / "answer.json").write_text('{"schema": "copy-bottleneck/check/1"}')
+    (newest.parent / "garbage.json").write_bytes(b"\x89PNG")
+    (newest.parent / "sub.json").mkdir()
+    for named in (newest.parent, newest.parent / "*.json", newest.parent / "n*"):
+        code, out, _ = run(capsys, "--report", named, "--max-age", "3h", "--format", "json")
+        assert code == 0
+        assert json.loads(out)["report"]["share"] == "//nas/newest"
+
+
+def test_a_folder_or_pattern_without_a_report_is_unknown(capsys, tmp_path):
+    (tmp_path / "garbage.json").write_text("{}")
+    for named in (tmp_path, tmp_path / "*.json", tmp_path / "none*"):
+        code, out, _ = run(capsys, "--report", named)
+        assert code == 3 and "no report" in out
+
+
+def test_the_newest_report_is_of_a_run_that_failed(capsys, stored):
+    stored(hours=20, name="good.json")
+    stored(hours=1, name="bad.json", status="failed", steps=[], notes=["the server hung up"])
+    code, out, _ = run(capsys, "--report", stored(hours=20, name="good.json").parent)
+    assert code == 3 and "the server hung up" in out
+
+
+@pytest.mark.parametrize("name", ["junit", "openmetrics", "json"])
+def test_the_document_goes_into_a_file_and_the_text_to_stdout(capsys, stored, tmp_path, name):
+    """Again and again: what this program wrote it may replace; a reader finds it whole."""
+    path = tmp_path / "answer"
+    asked = ("--format", name, "-o", path)
+    for _ in range(2):
+        code, out, _ = run(capsys, "--report", stored(), *asked)
+        assert code == 0
+        assert out.startswith("BOTTLENECK OK - ")
+        assert parsed(name, path.read_text()) in ("ok", None)
+    assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["answer"]
+    for wrong in (("--bogus",), ("--report", "/no/such/file")):
+        code, out, _ = run(capsys, *wrong, *asked)
+        assert code == 3 and out.startswith("BOTTLENECK UNKNOWN - ")
+        assert parsed(name, path.read_text()) in ("unknown", None)
+
+
+@pytest.mark.parametrize("name", ["text", "nagios", "github"])
+def test_what_is_for_stdout_goes_into_no_file(capsys, stored, tmp_path, name):
+    code, out, _ = run(capsys, "--report", stored(), "--format", name, "-o", tmp_path / "answer")
+    assert code == 3 and not (tmp_path / "answer").exists()
+    assert parsed(name, out) in ("unknown", None)
+
+
+def test_what_cannot_be_written_is_never_ok(capsys, stored, tmp_path):
+    held = tmp_path / "notes.txt"
+    held.write_text("my own notes\n")
+    for path in (held, tmp_path / "missing" / "x", tmp_path):
+        code, out, err = run(capsys, "--report", stored(), "--format", "json", "-o", path)
+        assert code == 3 and out and "--output" in err
+    assert held.read_text() == "my own notes\n"
+    severe = ("--crit", "pull.uncached < 80MB/s")
+    assert run(capsys, "--report", stored(), *severe, "--format", "json", "-o", held)[0] == 2
+
+
+def test_a_github_runner_gets_its_summary(capsys, stored, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    run(capsys, "--report", stored(), "--format", "github")
+    assert summary.read_text().startswith("before\n### bottleneck: OK")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    code, _, err = run(capsys, "--report", stored(), "--format", "github")
+    assert code == 3 and "GITHUB_STEP_SUMMARY" in err
+
+
+def test_the_other_documents_are_written_beside(capsys, stored, tmp_path):
+    html, ticket, again = tmp_path / "r.html", tmp_path / "r.md", tmp_path / "r.json"
+    code, _, err = run(
+        capsys, "--report", stored(), "--html", html, "--ticket", ticket, "--json", again
+    )
+    assert (code, err) == (0, "")
+    assert html.read_text().lower().startswith("<!doctype html")
+    assert ticket.read_text() and json.loads(again.read_text())["status"] == "complete"
+
+
+def test_redacted_names_are_in_no_answer_and_the_baseline_still_fits(capsys, stored):
+    share = json.loads(RECORDED.read_text())["target"]["share"]
+    asked = ("--baseline", RECORDED, "--redact")
+    for name in FORMATS:
+        code, out, err = run(capsys, "--report", stored(), *asked, "--format", name)
+        assert (code, err) == (0, "")
+        assert share not in out and share.split("/")[2] not in out
+
+
+def test_units_are_those_that_were_asked_for_but_for_programs(capsys, stored):
+    asked = ("--report", stored(), "--warn", "pull.uncached < 80MB/s", "--units", "bits")
+    assert "196 Mbit/s" in run(capsys, *asked)[1]
+    assert "24.5 MB/s" in run(capsys, *asked, "--format", "json")[1]
+
+
+@pytest.mark.parametrize("arguments", [("--bogus",), ("--report", "/no/such/file"), ()])
+def test_a_real_process_ends_with_3(bottleneck, tmp_path, arguments):
+    ended = bottleneck("check", *arguments, cwd=tmp_path)
+    assert ended.code == 3
+    assert ended.out.startswith("BOTTLENECK UNKNOWN - ")
+    assert ended.complaint
+
+
+def test_a_garbage_report_and_a_stale_one_end_with_3_and_a_slow_copy_with_2(bottleneck, stored):
+    path = stored(hours=30)
+    ended = bottleneck("check", "--report", path, "--max-age", "26h", "--format", "nagios")
+    assert ended.code == 3 and "30 h old" in ended.out
+    ended = bottleneck("check", "--report", path, "--crit", "pull.uncached < 80MB/s")
+    assert ended.code == 2 and ended.out.startswith("BOTTLENECK CRITICAL - pull.uncached is 24.5")
+    path.write_bytes(b"\x00garbage" * 1000)
+    ended = bottleneck("check", "--report", path, "--format", "json")
+    assert ended.code == 3 and json.loads(ended.out)["state"] == "unknown"
+
+
+def test_a_server_that_is_not_there_is_unknown_and_its_report_is_written(bottleneck, tmp_path):
+    path = tmp_path / "report.json"
+    ended = bottleneck(
+        *("check", "//no-such-host.invalid/x", "--user", "a", "--yes", "--json", path),
+        *("--crit", "pull.uncached < 80MB/s", "--format", "nagios"),
+        password="p",
+        cwd=tmp_path,
+    )
+    assert ended.code == 3
+    assert ended.out.startswith("BOTTLENECK UNKNOWN - ") and "no-such-host" in ended.out
+    assert json.loads(path.read_text())["status"] == "failed"
+
+
+@pytest.fixture
+def silent():
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_server_that_hangs_is_unknown_soon_after_the_budget(begin, watched, silent, tmp_path):
+    began = time.monotonic()
+    process = begin(
+        *("check", f"//127.0.0.1:{silent}/x", "--user", "a", "--yes", "--budget", "5"),
+        *("--format", "json"),
+        environment={"BOTTLENECK_PASSWORD": "p"},
+        cwd=tmp_path,
+    )
+    out, complaints = watched.finish(process, 40)
+    assert process.returncode == 3
+    assert time.monotonic() - began < 20
+    found = json.loads(out)
+    assert found["state"] == "unknown" and found["sentence"] != ""
+    assert complaints
+
+
+HANGING = """
+import sys, time
+from bottleneck import cli
+from bottleneck.cli import passes, running
+passes.CLOSING_SECONDS = -4.0
+running.measure = lambda bench: time.sleep(60)
+sys.argv[0] = "bottleneck"
+cli.main()
+"""
+"""The program, with a measurement that knows no end, and a second after which it is ended."""
+
+
+@pytest.mark.parametrize("asked", [(), ("--crit", "pull.uncached < 80MB/s")])
+def test_what_has_no_time_out_of_its_own_is_ended_too(begin, watched, tmp_path, asked):
+    process = begin(
+        *("check", "//nas/x", "--user", "a", "--yes", "--budget", "5", *asked),
+        code=HANGING,
+        environment={"BOTTLENECK_PASSWORD": "p"},
+        cwd=tmp_path,
+    )
+    out, complaints = watched.finish(process, 30)
+    assert process.returncode == 3
+    assert out.startswith("BOTTLENECK UNKNOWN - ")
+    assert "had not ended 5 s after it began" in out
+    assert complaints
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_check_is_unknown(begin, watched, silent, tmp_path, sign):
+    process = begin(
+        *("check", f"//127.0.0.1:{silent}/x", "--user", "a", "--yes", "--format", "json"),
+        environment={"BOTTLENECK_PASSWORD": "p"},
+        cwd=tmp_path,
+    )
+    watched.until(lambda: watched.descendants(process.pid), 10)
+    process.send_signal(sign)
+    out, complaints = watched.finish(process, 20)
+    assert process.returncode == 3
+    assert json.loads(out)["state"] == "unknown"
+    assert complaints
+
+
+def test_a_full_stdout_is_unknown(begin, watched, stored):
+    process = begin(
+        *("check", "--report", stored()), prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"]
+    )
+    _, complaints = watched.finish(process)
+    assert process.returncode == 3 and "stdout" in complaints[0]
+
+
+def test_a_share_is_measured_and_judged_as_a_timer_would(bottleneck, target, auth_file, tmp_path):
+    """The first run makes the baseline of the second one."""
+    baseline, folder = tmp_path / "baseline.json", tmp_path / "here"
+    folder.mkdir()
+    common = ("--auth-file", auth_file, "--folder", folder, "--yes", "--quiet", "--budget", "20")
+    ended = bottleneck("check", target, *common, "--json", baseline)
+    # without an agent on the server a stage is missing
+    assert ended.code == 3 and "partial" in ended.out
+    assert json.loads(baseline.read_text())["status"] == "partial"
+    asked = ("--crit", "pull.cached < 1kB/s", "--warn", "push.cached < 900GB/s")
+    ended = bottleneck("check", target, *common, "--baseline", baseline, *asked, "--format", "json")
+    found = json.loads(ended.out)
+    assert found["exit_code"] == ended.code and ended.code != 0
+    states = {each["name"]: each["state"] for each in found["judged"]}
+    assert states["pull.cached >= 1kB/s"] == "ok"
+    assert states["push.cached >= 900GB/s"] == "warning"
+    assert {"pull.cached as in the baseline", "push.uncached as in the baseline"} <= set(states)
+    assert "unknown" not in states.values()
+    assert list(folder.iterdir()) == []
+
+
+def test_repeated_runs_are_one_report_with_the_runs_of_each(
+    bottleneck, target, auth_file, tmp_path
+):
+    path, folder = tmp_path / "report.json", tmp_path / "here"
+    folder.mkdir()
+    ended = bottleneck(
+        *("check", target, "--auth-file", auth_file, "--folder", folder, "--yes", "--quiet"),
+        *("--size", "4MiB", "--repeat", "2", "--json", path, "--dialects", "3.1.1"),
+    )
+    assert ended.code == 3
+    steps = json.loads(path.read_text())["steps"]
+    made = [s for s in steps if s["stage"] == "smb-copy" and s["outcome"]["kind"] == "measured"]
+    assert made and all(s["outcome"]["bytes_per_second"]["runs"] >= 2 for s in made)
+    assert len({json.dumps(s["setting"], sort_keys=True) for s in steps}) == len(steps)

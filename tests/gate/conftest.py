@@ -1,0 +1,85 @@
+"""A recorded report, and reports as it could have been with other rates."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck import report
+from bottleneck.analysis import diagnose
+from bottleneck.gate import judge, metrics
+from probes.records import Measured, Sample, Skipped
+
+RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
+
+
+def name_of(step):
+    """A step by the metric that it measures; a copy's own name."""
+    folder = step.stage == "smb-copy" and step.setting.get("end") == "folder"
+    return step.setting["copy"] if folder else metrics.stage_metric(step)
+
+
+def scaled(outcome, factors):
+    """As many runs as factors, each the first one times its factor."""
+    first = outcome.runs[0]
+    last = first[-1]
+    runs = tuple(
+        (Sample(0.0, 0), Sample(last.elapsed_seconds, round(last.moved_bytes * factor)))
+        for factor in factors
+    )
+    details = {
+        name: value
+        for name, value in outcome.details.items()
+        if name != "window_rates_bytes_per_second"
+    }
+    return replace(outcome, runs=runs, details=details)
+
+
+@pytest.fixture(scope="session")
+def recorded():
+    """The server's disk reads 25 MB/s, at a link of 1 Gbit/s; all was measured."""
+    return report.load(RECORDED)
+
+
+@pytest.fixture
+def as_if(recorded):
+    """The same with three quiet runs of each step; rates={metric: factors} for some of them.
+
+    gone: metrics that were skipped.
+    """
+
+    def made(rates=None, gone=(), usual=(1.0, 0.99, 1.01), **fields):
+        rates = rates or {}
+        entries = []
+        for step, outcome in recorded.entries:
+            name = name_of(step)
+            if name in gone:
+                entries.append((step, Skipped("the dog ate it")))
+            elif isinstance(outcome, Measured) and outcome.runs[0][-1].moved_bytes:
+                entries.append((step, scaled(outcome, rates.get(name, usual))))
+            else:
+                entries.append((step, outcome))
+        return replace(recorded, entries=tuple(entries), **fields)
+
+    return made
+
+
+@pytest.fixture
+def judged():
+    """Judges a report, with what it means."""
+
+    def made(known, *expectations, **more):
+        return judge(known, diagnose(known), expectations, **more)
+
+    return made
+
+
+@pytest.fixture
+def line():
+    """The only line of a judgement about a metric."""
+
+    def found(judgement, metric):
+        (each,) = [each for each in judgement.judged if each.metric == metric]
+        return each
+
+    return found

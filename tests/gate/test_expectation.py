@@ -1,0 +1,121 @@
+"""Conditions that alarm, Nagios' ranges of what is well, and caps that are expected."""
+
+import math
+
+import pytest
+
+from bottleneck.gate import expectation
+from bottleneck.gate.expectation import ExpectationError, cap, limit
+
+
+@pytest.mark.parametrize(
+    ("text", "alarm", "quiet", "nagios"),
+    [
+        ("pull.uncached < 80MB/s", 79.9e6, 80e6, "80000000:"),
+        ("pull.uncached <= 80MB/s", 80e6, 80.1e6, "80000000:"),
+        ("path.rtt > 5ms", 0.0051, 0.005, "~:0.005"),
+        ("path.rtt>=5ms", 0.005, 0.0049, "~:0.005"),
+        ("loss > 1%", 0.011, 0.01, "~:0.01"),
+        ("loss > 0.01", 0.011, 0.01, "~:0.01"),
+        ("  tcp.push<1Gbit/s ", 124e6, 125e6, "125000000:"),
+        ("pull.uncached=80MB/s:", 79e6, 80e6, "80000000:"),
+        ("pull.uncached=80000000:", 79e6, 1e12, "80000000:"),
+        ("path.rtt=~:5ms", 0.006, 0.001, "~:0.005"),
+        ("path.rtt=5ms", 0.006, 0.001, "0.005"),
+        ("cpu.server=@0.9:1", 0.95, 0.5, "@0.9:1"),
+        ("cpu.server=@90%:100%", 0.95, 0.5, "@0.9:1"),
+        ("pull.cached@smb1 = 10MB/s:20MB/s", 21e6, 15e6, "10000000:20000000"),
+    ],
+)
+def test_a_limit_alarms_where_it_says(text, alarm, quiet, nagios):
+    found = limit(text, "warning")
+    assert found.alarms(alarm) and not found.alarms(quiet)
+    assert found.range == nagios
+
+
+def test_the_words_tell_what_holds_and_what_broke():
+    found = limit("pull.uncached < 80MB/s", "critical")
+    assert (found.words, found.broken) == (">= 80MB/s", "below 80MB/s")
+    found = limit("pull.uncached=80MB/s:", "critical")
+    assert (found.words, found.broken) == ("in 80MB/s:", "not in 80MB/s:")
+
+
+@pytest.mark.parametrize("text", ["pull.uncached=80MB/s:", "path.rtt=~:5ms", "cpu.server=@0.9:1"])
+def test_a_range_means_what_nagiosplugin_says(text):
+    from nagiosplugin import Range
+
+    found = limit(text, "warning")
+    told = Range(found.range)
+    for value in (0.0, 0.001, 0.005, 0.0051, 0.9, 0.95, 1.0, 2.0, 79e6, 80e6, 1e12):
+        assert found.alarms(value) is not told.match(value), value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no condition"),
+        ("pull.uncached", "no condition"),
+        ("pull.uncached=", "no condition"),
+        ("< 80MB/s", "no condition"),
+        ("pull.uncached < 80", "two ways"),
+        ("pull.uncached < 80MB", "not a rate"),
+        ("pull.uncached < 5ms", "not a rate"),
+        ("pull.uncached < 100Mbps", "two ways"),
+        ("path.rtt > 5", "not a time"),
+        ("loss > 5ms", "no share"),
+        ("pul.uncached < 80MB/s", "near it: pull.uncached"),
+        ("pull.uncached=20:10", "no range"),
+        ("pull.uncached=a:b", "not a rate"),
+        ("pull.uncached=1:2:3", "not a rate"),
+        ("pull.uncached=1e999:", "not a rate"),
+        ("pull.uncached < " + "9" * 5000, "two ways|not a rate"),
+    ],
+)
+def test_what_is_no_limit_is_refused_in_one_line(text, why):
+    with pytest.raises(ExpectationError, match=why) as caught:
+        limit(text, "warning")
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 900
+
+
+def test_infinity_is_no_figure_of_a_report_s_range():
+    assert limit("pull.uncached=:", "warning").high == math.inf
+
+
+def test_a_cap_is_a_component_with_or_without_side_and_cause():
+    assert cap("network") == expectation.Cap("network", "network", None, None)
+    found = cap("push.cached = disk/server/write")
+    assert (found.copy, found.side, found.cause) == ("push.cached", "server", "write")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no component"),
+        ("networking", "no component"),
+        ("unknown", "no component"),
+        ("disk/path", "no side of disk"),
+        ("disk/read", "write disk/SIDE/read"),
+        ("disk/server/loss", "no cause of disk"),
+        ("disk/server/read/more", "no cause"),
+        ("tcp.pull=network", "no copy"),
+        ("pull.unached=network", "near it"),
+    ],
+)
+def test_what_is_no_cap_is_refused(text, why):
+    with pytest.raises(ExpectationError, match=why):
+        cap(text)
+
+
+def test_ages_and_shares():
+    assert [expectation.age(text) for text in ("26h", "90min", "7d", "600s", "1.5 h")] == [
+        *(93600, 5400, 604800, 600, 5400)
+    ]
+    assert [expectation.share(text) for text in ("10%", "0.1", "0")] == [0.1, 0.1, 0]
+    for text in ("26", "h", "-1h", "0s", "1e9d", "99999999999d"):
+        with pytest.raises(ExpectationError):
+            expectation.age(text)
+    for text in ("100%", "1", "-1%", "ten", "nan"):
+        with pytest.raises(ExpectationError):
+            expectation.share(text)
+    told = [expectation.age_text(each) for each in (40, 720, 93600, 432000)]
+    assert told == ["40 s", "12 min", "26 h", "5 days"]

@@ -1,0 +1,117 @@
+"""The closed set of metrics, and what a report has of each."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck import report
+from bottleneck.analysis import diagnose
+from bottleneck.gate import metrics
+from bottleneck.report import Step
+from probes.records import Failed, Measured, Skipped
+
+
+@pytest.fixture
+def readings(recorded):
+    return metrics.readings(recorded, diagnose(recorded))
+
+
+def test_each_copy_and_stage_of_a_report_has_its_rate(readings):
+    assert readings["pull.uncached"].value == pytest.approx(24.5e6, rel=0.01)
+    assert readings["pull.uncached@3.1.1"].value == readings["headline"].value
+    assert readings["headline"].copy.copy == "pull.uncached"
+    assert readings["disk.server.read"].value == pytest.approx(25.6e6, rel=0.01)
+    assert readings["tcp.pull"].value == pytest.approx(119.5e6, rel=0.01)
+    assert readings["tcp.pull.many"].value != readings["tcp.pull"].value
+    assert readings["pull.memory"].value == pytest.approx(118.8e6, rel=0.01)
+    assert readings["loopback.server"].value > 3e9
+    assert readings["pull.uncached"].spread.runs == 2
+    assert 0 < readings["cpu.server"].value < 0.1
+    assert 0 < readings["memory.client"].value < 1
+
+
+def test_what_no_step_measured_has_no_value_and_says_so(readings):
+    told = metrics.reading(readings, "latency")
+    assert told.value is None and told.unit == "seconds" and told.reason
+    assert metrics.reading(readings, "pull.uncached@2.1").value is None
+
+
+def test_a_step_that_was_skipped_or_broke_tells_why(as_if):
+    known = as_if(gone=("tcp.pull", "push.cached"))
+    step, _ = known.entries[3]
+    known = replace(known, entries=(*known.entries, (step, Failed("the cable burnt"))))
+    found = metrics.readings(known, diagnose(known))
+    assert found["tcp.pull"].value is None and "the dog" in found["tcp.pull"].reason
+    assert found["push.cached"].value is None and "the dog" in found["push.cached"].reason
+
+
+def test_of_two_steps_for_a_metric_the_measured_one_counts(as_if):
+    known = as_if()
+    at = next(i for i, (s, _) in enumerate(known.entries) if s.stage == "tcp")
+    step, outcome = known.entries[at]
+    twice = ((step, Skipped("no time")), *known.entries)
+    found = metrics.readings(replace(known, entries=twice), diagnose(known))
+    assert found["tcp.push"].value is not None
+    assert isinstance(outcome, Measured)
+
+
+def test_what_is_no_rate_comes_from_the_steps_that_know_it(recorded):
+    usage = recorded.entries[0][1]
+    told = {
+        "latency": {"percentiles": {"p50_seconds": 0.002}},
+        "path": {"rtt": {"handshake": {"median_seconds": 0.003}}},
+        "small-files": {"seconds_per_file": 0.004},
+        "tcp": {"limits": {"loss_ratio": 0.005}},
+    }
+    entries = tuple(
+        (Step(stage, {"verb": "push", "streams": 1}, "client"), replace(usage, details=details))
+        for stage, details in told.items()
+    )
+    known = replace(recorded, entries=entries)
+    found = metrics.readings(known, diagnose(known))
+    values = [found[name].value for name in ("latency", "path.rtt", "small-files.push", "loss")]
+    assert values == [0.002, 0.003, 0.004, 0.005]
+
+
+def test_strange_settings_and_details_raise_nothing(recorded):
+    usage = recorded.entries[0][1]
+    strange = ({}, {"verb": 7, "streams": "many", "side": None, "pattern": [], "cache": {}})
+    stages = ("tcp", "disk", "latency", "path", "small-files", "loopback", "smb-copy", "\x1b[31m")
+    entries = tuple(
+        (Step(stage, {**setting, "end": "memory"}, "client"), replace(usage, details={"fit": 3}))
+        for stage in stages
+        for setting in strange
+    )
+    known = replace(recorded, entries=entries)
+    found = metrics.readings(known, diagnose(known))
+    assert set(found) <= {*metrics.UNITS} | {f"{c}@3.1.1" for c in metrics.COPIES}
+
+
+@pytest.mark.parametrize("name", [*metrics.UNITS, "pull.cached@smb1", "push.uncached@native"])
+def test_every_metric_has_a_unit(name):
+    assert metrics.unit(metrics.check(name)) in ("bytes_per_second", "seconds", "ratio")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("pul.uncached", "pull.uncached"),
+        ("disk.server.reads", "disk.server.read"),
+        ("PATH.RTT", "path.rtt"),
+        ("nonsense-beyond-help", "there are headline"),
+        ("pull.cached@9.9", "3.1.1"),
+        ("loss@3.1.1", "no dialects"),
+        ("x" * 10_000, "there are"),
+    ],
+)
+def test_an_unknown_metric_is_refused_with_the_near_ones(name, near):
+    with pytest.raises(metrics.MetricError, match="\\A[^\n]{1,900}\\Z") as caught:
+        metrics.check(name)
+    assert near in str(caught.value)
+
+
+def test_older_reports_are_read_too():
+    for name in ("report-v1-strange", "report-v1-no-agent", "report-v1-comparisons"):
+        known = report.load(Path(__file__).parents[1] / "data" / f"{name}.json")
+        assert metrics.readings(known, diagnose(known))

@@ -1,0 +1,48 @@
+"""A judgement as text and as JSON."""
+
+import json
+from dataclasses import replace
+
+from bottleneck.gate import nothing_to_judge, told
+from bottleneck.gate.expectation import limit
+
+
+def test_the_text_is_the_sentence_and_a_line_for_each_expectation(judged, recorded):
+    asked = [limit(f"{m} < 80MB/s", "warning") for m in ("pull.uncached", "pull.cached")]
+    found = judged(recorded, *asked)
+    lines = told.text(found).splitlines()
+    assert lines[0] == f"BOTTLENECK WARNING - {found.sentence}"
+    assert [line.split()[0] for line in lines[1:]] == ["WARNING", "OK"]
+    assert "pull.uncached >= 80MB/s: " in lines[1]
+
+
+def test_json_tells_what_was_found_and_nothing_that_was_not(judged, recorded):
+    asked = (limit("pull.uncached < 80MB/s", "warning"), limit("latency > 5ms", "critical"))
+    document = json.loads(told.to_json(judged(recorded, *asked, age_seconds=60.0)))
+    assert document["schema"] == "copy-bottleneck/check/1"
+    assert (document["state"], document["exit_code"]) == ("unknown", 3)
+    first, second = document["judged"]
+    assert first["value"] > 24e6 and first["warning"] == "80000000:" and "critical" not in first
+    assert "value" not in second and second["unit"] == "seconds"
+    assert document["age_seconds"] == 60.0
+    assert document["report"]["share"] == recorded.target["share"]
+    assert document["headline"]["cap"] == "disk/server/read"
+
+
+def test_nothing_to_judge_is_a_document_too():
+    document = json.loads(told.to_json(nothing_to_judge("no \ud800 such file")))
+    assert document["exit_code"] == 3 and "report" not in document
+    assert told.text(nothing_to_judge("no such file")) == "BOTTLENECK UNKNOWN - no such file\n"
+
+
+def test_foreign_names_move_no_cursor_and_begin_no_line(judged, as_if):
+    known = as_if()
+    hostile = "\x1b[31m\n\u202e|evil"
+    found = judged(
+        as_if(target={**known.target, "share": hostile}, status="failed", notes=(hostile,)),
+        baseline=replace(known, client=replace(known.client, name=hostile)),
+    )
+    text = told.text(found)
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert len(text.splitlines()) == 1 + len(found.judged)
+    told.to_json(found).encode("ascii")
