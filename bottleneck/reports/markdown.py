@@ -1,0 +1,69 @@
+"""Plain text as Markdown that shows just that, and reads as well where nobody renders it.
+
+What CommonMark (0.31) and GitHub's dialect would take as markup gets a backslash; controls are gone
+by safe() before.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from bottleneck.reports.safe import safe
+
+WIDTH = 100
+_INLINE = re.compile(r"[\\`*\[\]<>|$]|&(?=#?\w+;)|~(?=\S)|(?<!\w)_|_(?!\w)")
+_LINKS = (
+    (re.compile(r"(?i)(?<=http):(?=//)|(?<=https):(?=//)|(?<=ftp):(?=//)"), r":\\"),
+    (re.compile(r"(?i)(?<=\bwww)\."), r"\\."),
+    (re.compile(r"(?i)(?<=mailto):|(?<=xmpp):"), r"\\:"),
+)
+_BLOCK = re.compile(r"#{1,6}(?=\s|$)|[-+](?=\s|$)|(?<=\d)[.)](?=\s|$)|[=-]+\s*$")
+_ORDERED = re.compile(r"\d{1,9}(?=[.)](\s|$))")
+
+
+def inline(text: str) -> str:
+    """Text inside of a line; nothing in it is emphasis, code, a link, an image or HTML."""
+    found = _INLINE.sub(r"\\\g<0>", text)
+    for pattern, escaped in _LINKS:
+        found = pattern.sub(escaped, found)
+    return found
+
+
+def at_start(text: str) -> str:
+    """The same at a line's beginning: it is no heading, list, quote or rule either."""
+    found = inline(text.strip())
+    number = _ORDERED.match(found)
+    if number is not None:
+        return f"{number[0]}\\{found[number.end() :]}"
+    return f"\\{found}" if _BLOCK.match(found) else found
+
+
+def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -> list[str]:
+    """At most so many lines of WIDTH columns that show a foreign text; a bullet hangs in front."""
+    plain = " ".join(safe(text, longest).split())
+    indent = " " * len(bullet)
+    room = WIDTH - len(bullet)
+    for width in (room, room // 2 - 1):
+        lines = [at_start(each) for each in textwrap.wrap(plain, width, break_on_hyphens=False)]
+        if all(len(each) <= room for each in lines):
+            break
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{lines[most - 1][: room - 4].rstrip(chr(92))} ..."]
+    return [f"{indent if at else bullet}{each}" for at, each in enumerate(lines)]
+
+
+def table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """A table with its columns padded; the cells are foreign text, and short."""
+    cells = [tuple(inline(safe(each, 40)) for each in row) for row in rows]
+    widths = [max(len(row[at]) for row in [titles, *cells]) for at in range(len(titles))]
+    lines = [titles, tuple("-" * width for width in widths), *cells]
+    return [
+        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
+        for row in lines
+    ]
+
+
+def fenced(lines: list[str], language: str = "") -> list[str]:
+    """Lines as they are; none may begin with a fence."""
+    return [f"```{language}", *lines, "```"]

@@ -1,0 +1,130 @@
+"""A judgement as a Nagios or Icinga plugin prints it: a status line, performance data, details."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+
+from nagiosplugin import Performance, Range
+
+from bottleneck.gate.expectation import age_text
+from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.reports.judgement import LONGEST_TEXT, share_of, worst_first
+from bottleneck.reports.safe import safe
+
+LONGEST_STATUS = 100
+"""Characters of the status line before its bar: what an SMS and a table's cell show."""
+MOST_LINES = 16
+"""Details below it: Nagios keeps 8 KiB of a plugin's output."""
+MOST_FIGURES = 24
+UNIQUE = 19
+"""First characters of a label that tell it from the others: a limit of RRD."""
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_SHORTER = {"uncached": "u", "cached": "c", "sustained": "sust"}
+
+
+def nagios_text(judgement: Judgement) -> str:
+    """The plugin's whole output, with a newline at its end.
+
+    `BOTTLENECK STATE - sentence | 'label'=value;warn;crit;min;max ...`, then a line for each
+    expectation, the worst first. Rates are bare numbers of bytes per second, for which the
+    guideline has no unit; times have `s`. What was not measured has no performance data.
+
+    Source: Monitoring Plugins Development Guidelines, sections Plugin Output and Performance data.
+    """
+    begin = f"BOTTLENECK {judgement.state.upper()} - "
+    sentence = _plain(judgement.sentence, 2000)
+    status = begin + _cut(sentence, LONGEST_STATUS - len(begin))
+    figures = " ".join(_figures(judgement))
+    lines = [f"{status} | {figures}" if figures else status]
+    if not status.endswith(sentence):
+        lines.append(sentence)
+    lines += _details(judgement)
+    return "\n".join(lines) + "\n"
+
+
+def label(metric: str) -> str:
+    """A metric's name in performance data, the same in every run: graphs are kept by it.
+
+    What is longer than RRD can tell apart is shortened, and marked by its hash where that does
+    not do.
+    """
+    clean = re.sub(r"[^A-Za-z0-9@._/-]", "_", metric) or "_"
+    if len(clean) <= UNIQUE:
+        return clean
+    name, at, dialect = clean.partition("@")
+    short = ".".join(_SHORTER.get(word, word) for word in name.split(".")) + at + dialect
+    if len(short) <= UNIQUE:
+        return short
+    return f"{short[: UNIQUE - 7]}-{hashlib.sha256(metric.encode()).hexdigest()[:6]}"
+
+
+def _figures(judgement: Judgement) -> Iterator[str]:
+    """Each metric once, with the thresholds of all that was expected of it."""
+    merged: dict[str, Judged] = {}
+    warnings: dict[str, str] = {}
+    criticals: dict[str, str] = {}
+    for each in judgement.judged:
+        if each.value is None or not each.unit or not math.isfinite(each.value):
+            continue
+        merged.setdefault(each.metric, each)
+        warnings[each.metric] = warnings.get(each.metric) or _range(each.warning)
+        criticals[each.metric] = criticals.get(each.metric) or _range(each.critical)
+    for metric, each in list(merged.items())[:MOST_FIGURES]:
+        yield str(
+            Performance(
+                label(metric),
+                _number(each.value or 0.0),
+                "s" if each.unit == "seconds" else "",
+                warnings[metric],
+                criticals[metric],
+                "0",
+            )
+        )
+
+
+def _details(judgement: Judgement) -> Iterator[str]:
+    ordered = worst_first(judgement)
+    for each in ordered[:MOST_LINES]:
+        yield f"[{each.state.upper()}] {_plain(f'{each.name}: {each.message}', LONGEST_TEXT)}"
+    if len(ordered) > MOST_LINES:
+        yield f"and {len(ordered) - MOST_LINES} more"
+    if judgement.report is not None:
+        age = judgement.age_seconds
+        ago = "" if age is None else f", {age_text(age)} ago"
+        when = _plain(judgement.report.started, 40)
+        yield f"{_plain(share_of(judgement), 100)} measured {when}{ago}".lstrip()
+
+
+def _plain(text: str, longest: int) -> str:
+    """Text in which nothing separates: no bar, no line's end; and no tag for an old web page."""
+    return _TAG.sub(r"\\x3c", safe(text, longest).replace("|", r"\x7c"))
+
+
+def _cut(text: str, longest: int) -> str:
+    """The text up to a word that still fits."""
+    if len(text) <= longest:
+        return text
+    return text[: longest - 3].rpartition(" ")[0].rstrip(",;:") + "..."
+
+
+def _range(text: str) -> str:
+    """A threshold in plain numbers, the guideline knows no exponents; empty: none or no range."""
+    try:
+        told = Range(text)
+    except ValueError:
+        return ""
+    if not text or math.isnan(told.start) or math.isnan(told.end):
+        return ""
+    begin = "~:" if told.start == -math.inf else f"{_number(told.start)}:"
+    end = "" if told.end == math.inf else _number(told.end)
+    return f"{'@' if told.invert else ''}{end if begin == '0:' and end else begin + end}"
+
+
+def _number(value: float) -> str:
+    """Digits, a point and a sign alone: rates to the byte, all else to the nanosecond."""
+    if abs(value) >= 1e6:
+        return f"{value:.0f}"
+    return f"{value:.9f}".rstrip("0").rstrip(".")

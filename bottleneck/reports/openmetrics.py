@@ -1,0 +1,234 @@
+"""A judgement and its report as metrics, for node_exporter's textfile collector and for scrapes.
+
+The text is valid as OpenMetrics 1.0 and as Prometheus' text format 0.0.4 at once, because
+node_exporter reads the latter alone (its issue 1988): gauges only, no timestamps, and HELP texts
+without quotes, which the two escape differently. To the older format `# EOF` and `# UNIT` are
+comments. When it was measured is a metric of its own: node_exporter refuses files with timestamps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.openmetrics.exposition import generate_latest
+
+from bottleneck.analysis.finding import CopyDiagnosis
+from bottleneck.gate.judged import EXIT_CODES, Judged, Judgement
+from bottleneck.report import STATUSES, Report
+from bottleneck.reports.judgement import LONGEST_TEXT, share_of, started_utc
+from bottleneck.reports.safe import safe
+from bottleneck.reports.words import stage_text
+from probes.records import Measured, rates
+
+PREFIX = "copy_bottleneck_"
+LONGEST_LABEL = 120
+MOST_SAMPLES = 500
+"""Of one family: a report from a stranger may not flood a monitoring system."""
+_CAP = ("share", "copy", "dialect", "initiator", "component", "side", "cause")
+
+
+@dataclass(frozen=True)
+class Family:
+    """One metric: what it means and what its samples are told apart by."""
+
+    name: str
+    """Without the prefix; its unit is its end."""
+    unit: str
+    labels: tuple[str, ...]
+    help: str
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family(
+            "copy_bytes_per_second",
+            "bytes_per_second",
+            ("share", "copy", "dialect", "initiator"),
+            "Median rate of a copy.",
+        ),
+        Family(
+            "copy_predicted_bytes_per_second",
+            "bytes_per_second",
+            ("share", "copy", "dialect", "initiator"),
+            "Rate of a copy once its cap is lifted, predicted.",
+        ),
+        Family(
+            "cap_confidence",
+            "",
+            _CAP,
+            "How sure it is that this component caps the copy, 0 to 1; 0 of component unknown: "
+            "measured, and nothing could be named.",
+        ),
+        Family(
+            "cap_ceiling_bytes_per_second",
+            "bytes_per_second",
+            _CAP,
+            "The most that the component which caps the copy allows.",
+        ),
+        Family(
+            "ceiling_bytes_per_second",
+            "bytes_per_second",
+            (*_CAP, "standing"),
+            "The most that one component allows a copy; standing at-least: or more.",
+        ),
+        Family(
+            "stage_bytes_per_second",
+            "bytes_per_second",
+            ("share", "stage", "step", "side", "verb"),
+            "Median rate of a stage that was measured alone; of several alike the first.",
+        ),
+        Family(
+            "expectation_bytes_per_second",
+            "bytes_per_second",
+            ("share", "metric"),
+            "What was found where a rate was expected.",
+        ),
+        Family(
+            "expectation_seconds",
+            "seconds",
+            ("share", "metric"),
+            "What was found where a time was expected.",
+        ),
+        Family(
+            "expectation_ratio",
+            "ratio",
+            ("share", "metric"),
+            "What was found where a ratio was expected.",
+        ),
+        Family(
+            "expectation_state",
+            "",
+            ("share", "metric", "expectation", "state"),
+            "1 for the state that an expectation is in, 0 for the others.",
+        ),
+        Family(
+            "check_state",
+            "",
+            ("share", "state"),
+            "1 for the state of the whole check, 0 for the others.",
+        ),
+        Family(
+            "report_status",
+            "",
+            ("share", "status"),
+            "1 for how the run ended, 0 for the others.",
+        ),
+        Family(
+            "report_timestamp_seconds",
+            "seconds",
+            ("share",),
+            "When the run began, in seconds since 1970.",
+        ),
+        Family(
+            "report_duration_seconds",
+            "seconds",
+            ("share",),
+            "How long the run took.",
+        ),
+        Family(
+            "build_info",
+            "",
+            ("share", "version"),
+            "Always 1; version is that of the program which measured.",
+        ),
+    )
+}
+"""Every metric by its name, in the order of the text."""
+
+Row = tuple[str, tuple[str, ...], float]
+"""A family's name, the values of its labels, the sample."""
+
+
+def openmetrics_text(judgement: Judgement, share: str = "") -> str:
+    """Metrics with HELP and TYPE, `# EOF` at the end; what was not measured is absent.
+
+    Args:
+        share: the share's name where there is no report that tells it: without it two checks
+            that found none would write the same samples, which node_exporter refuses.
+    """
+    about = share_of(judgement) or safe(share, LONGEST_TEXT)
+    found: dict[str, dict[tuple[str, ...], float]] = {name: {} for name in FAMILIES}
+    for name, labels, value in _rows(judgement):
+        samples = found[name]
+        # The same labels twice are refused by every reader: the first is kept.
+        if math.isfinite(value) and len(samples) < MOST_SAMPLES:
+            samples.setdefault((about, *(safe(each, LONGEST_LABEL) for each in labels)), value)
+    gauges = [_gauge(FAMILIES[name], samples) for name, samples in found.items() if samples]
+    write: Any = generate_latest
+    text: str = write(SimpleNamespace(collect=lambda: gauges)).decode("utf-8")
+    return text
+
+
+def _gauge(family: Family, samples: dict[tuple[str, ...], float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(
+        PREFIX + family.name, family.help, labels=family.labels, unit=family.unit
+    )
+    for labels, value in samples.items():
+        gauge.add_metric(labels, value)
+    return gauge
+
+
+def _rows(judgement: Judgement) -> Iterator[Row]:
+    for copy in judgement.diagnosis.copies if judgement.diagnosis else ():
+        yield from _of_copy(copy)
+    for state in EXIT_CODES:
+        yield "check_state", (state,), float(state == judgement.state)
+    for each in judgement.judged:
+        yield from _of_expectation(each)
+    if judgement.report is not None:
+        yield from _of_report(judgement.report)
+
+
+def _of_copy(copy: CopyDiagnosis) -> Iterator[Row]:
+    which = (copy.copy, copy.dialect, copy.initiator)
+    if copy.bytes_per_second is not None:
+        yield "copy_bytes_per_second", which, copy.bytes_per_second
+    if copy.predicted_bytes_per_second is not None:
+        yield "copy_predicted_bytes_per_second", which, copy.predicted_bytes_per_second.median
+    verdict = copy.verdict
+    cap = (*which, verdict.component, verdict.side or "", verdict.cause)
+    if verdict.cause != "not-measured":
+        yield "cap_confidence", cap, verdict.confidence
+    if verdict.ceiling_bytes_per_second is not None:
+        yield "cap_ceiling_bytes_per_second", cap, verdict.ceiling_bytes_per_second
+    for each in copy.ceilings:
+        words = (*which, each.component, each.side or "", each.cause, each.standing)
+        yield "ceiling_bytes_per_second", words, each.bytes_per_second
+
+
+def _of_expectation(judged: Judged) -> Iterator[Row]:
+    for state in EXIT_CODES:
+        words = (judged.metric, judged.name, state)
+        yield "expectation_state", words, float(state == judged.state)
+    if judged.value is not None and judged.unit:
+        yield f"expectation_{judged.unit}", (judged.metric,), judged.value
+
+
+def _of_report(report: Report) -> Iterator[Row]:
+    for step, outcome in report.entries:
+        if not isinstance(outcome, Measured) or step.stage in ("smb-copy", "native-copy"):
+            continue
+        try:
+            rate = rates(outcome).median
+        except (ValueError, IndexError):
+            continue
+        # A stage that moves no payload has no rate, and none is not 0.
+        if rate > 0:
+            told = [step.setting.get(key) for key in ("side", "verb")]
+            side, verb = (each if isinstance(each, str) else "" for each in told)
+            yield "stage_bytes_per_second", (step.stage, stage_text(step), side, verb), rate
+    for status in STATUSES:
+        yield "report_status", (status,), float(status == report.status)
+    started = started_utc(report)
+    if started is not None:
+        yield "report_timestamp_seconds", (), started.timestamp()
+    yield "report_duration_seconds", (), report.elapsed_seconds
+    version = report.tool.get("version")
+    if isinstance(version, str):
+        yield "build_info", (version,), 1.0

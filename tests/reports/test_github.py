@@ -1,0 +1,105 @@
+"""Annotations and the step's summary: no name forges a command, markup or a link."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from markdown_it import MarkdownIt
+
+from bottleneck.gate.judged import Judged
+from bottleneck.reports.github import MOST_ANNOTATIONS, github_summary, github_text
+
+COMMAND = re.compile(r"::(?P<level>error|warning|notice) title=(?P<title>[^:,\r\n]+)::(?P<data>.*)")
+
+
+def commands(text):
+    """Level, title, message of each line, as the runner reads them."""
+    found = []
+    for line in text.splitlines():
+        match = COMMAND.fullmatch(line)
+        assert match, line
+        title, data = (
+            re.sub("%(25|0D|0A|3A|2C)", lambda hit: chr(int(hit[1], 16)), match[name])
+            for name in ("title", "data")
+        )
+        found.append((match["level"], title, data))
+    return found
+
+
+def test_what_does_not_hold_is_annotated_the_worst_first(judgement):
+    assert commands(github_text(judgement)) == [
+        ("error", "bottleneck: cap is network", "the cap is disk/server/read"),
+        ("error", "bottleneck: tcp.push < 1 MB/s", "no agent"),
+        ("warning", "bottleneck: pull.uncached < 80 MB/s", "pull.uncached runs at 23.6 MB/s"),
+    ]
+
+
+def test_where_all_holds_there_is_one_notice(judgement, judged):
+    fine = replace(judgement, state="ok", sentence="all hold", judged=judged[2:4])
+    assert commands(github_text(fine)) == [("notice", "bottleneck", "all hold")]
+
+
+def test_no_report_is_an_error(nothing):
+    assert commands(github_text(nothing)) == [("error", "bottleneck", nothing.sentence)]
+
+
+def test_there_are_at_most_ten_and_the_last_says_how_many_more(judgement):
+    many = tuple(Judged(f"x{at}", "x", "warning", "slow") for at in range(15))
+    found = commands(github_text(replace(judgement, judged=many)))
+    assert len(found) == MOST_ANNOTATIONS
+    assert found[-1][2] == "6 more expectations do not hold"
+    assert len(commands(github_text(replace(judgement, judged=many[:10])))) == 10
+
+
+def test_every_recorded_report_is_annotated(judged_report):
+    assert commands(github_text(judged_report))
+    assert judged_report.state.upper() in github_summary(judged_report)
+
+
+def test_no_foreign_text_forges_a_command(hostile):
+    text = github_text(hostile)
+    assert len(commands(text)) == 3
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_the_summary_has_the_expectations_and_the_copies(judgement):
+    text = github_summary(judgement)
+    assert text.startswith("### bottleneck: CRITICAL\n\nthe server's disk caps pull.uncached at ")
+    assert "| WARNING | pull.uncached \\< 80 MB/s | 23.6 MB/s | pull.uncached runs at " in text
+    assert "| pull.uncached | 3.1.1 | 23.6 MB/s | disk/server/read | 0.97 |" in text
+    assert text.endswith(
+        "//nas/media, measured 2026-11-20T23:45:00+00:00 (3 h ago), "
+        "the run is complete, bottleneck 0.1.0\n"
+    )
+
+
+def test_the_summary_of_nothing_is_the_sentence(nothing):
+    assert github_summary(nothing) == (
+        "### bottleneck: UNKNOWN\n\nthere is no report in /var/lib/reports\n"
+    )
+
+
+def test_no_foreign_text_forges_markup_in_the_summary(hostile, judgement):
+    """As a parser of GitHub's Markdown reads it: it has what a harmless name has, and no more."""
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    text = github_summary(hostile)
+    kinds = {each.type for each in walk(reader.parse(text))}
+    assert kinds <= {each.type for each in walk(reader.parse(github_summary(judgement)))}
+    for row in re.findall(r"^\|.*\|$", text, re.MULTILINE):
+        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) in (5, 6), row
+    assert not re.search(r"https?://|(?<!\w)www\.", text)
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def walk(tokens):
+    for token in tokens:
+        yield token
+        yield from walk(token.children or ())
+
+
+def test_the_summary_stays_far_below_what_github_takes(judgement):
+    many = tuple(Judged("n" * 9000, "x", "warning", "|" * 9000) for _ in range(3000))
+    text = github_summary(replace(judgement, judged=many))
+    assert len(text.encode()) < 1 << 19
+    assert "and 2800 more" in text

@@ -1,0 +1,435 @@
+"""The examples for CI and monitoring: valid to the systems that read them, true to our own CLI."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from ruamel.yaml import YAML
+
+from bottleneck import observations, report
+from bottleneck.analysis import diagnose
+from bottleneck.cli.app import app
+from bottleneck.gate import expectation, judge
+from bottleneck.reports.openmetrics import FAMILIES, PREFIX
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+PROGRAM = "/usr/local/bin/bottleneck"
+METRICS = {PREFIX + name: {*family.labels, "instance"} for name, family in FAMILIES.items()}
+UNIT = EXAMPLES / "systemd" / "copy-bottleneck-check.service"
+TIMER = UNIT.with_suffix(".timer")
+RISK_TENTHS = 25
+"""Of systemd-analyze's ten: 1.9 today, the network and the host's /proc are needed."""
+
+
+def read(name):
+    return (EXAMPLES / name).read_text(encoding="utf-8")
+
+
+def yaml(name):
+    return YAML(typ="safe", pure=True).load(read(name))
+
+
+def ran(*command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def needs(program):
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    return found
+
+
+# -- the command lines -------------------------------------------------------------------------
+
+
+def in_shell(script):
+    """The commands of ours in lines of shell."""
+    for line in script.splitlines():
+        words = []
+        for word in [*shlex.split(line), ";"]:
+            if word in ("||", "&&", "|", ";"):
+                if words[:1] == ["bottleneck"]:
+                    yield words[1:]
+                words = []
+            else:
+                words.append(word)
+
+
+def of_github():
+    for step in yaml("github-workflow.yml")["jobs"]["bottleneck"]["steps"]:
+        yield from in_shell(step.get("run", ""))
+
+
+def of_gitlab():
+    for line in yaml("gitlab-ci.yml")["file-copies"]["script"]:
+        yield from in_shell(line)
+
+
+def of_systemd():
+    """As systemd splits and fills them in: `${A}` stays a word, `$A` becomes many."""
+    text = UNIT.read_text(encoding="utf-8")
+    known = {"CREDENTIALS_DIRECTORY": "/run/credentials", "RUNTIME_DIRECTORY": "/run/copies"}
+    known |= {"STATE_DIRECTORY": "/var/lib/copies", "CACHE_DIRECTORY": "/var/cache/copies"}
+    for line in re.findall(r"^Environment=(.*)$", text, re.MULTILINE):
+        name, _, value = line.strip('"').partition("=")
+        known[name] = value
+    for line in re.findall(r"^ExecStart=-?(.*)$", text, re.MULTILINE):
+        words = []
+        for word in shlex.split(line):
+            if re.fullmatch(r"\$\w+", word):
+                words += known[word[1:]].split()
+            else:
+                words.append(re.sub(r"\$\{(\w+)\}", lambda hit: known[hit[1]], word))
+        assert words[0] == PROGRAM
+        yield words[1:]
+
+
+def of_nagios():
+    text = read("nagios-command.cfg")
+    line = re.search(r"command_line\s+(.*)", text)[1]
+    name, *given = re.search(r"check_command\s+(.*)", text)[1].strip().split("!")
+    assert f"command_name  {name}\n" in text
+    for at, value in enumerate(given, 1):
+        line = line.replace(f"$ARG{at}$", value)
+    words = shlex.split(line)
+    assert words[0] == PROGRAM and "$" not in line
+    # NRPE refuses arguments with any of these.
+    assert not set("".join(given)) & set("|`&><'\\[]{};")
+    yield words[1:]
+
+
+def of_icinga():
+    command, arguments, given = icinga()
+    words = command[1:]
+    for option, told in arguments.items():
+        value = given.get(re.search(r'value = "\$(\w+)\$"', told)[1])
+        for each in value if isinstance(value, list) else [value] if value else []:
+            words += [option, each]
+    assert command[0] == PROGRAM
+    yield words
+
+
+def of_texts():
+    for name in ("README.md", "windows.md"):
+        for line in re.findall(r"`bottleneck ([^`]+)`", read(name)):
+            if " " in line:
+                yield shlex.split(line)
+
+
+LINES = [
+    (source.__name__, line)
+    for source in (of_github, of_gitlab, of_systemd, of_nagios, of_texts)
+    for line in source()
+]
+
+
+def icinga():
+    """The command, its arguments' blocks, and what the service gives, of Icinga's file."""
+    text = re.sub(r"^\s*//.*$", "", read("icinga2-command.conf"), flags=re.MULTILINE)
+    command = re.findall(r'"([^"]*)"', re.search(r"command = \[(.*)\]", text)[1])
+    arguments = dict(re.findall(r'"(--[\w-]+)" = \{([^}]*)\}', text))
+    given = {}
+    for name, value in re.findall(r"vars\.(\w+) = (.*)", text):
+        told = re.findall(r'"([^"]*)"', value)
+        given[name] = told if value.startswith("[") else told[0]
+    return command, arguments, given
+
+
+def parsed(line):
+    """The options of one command line, as our own CLI reads them. Errors: whatever it refuses."""
+    command = typer.main.get_command(app).commands[line[0]]
+    return command.make_context(line[0], list(line[1:])).params
+
+
+def holds(line):
+    """Asserts that a command line is one that we understand, its expectations too."""
+    told = parsed(line)
+    for severity, name in (("warning", "warn"), ("critical", "crit")):
+        for each in told.get(name) or ():
+            expectation.limit(each, severity)
+    for each in told.get("expect_cap") or ():
+        expectation.cap(each)
+    if told.get("max_age"):
+        expectation.age(told["max_age"])
+    if line[0] == "check":
+        assert told["format"] in ("text", "nagios", "junit", "openmetrics", "github", "json")
+
+
+@pytest.mark.parametrize(("source", "line"), LINES)
+def test_each_command_line_is_one_that_the_program_understands(source, line):
+    holds(line)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [of_github, of_gitlab, of_systemd, of_nagios, of_icinga],
+    ids=lambda each: each.__name__,
+)
+def test_what_is_expected_is_measured_without_an_agent_too(source):
+    """As the examples measure: else their first answer would be UNKNOWN."""
+    known = report.load(ROOT / "tests" / "data" / "report-v1-lab-no-agent.json")
+    for line in source():
+        told = parsed(line)
+        words = [*(told.get("warn") or ()), *(told.get("crit") or ())]
+        expected = [expectation.limit(each, "warning") for each in words]
+        if expected:
+            judged = judge(known, diagnose(known), expected).judged
+            assert all(each.value is not None for each in judged), judged
+
+
+def test_the_examples_measure_without_asking_and_judge_what_they_measured():
+    for source in (of_github, of_gitlab, of_systemd):
+        lines = list(source())
+        measured = [parsed(line) for line in lines if line[0] == "diagnose"]
+        judged = [parsed(line) for line in lines if line[0] == "check"]
+        assert len(measured) == 1 and judged, source
+        assert measured[0]["yes"]
+        assert {each["report"] for each in judged} == {measured[0]["json"]}
+
+
+def test_no_example_has_a_password():
+    for path in EXAMPLES.rglob("*"):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"password\s*[=:]\s*\S", text.replace("password =,", "")), path
+
+
+def test_every_example_is_in_the_readme():
+    text = read("README.md")
+    for path in set(EXAMPLES.iterdir()) - {EXAMPLES / "README.md"}:
+        named = f"{path.name}/" if path.is_dir() else path.name
+        assert named in text or path.suffix == ".toml", path
+
+
+# -- CI ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("github-workflow.yml", "github-workflows"), ("gitlab-ci.yml", "gitlab-ci")],
+)
+def test_ci_files_are_valid_to_the_published_schemas(name, schema):
+    transform = ["--data-transform", "gitlab-ci"] if schema == "gitlab-ci" else []
+    said = ran(
+        *(sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"),
+        *transform,
+        str(EXAMPLES / name),
+    )
+    assert "ok" in said
+
+
+def test_actionlint_has_nothing_to_say_of_the_workflow():
+    assert ran(needs("actionlint"), str(EXAMPLES / "github-workflow.yml")) == ""
+
+
+def test_the_workflow_keeps_its_reports_and_takes_no_rights():
+    workflow = yaml("github-workflow.yml")
+    assert workflow["permissions"] == {}
+    job = workflow["jobs"]["bottleneck"]
+    assert "self-hosted" in job["runs-on"]
+    kept = job["steps"][-1]
+    assert kept["if"] == "always()"
+    assert kept["with"]["path"].split() == ["report.json", "report.html"]
+    # What a name in the workflow's context holds would be read as shell.
+    assert not any("${{" in step.get("run", "") for step in job["steps"])
+
+
+def test_the_pipeline_shows_the_junit_document_that_check_writes():
+    job = yaml("gitlab-ci.yml")["file-copies"]
+    (judged,) = [parsed(line) for line in of_gitlab() if line[0] == "check"]
+    assert judged["format"] == "junit"
+    assert job["artifacts"]["reports"]["junit"] == judged["output"]
+    assert job["artifacts"]["when"] == "always"
+
+
+# -- Nagios and Icinga -------------------------------------------------------------------------
+
+
+def test_icingas_file_is_balanced_and_each_argument_is_an_option_of_check():
+    text = re.sub(r'"[^"\n]*"', '""', read("icinga2-command.conf"))
+    text = re.sub(r"//.*", "", text)
+    opened = []
+    for character in text:
+        if character in "{[(":
+            opened.append(character)
+        elif character in "}])":
+            assert opened and opened.pop() + character in ("{}", "[]", "()")
+    assert not opened
+    options = {
+        name
+        for parameter in typer.main.get_command(app).commands["check"].params
+        for name in parameter.opts
+    }
+    _, arguments, given = icinga()
+    assert arguments and set(arguments) <= options
+    assert set(given) == {
+        "copy_bottleneck_max_age",
+        *(f"copy_bottleneck_{name}" for name in ("report", "warn", "crit")),
+    }
+    for line in of_icinga():
+        holds(line)
+
+
+def test_monitoring_reads_the_report_that_the_service_leaves():
+    text = UNIT.read_text(encoding="utf-8")
+    folder = re.search(r"^StateDirectory=(.*)$", text, re.MULTILINE)[1]
+    (measured,) = [line for line in of_systemd() if line[0] == "diagnose"]
+    name = Path(parsed(measured)["json"]).name
+    for line in (*of_nagios(), *of_icinga()):
+        assert parsed(line)["report"] == f"/var/lib/{folder}/{name}"
+    assert re.search(r"^StateDirectoryMode=0755$", text, re.MULTILINE)
+    assert not re.search(r"^DynamicUser", text, re.MULTILINE)
+
+
+# -- systemd -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def units(tmp_path):
+    """The units with a program that is there."""
+    for path in (UNIT, TIMER):
+        text = path.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true")
+        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_systemd_has_nothing_to_say_of_the_units(units):
+    verify = (needs("systemd-analyze"), "verify", "--man=no")
+    assert ran(*verify, *(str(units / each.name) for each in (UNIT, TIMER))) == ""
+
+
+def test_the_service_is_in_a_sandbox(units):
+    analyze = needs("systemd-analyze")
+    command = (analyze, "security", "--offline=true", f"--threshold={RISK_TENTHS}")
+    assert "Overall exposure level" in ran(*command, str(units / UNIT.name))
+    text = UNIT.read_text(encoding="utf-8")
+    for each in (
+        "ProtectSystem=strict",
+        "NoNewPrivileges=yes",
+        "PrivateTmp=yes",
+        "CapabilityBoundingSet=",
+        "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+    ):
+        assert f"\n{each}\n" in text
+    assert re.search(r"^MemoryMax=\d+G$", text, re.MULTILINE)
+    assert "RandomizedDelaySec=" in TIMER.read_text(encoding="utf-8")
+
+
+def test_the_service_reads_the_password_from_a_file_that_only_it_can_read():
+    text = UNIT.read_text(encoding="utf-8")
+    (measured,) = [line for line in of_systemd() if line[0] == "diagnose"]
+    where = str(parsed(measured)["auth_file"])
+    assert where == "/run/copies/auth"
+    assert "ExecStartPre=/usr/bin/install -m 0600 ${CREDENTIALS_DIRECTORY}/auth " in text
+    assert "\nRuntimeDirectoryMode=0700\n" in text
+
+
+def test_the_services_user_is_made():
+    user = re.search(r"^User=(.*)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)[1]
+    line = read("systemd/copy-bottleneck.sysusers").splitlines()[-1]
+    assert re.fullmatch(rf'u {user} - "[^"]+" /var/lib/{user}', line)
+
+
+# -- Prometheus and Grafana --------------------------------------------------------------------
+
+
+def checked(expression):
+    """Asserts that each metric of an expression is one of ours; the labels that they all have."""
+    names = re.findall(rf"\b{PREFIX}\w+", expression)
+    assert names and set(names) <= set(METRICS), expression
+    for name, matchers in re.findall(rf"\b({PREFIX}\w+)\{{([^}}]*)\}}", expression):
+        assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= METRICS[name], expression
+    shared = set.intersection(*(METRICS[name] for name in names))
+    for kept in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression):
+        assert set(re.split(r",\s*", kept)) <= shared, expression
+    return shared
+
+
+def rules():
+    (group,) = yaml("prometheus-alerts.yml")["groups"]
+    return group["rules"]
+
+
+def test_alerts_ask_for_metrics_that_there_are_and_name_labels_that_those_have():
+    assert len({rule["alert"] for rule in rules()}) == len(rules()) >= 5
+    for rule in rules():
+        labels = checked(rule["expr"])
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+        told = " ".join(rule["annotations"].values())
+        assert set(re.findall(r"\$labels\.(\w+)", told)) <= labels, rule["alert"]
+
+
+def test_promtool_has_nothing_to_say_of_the_alerts():
+    said = ran(needs("promtool"), "check", "rules", str(EXAMPLES / "prometheus-alerts.yml"))
+    assert "SUCCESS" in said
+
+
+def test_alerts_fire_when_a_disk_slows_down_and_not_before():
+    tests = ROOT / "tests" / "data" / "prometheus-alerts-test.yml"
+    assert "SUCCESS" in ran(needs("promtool"), "test", "rules", str(tests))
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are():
+    board = json.loads(read("grafana-dashboard.json"))
+    for panel in board["panels"]:
+        assert panel["targets"] and panel["description"], panel["title"]
+        for target in panel["targets"]:
+            labels = checked(target["expr"])
+            shown = re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", ""))
+            kept = re.search(r"\bby \(([^)]*)\)", target["expr"])
+            assert set(shown) <= (set(kept[1].split(", ")) if kept else labels), target
+    for variable in board["templating"]["list"]:
+        if variable["type"] == "query":
+            checked(variable["definition"])
+
+
+def test_the_dashboards_panels_do_not_overlap_and_rates_are_decimal_bytes():
+    board = json.loads(read("grafana-dashboard.json"))
+    taken = set()
+    for panel in board["panels"]:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= 24
+        for cell in ((at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])):
+            assert cell not in taken, panel["title"]
+            taken.add(cell)
+        rates = [
+            each["expr"].split("{")[0].endswith("bytes_per_second") for each in panel["targets"]
+        ]
+        if all(rates):
+            assert panel["fieldConfig"]["defaults"]["unit"] in ("Bps", "percentunit")
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+
+def test_the_readme_names_every_metric_and_label():
+    text = read("README.md")
+    for name, family in FAMILIES.items():
+        end = name.removeprefix("expectation_")
+        assert PREFIX + name in text or f"`..._{end}`" in text, name
+        assert all(f"`{label}`" in text for label in family.labels), name
+
+
+# -- Windows -----------------------------------------------------------------------------------
+
+
+def test_what_powershell_writes_is_read():
+    text = read("windows.md")
+    shown = text.split("```toml\n")[1].split("```")[0]
+    told = observations.told_report(observations.loads(shown.encode()))
+    assert [step.stage for step, _ in told.entries] == ["smb-copy"]
+    script = text.split("```powershell\n")[1].split("```")[0]
+    keys = r"^(\w+) ?=|^\[+(\w+)\]+"
+    wanted = re.findall(keys, shown, re.MULTILINE)
+    written = script.split('@"\n')[1].split('\n"@')[0]
+    assert re.findall(keys, written, re.MULTILINE) == wanted
