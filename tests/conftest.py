@@ -22,7 +22,8 @@ PASSWORD = "correct horse 47 %&'\"$"
 
 
 def pytest_configure() -> None:
-    """A job in the background inherits ignored signals; those of our tests are to arrive."""
+    """What a job in the background inherits, and what this user has configured, changes nothing."""
+    os.environ["BOTTLENECK_CONFIG"] = ""
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

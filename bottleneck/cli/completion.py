@@ -1,0 +1,81 @@
+"""Shell completion: the words that an option takes, and the scripts that ask for them.
+
+The shell is told, and not guessed from the process that started this one: there is none in a
+package's build or a configuration tool.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from probes.stage import Refused
+
+PROGRAM, VARIABLE = "bottleneck", "_BOTTLENECK_COMPLETE"
+SHOWN = ("bash", "zsh", "fish", "powershell")
+INSTALLED = ("bash", "zsh", "fish")
+"""Shells whose settings are written to; PowerShell's execution policy is nobody's to change."""
+
+Completion = Callable[[str], list[str]]
+
+
+def one_of(*words: str) -> Completion:
+    """Completes one of the words."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
+
+
+def list_of(words: Iterable[str]) -> Completion:
+    """Completes the last one of a list with commas, of words that it does not have yet."""
+    known = tuple(words)
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        left = [word for word in known if word not in before.split(",")]
+        return [before + comma + word for word in left if word.startswith(last)]
+
+    return complete
+
+
+def get_ready() -> None:
+    """Has typer know the shells, where one of them asks for candidates."""
+    if VARIABLE in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
+
+
+def script(shell: str) -> str:
+    """What a shell has to read to complete `bottleneck`.
+
+    Raises:
+        Refused: kind "usage": it is none of SHOWN.
+    """
+    from typer._completion_shared import get_completion_script
+
+    _check("--show-completion", shell, SHOWN)
+    return get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
+
+
+def install(shell: str) -> str:
+    """Writes the script where a shell finds it, and returns where.
+
+    Raises:
+        Refused: kind "usage": it is none of INSTALLED; "permission": it cannot be written.
+    """
+    from typer._completion_shared import install as typer_s
+
+    _check("--install-completion", shell, INSTALLED)
+    try:
+        return str(typer_s(shell=shell, prog_name=PROGRAM, complete_var=VARIABLE)[1])
+    except OSError as error:
+        where = error.filename or "the home folder"
+        raise Refused("permission", f"--install-completion: {where}: {error.strerror}") from None
+
+
+def _check(option: str, shell: str, known: tuple[str, ...]) -> None:
+    if shell not in known:
+        raise Refused("usage", f"{option} {shell!r} is none of {', '.join(known)}")

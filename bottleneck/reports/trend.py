@@ -1,0 +1,121 @@
+"""How each copy went from run to run, on a terminal: a line a copy, then what is remarkable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console
+
+from bottleneck import trend as trends_of
+from bottleneck.analysis.finding import Verdict, WordError
+from bottleneck.reports import layout
+from bottleneck.reports.layout import Columns, Signs
+from bottleneck.reports.safe import safe
+from bottleneck.reports.units import count_text, percent_text, range_text, rate_text
+from bottleneck.reports.words import cap_text, dialect_text
+from bottleneck.trend import Kept, Trend
+
+BLOCKS, DIGITS = "▁▂▃▄▅▆▇█", "_.:-=+*#"
+"""Levels of a sparkline in rising order: with an encoding that has blocks, and without."""
+LONGEST_LINE = 24
+"""Runs that a sparkline shows, the latest ones."""
+WIDE_COLUMNS = 110
+DATE_CHARACTERS, MINUTE_CHARACTERS = 10, 16
+
+
+def print_trend(trends: Sequence[Trend], console: Console, signs: Signs) -> None:
+    """Writes a line for each copy that has two runs or more, and nothing where none has."""
+    told = [each for each in trends if len(each.points) > 1]
+    if not told:
+        return
+    most = max(len(each.points) for each in told)
+    since = min(each.points[0].started for each in told)
+    layout.heading(console, f"Trend: {count_text(most)} runs since {_date(since)}")
+    titles = ("copy", "dialect", "runs", "first", "last", "change", "now")
+    table = Columns(titles, right=frozenset({3, 4, 5}))
+    for each in told:
+        first, last = each.points[0].bytes_per_second, each.points[-1].bytes_per_second
+        table.add(
+            safe(each.copy, 40),
+            dialect_text(each.dialect),
+            sparkline(
+                [point.bytes_per_second for point in each.points],
+                LONGEST_LINE if console.width >= WIDE_COLUMNS else LONGEST_LINE // 2,
+                signs,
+            ),
+            rate_text(first),
+            rate_text(last),
+            _change(first, last),
+            trends_of.standing(each),
+            style="bold" if trends_of.standing(each) == "lower" else "",
+        )
+    table.print(console)
+    for sentence in remarks(told):
+        layout.paragraph(console, sentence, bullet="- ")
+
+
+def sparkline(rates: Sequence[float], width: int, signs: Signs) -> str:
+    """Rates as blocks of a height from nothing to the highest; of more than width the latest.
+
+    It begins at 0, not at the lowest rate: noise is not blown up.
+    """
+    levels = BLOCKS if signs is not layout.ASCII else DIGITS
+    shown = rates[-width:]
+    most = max(shown)
+    return "".join(levels[round(rate / most * (len(levels) - 1))] for rate in shown)
+
+
+def remarks(trends: Iterable[Trend]) -> Iterator[str]:
+    """Sentences on the copies whose last run is out of the ordinary, or whose cap changed."""
+    for each in trends:
+        name = f"{safe(each.copy, 40)} ({dialect_text(each.dialect)})"
+        place = trends_of.standing(each)
+        usual = trends_of.usual_range(each)
+        if usual is not None and place in ("lower", "higher"):
+            last = rate_text(each.points[-1].bytes_per_second)
+            before = len(each.points) - 1
+            yield (
+                f"{name}: the last run's {last} is {place} than the {count_text(before)} before "
+                f"account for ({range_text(*usual)})."
+            )
+        changed = trends_of.cap_change(each)
+        if changed is not None:
+            was, now = changed
+            caps = f"from {_cap(was.cap)} to {_cap(now.cap)}"
+            yield f"{name}: the cap changed on {_date(now.started)} {caps}."
+
+
+def print_runs(runs: Sequence[Kept], console: Console, signs: Signs) -> None:
+    """Writes a line for each run, in the given order."""
+    table = Columns(("share", "started", "status", "copy", "rate", "cap"), right=frozenset({4}))
+    for each in runs:
+        rate = each.bytes_per_second
+        table.add(
+            safe(f"{each.share or signs.none} ({each.client or signs.none})", 80),
+            safe(each.started[:MINUTE_CHARACTERS].replace("T", " ")),
+            safe(each.status, 12),
+            safe(each.copy or signs.none, 24),
+            signs.none if rate is None else rate_text(rate),
+            signs.none if each.cap is None else _cap(each.cap),
+        )
+    table.print(console)
+
+
+def _change(first: float, last: float) -> str:
+    text = percent_text(abs(last / first - 1))
+    sign = "" if text == percent_text(0) else "+" if last > first else "-"
+    return f"{sign}{text}"
+
+
+def _date(started: str) -> str:
+    return safe(started[:DATE_CHARACTERS])
+
+
+def _cap(cap: str) -> str:
+    component, _, rest = cap.partition("/")
+    side, _, cause = rest.rpartition("/")
+    try:
+        return cap_text(Verdict(component, side or None, cause, 0.0, None, ""))
+    except WordError:
+        # A word of a version that came later.
+        return safe(cap, 80)

@@ -1,0 +1,149 @@
+"""Shell completion: the scripts, the candidates, and a real bash that has them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bottleneck.analysis.finding import CAUSES
+from bottleneck.cli import completion, described
+from bottleneck.cli.app import app
+from bottleneck.reports.units import STYLES
+from probes import STAGES
+from probes.records import DIALECTS
+
+ROOT = Path(__file__).parents[2]
+
+
+def candidates(bottleneck, line, **more):
+    words = line.split(" ")
+    asked = {
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+        "_BOTTLENECK_COMPLETE": "complete_bash",
+    }
+    done = bottleneck(environment={**asked, **more})
+    assert done.code == 0
+    assert done.err == ""
+    return done.out.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("bottleneck pro", ["probe"]),
+        ("bottleneck probe ", list(STAGES)),
+        ("bottleneck probe smb", [each for each in STAGES if each.startswith("smb")]),
+        ("bottleneck diagnose //nas/media --units ", list(STYLES)),
+        ("bottleneck diagnose --dialects ", list(DIALECTS)),
+        ("bottleneck diagnose --dialects smb1,3.", ["smb1,3.0", "smb1,3.0.2", "smb1,3.1.1"]),
+        ("bottleneck diagnose --thor", ["--thorough"]),
+        ("bottleneck explain x.json --format h", ["html"]),
+        ("bottleneck config di", ["diagnose"]),
+    ],
+)
+def test_words_are_completed(bottleneck, line, expected):
+    assert candidates(bottleneck, line) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("check",), ("compare", "a", "b"), ("doctor",), ("explain", "a"), ("history",)],
+    ids=" ".join,
+)
+def test_the_formats_that_are_completed_are_those_that_are_taken(bottleneck, command):
+    offered = candidates(bottleneck, f"bottleneck {' '.join(command)} --format ")
+    refused = bottleneck(*command, "--format", "none of them")
+    assert refused.code in {64, 3}
+    listed = refused.complaint.rpartition("is none of " if len(offered) > 2 else "is neither ")[2]
+    assert listed.replace(" nor ", " ").replace(" and ", " ").replace(",", "").split() == offered
+
+
+def test_every_command_is_completed(bottleneck):
+    assert candidates(bottleneck, "bottleneck ") == list(described.commands(app))
+
+
+def test_a_list_completes_what_it_does_not_have_yet():
+    complete = completion.list_of(CAUSES["tcp"])
+    assert set(complete("")) == CAUSES["tcp"]
+    assert complete("send-buffer,s") == []
+
+
+def test_completing_reads_no_configuration(bottleneck):
+    broken = {"BOTTLENECK_CONFIG": "/nonexistent"}
+    assert candidates(bottleneck, "bottleneck diag", **broken) == ["diagnose"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "mark"),
+    [
+        ("bash", "complete -o default -F _bottleneck_completion bottleneck"),
+        ("zsh", "compdef _bottleneck_completion bottleneck"),
+        ("fish", "complete --command bottleneck"),
+        ("powershell", "Register-ArgumentCompleter -Native -CommandName bottleneck"),
+    ],
+)
+def test_the_script_of_each_shell_is_shown(bottleneck, shell, mark):
+    done = bottleneck("--show-completion", shell)
+    assert done.code == 0
+    assert mark in done.out
+    assert done.err == ""
+
+
+def bash(script, home):
+    """What a bash with nobody's settings says, `bottleneck` on its PATH being this one."""
+    program = home / "bin/bottleneck"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m bottleneck "$@"\n')
+    program.chmod(0o755)
+    known = {"HOME": str(home), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "--norc", "-c", script],
+        env={**known, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+
+
+ASK = """
+COMP_WORDS=(bottleneck diagnose //nas/media --unit) COMP_CWORD=3
+_bottleneck_completion bottleneck
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def test_a_bash_that_sources_the_script_completes(tmp_path):
+    told = bash(
+        f"source <(bottleneck --show-completion bash)\ncomplete -p bottleneck{ASK}", tmp_path
+    )
+    assert told.splitlines() == [
+        "complete -o default -F _bottleneck_completion bottleneck",
+        "--units",
+    ]
+
+
+def test_it_can_be_installed(tmp_path):
+    bash("bottleneck --install-completion bash", tmp_path)
+    installed = (tmp_path / ".bashrc").read_text()
+    assert f"source '{tmp_path}/.bash_completions/bottleneck.sh'" in installed
+    assert "_bottleneck_completion" in (tmp_path / ".bash_completions/bottleneck.sh").read_text()
+
+
+@pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
+def test_another_shell_is_a_usage_error(bottleneck, option):
+    done = bottleneck(option, "tcsh")
+    assert done.code == 64
+    assert "bash, zsh, fish" in done.complaint
+
+
+def test_a_home_without_the_right_to_write_is_told(bottleneck, tmp_path):
+    (tmp_path / ".bashrc").mkdir()
+    done = bottleneck("--install-completion", "bash", environment={"HOME": str(tmp_path)})
+    assert done.code == 77
+    assert ".bashrc" in done.complaint

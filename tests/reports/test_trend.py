@@ -1,0 +1,117 @@
+"""The trend on a terminal: what is remarkable is said, noise and foreign text are not."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from bottleneck.reports import layout
+from bottleneck.reports.trend import print_trend, sparkline
+from bottleneck.trend import Point, Trend, cap_change, standing, usual_range
+
+DISK, LINK, NONE = "disk/server/read", "network/path/link-rate", "unknown/inconclusive"
+
+
+def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached") -> Trend:
+    """Runs a day apart, in MB/s, each with a spread of 1 % to both sides."""
+    points = tuple(
+        Point(
+            f"2026-11-{day:02d}T02:00:00+00:00",
+            rate * 1e6,
+            rate * 0.99e6,
+            rate * 1.01e6,
+            caps[day - 1] if caps else DISK,
+            0.97,
+        )
+        for day, rate in enumerate(rates, 1)
+    )
+    return Trend(copy, "3.1.1", points)
+
+
+def printed(*trends: Trend, width: int = 80, encoding: str = "utf-8") -> str:
+    binary = io.BytesIO()
+    console = Console(
+        file=io.TextIOWrapper(binary, encoding=encoding, write_through=True),
+        width=width,
+        color_system=None,
+    )
+    print_trend(trends, console, layout.signs(console))
+    return binary.getvalue().decode(encoding)
+
+
+def test_a_run_below_all_that_came_before_it_is_lower() -> None:
+    assert standing(trend(100, 103, 98, 101, 70)) == "lower"
+    assert standing(trend(100, 103, 98, 101, 140)) == "higher"
+
+
+def test_a_run_among_those_before_it_is_usual() -> None:
+    assert standing(trend(100, 80, 120, 101, 85)) == "usual"
+
+
+def test_a_difference_of_a_tenth_or_less_is_no_change() -> None:
+    assert standing(trend(100, 100, 100, 91)) == "usual"
+
+
+def test_too_few_runs_before_tell_nothing() -> None:
+    assert standing(trend(100, 100, 20)) == "unknown"
+    assert usual_range(trend(100, 100, 20)) is None
+
+
+def test_one_bad_night_of_many_does_not_hide_the_next() -> None:
+    assert standing(trend(100, 101, 30, 99, 100, 60)) == "lower"
+
+
+def test_a_change_of_cap_is_found_past_runs_that_named_none() -> None:
+    found = cap_change(trend(100, 99, 98, 60, caps=(LINK, LINK, NONE, DISK)))
+    assert found is not None
+    assert (found[0].cap, found[1].cap) == (LINK, DISK)
+    assert cap_change(trend(100, 99, caps=(LINK, NONE))) is None
+
+
+def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary() -> None:
+    text = printed(
+        trend(100, 103, 98, 101, 70, caps=(LINK, LINK, LINK, LINK, DISK)),
+        trend(50, 50, 50, 50, 50, copy="push.cached"),
+    )
+    assert "Trend: 5 runs since 2026-11-01" in text
+    lines = [
+        " ".join(line.split()) for line in text.splitlines() if line.startswith(("pull", "push"))
+    ]
+    assert lines == [
+        "pull.uncached SMB 3.1.1 ████▆ 100 MB/s 70 MB/s -30 % lower",
+        "push.cached SMB 3.1.1 █████ 50 MB/s 50 MB/s 0 % usual",
+    ]
+    flat = " ".join(text.split())
+    assert "the last run's 70 MB/s is lower than the 4 before account for (97-104 MB/s)" in flat
+    assert "cap changed on 2026-11-05 from network: link-rate to server disk: read" in flat
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_one_run_alone_is_no_trend() -> None:
+    assert printed(trend(100)) == ""
+    assert printed() == ""
+
+
+def test_a_terminal_without_blocks_has_a_sparkline_of_its_own() -> None:
+    text = printed(trend(100, 50, 1, 100), encoding="ascii")
+    assert "#=_#" in text
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_long_history_stays_within_the_width(width: int) -> None:
+    text = printed(trend(*range(100, 128), copy="server.push.uncached"), width=width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_sparkline_begins_at_nothing() -> None:
+    assert sparkline([97.0, 103.0], 8, layout.UNICODE) == "██"
+    assert sparkline([1.0, 2.0, 100.0], 2, layout.UNICODE) == "▁█"
+
+
+def test_foreign_text_moves_no_cursor() -> None:
+    strange = trend(1, 2, caps=("\x1b[2J[red]", DISK), copy="\x1b]0;x\x07\u202e[bold]")
+    text = printed(strange)
+    assert not [each for each in text if not each.isprintable() and each != "\n"]
+    assert "[red]" in text
