@@ -1,0 +1,211 @@
+"""`bottleneck cleanup` removes what killed runs left, here and on the share, and nothing else."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RUN = "bottleneck-0123456789abcdef"
+
+
+def made(folder, name=RUN, files=("source",)):
+    path = Path(folder) / name
+    path.mkdir()
+    for each in files:
+        (path / each).write_bytes(b"x" * 100)
+    return path
+
+
+@pytest.fixture
+def cleanup(bottleneck, tmp_path):
+    """Runs it in a folder of its own, and looks at nothing else but /var/tmp."""
+    own = tmp_path / "own"
+    own.mkdir()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def run(*arguments, **more):
+        folder = () if "--folder" in arguments else ("--folder", own)
+        return bottleneck(
+            "cleanup", *arguments, *folder, environment={"TMPDIR": str(scratch)}, **more
+        )
+
+    run.own = own
+    return run
+
+
+def test_nothing_found_is_done(cleanup):
+    done = cleanup("--yes", "--older-than", "86400")
+    assert done.code == 0, done.err
+
+
+def test_without_a_yes_and_a_terminal_nothing_is_removed(cleanup):
+    path = made(cleanup.own)
+    assert "a run may use it" in cleanup("--yes").out
+    assert cleanup("--older-than", "0", "--dry-run").code == 0
+    done = cleanup("--older-than", "0")
+    assert done.code == 64 and "--yes" in done.complaint
+    assert (path / "source").exists()
+    done = cleanup("--older-than", "0", "--yes")
+    assert done.code == 0 and f"removed here   {path}" in done.out
+    assert not path.exists()
+
+
+def test_names_are_made_safe(cleanup):
+    path = made(cleanup.own)
+    (path / "a\x1b[2J\u202eb").write_text("x")
+    done = cleanup("--older-than", "0", "--yes")
+    assert done.code == 0
+    assert "\x1b" not in done.out and "\u202e" not in done.out
+    assert "no run puts there" in done.out
+
+
+@pytest.mark.parametrize("arguments", [("--older-than", "-1"), ("--older-than", "nan"), ("//x",)])
+def test_what_makes_no_sense_is_usage(cleanup, arguments):
+    assert cleanup(*arguments).code == 64
+
+
+def on_share(cleanup, target, auth_file, *more):
+    return cleanup(target, "--auth-file", auth_file, "--older-than", "0", *more)
+
+
+def test_on_a_share_only_a_runs_folder_goes(cleanup, samba, target, auth_file):
+    _, shared = samba
+    ours = made(shared)
+    foreign = made(shared, "bottleneck-fedcba9876543210", ("source", "diary"))
+    other = made(shared, "bottleneck-not-a-run")
+    try:
+        assert "changed" in cleanup(target, "--auth-file", auth_file, "--yes").out
+        assert ours.exists()
+        done = on_share(cleanup, target, auth_file, "--yes")
+        assert done.code == 0, done.err
+        assert f"removed share  {target}/{ours.name}" in done.out
+        assert "diary" in done.out
+        assert not ours.exists()
+        assert (foreign / "source").exists() and (other / "source").exists()
+    finally:
+        for each in (*foreign.iterdir(), *other.iterdir()):
+            each.unlink()
+        foreign.rmdir()
+        other.rmdir()
+
+
+@pytest.mark.parametrize(("share", "password", "code"), [("share", "wrong", 77), ("none", "", 69)])
+def test_a_share_that_says_no_does_not_keep_this_host_from_it(
+    cleanup, samba, share, password, code
+):
+    server, _ = samba
+    path = made(cleanup.own)
+    done = cleanup(
+        *(f"//{server.host}:{server.port}/{share}", "--user", server.username),
+        *("--older-than", "0", "--yes"),
+        password=password or server.password,
+    )
+    assert done.code == code
+    assert f"removed here   {path}" in done.out and not path.exists()
+
+
+def test_a_servers_own_leftovers_go_through_its_agent(cleanup, tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    path = made(there)
+    arguments = ("--agent", "exec:env", "--server-folder", there, "--older-than", "0", "--yes")
+    done = cleanup(*arguments)
+    assert done.code == 0 and f"removed server {path}" in done.out
+    assert not path.exists()
+
+
+def test_a_link_on_a_share_is_never_followed(cleanup, samba, target, auth_file, tmp_path):
+    _, shared = samba
+    outside = made(tmp_path, "outside")
+    (shared / RUN).symlink_to(outside)
+    try:
+        on_share(cleanup, target, auth_file, "--yes")
+        assert (outside / "source").exists()
+    finally:
+        (shared / RUN).unlink(missing_ok=True)
+
+
+HELD = """
+import sys
+from bottleneck import hosts
+from probes.records import Access, Endpoint
+from probes.smb import run_folder
+_, port, user, password = sys.argv
+with hosts.start_here() as host:
+    peer = Endpoint(host="127.0.0.1", port=int(port), share="share", access=Access(user, password))
+    with host.hold("run-folder", run_folder.Setting("00112233445566aa"), peer, 90, 30):
+        print("held", flush=True)
+        sys.stdin.read()
+"""
+
+
+def holding(server):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HELD, str(server.port), server.username, server.password],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_the_folder_of_a_run_that_lives_is_left_alone(cleanup, samba, target, auth_file):
+    server, shared = samba
+    with holding(server) as run:
+        done = on_share(cleanup, target, auth_file, "--yes")
+        assert "somebody has it open" in done.out
+        there = cleanup("--folder", shared, "--older-than", "0", "--yes")
+        assert "has it open" in there.out
+        assert (shared / "bottleneck-00112233445566aa" / "source").exists()
+        run.stdin.close()
+
+
+SERVER = """
+import sys
+from probes.drivers.samba import private_samba
+with private_samba(sys.argv[1], password="secret") as server:
+    print(server.process_id, server.port, server.username, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_run_killed_with_its_server_leaves_a_folder_that_goes(cleanup, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(shared)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as starter:
+        smbd, port, user = starter.stdout.readline().split()
+        with subprocess.Popen(
+            [sys.executable, "-c", HELD, port, user, "secret"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        ) as run:
+            assert run.stdout.readline() == "held\n"
+            # The server first: nobody is left who would delete what was to go at its close.
+            os.killpg(int(smbd), signal.SIGKILL)
+            run.kill()
+        starter.kill()
+    left = shared / "bottleneck-00112233445566aa"
+    assert (left / "source").exists()
+    until = time.monotonic() + 20
+    done = cleanup("--folder", shared, "--older-than", "0", "--yes")
+    while left.exists() and time.monotonic() < until:
+        time.sleep(0.2)  # its agent's children may still be ending
+        done = cleanup("--folder", shared, "--older-than", "0", "--yes")
+    assert done.code == 0
+    assert not left.exists()

@@ -1,0 +1,82 @@
+"""The dialects of a server are found without a login, whatever it answers."""
+
+import os
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from probes.drivers.samba import private_samba
+from probes.smb import offered
+from probes.stage import Refused
+
+
+@pytest.mark.parametrize(
+    ("options", "dialects", "signing"),
+    [
+        (
+            ["server min protocol = NT1"],
+            ["smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"],
+            "signing enabled",
+        ),
+        (
+            ["server min protocol = SMB3_00", "server signing = mandatory"],
+            ["3.0", "3.0.2", "3.1.1"],
+            "signing required",
+        ),
+        (["server min protocol = NT1", "server max protocol = NT1"], ["smb1"], "signing enabled"),
+    ],
+)
+def test_samba_tells_what_it_is_told_to_offer(tmp_path, options, dialects, signing):
+    with private_samba(str(tmp_path), password="x y", options=options) as server:
+        told = offered.offered(server.host, server.port)
+    assert told["dialects"] == dialects
+    assert told["connect_seconds"] > 0
+    if dialects != ["smb1"]:
+        assert told["signing"] == signing
+
+
+@contextmanager
+def answering(words):
+    with socket.create_server(("127.0.0.1", 0)) as waiting:
+
+        def serve():
+            while True:
+                try:
+                    caller = waiting.accept()[0]
+                except OSError:
+                    return
+                with caller:
+                    caller.sendall(words)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield waiting.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"\0\0\0\x04\xfeSMB",
+        b"\0\0\0\x20" + b"\xffSMB" + bytes(28),
+        b"\0\0\0\x60" + b"\xfeSMB" + os.urandom(92),
+        b"\0\xff\xff\xff" + bytes(100),
+    ],
+)
+def test_what_is_no_answer_offers_nothing(words):
+    with answering(words) as port:
+        told = offered.offered("127.0.0.1", port)
+    assert told["dialects"] == [] and "signing" not in told
+
+
+def test_nobody_there_is_refused():
+    with pytest.raises(Refused):
+        offered.offered("127.0.0.1", 1)
+
+
+def test_cut_replies_are_none():
+    for length in range(80):
+        assert offered.parse(b"\xfeSMB" + bytes(length), "3.1.1") is None
+        assert offered.parse_1(b"\xffSMB" + bytes(length)) is None
