@@ -8,7 +8,7 @@ from bottleneck.cli import interrupts, streams
 
 
 def refuse_numeric_bottleneck() -> None:
-    """Ends with 64 where PyPI's numeric package of the same import name is installed beside us."""
+    """Ends with 64, a check with 3, where PyPI's numeric package of our import name is here too."""
     from importlib import metadata
 
     try:
@@ -20,7 +20,7 @@ def refuse_numeric_bottleneck() -> None:
         "each would overwrite the other; install this one apart: uv tool install copy-bottleneck",
         file=sys.stderr,
     )
-    raise SystemExit(64)
+    raise SystemExit(3 if sys.argv[1:2] == ["check"] else 64)
 
 
 def main() -> None:

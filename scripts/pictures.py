@@ -1,0 +1,102 @@
+"""Makes the README's pictures from a real run: the terminal as SVG, the page as PNG.
+
+Usage: .venv/bin/python scripts/pictures.py [REPORT.json]
+Without a report it takes the lab's run in examples/; `bottleneck diagnose ... --json F` or
+`bottleneck demo --json F` makes one of your own. The PNG needs a Chromium (apt-get install
+chromium-headless-shell) and is left as it is where there is none.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from bottleneck import report
+from bottleneck.analysis import diagnose
+from bottleneck.reports.console import print_report
+from bottleneck.reports.html import html_text
+
+ROOT = Path(__file__).parents[1]
+PICTURES = ROOT / "docs/pictures"
+EXAMPLE = ROOT / "examples/server-disk-read.json"
+COLUMNS, LINES = 100, 40
+"""Of the terminal that is shown."""
+WIDTH, HEIGHT = 1280, 1040
+"""Of the page's part that is shown, in CSS pixels."""
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+FRAME = """\
+<svg viewBox="0 0 {terminal_width} {terminal_height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+font-size: {char_height}px; line-height: {line_height}px; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
+</clipPath>
+{lines}
+</defs>
+<rect width="{terminal_width}" height="{terminal_height}" rx="8" fill="#101418"/>
+<g transform="translate(9, 9)" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+"""rich's own names a font at an address outside, which a picture must not ask for."""
+
+
+def terminal_svg(path: Path) -> str:
+    """The first lines that `bottleneck explain` prints for a report, as a drawing."""
+    from rich.text import Text
+
+    known = report.load(path)
+    whole = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False)
+    print_report(known, diagnose(known), whole)
+    shown = Console(width=COLUMNS, file=io.StringIO(), force_terminal=True, record=True)
+    printed = whole.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    # Whole sections alone: as many as there is room for.
+    ends = [at for at, line in enumerate(printed[:LINES]) if not line.strip()]
+    for line in (f"$ bottleneck explain {path.name}", *printed[: ends[-1]]):
+        shown.print(Text.from_ansi(line), no_wrap=True, crop=False)
+    return shown.export_svg(title="", code_format=FRAME, unique_id="terminal")
+
+
+def page_png(path: Path, picture: Path) -> bool:
+    """Photographs the page of a report; False: there is no browser."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        return False
+    from playwright.sync_api import sync_playwright
+
+    known = report.load(path)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page_file = Path(folder) / "report.html"
+        page_file.write_text(html_text(known, diagnose(known)), encoding="utf-8")
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.goto(page_file.as_uri())
+        page.screenshot(path=picture)
+        chromium.close()
+    return True
+
+
+def main() -> None:
+    """Writes both pictures."""
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else EXAMPLE
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    (PICTURES / "terminal.svg").write_text(terminal_svg(path), encoding="utf-8")
+    if not page_png(path, PICTURES / "page.png"):
+        print("no Chromium here: page.png is left as it is", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
