@@ -16,8 +16,14 @@ from pathlib import Path
 
 from probes.host import nameless
 
-MARK = b'"copy-bottleneck/report/'
-"""Stands near the beginning of each of our reports, however it was laid out."""
+MARKS = (
+    (b"{", b'"copy-bottleneck/'),
+    (b"<!doctype html", b"copy-bottleneck"),
+    (b"<?xml", b'name="bottleneck'),
+    (b"# ", b"copy-bottleneck/ticket/"),
+    (b"# help ", b"copy_bottleneck_"),
+)
+"""How each kind of our documents begins, in small letters, and what stands near its beginning."""
 HEAD_BYTES = 4096
 
 
@@ -47,13 +53,19 @@ def check(path: str | Path) -> None:
         head = os.pread(fd, HEAD_BYTES, 0)
     finally:
         os.close(fd)
-    if not head.lstrip().startswith(b"{") or MARK not in head:
+    if not _is_ours(head):
         text = "there is a file that is no report of this program, and it stays; name another one"
         raise OSError(errno.EEXIST, text, target)
 
 
+def _is_ours(head: bytes) -> bool:
+    """Whether a file that begins so is a document of this program."""
+    began = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return any(began.startswith(first) and mark in began for first, mark in MARKS)
+
+
 def write(path: str | Path, text: str) -> None:
-    """Writes ASCII so that a reader finds the old file or the new one, never a half.
+    """Writes UTF-8 so that a reader finds the old file or the new one, never a half.
 
     A link is followed and an existing file's mode kept; a pipe or a character device is written to
     as it is. Errors: those of check(), which is made again here; OSError.
@@ -66,7 +78,7 @@ def write(path: str | Path, text: str) -> None:
         return
     target = Path(os.path.realpath(path))
     with _beside(target) as (fd, name):
-        _write_all(fd, text.encode("ascii"))
+        _write_all(fd, text.encode("utf-8", "backslashreplace"))
         os.fchmod(fd, _usual_mode() if mode is None else stat.S_IMODE(mode))
         os.fsync(fd)
         # whatever took the name since: a node would be removed, a file replaced
@@ -121,7 +133,7 @@ def _mode(path: str | Path) -> int | None:
 def _send(path: str | Path, text: str) -> None:
     """Into a pipe or a character device; what took its place meanwhile is left alone."""
     fd = os.open(path, os.O_WRONLY | os.O_NOCTTY)
-    with os.fdopen(fd, "w", encoding="ascii") as file:
+    with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
         mode = os.fstat(fd).st_mode
         _refuse_device(mode, str(path))
         if stat.S_ISREG(mode):

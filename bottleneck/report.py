@@ -3,7 +3,7 @@
 History of the schema `copy-bottleneck/report/1`:
     1: first. Keys may be added, never renamed; `diagnosis` is written and never read back.
        Added: `diagnosis.comparisons`, `diagnosis.altered`, `target_rate_bytes_per_second`,
-       `diagnosis.copies[].ladder`, `diagnosis.copies[].target`.
+       `diagnosis.copies[].ladder`, `diagnosis.copies[].target`, `tool.command`.
 """
 
 from __future__ import annotations

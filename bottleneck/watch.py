@@ -179,7 +179,7 @@ class Watch:
             readings = [self._counters()]
             until = time.monotonic() + seconds
             while (left := until - time.monotonic()) > 0 and not _ended(readings, self.here):
-                self.tell(f"watching, {left:.0f} s left")
+                self.tell("watching the copy")
                 self.interrupted = not wait(min(1.0, left))
                 readings.append(self._counters())
                 if self.interrupted:

@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from bottleneck import __version__, credentials
-from bottleneck.cli import debt, exits, interrupts
+from bottleneck import __version__, agent_token, credentials
+from bottleneck.cli import completion, configured, debt, exits, interrupts
 from bottleneck.cli.agent import agent
+from bottleneck.cli.check import check
+from bottleneck.cli.cleanup import cleanup
 from bottleneck.cli.compare import compare
+from bottleneck.cli.config import config
 from bottleneck.cli.demo import demo
 from bottleneck.cli.diagnose import diagnose
+from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import explain
+from bottleneck.cli.history import history
 from bottleneck.cli.probe import probe
 from bottleneck.cli.schema import schema
 from bottleneck.cli.watch import watch
@@ -30,7 +35,22 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 3 done but a stage is missing or the verdict is inconclusive, "
     "64 usage, 69 host or agent not reachable, 70 internal, 77 login or permission, 130 Ctrl-C.",
 )
-for command in (diagnose, demo, probe, watch, explain, compare, estimate, agent, schema):
+for command in (
+    diagnose,
+    demo,
+    probe,
+    watch,
+    explain,
+    check,
+    compare,
+    estimate,
+    agent,
+    schema,
+    history,
+    config,
+    doctor,
+    cleanup,
+):
     app.command()(command)
 
 
@@ -40,19 +60,54 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _show_completion(shell: str | None) -> None:
+    if shell is not None:
+        print(completion.script(shell))
+        raise typer.Exit
+
+
+def _install_completion(shell: str | None) -> None:
+    if shell is not None:
+        print(f"{completion.install(shell)} is written; a new {shell} completes")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    show_completion: Annotated[
+        str | None,
+        typer.Option(
+            "--show-completion",
+            metavar="SHELL",
+            callback=_show_completion,
+            is_eager=True,
+            help="Show the completion script of bash, zsh, fish or powershell.",
+            autocompletion=completion.one_of(*completion.SHOWN),
+        ),
+    ] = None,
+    install_completion: Annotated[
+        str | None,
+        typer.Option(
+            "--install-completion",
+            metavar="SHELL",
+            callback=_install_completion,
+            is_eager=True,
+            help="Install it for this user's bash, zsh or fish.",
+            autocompletion=completion.one_of(*completion.INSTALLED),
+        ),
+    ] = None,
 ) -> None:
-    """Nothing but --version."""
+    """What is answered without a command."""
 
 
 def run(arguments: list[str]) -> int:
     """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
     # Before anything is started: no process of ours inherits it.
     credentials.take_from_environment()
+    agent_token.take_from_environment()
     debt.owe(arguments)
     exits.said.clear()
     try:
@@ -64,17 +119,26 @@ def run(arguments: list[str]) -> int:
         if not exits.said:
             exits.complain(sentence)
         _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
-    return code
+    return _answered(arguments, code, sentence) if arguments[:1] == ["check"] else code
+
+
+def _answered(arguments: list[str], code: int, sentence: str) -> int:
+    """The ending of a check: a monitoring system reads stdout, and knows 0 to 3 alone."""
+    try:
+        from bottleneck.cli import answers
+
+        return answers.ended(arguments, code, sentence)
+    except (Exception, KeyboardInterrupt) as error:
+        exits.complain(f"no answer could be given: {type(error).__name__}")
+        return exits.INCOMPLETE
 
 
 def _settle(status: str, sentence: str) -> None:
     try:
         debt.owed.settle(status, sentence)
-    except BrokenPipeError:
+    except KeyboardInterrupt:
+        # Asked for more than once: whoever waits has had enough.
         exits.abandon_stdout()
-    except OSError:
-        # The one complaint has been made; a second would not help to find its cause.
-        return
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
@@ -82,7 +146,9 @@ def _run(arguments: list[str]) -> tuple[int, str]:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         refuse_passwords(arguments)
-        code = app(arguments, prog_name="bottleneck", standalone_mode=False)
+        completion.get_ready()
+        defaults = configured.default_map(app, arguments)
+        code = app(arguments, prog_name="bottleneck", standalone_mode=False, default_map=defaults)
         sys.stdout.flush()
     except usage_error as error:
         return _usage(error)
@@ -95,6 +161,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         exits.abandon_stdout()
         return exits.DONE, ""
     except Exception as error:
+        if interrupts.is_behind(error):
+            return exits.INTERRUPTED, "interrupted"
         return exits.of_error(error)
     if code == exits.INTERRUPTED and not exits.said:
         # typer makes this code of a KeyboardInterrupt, without a word.

@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bottleneck.cli import exits, interrupts, options
+from bottleneck.cli import completion, exits, interrupts, options
 
-Before = Annotated[Path, typer.Argument(metavar="BEFORE.json", help="The earlier report.")]
+LONGEST_NOTE = 600
+Before = Annotated[
+    Path, typer.Argument(metavar="BEFORE.json", help="The earlier report, or its ticket.")
+]
 After = Annotated[Path, typer.Argument(metavar="AFTER.json", help="The later one.")]
-Format = Annotated[str, typer.Option("--format", metavar="F", help="text or json.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="F",
+        help="text or json.",
+        autocompletion=completion.one_of("text", "json"),
+    ),
+]
 
 
 def compare(
-    before: Before, after: After, format: Format = "text", verbose: options.Verbose = False
+    before: Before,
+    after: After,
+    format: Format = "text",
+    units: options.Units = "si",
+    redact: options.Redact = False,
+    verbose: options.Verbose = False,
 ) -> int:
     """What changed between two reports, with the noise taken into account."""
     with interrupts.held():
         from bottleneck.analysis import changes
-        from bottleneck.cli import loading, running
+        from bottleneck.cli import documents, loading, terminal
+        from bottleneck.reports import layout
         from bottleneck.reports.compare import print_change, to_json
+        from bottleneck.reports.safe import safe
+        from bottleneck.reports.units import shown_as
         from probes.stage import Refused
 
     if format not in {"text", "json"}:
         raise Refused("usage", f"--format {format!r} is neither text nor json")
-    found = changes.compare(loading.load(before), loading.load(after))
+    output = documents.output(style=units, redact=redact)
+    first, second = (output.showable(loading.load(each)) for each in (before, after))
+
+    found = changes.compare(first, second)
 
     def write() -> None:
         if format == "json":
-            sys.stdout.write(json.dumps(to_json(found), indent=1, allow_nan=False) + "\n")
-        else:
-            print_change(found, running.console(), verbose)
+            documents.to_stdout(json.dumps(to_json(found), indent=1, allow_nan=False) + "\n")
+            return
+        with shown_as(output.units):
+            # Anew, since its sentences are made of rates.
+            told = found if output.units == "si" else changes.compare(first, second)
+            console = terminal.console()
+            print_change(told, console, verbose)
+            for when, each in (("before", first), ("after", second)):
+                if "ticket" in each.tool:
+                    notes = [safe(note, LONGEST_NOTE) for note in each.notes]
+                    layout.bullets(console, f"The report {when} is a ticket", notes)
 
-    shown = running.shown(write)
+    shown = documents.shown(write)
     made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]
     return exits.DONE if shown and made else exits.INCOMPLETE

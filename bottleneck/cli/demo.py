@@ -26,6 +26,12 @@ def demo(
     quick: options.Quick = False,
     thorough: options.Thorough = False,
     json: options.Json = None,
+    html: options.Html = None,
+    ticket: options.Ticket = None,
+    junit: options.Junit = None,
+    units: options.Units = "si",
+    redact: options.Redact = False,
+    history: options.History = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
@@ -34,11 +40,11 @@ def demo(
         import os
         import secrets
 
-        from bottleneck.cli import running
+        from bottleneck.cli import documents, running
         from probes.drivers.samba import private_samba, vanishing_folder
         from probes.records import Access
 
-    output = running.output(json, quiet, verbose)
+    output = documents.output(json, quiet, verbose, html, ticket, junit, units, redact, history)
     seconds = running.budget_seconds(budget, quick, thorough, DEFAULT_SECONDS)
     password = secrets.token_urlsafe(16)
     # Not in /tmp: where that is memory there would be no disk to measure.

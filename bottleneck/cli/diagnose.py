@@ -40,15 +40,21 @@ def diagnose(
     thorough: options.Thorough = False,
     target_rate: options.TargetRate = None,
     json: options.Json = None,
+    html: options.Html = None,
+    ticket: options.Ticket = None,
+    junit: options.Junit = None,
+    units: options.Units = "si",
+    redact: options.Redact = False,
+    history: options.History = None,
     yes: options.Yes = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
     """Measure every stage between this host and TARGET, and name the cap of each copy."""
     with interrupts.held():
-        from bottleneck.cli import loading, running
+        from bottleneck.cli import documents, loading, running
 
-    output = running.output(json, quiet, verbose)
+    output = documents.output(json, quiet, verbose, html, ticket, junit, units, redact, history)
     chosen = running.choose(
         target=target,
         folder=folder,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 
 DONE = 0
 INCOMPLETE = 3
@@ -28,6 +29,12 @@ OF_REFUSAL = {
 
 said: list[str] = []
 """What this run has complained of."""
+_hiding: list[Callable[[str], str]] = []
+
+
+def hide_by(hide: Callable[[str], str] | None) -> None:
+    """From now on complaints are shown as this makes them; None: as they are."""
+    _hiding[:] = [] if hide is None else [hide]
 
 
 def complain(text: str) -> None:
@@ -35,6 +42,8 @@ def complain(text: str) -> None:
     from bottleneck.reports.safe import safe
 
     said.append(text)
+    for hide in _hiding:
+        text = hide(text)
     # Where nobody reads stderr the exit code says it alone.
     with contextlib.suppress(OSError):
         print(f"bottleneck: {safe(text, 1000)}", file=sys.stderr, flush=True)

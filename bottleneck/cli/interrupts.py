@@ -46,6 +46,21 @@ def ignore() -> None:
         signal.signal(each, signal.SIG_IGN)
 
 
+def is_behind(error: BaseException) -> bool:
+    """Whether an error came up while an interrupt unwound: what broke then is its consequence."""
+    todo: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, KeyboardInterrupt):
+            return True
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            # Both: what an error was raised from hides what it was raised in.
+            todo += [each.__cause__, each.__context__]
+    return False
+
+
 @contextmanager
 def let_through() -> Iterator[None]:
     """A block that they may interrupt.

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from bottleneck import observations, report
+from bottleneck import observations, report, ticket_reading
 from bottleneck.report import Report
 from bottleneck.reports import units
 from probes.stage import Refused
 
 
 def load(file: Path) -> Report:
-    """The report in a file, or the one that observations amount to.
+    """The report in a file, or the one that observations or a ticket's figures amount to.
 
     Raises:
-        Refused: kind "usage": it cannot be read, or it is neither.
+        Refused: kind "usage": it cannot be read, or it is none of them.
     """
     try:
         content = report.read(file)
         if observations.is_toml(content):
             return observations.told_report(observations.loads(content))
+        if ticket_reading.is_ticket(content):
+            return ticket_reading.told_report(content)
         document = report.document(content)
         if observations.is_one(document):
             return observations.told_report(observations.loads(content, document))

@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+from bottleneck.cli import completion
+from bottleneck.reports.units import STYLES
+from probes.records import DIALECTS
+
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in.")]
 Domain = Annotated[str | None, typer.Option("--domain", metavar="D", help="Domain of the user.")]
 AuthFile = Annotated[
@@ -25,7 +29,7 @@ Agent = Annotated[
     typer.Option(
         "--agent",
         metavar="SPEC",
-        help="The server's end: ssh://[user@]host[:port], exec:PREFIX, or none.",
+        help="The server's end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, or none.",
     ),
 ]
 Folder = Annotated[
@@ -76,6 +80,7 @@ Dialects = Annotated[
         "--dialects",
         metavar="LIST",
         help="Of smb1,2.0.2,2.1,3.0,3.0.2,3.1.1; default: the best offered, and smb1 where on.",
+        autocompletion=completion.list_of(DIALECTS),
     ),
 ]
 Size = Annotated[
@@ -99,6 +104,42 @@ TargetRate = Annotated[
 Json = Annotated[
     str | None,
     typer.Option("--json", metavar="F", help="Also write the report there; - is stdout alone."),
+]
+Html = Annotated[
+    str | None,
+    typer.Option("--html", metavar="F", help="Also write the report as one page for a browser."),
+]
+Ticket = Annotated[
+    str | None,
+    typer.Option("--ticket", metavar="F", help="Also write one page of Markdown for a ticket."),
+]
+Junit = Annotated[
+    str | None,
+    typer.Option("--junit", metavar="F", help="Also write the copies as JUnit XML."),
+]
+Units = Annotated[
+    str,
+    typer.Option(
+        "--units",
+        metavar="U",
+        help="Rates in si (MB/s), iec (MiB/s) or bits (Mbit/s).",
+        autocompletion=completion.one_of(*STYLES),
+    ),
+]
+Redact = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Host names, users, addresses and paths as stable tokens in everything written.",
+    ),
+]
+History = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="F",
+        help="Keep the run's figures there, and show how they went: a file, default or none.",
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test files.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, the verdict alone.")]

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bottleneck.cli import interrupts, options
+from bottleneck.cli import completion, interrupts, options
+from probes import STAGES
 
 Stage = Annotated[
     str,
@@ -15,6 +16,7 @@ Stage = Annotated[
         metavar="STAGE",
         help="loopback, tcp, sweep, latency, matrix, udp, path, disk, smb-copy, smb-matrix, "
         "smb-tax, small-files or native-copy.",
+        autocompletion=completion.one_of(*STAGES),
     ),
 ]
 Target = Annotated[str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose.")]
@@ -43,18 +45,24 @@ def probe(
     quick: options.Quick = False,
     thorough: options.Thorough = False,
     json: options.Json = None,
+    html: options.Html = None,
+    ticket: options.Ticket = None,
+    junit: options.Junit = None,
+    units: options.Units = "si",
+    redact: options.Redact = False,
+    history: options.History = None,
     yes: options.Yes = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
     """Measure one stage by itself."""
     with interrupts.held():
-        from bottleneck.cli import running
+        from bottleneck.cli import documents, running
         from probes import STAGES
         from probes.records import Access
         from probes.stage import Refused
 
-    output = running.output(json, quiet, verbose)
+    output = documents.output(json, quiet, verbose, html, ticket, junit, units, redact, history)
     if stage not in STAGES:
         raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
     if target is None and stage == "tcp" and tcp_peer is not None:

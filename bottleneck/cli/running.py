@@ -5,27 +5,22 @@ from __future__ import annotations
 import getpass
 import math
 import os
-import shutil
-import stat
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
-from bottleneck import credentials, document_file, plan, report
-from bottleneck.analysis import diagnose
+from bottleneck import credentials, plan
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.bench import Bench
-from bottleneck.cli import debt, exits, interrupts
+from bottleneck.bench import Bench, Event
+from bottleneck.cli import debt, documents, exits, interrupts
+from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.hosts import command_for
 from bottleneck.named import parse_device, parse_file
 from bottleneck.report import Report
 from bottleneck.reports import units
-from bottleneck.reports.console import print_report
-from bottleneck.reports.safe import safe
 from bottleneck.session import measure
 from bottleneck.target import Target, of_folder, parse
 from bottleneck.tcp_peer import parse as parse_peer
@@ -33,42 +28,6 @@ from probes.records import DIALECTS, Access
 from probes.stage import Refused
 
 LEAST_BUDGET_SECONDS = 5.0
-LONGEST_SUMMARY = 2000
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where the result goes."""
-
-    json: str | None
-    quiet: bool
-    verbose: bool
-
-
-def output(json: str | None, quiet: bool, verbose: bool) -> Output:
-    """Where the result goes, once it is sure that it can go there.
-
-    Raises:
-        Refused: kind "usage": --json names what no report can be written to.
-    """
-    if json is None or json == "-":
-        return Output(json, quiet, verbose)
-    try:
-        path = Path(os.path.realpath(json))
-        # By os, not Path: any text a user gives is asked for as it is.
-        mode = os.stat(json).st_mode if os.path.exists(json) else None  # noqa: PTH110, PTH116
-        if not json or mode is not None and stat.S_ISDIR(mode):
-            raise Refused("usage", f"--json {json or '(empty)'}: a folder; name a file in it")
-        # A file is replaced by a finished one beside it; a pipe or a device is written to.
-        beside = mode is None or stat.S_ISREG(mode)
-        document_file.check(json)
-    except OSError as error:
-        raise Refused("usage", f"--json {json}: {error.strerror}") from None
-    if beside and not path.parent.is_dir():
-        raise Refused("usage", f"--json {json}: there is no folder {path.parent}")
-    if not os.access(path.parent if beside else json, os.W_OK):
-        raise Refused("usage", f"--json {json}: no right to write there")
-    return Output(json, quiet, verbose)
 
 
 def budget_seconds(
@@ -188,28 +147,52 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
 def run(chosen: plan.Options, access: Access, output: Output, only_steps: bool = False) -> int:
     """Measures, writes what was asked for, and tells the exit code of every ending."""
     with interrupts.held():
-        saving = _Saving(output)
-        with watching(output.quiet) as tell:
-            bench = Bench(chosen, access, tell, saving)
-            code, sentence = _measure(bench)
-        if not sentence and bench.unclosed:
-            sentence = "; ".join(bench.unclosed)
+        known, diagnosis, code = measured(chosen, access, output)
+        if not documents.written(known, diagnosis, output):
             code = code or exits.INCOMPLETE
-        if sentence:
-            bench.note(sentence)
-            exits.complain(sentence)
-        final = bench.report()
-        diagnosis, trouble = diagnosed(final)
-        if trouble:
-            if not sentence:
-                exits.complain(trouble)
-            code = code or exits.INTERNAL
-            final = replace(final, status="failed", notes=(*final.notes, trouble))
-        if not written(final, diagnosis, output):
-            code = code or exits.INCOMPLETE
-    if code == exits.DONE and (final.status != "complete" or _unsure(diagnosis, only_steps)):
+    if code == exits.DONE and (known.status != "complete" or _unsure(diagnosis, only_steps)):
         code = exits.INCOMPLETE
     return code
+
+
+def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Report, Diagnosis, int]:
+    """Measures; the report as it may be shown, what it means, and the exit code of its ending.
+
+    What ended it is complained of. Interrupts must be held.
+    """
+    with telling(output) as tell:
+        bench = Bench(chosen, access, tell, documents.Saving(output))
+        code, sentence = _measure(bench)
+    if not sentence and bench.unclosed:
+        sentence = "; ".join(bench.unclosed)
+        code = code or exits.INCOMPLETE
+    if sentence:
+        bench.note(sentence)
+        exits.complain(sentence)
+    known = output.showable(bench.report(), debt.owed.command)
+    diagnosis, trouble = documents.diagnosed(known)
+    if trouble:
+        if not sentence:
+            exits.complain(trouble)
+        code = code or exits.INTERNAL
+        known = replace(known, status="failed", notes=(*known.notes, trouble))
+    return known, diagnosis, code
+
+
+@contextmanager
+def telling(output: Output) -> Iterator[Callable[[Event], None]]:
+    """Yields where a session tells its events, without names where none are to be shown."""
+    with watching(output.quiet, output.units) as tell:
+        redaction = output.redaction
+        if redaction is None:
+            yield tell
+            return
+
+        def hidden(event: Event) -> None:
+            step, outcome = redaction.text(event.step), redaction.text(event.outcome)
+            tell(replace(event, step=step, outcome=outcome))
+
+        yield hidden
 
 
 def _measure(bench: Bench) -> tuple[int, str]:
@@ -220,7 +203,7 @@ def _measure(bench: Bench) -> tuple[int, str]:
     except KeyboardInterrupt:
         return _interrupted(bench)
     except Exception as error:
-        if _while_interrupted(error):
+        if interrupts.is_behind(error):
             return _interrupted(bench)
         bench.status = "failed"
         return exits.of_error(error)
@@ -233,94 +216,8 @@ def _interrupted(bench: Bench) -> tuple[int, str]:
     return exits.INTERRUPTED, f"interrupted; {left or 'both hosts were cleaned up'}"
 
 
-def _while_interrupted(error: BaseException) -> bool:
-    """Whether an error came up while an interrupt unwound: what broke then is its consequence."""
-    behind: BaseException | None = error
-    while behind is not None and not isinstance(behind, KeyboardInterrupt):
-        behind = behind.__cause__ or behind.__context__
-    return behind is not None
-
-
-def diagnosed(known: Report) -> tuple[Diagnosis, str]:
-    """What a report means; where the analysis breaks on it, that of an empty one and the reason."""
-    try:
-        return diagnose(known), ""
-    except Exception as error:
-        return diagnose(replace(known, entries=())), exits.of_error(error)[1]
-
-
 def _unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:
     if diagnosis.altered or only_steps:
         return bool(diagnosis.altered)
     headline = [each for each in diagnosis.copies if each.copy == diagnosis.headline]
     return not headline or headline[0].verdict.component == "unknown"
-
-
-@dataclass
-class _Saving:
-    """Keeps what is known so far in the file of --json, until that cannot be written."""
-
-    output: Output
-    broken: bool = False
-
-    def __call__(self, so_far: Report) -> None:
-        path = self.output.json
-        if not path or path == "-" or self.broken:
-            return
-        if Path(path).exists() and not Path(path).is_file():
-            return  # a pipe or a device takes the final report alone
-        try:
-            report.save(so_far, diagnosed(so_far)[0], Path(path))
-        except OSError:
-            # Complained of once, when the final report cannot be written either.
-            self.broken = True
-
-
-def written(final: Report, diagnosis: Diagnosis, output: Output) -> bool:
-    """Writes the documents; whether they could be written, which is complained of."""
-    debt.owed.paid()
-    try:
-        if output.json and output.json != "-":
-            report.save(final, diagnosis, Path(output.json))
-    except OSError as error:
-        exits.complain(f"--json {output.json}: {error.strerror}; the report is not there")
-        return False
-    return shown(lambda: _print(final, diagnosis, output))
-
-
-def shown(write: Callable[[], object]) -> bool:
-    """Has something written to stdout; whether it could be, which is complained of."""
-    try:
-        write()
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):
-        # rich ends with SystemExit where whoever read our output has enough.
-        exits.abandon_stdout()
-    except OSError as error:
-        exits.complain(f"stdout: {error.strerror}; the result is not there")
-        exits.abandon_stdout()
-        return False
-    return True
-
-
-def _print(final: Report, diagnosis: Diagnosis, output: Output) -> None:
-    """The report on stdout where that is asked for, else the console's words."""
-    if output.json == "-":
-        sys.stdout.write(report.dumps(final, diagnosis))
-        return
-    if not final.entries:
-        # Nothing was measured: the line on stderr has said why.
-        return
-    if output.quiet:
-        summary = safe(diagnosis.summary, LONGEST_SUMMARY)
-        encoding = sys.stdout.encoding or "ascii"
-        print(summary.encode(encoding, "backslashreplace").decode(encoding))
-        return
-    print_report(final, diagnosis, console(), output.verbose)
-
-
-def console() -> Console:
-    """Where words go: stdout, as wide as the terminal."""
-    # Width of a pipe is nobody's wish: what a reader of a log can take.
-    width = None if sys.stdout.isatty() else shutil.get_terminal_size((100, 24)).columns
-    return Console(width=width, highlight=False)

@@ -27,7 +27,7 @@ Agent = Annotated[
     typer.Option(
         "--agent",
         metavar="SPEC",
-        help="The copy's other end: ssh://[user@]host[:port], exec:PREFIX, or none.",
+        help="The copy's other end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, none.",
     ),
 ]
 Seconds = Annotated[
@@ -42,18 +42,24 @@ def watch(
     agent: Agent = "none",
     seconds: Seconds = 10.0,
     json: options.Json = None,
+    html: options.Html = None,
+    ticket: options.Ticket = None,
+    junit: options.Junit = None,
+    units: options.Units = "si",
+    redact: options.Redact = False,
+    history: options.History = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
     """Diagnose a copy that is already running; nothing is sent and nothing is changed."""
     with interrupts.held():
         from bottleneck.bench import Event
-        from bottleneck.cli import progress, running
+        from bottleneck.cli import debt, documents, running
         from bottleneck.hosts import command_for
         from bottleneck.watch import Options, Watch
         from probes.stage import Refused
 
-    output = running.output(json, quiet, verbose)
+    output = documents.output(json, quiet, verbose, html, ticket, junit, units, redact, history)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
@@ -65,7 +71,7 @@ def watch(
     wanted = Options(pid, "" if pid or what is None else what, agent, seconds)
     began = time.monotonic()
     with interrupts.held():
-        with progress.watching(quiet) as shown:
+        with running.telling(output) as shown:
 
             def tell(label: str) -> None:
                 shown(Event(label, time.monotonic() - began, seconds + 3.0))
@@ -75,13 +81,13 @@ def watch(
         # Held until it is written: a late interrupt would lose what was seen.
         if sentence:
             exits.complain(sentence)
-        final = session.report()
-        diagnosis, trouble = running.diagnosed(final)
+        final = output.showable(session.report(), debt.owed.command)
+        diagnosis, trouble = documents.diagnosed(final)
         if trouble:
             if not sentence:
                 exits.complain(trouble)
             final = replace(final, status="failed", notes=(*final.notes, trouble))
-        done = running.written(final, diagnosis, output)
+        done = documents.written(final, diagnosis, output)
     if session.interrupted:
         return exits.INTERRUPTED
     if trouble:

@@ -91,6 +91,25 @@ def test_json_that_stops_being_writable_is_one_complaint_and_the_run_goes_on(
     assert len(complaints) == 1 and str(folder) in complaints[0]
 
 
+def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
+    tmp_path, monkeypatch, capsys
+):
+    """A demonstration's server and folder are closed around the run itself."""
+    from bottleneck.cli import running
+
+    def closing(*arguments, **more):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise OSError("the folder is not empty")
+
+    monkeypatch.setattr(running, "choose", closing)
+    assert app.run(["probe", "loopback", "--json", "-"]) == exits.INTERRUPTED
+    out, err = capsys.readouterr()
+    assert one_document(out)["status"] == "interrupted"
+    assert err.splitlines() == ["bottleneck: interrupted"]
+
+
 @pytest.mark.parametrize("error", ["StageError", "Unavailable", "WireError", "AgentLost", "Odd"])
 def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, capsys, error):
     from bottleneck import hosts, wire
@@ -120,7 +139,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     tmp_path, monkeypatch, capsys
 ):
     from bottleneck import analysis
-    from bottleneck.cli import running
+    from bottleneck.cli import documents, running
     from bottleneck.report import Step
     from probes.records import Skipped
 
@@ -132,7 +151,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
         return analysis.diagnose(known)
 
     monkeypatch.setattr(running, "measure", one_step)
-    monkeypatch.setattr(running, "diagnose", burns)
+    monkeypatch.setattr(documents, "diagnose", burns)
     path = tmp_path / "report.json"
     assert app.run(["probe", "loopback", "--json", str(path)]) == exits.INTERNAL
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -219,6 +238,30 @@ def test_a_full_stdout_is_one_complaint(tmp_path, begin, watched):
     _, complaints = watched.finish(process)
     assert process.returncode == 69
     assert len(complaints) == 2 and "stdout" in complaints[1]
+
+
+def test_a_full_stdout_changes_no_refusal(tmp_path, begin, watched):
+    process = begin(
+        *("probe", "nonsense", "--json", "-"),
+        prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"],
+        cwd=tmp_path,
+    )
+    _, complaints = watched.finish(process)
+    assert process.returncode == 64
+    assert len(complaints) == 1 and "nonsense" in complaints[0]
+
+
+@pytest.mark.parametrize("between", [0.0, 0.1])
+def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path, between):
+    process = begin("probe", "loopback", "--budget", "20", "--json", "-", cwd=tmp_path)
+    assert watched.until(lambda: watched.descendants(process.pid), 10.0)
+    process.send_signal(signal.SIGINT)
+    time.sleep(between)
+    process.send_signal(signal.SIGINT)
+    out, complaints = watched.finish(process, 15)
+    assert process.returncode == 130
+    assert 1 <= len(complaints) <= 2
+    assert one_document(out)["status"] == "interrupted"
 
 
 def test_the_password_reaches_no_child_where_nobody_is_named(begin, watched, tmp_path):

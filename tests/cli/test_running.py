@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.cli import running
+from bottleneck.cli import interrupts
 
 
 def unwound():
@@ -16,8 +16,21 @@ def unwound():
         return error
 
 
+def told_otherwise():
+    """The same, told as another error that was raised from an older one."""
+    older = OSError("broken before")
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("it broke") from older
+    except ValueError as error:
+        return error
+
+
 @pytest.mark.parametrize(
-    ("error", "interrupted"), [(unwound(), True), (ValueError("alone"), False)]
+    ("error", "interrupted"),
+    [(unwound(), True), (told_otherwise(), True), (ValueError("alone"), False)],
 )
 def test_what_breaks_while_an_interrupt_unwinds_is_an_interruption(error, interrupted):
-    assert running._while_interrupted(error) is interrupted
+    assert interrupts.is_behind(error) is interrupted

@@ -40,13 +40,13 @@ cli.main()
 """
 BROKEN = """
 from bottleneck import cli
-from bottleneck.cli import running
-real = running.diagnose
+from bottleneck.cli import documents
+real = documents.diagnose
 def diagnose(report):
     if report.entries:
         raise ArithmeticError("an odd figure")
     return real(report)
-running.diagnose = diagnose
+documents.diagnose = diagnose
 cli.main()
 """
 

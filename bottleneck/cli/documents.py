@@ -1,0 +1,280 @@
+"""The documents of a run: where they go, what they show, and writing them in every ending."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bottleneck import document_file, report
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.cli import debt, exits, terminal
+from bottleneck.report import Report
+from bottleneck.reports import layout, units
+from bottleneck.reports.console import print_report
+from bottleneck.reports.safe import safe
+from bottleneck.reports.trend import print_trend
+from probes.stage import Refused
+
+if TYPE_CHECKING:
+    from bottleneck.redaction import Redaction
+    from bottleneck.trend import Trend
+
+STDOUT = "-"
+LONGEST_SUMMARY = 2000
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the result goes, and how it reads."""
+
+    json: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    html: str | None = None
+    ticket: str | None = None
+    junit: str | None = None
+    units: units.Style = "si"
+    redaction: Redaction | None = None
+    """None: names are shown."""
+    history: str | None = None
+
+    @property
+    def asked(self) -> tuple[tuple[str, str], ...]:
+        """Kind and path of each document."""
+        paths = (("json", self.json), ("html", self.html), ("ticket", self.ticket))
+        named = (*paths, ("junit", self.junit))
+        return tuple((kind, path) for kind, path in named if path is not None)
+
+    @property
+    def on_stdout(self) -> str | None:
+        """The kind of the document that stdout holds alone; None: words go there."""
+        return next((kind for kind, path in self.asked if path == STDOUT), None)
+
+    def showable(self, known: Report, command: Sequence[str] = ()) -> Report:
+        """The report as it may be shown: with its command line, and without names if so asked."""
+        if command:
+            known = replace(known, tool={**known.tool, "command": list(command)})
+        if self.redaction is None:
+            return known
+        try:
+            return self.redaction.report(known)
+        except report.ReportError as error:
+            note = f"this report cannot be redacted, and is left out: {error}"
+            tool = {"version": str(known.tool.get("version", ""))}
+            return Report("failed", tool, known.started, 0.0, {}, None, None, notes=(note,))
+
+
+def output(
+    json: str | None = None,
+    quiet: bool = False,
+    verbose: bool = False,
+    html: str | None = None,
+    ticket: str | None = None,
+    junit: str | None = None,
+    style: str = "si",
+    redact: bool = False,
+    history: str | None = None,
+) -> Output:
+    """Where the result goes, once it is sure that it can go there.
+
+    Raises:
+        Refused: kind "usage": a path names what no document can be written to, or two the same;
+            the style is none.
+    """
+    if style not in units.STYLES:
+        raise Refused("usage", f"--units {style!r} is none of {', '.join(units.STYLES)}")
+    redaction = None
+    if redact:
+        from bottleneck.redaction import Redaction
+
+        redaction = debt.owed.redaction
+        if redaction is None:
+            # Asked for by a configuration, not by the arguments.
+            redaction = debt.owed.redaction = Redaction()
+            redaction.learn_arguments(debt.owed.command[1:])
+        exits.hide_by(redaction.text)
+    chosen = next(each for each in units.STYLES if each == style)
+    found = Output(json, quiet, verbose, html, ticket, junit, chosen, redaction, history)
+    seen: dict[str, str] = {}
+    for kind, path in found.asked:
+        _check(f"--{kind}", path)
+        place = path if path == STDOUT else os.path.realpath(path)
+        if place in seen and not place.startswith("/dev/"):
+            what = "stdout" if path == STDOUT else "a file"
+            told = f"--{seen[place]} {path} and --{kind} {path}"
+            raise Refused("usage", f"{told}: {what} holds one document; name another one")
+        seen[place] = kind
+    return found
+
+
+def _check(option: str, path: str) -> None:
+    """Raises Refused, "usage", where no document can be written to the path."""
+    if path == STDOUT:
+        return
+    try:
+        target = Path(os.path.realpath(path))
+        # By os, not Path: any text a user gives is asked for as it is.
+        mode = os.stat(path).st_mode if os.path.exists(path) else None  # noqa: PTH110, PTH116
+        if not path or mode is not None and stat.S_ISDIR(mode):
+            raise Refused("usage", f"{option} {path or '(empty)'}: a folder; name a file in it")
+        # A file is replaced by a finished one beside it; a pipe or a device is written to.
+        beside = mode is None or stat.S_ISREG(mode)
+        document_file.check(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no path"
+        raise Refused("usage", f"{option} {path}: {why}") from None
+    if beside and not target.parent.is_dir():
+        raise Refused("usage", f"{option} {path}: there is no folder {target.parent}")
+    if not os.access(target.parent if beside else path, os.W_OK):
+        raise Refused("usage", f"{option} {path}: no right to write there")
+
+
+def diagnosed(known: Report) -> tuple[Diagnosis, str]:
+    """What a report means; where the analysis breaks on it, that of an empty one and the reason."""
+    try:
+        return diagnose(known), ""
+    except Exception as error:
+        return diagnose(replace(known, entries=())), exits.of_error(error)[1]
+
+
+def text_of(
+    kind: str,
+    known: Report,
+    diagnosis: Diagnosis,
+    style: units.Style = "si",
+    trends: tuple[Trend, ...] = (),
+) -> str:
+    """A document of the kind json, html, ticket or junit; figures for persons in the style."""
+    if kind == "json":
+        return report.dumps(known, diagnosis)
+    with units.shown_as(style):
+        told = diagnosis if style == "si" else diagnosed(known)[0]
+        if kind == "html":
+            from bottleneck.reports.html import html_text
+
+            return html_text(known, told, trends)
+        if kind == "ticket":
+            from bottleneck.reports.ticket import ticket_text
+
+            return ticket_text(known, told)
+        from bottleneck.gate import judge
+        from bottleneck.reports.junit import junit_text
+
+        return junit_text(judge(known, told, ()))
+
+
+@dataclass
+class Saving:
+    """Keeps what is known so far in the file of --json, until that cannot be written."""
+
+    output: Output
+    broken: bool = False
+
+    def __call__(self, so_far: Report) -> None:
+        path = self.output.json
+        if not path or path == STDOUT or self.broken:
+            return
+        if Path(path).exists() and not Path(path).is_file():
+            return  # a pipe or a device takes the final report alone
+        try:
+            known = self.output.showable(so_far, debt.owed.command)
+            report.save(known, diagnosed(known)[0], Path(path))
+        except OSError:
+            # Complained of once, when the final report cannot be written either.
+            self.broken = True
+
+
+def written(known: Report, diagnosis: Diagnosis, output: Output) -> bool:
+    """Writes all that was asked for; whether all could be written, each of which is complained of.
+
+    known: as Output.showable() gives it; diagnosis: of that, in the style "si".
+    """
+    debt.owed.paid()
+    trends, done = _kept(known, diagnosis, output)
+    for kind, path in output.asked:
+        if path != STDOUT:
+            done = _saved(kind, path, known, diagnosis, output, trends) and done
+    return shown(lambda: _print(known, diagnosis, output, trends)) and done
+
+
+def _saved(
+    kind: str,
+    path: str,
+    known: Report,
+    diagnosis: Diagnosis,
+    output: Output,
+    trends: tuple[Trend, ...],
+) -> bool:
+    name = "report" if kind == "json" else kind
+    try:
+        document_file.write(path, text_of(kind, known, diagnosis, output.units, trends))
+    except OSError as error:
+        exits.complain(f"--{kind} {path}: {error.strerror}; the {name} is not there")
+    except Exception as error:
+        exits.complain(f"--{kind} {path}: {exits.of_error(error)[1]}; the {name} is not there")
+    else:
+        return True
+    return False
+
+
+def _kept(known: Report, diagnosis: Diagnosis, output: Output) -> tuple[tuple[Trend, ...], bool]:
+    """The trends of a history with this run, and whether it could be kept there."""
+    if output.history is None or not known.entries:
+        return (), True
+    from bottleneck import history
+
+    try:
+        return history.keep(output.history, known, diagnosis), True
+    except history.HistoryError as error:
+        exits.complain(f"--history {error}; the result is the same without")
+        return (), False
+
+
+def shown(write: Callable[[], object]) -> bool:
+    """Has something written to stdout; whether it could be, which is complained of."""
+    try:
+        write()
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):
+        # rich ends with SystemExit where whoever read our output has enough.
+        exits.abandon_stdout()
+    except OSError as error:
+        exits.complain(f"stdout: {error.strerror}; the result is not there")
+        exits.abandon_stdout()
+        return False
+    except Exception as error:
+        exits.complain(f"stdout: {exits.of_error(error)[1]}; the result is not there")
+        return False
+    return True
+
+
+def to_stdout(text: str) -> None:
+    """A whole document on stdout, in UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _print(known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Trend, ...]) -> None:
+    """The document that stdout is asked to hold, else the console's words."""
+    if output.on_stdout is not None:
+        to_stdout(text_of(output.on_stdout, known, diagnosis, output.units, trends))
+        return
+    if not known.entries:
+        # Nothing was measured: the line on stderr has said why.
+        return
+    with units.shown_as(output.units):
+        told = diagnosis if output.units == "si" else diagnosed(known)[0]
+        if output.quiet:
+            summary = safe(told.summary, LONGEST_SUMMARY)
+            encoding = sys.stdout.encoding or "ascii"
+            print(summary.encode(encoding, "backslashreplace").decode(encoding))
+            return
+        console = terminal.console()
+        print_report(known, told, console, output.verbose)
+        print_trend(trends, console, layout.signs(console))

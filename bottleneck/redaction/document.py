@@ -1,0 +1,234 @@
+"""A report's document with tokens in the place of names: what each key holds decides.
+
+A key that is not in the table is treated as a sentence of unknown origin: its words stay only where
+they are the program's own. Figures, and the words that rules compare, stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bottleneck import report
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.redaction import keys as table
+from bottleneck.redaction import vocabulary
+from bottleneck.redaction.names import Names, is_token
+from bottleneck.redaction.sentence import GONE, Sentences, is_address, is_interface
+from bottleneck.report import Report
+
+Place = tuple[str, ...]
+"""Keys from the document's top to a text; places in lists are left out."""
+
+
+def redacted(document: dict[str, Any]) -> dict[str, Any]:
+    """A report's document with stable tokens in the place of names; loads as the other does."""
+    return Redaction().document(document)
+
+
+class Redaction:
+    """The redaction of one run: a name has the same token in all that the run writes."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.sentences = Sentences(self.names)
+
+    def text(self, sentence: str) -> str:
+        """A sentence for a person."""
+        return self.sentences.redacted(sentence)
+
+    def document(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The document of report.to_json."""
+        self._learn(document)
+        # Twice: what a later field names may stand in a sentence before it.
+        self._object(document, ())
+        return self._object(document, ())
+
+    def report(self, known: Report) -> Report:
+        """A report as it may be shown to anybody. Errors: ReportError, it cannot be written."""
+        return report.from_json(self.document(report.to_json(known, Diagnosis(None, (), ""))))
+
+    def learn_arguments(self, arguments: Sequence[str]) -> None:
+        """Takes the names that a command line tells."""
+        self.arguments(arguments)
+
+    def arguments(self, arguments: Sequence[str]) -> list[str]:
+        """A command line: its options stay, what they are given is replaced."""
+        found, option = [], ""
+        for at, each in enumerate(arguments):
+            name, equals, value = each.partition("=")
+            if each.startswith("-"):
+                found.append(f"{name}={self._argument(name, value)}" if equals else each)
+                option = "" if equals else name
+            elif at == 0 and each.isalpha():
+                found.append(each)
+            else:
+                found.append(self._argument(option or "TARGET", each))
+                option = ""
+        return found
+
+    def _argument(self, option: str, text: str) -> str:
+        if option in table.ROLES:
+            return self.names.token(table.ROLES[option], text)
+        if text.startswith(("//", "\\\\")):
+            return self.sentences.unc(text, "server-host")
+        if option in table.PATH_OPTIONS:
+            return self.names.token("path", text)
+        if option in table.PLACE_OPTIONS and "/" in text and "://" not in text:
+            return self.names.token("path", text)
+        return self.text(text)
+
+    def _learn(self, document: dict[str, Any]) -> None:
+        """The hosts first: what they are called stands in many other fields."""
+        hosts, target = document.get("hosts"), document.get("target")
+        hosts = hosts if isinstance(hosts, dict) else {}
+        for side in ("client", "server"):
+            host = hosts.get(side)
+            name = host.get("name") if isinstance(host, dict) else None
+            if isinstance(name, str):
+                self._host_name(name, side)
+            share = target.get("share") if isinstance(target, dict) else None
+            if side == "client" and isinstance(share, str):
+                self._share(share)
+
+    def _host_name(self, name: str, side: str) -> str:
+        return self.sentences.host(name, f"{side}-host") if name else name
+
+    def _share(self, text: str) -> str:
+        if text.startswith(("//", "\\\\")):
+            found = self.sentences.unc(text, "server-host")
+            # As a whole too: a share's name may have blanks, in which a sentence would be cut.
+            for one, other in (("/", "\\"), ("\\", "/")):
+                self.names.alias("share", text.replace(one, other), found.replace(one, other))
+            return found
+        return self.sentences.path(text) if text.startswith(("/", ".")) else self.text(text)
+
+    def _object(self, told: dict[str, Any], place: Place) -> dict[str, Any]:
+        return {self._key(key): self._value(value, (*place, key)) for key, value in told.items()}
+
+    def _key(self, key: str) -> str:
+        return key if table.KEY.fullmatch(key) else self.names.token("key", key)
+
+    def _value(self, value: Any, place: Place) -> Any:
+        if isinstance(value, dict):
+            return self._object(value, place)
+        if isinstance(value, (list, tuple)):
+            if place[-2:] == ("tool", "command"):
+                return self.arguments([str(each) for each in value])
+            return [self._value(each, place) for each in value]
+        return self._string(value, place) if isinstance(value, str) else value
+
+    def _string(self, text: str, place: Place) -> str:
+        return self._how(place)(text)
+
+    def _how(self, place: Place) -> Callable[[str], str]:
+        """What is done with the text at a place."""
+        key = place[-1]
+        if key == "name":
+            return self._how_named(place)
+        if place[:1] == ("target",) and key == "share":
+            return self._share
+        if any(each in table.TECHNICAL_TABLES for each in place[-2:-1]) or key in table.TECHNICAL:
+            return self._technical
+        if place[:1] == ("diagnosis",) and key not in table.DEVICES:
+            return self._word if key in table.WORDS else self.text
+        if key == "client" and "cache" not in place or key in table.SENTENCES:
+            return self.text
+        return self._how_in_details(key)
+
+    def _how_in_details(self, key: str) -> Callable[[str], str]:
+        ways: dict[str, Callable[[str], str]] = {
+            **dict.fromkeys(table.WORDS, self._word),
+            **dict.fromkeys(table.PATHS, self._path),
+            **dict.fromkeys(table.PLACES, self._place),
+            **dict.fromkeys(table.DEVICES, self._device),
+            **dict.fromkeys(table.MOUNTS, self._mount_options),
+            **dict.fromkeys(table.MODELS, self._model),
+            **dict.fromkeys(table.FILES, self._file),
+            "source": self._source,
+            "share": self._share,
+        }
+        if key in table.TOKENS:
+            role = table.TOKENS[key]
+            return lambda text: self.names.token(role, text)
+        return ways.get(key, self.text)
+
+    def _how_named(self, place: Place) -> Callable[[str], str]:
+        if len(place) == 3 and place[0] == "hosts":
+            return lambda text: self._host_name(text, place[1])
+        above = place[-2] if len(place) > 1 else ""
+        if above in ("interface", "lower"):
+            return self._interface
+        return self._device if above in table.NAMED_DISKS else self.text
+
+    def _word(self, text: str) -> str:
+        return text if vocabulary.may_stay(text) else self._split(text)
+
+    def _split(self, text: str) -> str:
+        """Several words, or somebody's: one token for them all, so that two stay two."""
+        if all(vocabulary.may_stay(each) for each in re.split(r"[\s,]+", text) if each):
+            return text
+        return self.names.token("word", text)
+
+    def _technical(self, text: str) -> str:
+        return text if table.TECHNICAL_TEXT.fullmatch(text) else self.text(text)
+
+    def _place(self, text: str) -> str:
+        return self.sentences.place(text)
+
+    def _path(self, text: str) -> str:
+        if not text or text == "." or is_token(text):
+            return text
+        return self.sentences.path(text) if text[0] in "/~" else self.names.token("path", text)
+
+    def _file(self, text: str) -> str:
+        if text:
+            base = re.split(r"[/\\]", text)[-1]
+            token = self.names.known(text, "file") or self.names.known(base, "file")
+            token = token or self.names.token("file", text)
+            self.names.alias("file", text, token)
+            self.names.alias("file", base, token)
+            return token
+        return text
+
+    def _interface(self, text: str) -> str:
+        return text if is_interface(text) else self.names.token("interface", text)
+
+    def _device(self, text: str) -> str:
+        filesystem = re.fullmatch(r"[a-z][a-z0-9]{1,11}(\.[a-z0-9_-]{1,32})?", text)
+        if filesystem and vocabulary.may_stay(text.partition(".")[0]):
+            return text
+        return self.sentences.device(text)
+
+    def _model(self, text: str) -> str:
+        """Of a disk; what looks like a serial number in it is replaced."""
+        found = table.SERIAL.sub(lambda match: self.names.token("serial", match[0]), text[:80])
+        return found if re.fullmatch(r"[\w .()/+-]*", found) else self.text(found)
+
+    def _source(self, text: str) -> str:
+        """Of a mount: //nas/media, nas:/media or a device."""
+        if text.startswith(("//", "\\\\")):
+            return self._share(text)
+        host, colon, path = text.partition(":/")
+        if colon:
+            return f"{self.sentences.place(host)}:/{self.names.token('path', path)}"
+        return self._path(text) if "/" in text else self._device(text)
+
+    def _mount_options(self, text: str) -> str:
+        return ",".join(self._mount_option(each) for each in text.split(","))
+
+    def _mount_option(self, text: str) -> str:
+        key, equals, value = text.partition("=")
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", key):
+            return GONE
+        if not equals or vocabulary.is_figure(value) and not is_address(value):
+            return text
+        if is_address(value):
+            return f"{key}={self.sentences.place(value)}"
+        if key in table.MOUNT_NAMES:
+            role = table.MOUNT_NAMES[key]
+            known = self.sentences.place(value) if role == "address" else None
+            return f"{key}={known or self.names.token(role, value)}"
+        stays = key in table.MOUNT_WORDS and vocabulary.may_stay(value)
+        return f"{key}={value if stays else self.names.token('path', value)}"

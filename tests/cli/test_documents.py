@@ -1,0 +1,276 @@
+"""The documents that a run is asked for: each is written in every ending, or complained of."""
+
+import json
+import os
+import signal
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bottleneck import report, ticket_reading
+from bottleneck.cli import app, debt, exits
+from bottleneck.cli.debt import KINDS
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/server-disk-read.json"
+
+
+def is_json(text):
+    found = json.loads(text)
+    jsonschema.validate(found, report.schema())
+    return found["status"]
+
+
+def is_html(text):
+    assert text.startswith("<!DOCTYPE html>") and text.rstrip().endswith("</html>")
+    assert "<script" not in text
+
+
+def is_ticket(text):
+    assert text.startswith("# ")
+    return ticket_reading.told_report(text.encode()).status
+
+
+def is_junit(text):
+    assert ET.fromstring(text).tag == "testsuites"
+
+
+IS = {"json": is_json, "html": is_html, "ticket": is_ticket, "junit": is_junit}
+
+
+def explained(*more, capsys):
+    code = app.run(["explain", str(EXAMPLE), *map(str, more)])
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_explain_shows_each_format_alone_on_stdout(kind, capsys):
+    code, out, err = explained("--format", kind, capsys=capsys)
+    assert (code, err) == (0, "")
+    IS[kind](out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_explain_writes_each_document_beside_its_words(kind, tmp_path, capsys):
+    path = tmp_path / "document"
+    code, out, err = explained(f"--{kind}", path, capsys=capsys)
+    assert (code, err) == (0, "")
+    IS[kind](path.read_text())
+    assert out.startswith("Pulling this file uncached runs at 24.5 MB/s")
+
+
+def test_documents_are_written_again_over_their_own_kind_and_each_other(tmp_path, capsys):
+    path = tmp_path / "document"
+    for kind in (*KINDS, *reversed(KINDS)):
+        assert explained(f"--{kind}", path, capsys=capsys)[0] == 0
+        IS[kind](path.read_text())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "content",
+    ["# My notes\n", "{}", "<!DOCTYPE html><p>mine", "<?xml version='1.0'?><x/>", "\x89PNG", "x"],
+)
+def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
+    path = tmp_path / "mine"
+    path.write_text(content)
+    code, out, err = explained(f"--{kind}", path, capsys=capsys)
+    assert code == 64 and out == ""
+    assert f"--{kind} {path}" in err and "stays" in err
+    assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--json", "-", "--html", "-"),
+        ("--ticket", "x", "--junit", "x"),
+        ("--ticket", "x", "--junit", "./x"),
+        ("--format", "html", "--json", "-"),
+        ("--format", "html", "--html", "x"),
+        ("--units", "metric"),
+        ("--format", "pdf"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_before_anything_is_written(
+    more, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = explained(*more, capsys=capsys)
+    assert (code, out) == (64, "")
+    assert len(err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatch, capsys):
+    from bottleneck.reports import ticket
+
+    def burns(known, diagnosis):
+        raise ZeroDivisionError("burnt")
+
+    monkeypatch.setattr(ticket, "ticket_text", burns)
+    paths = {kind: tmp_path / kind for kind in KINDS}
+    asked = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
+    code, out, err = explained(*asked, capsys=capsys)
+    assert code == exits.INCOMPLETE
+    assert out.startswith("Pulling")
+    (line,) = err.splitlines()
+    assert f"--ticket {paths['ticket']}" in line and "the ticket is not there" in line
+    for kind in ("json", "html", "junit"):
+        IS[kind](paths[kind].read_text())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_writes_every_document_that_was_asked_for(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    paths = {each: tmp_path / each for each in KINDS}
+    asked = [word for each, path in paths.items() for word in (f"--{each}", str(path))]
+    assert app.run(["diagnose", "//nas/media", "--bogus", *asked]) == 64
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 1
+    text = paths[kind].read_text()
+    assert IS[kind](text) in ("failed", None)
+    assert "--bogus" in text.replace("\\", "").replace("&#45;", "-")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_with_a_document_on_stdout_is_that_document_alone(kind, capsys):
+    assert app.run(["probe", "nonsense", f"--{kind}", "-"]) == 64
+    out, err = capsys.readouterr()
+    assert len(err.splitlines()) == 1
+    assert IS[kind](out) in ("failed", None)
+
+
+def test_json_comes_first_where_two_ask_for_stdout(capsys):
+    assert app.run(["probe", "loopback", "--html", "-", "--json", "-"]) == 64
+    out, err = capsys.readouterr()
+    assert is_json(out) == "failed" and "holds one document" in err
+
+
+def test_a_run_writes_all_its_documents_with_its_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked = [word for each in KINDS for word in (f"--{each}", each)]
+    code = app.run(["probe", "loopback", "--budget=5", *asked, "--units", "bits", "--quiet"])
+    assert code == 0, capsys.readouterr()
+    for kind in KINDS:
+        IS[kind](Path(kind).read_text())
+    command = ["bottleneck", "probe", "loopback", "--budget=5"]
+    assert json.loads(Path("json").read_text())["tool"]["command"] == command
+    assert "bottleneck probe loopback --budget=5" in Path("ticket").read_text()
+
+
+@pytest.mark.parametrize("kind", ["html", "ticket", "junit"])
+def test_an_interrupted_run_writes_its_document(kind, begin, watched, tmp_path):
+    process = begin("probe", "loopback", "--budget", "20", f"--{kind}", "-", cwd=tmp_path)
+    until = time.monotonic() + 10
+    while not watched.descendants(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, complaints = watched.finish(process, 15)
+    assert process.returncode == 130
+    assert len(complaints) == 1
+    assert IS[kind](out) in ("interrupted", None)
+
+
+def test_a_document_that_is_a_pipe_is_written_once(tmp_path, capsys):
+    reader, writer = os.pipe()
+    code, _, err = explained("--ticket", f"/dev/fd/{writer}", capsys=capsys)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        is_ticket(file.read())
+    assert (code, err) == (0, "")
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def test_redact_leaves_no_name_in_documents_words_or_complaints(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOTTLENECK_PASSWORD", "p")
+    asked = [word for each in KINDS for word in (f"--{each}", each)]
+    code = app.run(
+        [
+            *("diagnose", "//qvxhost.invalid/qvxshare/qvxfolder", "--user", "qvxuser", "--yes"),
+            *("--folder", str(tmp_path), "--redact", *asked),
+        ]
+    )
+    out, err = capsys.readouterr()
+    assert code == 69
+    assert "server-host: the name cannot be resolved" in err
+    for text in (out, err, *(Path(each).read_text() for each in KINDS)):
+        assert "qvx" not in text.lower() and str(tmp_path) not in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("diagnose", "//qvxhost/qvxshare", "--qvxbogus", "--redact"),
+        ("diagnose", "qvxfolder", "--redact", "--yes"),
+        ("diagnose", "//qvxhost/qvxshare", "--folder", "/qvxnone", "--redact", "--user", "qvx"),
+        ("probe", "qvxstage", "--redact"),
+        ("explain", "/qvxnone/qvx.json", "--redact"),
+        ("watch", "qvxhost.invalid", "--redact", "--seconds", "2"),
+        ("diagnose", "//qvxhost/qvxshare", "--agent", "qvx://qvxhost", "--redact"),
+    ],
+)
+def test_a_complaint_of_a_redacted_run_has_no_name(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert app.run(list(arguments)) in (64, 69, 3)
+    out, err = capsys.readouterr()
+    assert err.startswith("bottleneck: ")
+    assert "qvx" not in out + err
+
+
+def test_the_next_run_is_not_redacted(capsys):
+    app.run(["explain", "/none.json", "--redact"])
+    assert "/none.json" not in capsys.readouterr().err
+    app.run(["explain", "/none.json"])
+    assert "/none.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("style", "rate"), [("iec", "23.4 MiB/s"), ("bits", "196 Mbit/s")])
+def test_units_are_for_persons_alone(style, rate, capsys):
+    plain = explained("--format", "json", capsys=capsys)
+    assert explained("--format", "json", "--units", style, capsys=capsys) == plain
+    for kind in ("text", "html", "ticket"):
+        assert rate in explained("--format", kind, "--units", style, capsys=capsys)[1]
+
+
+def test_compare_and_explain_load_tickets(tmp_path, capsys):
+    paths = [tmp_path / "a.md", tmp_path / "b.md"]
+    for path in paths:
+        explained("--ticket", path, capsys=capsys)
+    assert app.run(["compare", *map(str, paths)]) == 0
+    assert "no difference that these runs can tell" in capsys.readouterr().out
+    assert app.run(["explain", str(paths[0])]) == 0
+    assert "read from a ticket" in capsys.readouterr().out
+    paths[0].write_text(paths[0].read_text().replace('"rows":[', '"rows":(['))
+    assert app.run(["compare", *map(str, paths)]) == 64
+    assert "the ticket's figures are damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ("diagnose //a/b --user u --yes -q", "diagnose //a/b --user u --yes"),
+        ("diagnose //a/b --json=x --html - --ticket y --redact", "diagnose //a/b"),
+        ("diagnose --units iec --history h //a/b -v --quick", "diagnose //a/b --quick"),
+        ("probe tcp //a/b --agent exec:docker", "probe tcp //a/b --agent exec:docker"),
+        ("probe tcp //a/b --agent=exec:x", "probe tcp //a/b --agent=exec:..."),
+        ("watch --agent ssh://u@h --seconds 3", "watch --agent ssh://u@h --seconds 3"),
+    ],
+)
+def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, command):
+    debt.owe(arguments.split())
+    assert list(debt.owed.command) == ["bottleneck", *command.split()]
+
+
+@pytest.mark.parametrize(
+    "prefix", ["sshpass -p x ssh nas", "docker exec -e PASS=x nas", "sudo --secret x", "'"]
+)
+def test_an_agent_s_prefix_that_may_hold_a_secret_is_not_shown(prefix):
+    debt.owe(["diagnose", "//a/b", "--agent", f"exec:{prefix}"])
+    assert debt.owed.command[-1] == "exec:..."

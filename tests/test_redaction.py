@@ -1,0 +1,342 @@
+"""Redaction: no name is left, what is left means the same, and every key has been thought of."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import importlib
+import json
+import re
+import typing
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from bottleneck import report, ticket_reading
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.cli.documents import text_of
+from bottleneck.redaction import Redaction, redacted
+from bottleneck.redaction import keys as table
+from bottleneck.redaction.names import is_token
+from probes import STAGES
+from probes.records import FolderFacts, HostFacts, HostSetting, InterfaceFacts
+
+ROOT = Path(__file__).parents[1]
+RECORDED = [
+    *sorted((ROOT / "tests/data").glob("report-v1-*.json")),
+    ROOT / "examples/server-disk-read.json",
+]
+KINDS = ("json", "html", "ticket", "junit")
+
+
+def names_of(path):
+    return path.stem
+
+
+def meaning(found: Diagnosis):
+    """What a diagnosis says apart from its words."""
+    return found.headline, [
+        (
+            *(each.copy, each.dialect, each.initiator, each.bytes_per_second, each.next),
+            *dataclasses.astuple(each.verdict)[:5],
+            *(each.ceilings, each.predicted_bytes_per_second, len(each.ladder)),
+        )
+        for each in found.copies
+    ]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=names_of)
+def test_a_redacted_report_loads_and_means_the_same(path):
+    known = report.load(path)
+    shown = Redaction().report(known)
+    first, second = diagnose(known), diagnose(shown)
+    assert meaning(first) == meaning(second)
+    assert len(first.comparisons) == len(second.comparisons)
+    document = report.to_json(shown, second)
+    jsonschema.validate(document, report.schema())
+    assert report.from_json(document) == shown
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=names_of)
+def test_what_is_redacted_twice_is_the_same(path):
+    once = redacted(report.to_json(report.load(path), Diagnosis(None, (), "")))
+    assert redacted(once) == once
+
+
+def test_two_runs_of_one_setup_have_the_same_tokens():
+    known = report.load(ROOT / "examples/server-disk-read.json")
+    later = dataclasses.replace(known, elapsed_seconds=1.0, entries=known.entries[:-1])
+    first, second = Redaction().report(known), Redaction().report(later)
+    assert first.target == second.target and first.entries[:-1] == second.entries
+    assert first.target["share"] == "//address-1/share-1"
+    assert (first.client.name, first.server.name) == ("client-host", "server-host")
+
+
+CANARY = "qvxcanary"
+ADDRESSES = ("203.0.113.77", "2001:db8::c0de:77", "02:ca:fe:77:66:55")
+FOREIGN = (
+    f" {CANARY}1 at //{CANARY}2/{CANARY}3/{CANARY}4, \\\\{CANARY}2\\{CANARY}3,"
+    f" smb://{CANARY}5@{CANARY}2/{CANARY}3 ssh://{CANARY}5@{CANARY}2:22, /home/{CANARY}5/{CANARY}6,"
+    f" C:\\{CANARY}7\\x, {ADDRESSES[0]}, [{ADDRESSES[1]}]:445, {ADDRESSES[2]},"
+    f" {CANARY}5@{CANARY}2.example.com, '{CANARY}8', {CANARY}9.mkv, exec:docker exec {CANARY}10"
+)
+PARSED = frozenset(("schema", "status", "initiator", "kind", "started", "stage", "copy"))
+"""Keys whose texts a reader of the report insists on."""
+
+
+def planted(value, kept, key=""):
+    """The same with a canary in every text that is not a system's or a driver's own.
+
+    kept: keys whose texts stay as they are.
+    """
+    if isinstance(value, dict):
+        skipped = key in table.TECHNICAL_TABLES
+        return {k: v if skipped else planted(v, kept, k) for k, v in value.items()}
+    if isinstance(value, list):
+        return [planted(each, kept, key) for each in value]
+    if not isinstance(value, str) or key in kept:
+        return value
+    if key in table.PATHS:
+        return f"/home/{CANARY}user/{CANARY}{value.strip('/')}"
+    if key in table.PLACES:
+        return ADDRESSES[len(value) % 2]
+    if key == "share":
+        return f"//{CANARY}host:4445/{CANARY} share/{CANARY}folder"
+    if key in table.MOUNTS:
+        return f"{value},username={CANARY},addr={ADDRESSES[0]},upperdir=/{CANARY}/x,odd={CANARY}"
+    return f"{value}{FOREIGN}" if key in table.SENTENCES else f"{CANARY}{value}"
+
+
+def with_canaries(path, kept=PARSED | table.TECHNICAL):
+    document = json.loads(path.read_text())
+    del document["diagnosis"]
+    document = planted(document, kept)
+    document["tool"]["command"] = [
+        *("bottleneck", "diagnose", f"//{CANARY}host/{CANARY} share", "--user", f"{CANARY}user"),
+        *(f"--domain={CANARY}", "--agent", f"ssh://{CANARY}a@{CANARY}b", "--folder", f"{CANARY}/x"),
+        *("--agent", f"exec:docker exec -i {CANARY}", "--file", f"{CANARY} film.mkv"),
+    ]
+    document["notes"] = [FOREIGN, f"in front of the server's agent stood: {CANARY} Ltd"]
+    document["target"].update(
+        novel=f"{CANARY}!", deep=[{"novel": FOREIGN, f"{CANARY}é": 1}], server_guid=f"{CANARY}"
+    )
+    document["steps"].append(
+        {
+            **{"stage": "smb-copy", "initiator": "client", "why": FOREIGN},
+            "setting": {"copy": "file.pull.uncached", "dialect": "3.1.1", "file": f"a\\{CANARY}.x"},
+            "outcome": {"kind": "failed", "error": f"{CANARY}.x: STATUS_ACCESS_DENIED {FOREIGN}"},
+        }
+    )
+    document["steps"].append(
+        {
+            **{"stage": "tcp", "initiator": "client", "setting": {"peer": f"ttcp://{CANARY}"}},
+            "outcome": {"kind": "skipped", "reason": f"{CANARY}: {FOREIGN}"},
+        }
+    )
+    return document
+
+
+def assert_no_canary(text):
+    folded = text.lower()
+    for canary in (CANARY, *ADDRESSES):
+        at = folded.find(canary)
+        assert at < 0, text[max(0, at - 200) : at + 100]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=names_of)
+def test_no_canary_is_left_in_any_document(path):
+    known = report.from_json(with_canaries(path))
+    assert CANARY in text_of("json", known, diagnose(known))
+    shown = Redaction().report(known)
+    diagnosis = diagnose(shown)
+    for kind in KINDS:
+        assert_no_canary(text_of(kind, shown, diagnosis))
+    assert_no_canary(json.dumps(redacted({**report.to_json(known, diagnose(known))})))
+
+
+@pytest.mark.parametrize(
+    "hint", [("report-v1-comparisons",), ("report-v1-lab-with-agent",), ("server-disk-read",)]
+)
+def test_canaries_change_no_verdict(hint):
+    (path,) = [each for each in RECORDED if each.stem in hint]
+    kept = PARSED | table.TECHNICAL | table.WORDS | table.DEVICES | table.MOUNTS | {"name"}
+    known = report.from_json(with_canaries(path, kept))
+    assert meaning(diagnose(Redaction().report(known))) == meaning(diagnose(known))
+
+
+def test_no_canary_is_left_on_the_terminal(capsys, tmp_path):
+    from bottleneck.cli import app
+
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(with_canaries(ROOT / "tests/data/report-v1-comparisons.json")))
+    assert app.run(["explain", str(path), "--verbose", "--redact"]) == 0
+    out, err = capsys.readouterr()
+    assert "58 MB/s" in out
+    assert_no_canary(out + err)
+
+
+# -- every key has been thought of -------------------------------------------------------------
+
+
+def text_keys(value, key=""):
+    """The keys of all texts in a plain value."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from text_keys(each, key if key in table.TECHNICAL_TABLES else name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from text_keys(each, key)
+    elif isinstance(value, str):
+        yield key
+
+
+def test_every_text_of_the_recorded_reports_is_classified():
+    found = set()
+    for path in RECORDED:
+        document = json.loads(path.read_text())
+        del document["diagnosis"]
+        found.update(text_keys(document))
+    assert found - table.CLASSIFIED == set()
+
+
+def may_hold_text(kind):
+    return kind is str or any(may_hold_text(each) for each in typing.get_args(kind))
+
+
+@pytest.mark.parametrize("record", [HostFacts, InterfaceFacts, FolderFacts, HostSetting])
+def test_every_text_of_a_host_is_classified(record):
+    kinds = typing.get_type_hints(record)
+    found = {each.name for each in dataclasses.fields(record) if may_hold_text(kinds[each.name])}
+    keyed_by_text = {"pause", "offloads", "coalescing", "adaptive", "rings", "counts", "pcie"}
+    plain = {"layers", "wifi"}
+    assert found - table.CLASSIFIED - keyed_by_text - plain == set()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_text_of_a_setting_is_classified(stage):
+    module = importlib.import_module(f"probes.{stage.replace('-', '_')}")
+    kinds = typing.get_type_hints(module.Setting)
+    found = {name for name, kind in kinds.items() if may_hold_text(kind)}
+    assert found - table.CLASSIFIED - {"seed"} == set()
+
+
+def schema_texts(schema, key=""):
+    for name, each in schema.get("properties", {}).items():
+        yield from schema_texts(each, name)
+    for name, each in schema.get("$defs", {}).items():
+        yield from schema_texts(each, name)
+    if isinstance(schema.get("items"), dict):
+        yield from schema_texts(schema["items"], key)
+    if schema.get("type") == "string" or "text_or_null" in schema.get("$ref", ""):
+        yield key
+
+
+def test_every_text_of_the_schema_is_classified():
+    found = set(schema_texts(report.schema()))
+    assert found - table.CLASSIFIED - {"text_or_null"} == set()
+
+
+# -- names that are words, and words that are names --------------------------------------------
+
+
+def redaction_of(**more):
+    """A redaction that knows a document with these names."""
+    document = json.loads((ROOT / "examples/server-disk-read.json").read_text())
+    document["target"]["share"] = more.get("share", "//nas/media")
+    document["hosts"]["client"]["name"] = more.get("client", "desk")
+    document["hosts"]["server"]["name"] = more.get("server", "nas.example.lan")
+    found = Redaction()
+    found.learn_arguments(["diagnose", "--user", more.get("user", "data")])
+    found.document(document)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("nas: the name cannot be resolved", "server-host: the name cannot be resolved"),
+        ("NAS.example.lan refused the login of data", "server-host refused the login of user-1"),
+        ("no password for data: set it", "no password for user-1: set it"),
+        ("the nasal and the media-nas are slow", "the [redacted] and the [redacted] are slow"),
+        ("//nas/media and \\\\NAS\\media", "//server-host/share-1 and \\\\server-host\\share-1"),
+        ("smb://data@nas:4455/media", "smb://user-1@server-host:4455/share-1"),
+        ("write //host/share, or --agent ssh://HOST", "write //host/share, or --agent ssh://HOST"),
+        ("ssh://data@nas:22 is gone", "ssh://user-1@server-host:22 is gone"),
+        ("at 192.168.1.7:445 and fe80::1%eth0", "at address-N:445 and address-N"),
+        ("127.0.0.1 and [::1]:445", "127.0.0.1 and [::1]:445"),
+        ("a9:b8:c7:d6:e5:f4 answers", "address-N answers"),
+        ("put it into /etc/samba/smb.conf", "put it into /etc/samba/smb.conf"),
+        ("at 16:22:25 it took 3.5 s, 24.5 MB/s", "at 16:22:25 it took 3.5 s, 24.5 MB/s"),
+        ("STATUS_ACCESS_DENIED (0xc0000022)", "STATUS_ACCESS_DENIED (0xc0000022)"),
+        ("a 256MiB file, SMB 3.1.1, AES-128-GCM", "a 256MiB file, SMB 3.1.1, AES-128-GCM"),
+        ("This host belongs to Brmblfx Ltd.", "This host belongs to [redacted]."),
+    ],
+)
+def test_names_are_replaced_as_whole_words(sentence, shown):
+    assert re.sub(r"address-\d+", "address-N", redaction_of().text(sentence)) == shown
+
+
+@pytest.mark.parametrize("name", ["disk", "read", "server", "client", "cached", "smb"])
+def test_a_name_that_is_a_word_of_the_schema_tears_no_sentence(name):
+    found = redaction_of(share=f"//{name}/{name}", server=name, user=name)
+    assert found.text("the server's disk reads cached files over smb to the client") == (
+        "the server's disk reads cached files over smb to the client"
+    )
+    assert found.text(f"//{name}/{name}: refused") == "//server-host/share-1: refused"
+    assert found.text(f"smb://{name}@{name}/{name}") == "smb://user-1@server-host/share-1"
+    assert found.text(f"the share '{name}' is gone") == "the share 'server-host' is gone"
+
+
+@pytest.mark.parametrize("name", ["disk", "read", "nas", "data", "copy", "pull.cached", "measured"])
+def test_structural_words_stay_whatever_the_names_are(name):
+    known = report.load(ROOT / "examples/server-disk-read.json")
+    named = dataclasses.replace(
+        known,
+        target={**known.target, "share": f"//{name}/{name}"},
+        client=dataclasses.replace(known.client, name=name),
+    )
+    shown = Redaction().report(named)
+    assert meaning(diagnose(shown)) == meaning(diagnose(known))
+    assert shown.target["share"].startswith("//client-host/")
+    stages = [(step.stage, step.setting.get("cache")) for step, _ in known.entries]
+    assert [(step.stage, step.setting.get("cache")) for step, _ in shown.entries] == stages
+
+
+def test_the_command_keeps_its_options_and_loses_its_names():
+    found = Redaction().arguments(
+        [
+            *("bottleneck", "diagnose", "//nas:4455/media/films", "--user", "ann", "--yes"),
+            *("--budget", "60", "--agent", "ssh://ann@nas", "--folder=/home/ann/x", "--quick"),
+        ]
+    )
+    assert found == [
+        *("bottleneck", "diagnose", "//server-host:4455/share-1/path-1", "--user", "user-1"),
+        *("--yes", "--budget", "60", "--agent", "ssh://user-1@server-host", "--folder=path-2"),
+        "--quick",
+    ]
+
+
+def test_a_serial_number_in_a_model_goes_and_the_model_stays():
+    found = Redaction()._model("Samsung SSD 870 EVO 1TB_S5Y1NJ0R123456K")
+    assert found == "Samsung SSD 870 EVO 1TB_serial-1"
+
+
+def test_redacted_tickets_of_one_setup_compare():
+    known = report.load(ROOT / "examples/server-disk-read.json")
+    shown = Redaction().report(known)
+    text = text_of("ticket", shown, diagnose(shown))
+    assert ticket_reading.told_report(text.encode()).target["share"] == "//address-1/share-1"
+
+
+def test_tokens_are_told_from_names():
+    assert is_token("server-host") and is_token("path-12") and is_token("server-host-2")
+    assert not is_token("nas") and not is_token("path-x") and not is_token("my-path-1")
+
+
+def test_a_document_is_not_changed_in_place():
+    document = json.loads((ROOT / "examples/server-disk-read.json").read_text())
+    before = copy.deepcopy(document)
+    redacted(document)
+    assert document == before
