@@ -24,6 +24,7 @@ PASSWORD = "correct horse 47 %&'\"$"
 def pytest_configure() -> None:
     """What a job in the background inherits, and what this user has configured, changes nothing."""
     os.environ["BOTTLENECK_CONFIG"] = ""
+    os.environ.pop("COLUMNS", None)  # which pytest-xdist sets
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -13,6 +13,8 @@ WALL = frozenset(("time", "time_ns", "ctime", "localtime", "gmtime", "now", "utc
 OF_CLOCKS = frozenset(("time", "datetime", "date"))
 WALL_NAMES = frozenset(("CLOCK_REALTIME", "CLOCK_REALTIME_COARSE", "CLOCK_TAI"))
 NEEDED = {
+    ("probes/host/leftovers.py", "time"): "how old a file is, which has its time from that clock",
+    ("probes/host/readiness.py", "time"): "what this host's clock says is the question",
     ("probes/net/udp_socket.py", "time_ns"): "the kernel's own stamp of a datagram is by it",
     ("probes/smb/kerberos.py", "time"): "a ticket says by it until when it is valid",
 }
