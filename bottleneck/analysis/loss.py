@@ -18,7 +18,7 @@ from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.tcp_evidence import Connection
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, range_text, seconds_text
+from bottleneck.reports.units import range_text, seconds_text, share_text
 
 LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054
@@ -83,7 +83,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     level = max(rate.median, single.found.rate.median if single else 0.0)
     level = level if own else seen.found.rate.median
     events = seen.share("retransmitted_segments")
-    name, share = control(seen), percent_text(lost)
+    name, share = control(seen), share_text(lost)
     yield Claim(
         Ceiling(
             component="network",
@@ -178,4 +178,4 @@ def _other_way(report: Report, copy: Copy) -> Iterator[str]:
     back = tcp_evidence.alone(report, copy.receiver)
     lost = None if back is None else steps.amount(back.told, "loss_ratio")
     if lost is not None:
-        yield f"In the other direction TCP alone lost {percent_text(min(1.0, lost))}."
+        yield f"In the other direction TCP alone lost {share_text(min(1.0, lost))}."

@@ -15,7 +15,7 @@ from bottleneck.analysis.loss import HIGH_TOLERANCE, LEAST_SEGMENTS, LOW_TOLERAN
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.tcp_evidence import Connection
 from bottleneck.report import Report, median_run
-from bottleneck.reports.units import percent_text, range_text, seconds_text
+from bottleneck.reports.units import range_text, seconds_text, share_text
 
 LEAST_RATIO = 4e-3
 """Of the packets: less than that any full link drops now and then."""
@@ -55,7 +55,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
             steps=(made.index,),
             standing="inferred",
         ),
-        words=f"the path loses about {percent_text(lost)} of its packets",
+        words=f"the path loses about {share_text(lost)} of its packets",
         reached=True,
         trust=PUSH_TRUST if copy.verb == "push" else PULL_TRUST,
         evidence=(

@@ -25,7 +25,14 @@ from bottleneck.analysis.running_ends import (
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.tcp_evidence import Connection
 from bottleneck.report import Report
-from bottleneck.reports.units import link_text, percent_text, rate_text, seconds_text, size_text
+from bottleneck.reports.units import (
+    link_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    share_text,
+    size_text,
+)
 
 ONE_SIDED_TRUST = 0.8
 """The most that one end alone may be sure of."""
@@ -166,7 +173,7 @@ def _of_path(
         yield Claim(
             _ceiling(made, "network", "path", "loss"),
             words=(
-                f"the path loses {percent_text(lost)} of its packets, and {loss.control(seen)} "
+                f"the path loses {share_text(lost)} of its packets, and {loss.control(seen)} "
                 "slows down for each"
             ),
             reached=True,

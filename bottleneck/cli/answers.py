@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 
 _given: list[int] = []
 """The exit code of the answer that stdout has."""
+_remembered: list[tuple[str, str, str]] = []
+"""Format, file and share of a command line that was understood, wherever they were set."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,17 @@ def check_format(name: str, file: str | None) -> None:
         raise Refused("usage", f"{told}: {name} goes to stdout, which a shell may redirect")
 
 
+def remember(name: str, file: str | None, target: str | None) -> None:
+    """Notes how to answer, before anything can break."""
+    _remembered[:] = [(name if name in FORMATS else "text", file or "", _share(target or ""))]
+
+
 def give(answer: Answer, report: Report, terms: Terms, age_seconds: float) -> int:
     """Judges a report, writes all that was asked for; the exit code.
 
     What cannot be written is complained of, and nothing is OK then.
     """
+    debt.owed.paid()
     style: units.Style = "si" if answer.format in FIGURES else answer.output.units
     with units.shown_as(style):
         diagnosis, trouble = documents.diagnosed(report)
@@ -65,13 +74,14 @@ def give(answer: Answer, report: Report, terms: Terms, age_seconds: float) -> in
             judgement = nothing_to_judge(trouble, report)
         text = rendered(judgement, answer.format)
         beside = told.text(judgement)
-    done = _documents(report, answer.output)
+    done = _documents(report, judgement, answer.output)
     if answer.format == "github":
         done = _summary(judgement, style) and done
     if answer.file is not None:
         done = _saved(answer.file, text) and done
         text = beside
-    done = documents.shown(lambda: documents.to_stdout(text)) and done
+    if answer.output.on_stdout is None:
+        done = documents.shown(lambda: documents.to_stdout(text)) and done
     code = EXIT_CODES[judgement.state]
     _given.append(code if done or code >= EXIT_CODES["critical"] else UNKNOWN)
     return _given[-1]
@@ -102,8 +112,8 @@ def rendered(judgement: Judgement, name: str, share: str = "") -> str:
             return told.text(judgement)
 
 
-def _documents(report: Report, output: Output) -> bool:
-    """The report in its files, and in the history; whether all could be written."""
+def _documents(report: Report, judgement: Judgement, output: Output) -> bool:
+    """The report in its documents, and in the history; whether all could be written."""
     diagnosis = documents.diagnosed(report)[0]
     trends: tuple[Trend, ...] = ()
     done = True
@@ -116,8 +126,14 @@ def _documents(report: Report, output: Output) -> bool:
             exits.complain(f"--history {error}; the answer is the same without")
             done = False
     for kind, path in output.asked:
-        text = documents.text_of(kind, report, diagnosis, output.units, trends)
-        done = _saved(path, text, f"--{kind}") and done
+        if kind == "junit":
+            text = rendered(judgement, kind)
+        else:
+            text = documents.text_of(kind, report, diagnosis, output.units, trends)
+        if path == documents.STDOUT:
+            done = documents.shown(partial(documents.to_stdout, text)) and done
+        else:
+            done = _saved(path, text, f"--{kind}") and done
     return done
 
 
@@ -151,15 +167,16 @@ def ended(arguments: list[str], code: int, sentence: str) -> int:
 
     sentence: what broke it; empty: nothing did.
     """
-    given = list(_given)
+    given, remembered = list(_given), list(_remembered)
     _given.clear()
+    _remembered.clear()
     if given:
         return given[-1] if code == given[-1] or code == exits.DONE else UNKNOWN
     if code == exits.DONE and not sentence:
         # --help was asked for
         return code
     why = sentence or (exits.said[-1] if exits.said else "it ended without a word")
-    name, file, share = _asked(arguments)
+    name, file, share = remembered[0] if remembered else _asked(arguments)
     redaction = debt.owed.redaction
     if redaction is not None:
         why, share = redaction.text(why), redaction.text(share)
@@ -171,7 +188,8 @@ def ended(arguments: list[str], code: int, sentence: str) -> int:
         text = told.text(judgement)
     if file and name in FILED and _saved(file, text):
         text = told.text(judgement)
-    documents.shown(lambda: documents.to_stdout(text))
+    if not debt.owed.on_stdout:
+        documents.shown(lambda: documents.to_stdout(text))
     return UNKNOWN
 
 
@@ -189,7 +207,8 @@ def _asked(arguments: list[str]) -> tuple[str, str, str]:
                 found[name] = value
             else:
                 option = name
-        elif not argument.startswith("-") and not share:
+        elif argument.startswith(("//", "\\\\", "smb:")) and not share:
+            # A folder looks like any option's value: which of them it is, the parser alone knows.
             share = _share(argument)
     name = found["--format"] if found["--format"] in FORMATS else "text"
     return name, found["--output"], share
@@ -197,6 +216,8 @@ def _asked(arguments: list[str]) -> tuple[str, str, str]:
 
 def _share(argument: str) -> str:
     """TARGET as a report names it; empty: it is none, and is not repeated."""
+    if not argument:
+        return ""
     from bottleneck.target import parse
 
     try:

@@ -136,6 +136,7 @@ def check(
     json: options.Json = None,
     html: options.Html = None,
     ticket: options.Ticket = None,
+    junit: options.Junit = None,
     units: options.Units = "si",
     redact: options.Redact = False,
     history: options.History = None,
@@ -150,23 +151,27 @@ def check(
         from bottleneck.cli import answers, documents, expected, newest, passes, running
         from probes.stage import Refused
 
+    answers.remember(format, output, target)
     answers.check_format(format, output)
     terms = expected.terms(warn, crit, expect_cap, baseline, tolerance, max_age)
     if (target is None) == (report is None):
         raise Refused("usage", "check: give TARGET to measure, or --report FILE to judge one")
-    if documents.STDOUT in (json, html, ticket):
-        raise Refused("usage", "stdout holds the judgement: name a file for the other documents")
     # Icinga takes stderr for a part of the plugin's output.
     quiet = quiet or format == "nagios"
     shown = documents.output(
-        json, quiet, html=html, ticket=ticket, style=units, redact=redact, history=history
+        json,
+        quiet,
+        html=html,
+        ticket=ticket,
+        junit=junit,
+        style=units,
+        redact=redact,
+        history=history,
     )
     wanted = answers.Answer(format, output, shown)
     if report is not None:
         loaded = shown.showable(newest.load(report))
         return answers.give(wanted, loaded, terms.shown_by(shown), newest.age_seconds(loaded))
-    if terms.max_age_seconds is not None:
-        raise Refused("usage", "--max-age is for --report: what is measured now has no age")
     planned = passes.plan(budget, quick, thorough, repeat, terms)
     chosen = running.choose(
         target=target or "",

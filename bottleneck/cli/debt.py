@@ -15,7 +15,7 @@ from bottleneck.cli import exits
 if TYPE_CHECKING:
     from bottleneck.redaction import Redaction
 
-MEASURING = ("diagnose", "demo", "probe", "watch")
+MEASURING = ("diagnose", "demo", "probe", "watch", "check")
 KINDS = ("json", "html", "ticket", "junit")
 FLAGS = frozenset(
     (
@@ -47,6 +47,8 @@ class Debt:
     began: float = 0.0
     command: tuple[str, ...] = ()
     """What repeats the run, the program's name first, without secrets; empty: it measures none."""
+    on_stdout: bool = False
+    """Whether one of the documents is to be all that stdout holds."""
     redaction: Redaction | None = None
     """Where the arguments ask for it: it knows their names."""
 
@@ -106,6 +108,7 @@ owed = Debt()
 def owe(arguments: list[str]) -> None:
     """Notes what a command line asks for; before typer reads it, which may refuse it."""
     owed.paths, owed.share, owed.command, owed.redaction = {}, None, (), None
+    owed.on_stdout = False
     owed.started = datetime.now(UTC).isoformat(timespec="seconds")
     owed.began = time.monotonic()
     exits.hide_by(None)
@@ -133,6 +136,7 @@ def owe(arguments: list[str]) -> None:
             option = ""
         elif owed.share is None:
             owed.share = _share(argument)
+    owed.on_stdout = "-" in owed.paths.values()
 
 
 def _repeating(arguments: list[str]) -> list[str]:

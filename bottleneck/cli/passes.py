@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bottleneck import plan as plans
-from bottleneck.cli import debt, documents, exits, running
+from bottleneck.cli import documents, exits, running
 from bottleneck.cli.documents import Output
 from bottleneck.cli.expected import Terms
 from bottleneck.gate.baseline import ENOUGH_RUNS, suspects
@@ -67,10 +67,9 @@ def measured(
     A first run that breaks is told in the report's notes and by its status. A later one that does
     leaves what was known before it.
     """
-    debt.owed.paid()
     began = time.monotonic()
     # The documents are of all runs, and come at the end.
-    quietly = replace(output, json=None, html=None, ticket=None, history=None)
+    quietly = replace(output, json=None, html=None, ticket=None, junit=None, history=None)
     reports: list[Report] = []
     with _ended_by(planned.total_seconds + CLOSING_SECONDS) as late:
         while not late:

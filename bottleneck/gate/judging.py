@@ -18,7 +18,7 @@ from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
 from bottleneck.gate.judged import Judged, Judgement, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, rate_text, seconds_text
+from bottleneck.reports.units import percent_text, rate_text, seconds_text, share_text
 from bottleneck.reports.words import cap_text, stage_text
 from probes.records import Failed, Skipped
 
@@ -27,6 +27,8 @@ ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")
 AHEAD_SECONDS = 300.0
 """What clocks of two hosts may differ by: a report from later than that is of a wrong clock."""
 NOT_ENDED = ("interrupted", "failed")
+COPY_STAGES = ("smb-copy", "native-copy", "running-copy")
+"""Stages that are copies themselves, and told as such."""
 
 
 def judge(
@@ -132,7 +134,7 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
         metric = copy.copy if seen[copy.copy] == 1 else f"{copy.copy}@{copy.dialect}"
         yield _copy(copy, _ascii(metric), copy is diagnosis.chosen)
     for index, (step, outcome) in enumerate(report.entries):
-        if isinstance(outcome, (Skipped, Failed)) and step.stage not in _COPIES:
+        if isinstance(outcome, (Skipped, Failed)) and step.stage not in COPY_STAGES:
             metric = _ascii(metrics.stage_metric(step) or f"{step.stage}.{index}")
             broke = isinstance(outcome, Failed)
             told = f"it broke off: {outcome.error}" if isinstance(outcome, Failed) else ""
@@ -144,9 +146,6 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
     if report.status == "partial":
         told = "the run is partial: not all that it was to measure could be measured"
         yield Judged("every stage was measured", "run", "unknown", told)
-
-
-_COPIES = ("smb-copy", "native-copy", "running-copy")
 
 
 def _copy(copy: CopyDiagnosis, metric: str, chosen: bool) -> Judged:
@@ -225,8 +224,7 @@ def quantity_text(value: float, unit: str) -> str:
         case "seconds":
             return seconds_text(value)
         case _:
-            # Losses are small: whole percents would say none.
-            return percent_text(value) if value >= 0.1 or value == 0 else f"{value * 100:.2g} %"
+            return share_text(value)
 
 
 def _caps(expectations: Iterable[Expectation], found: dict[str, Reading]) -> Iterator[Judged]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import Judgement, State
+from bottleneck.gate.judging import cap_words
 from bottleneck.reports.judgement import (
     LONGEST_TEXT,
-    cap_words,
     share_of,
     value_text,
     worst_first,

@@ -10,9 +10,9 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.gate.judging import cap_words
 from bottleneck.reports.judgement import (
     LONGEST_TEXT,
-    cap_words,
     share_of,
     started_utc,
     value_text,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from bottleneck.analysis.finding import CopyDiagnosis, Rung, Target
+from bottleneck.analysis.finding import CopyDiagnosis, Rung, Standing, Target
 from bottleneck.analysis.model import looks_like
 from bottleneck.reports import layout
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import link_text, range_text, rate_text
-from bottleneck.reports.words import cap_text
+from bottleneck.reports.words import DOUBT_SIGNS, cap_text
 
 LEAST_RUNGS = 2
-_ESTIMATED = ("instrument", "cpu")
 
 
 def print_rungs(copy: CopyDiagnosis, console: Console, signs: Signs) -> None:
@@ -27,7 +26,7 @@ def print_rungs(copy: CopyDiagnosis, console: Console, signs: Signs) -> None:
         told = rung.predicted_bytes_per_second
         table.add(
             cap_text(rung),
-            _ceiling(rung),
+            DOUBT_SIGNS[standing(copy, rung)] + rate_text(rung.ceiling_bytes_per_second),
             signs.none if told is None else rate_text(told.median),
             "" if told is None else range_text(told.low, told.high).replace("-", signs.dash),
             rung_remark(at, rung),
@@ -36,9 +35,17 @@ def print_rungs(copy: CopyDiagnosis, console: Console, signs: Signs) -> None:
     table.print(console)
 
 
-def _ceiling(rung: Rung) -> str:
-    sign = "~ " if rung.component in _ESTIMATED else ""
-    return f"{sign}{rate_text(rung.ceiling_bytes_per_second)}"
+def standing(copy: CopyDiagnosis, rung: Rung) -> Standing:
+    """How far a rung's ceiling can be trusted: that of the copy's ceiling that it is."""
+    named = (rung.component, rung.side, rung.cause, rung.ceiling_bytes_per_second)
+    return next(
+        (
+            each.standing
+            for each in copy.ceilings
+            if (each.component, each.side, each.cause, each.bytes_per_second) == named
+        ),
+        "measured",
+    )
 
 
 def rung_remark(at: int, rung: Rung) -> str:

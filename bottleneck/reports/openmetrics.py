@@ -19,6 +19,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 
 from bottleneck.analysis.finding import CopyDiagnosis
 from bottleneck.gate.judged import EXIT_CODES, Judged, Judgement
+from bottleneck.gate.judging import COPY_STAGES
 from bottleneck.report import STATUSES, Report
 from bottleneck.reports.judgement import LONGEST_TEXT, share_of, started_utc
 from bottleneck.reports.safe import safe
@@ -212,7 +213,7 @@ def _of_expectation(judged: Judged) -> Iterator[Row]:
 
 def _of_report(report: Report) -> Iterator[Row]:
     for step, outcome in report.entries:
-        if not isinstance(outcome, Measured) or step.stage in ("smb-copy", "native-copy"):
+        if not isinstance(outcome, Measured) or step.stage in COPY_STAGES:
             continue
         try:
             rate = rates(outcome).median

@@ -194,6 +194,11 @@ def percent_text(ratio: float) -> str:
     return f"{ratio * 100:.0f} %"
 
 
+def share_text(ratio: float) -> str:
+    """A share that may be small and matter, as of packets lost: `31 %`, `2 %`, `0.38 %`."""
+    return percent_text(ratio) if ratio >= 0.0995 else f"{_figure(ratio * 100, 2)} %"
+
+
 def times_text(ratio: float) -> str:
     """How many times as much: `1.4x`, `12x`."""
     return f"{ratio:.0f}x" if ratio >= 9.95 else f"{ratio:.1f}x"

@@ -9,7 +9,7 @@ from bottleneck.reports import layout
 from bottleneck.reports.layout import Columns, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import bits_beside, range_text, rate_text
-from bottleneck.reports.words import cap_text, dialect_text
+from bottleneck.reports.words import DOUBT_SIGNS, cap_text, dialect_text
 
 
 def print_waterfall(copy: CopyDiagnosis, console: Console, signs: Signs) -> None:
@@ -65,8 +65,7 @@ def is_cap(verdict: Verdict, ceiling: Ceiling) -> bool:
 
 
 def _rate(ceiling: Ceiling) -> str:
-    sign = {"at-least": "> ", "estimated": "~ ", "inferred": "~ "}.get(ceiling.standing, "")
-    return f"{sign}{rate_text(ceiling.bytes_per_second)}"
+    return f"{DOUBT_SIGNS[ceiling.standing]}{rate_text(ceiling.bytes_per_second)}"
 
 
 def _remark(ceiling: Ceiling, signs: Signs) -> str:

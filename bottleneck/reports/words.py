@@ -8,6 +8,8 @@ from bottleneck.reports.safe import safe
 from bottleneck.reports.units import percent_text, size_text
 from probes.records import Usage
 
+DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}
+"""Before a ceiling's rate, by its standing."""
 SURE_RATIO = 0.9
 FAIR_RATIO = 0.7
 

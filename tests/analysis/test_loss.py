@@ -77,7 +77,7 @@ def test_lost_packets_are_named_where_several_connections_carry_more(empty_world
     world.copy(name, (0.7, 0.78, 0.83), memory=0.8, details={"sockets": sockets(**LOSSY)})
     found = diagnose(world.report()).copies[0]
     assert words(found.verdict) == ("network", "path", "loss")
-    assert "loses 1 % of its packets, and reno slows down for each" in found.verdict.sentence
+    assert "loses 0.96 % of its packets, and reno slows down for each" in found.verdict.sentence
     assert any("39 segments were sent again" in line for line in found.evidence)
     assert any("In the other direction TCP alone lost" in line for line in found.evidence)
     links = [each for each in found.ceilings if each.cause == "link-rate"]

@@ -156,7 +156,8 @@ def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
     assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in own
 
 
-def test_the_live_line_has_rate_progress_this_host_and_the_time_left():
+def test_the_live_line_has_rate_progress_this_host_and_the_time_left(monkeypatch):
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 100.0)
     board = progress.Board(layout.ASCII, own=FixedLoad())
     board.take(Event("tcp push x1", 10.0, 20.0))
     board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))

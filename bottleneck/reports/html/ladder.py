@@ -6,28 +6,24 @@ from bottleneck.analysis.finding import CopyDiagnosis, Rung
 from bottleneck.reports.html.lists import block, points
 from bottleneck.reports.html.markup import Markup, tag
 from bottleneck.reports.html.tables import Line, table, with_below
-from bottleneck.reports.html.wording import copy_text, spread_text
-from bottleneck.reports.ladder import LEAST_RUNGS, rung_remark, target_text
+from bottleneck.reports.html.wording import DOUBTS, copy_text, spread_text
+from bottleneck.reports.ladder import LEAST_RUNGS, rung_remark, standing, target_text
 from bottleneck.reports.units import rate_text
 from bottleneck.reports.words import cap_text
-
-_SCALED = ("cpu", "instrument")
-"""Components whose ceilings are known by their load alone."""
 
 
 def ladder(copy: CopyDiagnosis) -> Markup | None:
     """What holds it once all that is lower is lifted, and what it then runs at; None: no cap."""
     if len(copy.ladder) < LEAST_RUNGS:
         return None
-    lines = [_rung(at, rung) for at, rung in enumerate(copy.ladder)]
+    lines = [_rung(at, rung, DOUBTS[standing(copy, rung)]) for at, rung in enumerate(copy.ladder)]
     caption = f"{copy_text(copy)}, its caps lifted one after the other"
     titles = ("cap, then the next", "ceiling", "the copy runs at")
     return table(caption, titles, lines, frozenset({1, 2}))
 
 
-def _rung(at: int, rung: Rung) -> Line:
+def _rung(at: int, rung: Rung, doubt: str) -> Line:
     told = rung.predicted_bytes_per_second
-    doubt = "about " if rung.component in _SCALED else ""
     return Line(
         (
             with_below(cap_text(rung), rung_remark(at, rung)),

@@ -7,7 +7,13 @@ from bottleneck.reports.safe import safe
 from bottleneck.reports.units import range_text, rate_text
 from bottleneck.reports.words import dialect_text
 
-_DOUBTS = {"at-least": "at least ", "estimated": "about ", "inferred": "about "}
+DOUBTS = {
+    "measured": "",
+    "at-least": "at least ",
+    "estimated": "about ",
+    "inferred": "about ",
+}
+"""Before a ceiling's rate, by its standing."""
 
 
 def copy_text(copy: CopyDiagnosis) -> str:
@@ -18,7 +24,7 @@ def copy_text(copy: CopyDiagnosis) -> str:
 
 def ceiling_text(ceiling: Ceiling) -> str:
     """Its rate with what is to be thought of it: `25.6 MB/s`, `about 1.07 GB/s`."""
-    return f"{_DOUBTS.get(ceiling.standing, '')}{rate_text(ceiling.bytes_per_second)}"
+    return f"{DOUBTS[ceiling.standing]}{rate_text(ceiling.bytes_per_second)}"
 
 
 def between(low: float, high: float) -> str:

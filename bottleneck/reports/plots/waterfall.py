@@ -14,7 +14,7 @@ from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import range_text, rate_text
 from bottleneck.reports.waterfall import is_cap, longest_bar
-from bottleneck.reports.words import cap_text, dialect_text
+from bottleneck.reports.words import DOUBT_SIGNS, cap_text, dialect_text
 
 MOST_ROWS = 16
 PITCH, BAR = 34, 11
@@ -96,8 +96,7 @@ def _line(top: float, name: str, figure: str, style: str) -> list[str]:
 
 def _ceiling(each: Ceiling, top: float, x: Scale, cap: bool) -> list[str]:
     colour, style = ("cap", "strong fill-cap") if cap else ("series-6", "")
-    sign = {"at-least": "> ", "estimated": "~ ", "inferred": "~ "}.get(each.standing, "")
-    figure = f"{sign}{rate_text(each.bytes_per_second)}"
+    figure = f"{DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}"
     y, end = top + LINE + 2, x.at(each.bytes_per_second)
     middle = y + BAR / 2
     tip = f"{cap_text(each)}: {figure}, {STANDINGS[each.standing]}"
