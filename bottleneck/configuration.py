@@ -27,6 +27,8 @@ LARGEST_BYTES = 64 << 10
 SECRETS = frozenset(("password", "passwd", "pass", "pw", "token", "agent-token", "secret"))
 ON_THE_LINE = frozenset(("json", "html", "ticket", "junit", "output", "redact"))
 """Told there alone: documents are owed in every ending, also in those before a file is read."""
+ON_THE_LINE_OF = {"cleanup": frozenset(("yes", "older-than"))}
+"""Told there alone for a command: what removes is asked for each time, and by whoever runs it."""
 OF_ONE_COMMAND = frozenset(("format",))
 """Options that mean something else for each command."""
 _BUDGETS = frozenset(("budget", "quick", "thorough"))
@@ -134,7 +136,7 @@ def settings(
     Raises:
         Refused: kind "usage": a file or a variable is not what it has to be, wherever in it.
     """
-    kinds = commands[command]
+    kinds = {key: commands[command][key] for key in commands[command] if taken(command, key)}
     places = [_from_environment(kinds, environment)]
     for source in sources(environment):
         text = read(source)
@@ -147,6 +149,11 @@ def settings(
         found.update({key: place[key] for key in place if key in kinds and key not in hidden})
         hidden |= _with_hidden(place)
     return found
+
+
+def taken(command: str, key: str) -> bool:
+    """Whether an option of a command is looked for anywhere but on the command line."""
+    return key not in ON_THE_LINE and key not in ON_THE_LINE_OF.get(command, ())
 
 
 def _with_hidden(told: Iterable[str]) -> set[str]:
@@ -163,7 +170,7 @@ def _from_environment(kinds: Kinds, environment: Mapping[str, str]) -> dict[str,
     for key, (kind, many) in kinds.items():
         name = variable(key)
         text = environment.get(name, "")
-        if text and key not in ON_THE_LINE | OF_ONE_COMMAND:
+        if text and key not in OF_ONE_COMMAND:
             found[key] = Setting([text] if many else _of_text(kind, text, name), name)
     return found
 
@@ -185,9 +192,12 @@ def _sections(
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Refused("usage", f"{path}: not TOML: {str(error)[:160]}") from None
-    everywhere = {key: kind for kinds in commands.values() for key, kind in kinds.items()}
-    for key in OF_ONE_COMMAND:
-        everywhere.pop(key, None)
+    everywhere = {
+        key: kind
+        for command, kinds in commands.items()
+        for key, kind in kinds.items()
+        if key not in ON_THE_LINE_OF.get(command, ()) and key not in OF_ONE_COMMAND
+    }
     allowed = {DEFAULTS: everywhere, **commands}
     found: dict[str, dict[str, Setting]] = {}
     for section, told in document.items():
@@ -210,7 +220,8 @@ def _sections(
 
 def _setting(where: str, section: str, kinds: Kinds, key: str, value: Any) -> Setting:
     _refuse_secret(where, key)
-    if key in ON_THE_LINE:
+    lone = section == DEFAULTS and key not in kinds
+    if not taken(section, key) or lone and any(key in each for each in ON_THE_LINE_OF.values()):
         raise Refused("usage", f"{where}: --{key} is told on the command line alone")
     if key not in kinds:
         of = "any command" if section == DEFAULTS else f"bottleneck {section}"

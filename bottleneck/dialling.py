@@ -12,9 +12,19 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
 from bottleneck import seals, wire
-from bottleneck.sealed_stream import Broken, Lines, hang_up, send_line, settle, take_lines
+from bottleneck.sealed_stream import (
+    SIGN,
+    SIGN_SECONDS,
+    Broken,
+    Lines,
+    hang_up,
+    send_line,
+    settle,
+    take_lines,
+)
 from bottleneck.target import host_and_port
 from probes.stage import Refused
 
@@ -71,7 +81,14 @@ def meet(host: str, port: int, token: bytes) -> tuple[Lines, seals.Meeting]:
 
 def _proven(lines: Lines, where: str, token: bytes) -> seals.Meeting:
     until = time.monotonic() + PROVING_SECONDS
-    listeners = seals.read_hello(lines.line(seals.LONGEST_WORDS_BYTES, until) or b"")
+    hello = lines.line(seals.LONGEST_WORDS_BYTES, until)
+    if hello is None:
+        raise Refused(
+            "unreachable",
+            f"{where}: what listens there hung up without a word; after some wrong tokens an agent "
+            "of this product does so for a minute",
+        )
+    listeners = seals.read_hello(hello)
     if listeners is None:
         raise Refused("unreachable", f"{where}: what listens there is no agent of this product")
     meeting = seals.Meeting(token, listeners, seals.nonce())
@@ -109,16 +126,43 @@ def relay(lines: Lines, meeting: seals.Meeting) -> str:
     taking = threading.Thread(target=take, daemon=True)
     taking.start()
     seal = meeting.seal("requests")
+    sending = threading.Lock()
+
+    def show_life() -> None:
+        """By its own timer: a coordinator may have nothing to ask for as long as a stage takes."""
+        while not ended.wait(SIGN_SECONDS):
+            with sending:
+                if ended.is_set() or _is_stopped(os.getppid()):
+                    continue
+                try:
+                    send_line(lines.connection, seal, SIGN)
+                except Broken as error:
+                    trouble.append(f"the connection broke: {error}")
+                    hang_up(lines.connection)
+                    return
+
+    threading.Thread(target=show_life, daemon=True).start()
     try:
         while line := sys.stdin.buffer.readline(wire.MAX_LINE_BYTES + 1):
-            send_line(lines.connection, seal, line)
+            with sending:
+                send_line(lines.connection, seal, line)
     except Broken as error:
         return f"the connection broke: {error}"
-    ended.set()
-    hang_up(lines.connection, socket.SHUT_WR)
+    with sending:
+        ended.set()
+        hang_up(lines.connection, socket.SHUT_WR)
     # Its last replies; the coordinator waits no longer than it wants to.
     taking.join()
     return trouble[0] if trouble else ""
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process stands still (Ctrl-Z): state T or t (proc(5)); False: nobody tells."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
 
 def _write_all(line: bytes) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +20,9 @@ from urllib.parse import quote
 APPLICATION_ID = 0x43427448
 LOCKED_SECONDS = 10.0
 """How long another program may hold the file."""
+MAKING_SECONDS = 2.0
+"""How long an empty file may be one that another program has just made for a history."""
+BREATH_SECONDS = 0.02
 HEADER_BYTES = 100
 """Of every SQLite file (sqlite.org/fileformat.html): mark, user_version at 60, our id at 68."""
 
@@ -69,8 +73,10 @@ def opened(path: Path, writing: bool) -> Iterator[sqlite3.Connection]:
 
     Errors: HistoryError.
     """
+    made = done = False
     try:
-        version = _version(path, writing)
+        made = writing and _made(path)
+        version = 0 if made else _version(path, writing)
         # What an earlier version of this program wrote is brought up first.
         writing = writing or version < len(MIGRATIONS)
         # Of a file that it may not write to SQLite makes this "ro" by itself.
@@ -84,33 +90,64 @@ def opened(path: Path, writing: bool) -> Iterator[sqlite3.Connection]:
             yield file
             # An error passes this by, and closing then takes everything back.
             file.execute("COMMIT")
+            done = True
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: {_reason(error)}") from None
     except OSError as error:
         raise HistoryError(f"{path}: {error.strerror}") from None
+    finally:
+        if made and not done:
+            _unmade(path)
+
+
+def _made(path: Path) -> bool:
+    """Makes the file, empty, where there is nothing of that name; whether it did."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        return False
+    os.close(fd)
+    return True
+
+
+def _unmade(path: Path) -> None:
+    """Takes a made file away again into which nothing came."""
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
 
 
 def _version(path: Path, writing: bool) -> int:
-    """The file's version, 0 where it is empty; read without SQLite, which might repair it."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except FileNotFoundError:
-        if not writing:
-            raise
-        fd = os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
+    """An existing file's version; read without SQLite, which might repair it."""
+    header = _header(path)
+    began = time.monotonic()
+    # An empty one is not ours, unless another program is about to fill it in its first transaction.
+    while writing and not header and _may_be_in_the_making(path, time.monotonic() - began):
+        time.sleep(BREATH_SECONDS)
+        header = _header(path)
+    if not header:
+        what = "and no history: it stays; name another file" if writing else "no run was kept there"
+        raise HistoryError(f"{path}: empty, {what}")
+    if not header.startswith(b"SQLite format 3\0"):
+        raise HistoryError(f"{path}: no history, and it stays; name another file")
+    _check_ours(path, int.from_bytes(header[68:72]), int.from_bytes(header[60:64]))
+    return int.from_bytes(header[60:64])
+
+
+def _may_be_in_the_making(path: Path, waited_seconds: float) -> bool:
+    """Whether an empty file may be filled soon: SQLite has a journal beside what it writes to."""
+    journal = path.with_name(f"{path.name}-journal")
+    return waited_seconds < (LOCKED_SECONDS if journal.exists() else MAKING_SECONDS)
+
+
+def _header(path: Path) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise HistoryError(f"{path}: not a regular file; name another one")
-        header = os.read(fd, HEADER_BYTES)
+        return os.read(fd, HEADER_BYTES)
     finally:
         os.close(fd)
-    if not header and not writing:
-        raise HistoryError(f"{path}: empty: no run was kept there")
-    if header:
-        if not header.startswith(b"SQLite format 3\0"):
-            raise HistoryError(f"{path}: no history, and it stays; name another file")
-        _check_ours(path, int.from_bytes(header[68:72]), int.from_bytes(header[60:64]))
-    return int.from_bytes(header[60:64])
 
 
 def _check_ours(path: Path, application_id: int, version: int) -> None:

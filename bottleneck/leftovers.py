@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bottleneck import hosts, wire
-from bottleneck.hosts import Host, StageError
+from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target import Target
 from probes.host.leftovers import Leftover
 from probes.records import Access, Endpoint
@@ -17,6 +17,10 @@ from probes.stage import Refused, Unavailable
 LOOK_SECONDS = 90.0
 REMOVE_SECONDS = 60.0
 SHARE_SECONDS = 90.0
+"""More than on_share.LOOK_SECONDS, and the steps that are under way by then."""
+LOST = (StageError, Unavailable, Refused, AgentLost)
+"""After these nobody knows how far a removal came."""
+UNKNOWN = "not known whether it is gone"
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Cleaned:
     found: Found
     why_left: str
     """Empty: it is removed."""
+    known: bool = True
+    """False: whoever was to remove it did not say what became of it; why_left says why."""
 
 
 @dataclass
@@ -94,18 +100,19 @@ class Cleanup:
         return found
 
     def remove(self, chosen: list[Found]) -> list[Cleaned]:
-        """Looks at each again and removes it."""
+        """Looks at each again and removes it; what became of it is told for each."""
         done = [self._removed(each) for each in chosen if each.where != "share"]
         on_it = [each for each in chosen if each.where == "share"]
         if not on_it:
             return done
         try:
             left, gone = self._on_share(tuple(each.leftover.path for each in on_it))
-        except (StageError, Unavailable, Refused) as error:
-            return [*done, *(Cleaned(each, str(error)) for each in on_it)]
+        except LOST as error:
+            return [*done, *(_unknown(each, error) for each in on_it)]
         why = {each.name: each.leftover.why_left for each in left}
         for each in on_it:
-            known = why.get(each.name) or ("" if each.leftover.path in gone else "it was gone")
+            # What is neither there nor removed by us somebody else has removed meanwhile.
+            known = "" if each.leftover.path in gone else why.get(each.name, "")
             done.append(Cleaned(each, known))
         return done
 
@@ -113,8 +120,8 @@ class Cleanup:
         asked = {"path": found.leftover.path, "older_seconds": self.wanted.older_seconds}
         try:
             told = self.reached[found.where].ask("remove-leftover", REMOVE_SECONDS, **asked)
-        except (StageError, Unavailable, Refused) as error:
-            return Cleaned(found, str(error))
+        except LOST as error:
+            return _unknown(found, error)
         return Cleaned(found, str(told))
 
     def _on_host(self, side: str, folders: tuple[str, ...]) -> list[Found]:
@@ -142,3 +149,7 @@ class Cleanup:
             known = [wire.from_plain(Leftover, each) for each in met.facts["found"]]
             gone = [str(each) for each in met.facts["removed"]]
         return [Found("share", each, f"{target.name}/{each.path}") for each in known], gone
+
+
+def _unknown(found: Found, error: Exception) -> Cleaned:
+    return Cleaned(found, f"{UNKNOWN}: {error}", known=False)

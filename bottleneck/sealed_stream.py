@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import time
 from collections.abc import Callable
@@ -16,6 +17,12 @@ WRITE_SECONDS = 20.0
 KEEPALIVE_SECONDS = 10
 KEEPALIVE_TRIES = 4
 """A host that is gone without a word is noticed after this many times that long."""
+SIGN = b"\n"
+"""A line without words: the caller is there. Nobody is handed it."""
+SIGN_SECONDS = 10.0
+"""How often the caller sends one, whatever else it sends."""
+SILENT_SECONDS = 60.0
+"""Without a whole line for so long the caller is taken for gone, whatever TCP says."""
 MOST_FRAME_BYTES = wire.MAX_LINE_BYTES + PROOF_CHARACTERS + 2
 
 
@@ -50,14 +57,13 @@ class Lines:
             self._unread += chunk
 
     def _received(self, until: float | None) -> bytes:
-        left = None if until is None else until - time.monotonic()
-        if left is not None and left <= 0:
-            raise Broken("no whole line in time")
-        self.connection.settimeout(left)
         try:
+            if until is not None:
+                # And no timeout of the socket's: another thread may be sending on it.
+                left = until - time.monotonic()
+                if left <= 0 or not select.select([self.connection], [], [], left)[0]:
+                    raise Broken("no whole line in time")
             return self.connection.recv(1 << 16)
-        except TimeoutError:
-            raise Broken("no whole line in time") from None
         except OSError as error:
             raise Broken((error.strerror or str(error)).lower()) from None
 
@@ -79,13 +85,26 @@ def settle(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def take_lines(lines: Lines, seal: Seal, pass_on: Callable[[bytes], object]) -> None:
+def take_lines(
+    lines: Lines,
+    seal: Seal,
+    pass_on: Callable[[bytes], object],
+    silent_seconds: float | None = None,
+) -> None:
     """Passes on what the other end sends, each line with its newline, until it sends no more.
 
-    Raises Broken, and seals.Forged for a line that is not the other end's.
+    silent_seconds: how long it may take for a line; None: for ever. Signs of life are lines too,
+    and are passed on to nobody. Raises Broken, and seals.Forged for a line that is not the other
+    end's.
     """
-    while (frame := lines.line(MOST_FRAME_BYTES)) is not None:
-        pass_on(seal.opened(frame) + b"\n")
+
+    def until() -> float | None:
+        return None if silent_seconds is None else time.monotonic() + silent_seconds
+
+    while (frame := lines.line(MOST_FRAME_BYTES, until())) is not None:
+        line = seal.opened(frame) + b"\n"
+        if line != SIGN:
+            pass_on(line)
 
 
 def send_line(connection: socket.socket, seal: Seal, line: bytes) -> None:

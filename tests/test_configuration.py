@@ -229,3 +229,18 @@ def test_a_variable_that_is_none_of_its_kind_is_named(
 
 def test_a_document_is_not_asked_for_by_a_variable(files: Files) -> None:
     assert files.values(BOTTLENECK_JSON="/tmp/x", BOTTLENECK_FORMAT="json") == {}
+
+
+def test_what_removes_is_told_on_the_command_line_alone(files: Files) -> None:
+    kinds: Kinds = {"yes": (bool, False), "older-than": (float, False), "folder": (Path, False)}
+    commands = {"cleanup": kinds, "diagnose": {"yes": (bool, False)}}
+    files.write(files.user, "[defaults]\nyes = true\n")
+    told = {**files.environment, "BOTTLENECK_YES": "1", "BOTTLENECK_OLDER_THAN": "0"}
+    told["BOTTLENECK_FOLDER"] = "/x"
+    assert set(settings("cleanup", commands, told)) == {"folder"}
+    assert set(settings("diagnose", commands, files.environment)) == {"yes"}
+    for text in ("[cleanup]\nyes = true\n", "[defaults]\nolder-than = 0\n"):
+        files.write(files.user, text)
+        for command in commands:
+            with pytest.raises(Refused, match="on the command line alone"):
+                settings(command, commands, files.environment)

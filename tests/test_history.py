@@ -246,12 +246,19 @@ def test_figures_that_are_none_are_said_to_be_damage(path: Path, run: Report) ->
             History(path).trends(run)
 
 
-def test_an_empty_file_is_taken_and_never_by_a_reader(path: Path, run: Report) -> None:
+def test_an_empty_file_of_somebody_s_stays_empty(
+    path: Path, run: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_file, "MAKING_SECONDS", 0.05)
     path.touch()
-    with pytest.raises(HistoryError, match="empty"):
-        History(path).runs()
-    assert path.stat().st_size == 0
-    assert add(path, run)
+    refused(path, run, "empty")
+
+
+def test_a_link_to_nothing_makes_no_file_elsewhere(path: Path, run: Report) -> None:
+    path.symlink_to(path.with_name("elsewhere"))
+    with pytest.raises(HistoryError):
+        add(path, run)
+    assert not path.with_name("elsewhere").exists()
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
@@ -343,6 +350,7 @@ def test_an_error_midway_leaves_no_half_of_a_run(
     monkeypatch.setattr(history, "_COPY", "INSERT INTO copies VALUES (1)")
     with pytest.raises(HistoryError):
         add(path, run)
+    assert not path.exists()
     monkeypatch.undo()
     assert add(path, run)
     assert History(path).trends(run)

@@ -12,12 +12,13 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bottleneck import agent_token, hosts, listening, seals
+from bottleneck import agent_token, dialling, guesses, hosts, listening, seals
 from bottleneck.agent_token import VARIABLE
-from bottleneck.sealed_stream import Lines
+from bottleneck.sealed_stream import SIGN, Lines, send_line, take_lines
 from probes import loopback
 from probes.records import Access, Endpoint
 from probes.stage import Refused, Unavailable
@@ -301,16 +302,127 @@ def test_one_coordinator_at_a_time_and_then_the_next(listener, reached):
         assert host.tell("counters")
 
 
-def test_five_wrong_tokens_end_it(tmp_path):
-    with started(tmp_path) as listener:
-        for _ in range(listening.MOST_WRONG):
-            with socket.create_connection(("127.0.0.1", listener.port)) as caller:
-                lines = Lines(caller)
-                assert lines.line(200, time.monotonic() + 5).startswith(seals.MARK)
+TOKEN = seals.normal("abcd-efgh")
+
+
+def in_process():
+    """A listener in this process: its port, and what it says."""
+    said = []
+    waiting = listening.listener("127.0.0.1:0", any_address=False)
+    at_work = listening.Listening(TOKEN, said.append)
+    threading.Thread(target=at_work.serve, args=(waiting, PATIENCE_SECONDS), daemon=True).start()
+    return waiting.getsockname()[1], said
+
+
+def line_of(lines):
+    return lines.line(200, time.monotonic() + PATIENCE_SECONDS)
+
+
+def test_an_address_with_five_wrong_tokens_is_not_heard_and_others_are(monkeypatch):
+    monkeypatch.setattr(guesses, "FIRST_SECONDS", 60.0)
+    port, said = in_process()
+    answers = []
+    for _ in range(guesses.FREE + 3):
+        there = ("127.0.0.1", port)
+        with socket.create_connection(there, source_address=("127.0.0.2", 0)) as caller:
+            lines = Lines(caller)
+            answers.append(line_of(lines))
+            if answers[-1] is not None:
                 caller.sendall(b"1" * 64 + b" " + b"2" * 64 + b"\n")
-                assert lines.line(200, time.monotonic() + 5) == seals.WRONG
-        assert listener.process.wait(PATIENCE_SECONDS) == 77
-        assert "wrong tokens" in listener.said.read_text()
+                assert line_of(lines) == seals.WRONG
+    assert [each is None for each in answers] == [False] * guesses.FREE + [True] * 3
+    assert sum("not heard" in each for each in said) == 1
+    dialling.meet("127.0.0.1", port, TOKEN)[0].connection.close()
+
+
+def test_who_fills_the_line_makes_room_out_of_his_own_callers(monkeypatch):
+    monkeypatch.setattr(listening, "PROVING_SECONDS", PATIENCE_SECONDS)
+    port, _ = in_process()
+    with contextlib.ExitStack() as stack:
+
+        def called(address):
+            caller = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
+            return Lines(stack.enter_context(caller))
+
+        honest = called("127.0.0.2")
+        listeners = seals.read_hello(line_of(honest))
+        strangers = [called("127.0.0.1") for _ in range(listening.MOST_PROVING + 4)]
+        assert line_of(strangers[0]).startswith(seals.MARK) and line_of(strangers[0]) is None
+        meeting = seals.Meeting(TOKEN, listeners, seals.nonce())
+        answer = meeting.caller_nonce + b" " + meeting.proof("caller") + b"\n"
+        honest.connection.sendall(answer)
+        assert line_of(honest) == meeting.proof("listener")
+
+
+def test_a_coordinator_that_shows_no_life_is_given_up(monkeypatch):
+    monkeypatch.setattr(listening, "SILENT_SECONDS", 0.3)
+    port, said = in_process()
+    with dialling.meet("127.0.0.1", port, TOKEN)[0].connection:
+        assert until(lambda: any("no whole line in time" in each for each in said))
+
+    def next_one():
+        with contextlib.suppress(Refused):
+            dialling.meet("127.0.0.1", port, TOKEN)[0].connection.close()
+            return True
+
+    assert until(next_one)
+
+
+def test_a_sign_of_life_is_handed_to_nobody():
+    ours, theirs = socket.socketpair()
+    meeting = seals.Meeting(TOKEN, seals.nonce(), seals.nonce())
+    seal, taken = meeting.seal("requests"), []
+    with theirs, ours:
+        for line in (SIGN, b"asked\n", SIGN):
+            send_line(ours, seal, line)
+        ours.shutdown(socket.SHUT_WR)
+        take_lines(Lines(theirs), meeting.seal("requests"), taken.append, PATIENCE_SECONDS)
+    assert taken == [b"asked\n"]
+
+
+def test_a_relay_shows_life_by_its_own_timer(monkeypatch):
+    monkeypatch.setattr(dialling, "SIGN_SECONDS", 0.05)
+    monkeypatch.setattr(dialling.os, "_exit", lambda code: None)
+    ours, theirs = socket.socketpair()
+    meeting = seals.Meeting(TOKEN, seals.nonce(), seals.nonce())
+    seal, lines, told = meeting.seal("requests"), Lines(theirs), []
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as requests, theirs, ours:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=requests))
+        relay = threading.Thread(target=lambda: told.append(dialling.relay(Lines(ours), meeting)))
+        relay.start()
+        assert [seal.opened(line_of(lines)) for _ in range(3)] == [b""] * 3
+        os.write(writer, b"asked\n")
+        while not (line := seal.opened(line_of(lines))):
+            pass
+        assert line == b"asked"
+        os.close(writer)
+        while line_of(lines) is not None:
+            pass
+        theirs.shutdown(socket.SHUT_WR)
+        relay.join(PATIENCE_SECONDS)
+    assert told == [""]
+
+
+def test_a_relay_shows_no_life_of_a_coordinator_that_stands_still():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        assert not dialling._is_stopped(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        assert until(lambda: dialling._is_stopped(process.pid))
+        process.kill()
+    assert not dialling._is_stopped(1 << 30)
+
+
+def test_what_is_shown_for_all_addresses_is_one_that_a_client_can_call(tmp_path):
+    with started(tmp_path, "--listen", "0.0.0.0:0", "--any-address") as listener:
+        shown = listener.process.stdout.readline()
+        assert f"tcp://{socket.gethostname()}:{listener.port}" in shown
+
+
+def test_a_link_local_address_is_refused_with_a_sentence():
+    with pytest.raises(Refused, match="link-local") as refused:
+        listening.listener("[fe80::1]:0", any_address=True)
+    assert refused.value.kind == "usage"
 
 
 def test_strangers_do_no_harm(listener, monkeypatch):

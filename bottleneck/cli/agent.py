@@ -42,11 +42,12 @@ def agent(
 
 def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
     with interrupts.held():
+        import socket
         import sys
 
         from bottleneck import seals
         from bottleneck.agent_token import VARIABLE
-        from bottleneck.listening import Guessed, Listening, listener
+        from bottleneck.listening import Listening, is_any, listener
         from bottleneck.reports.safe import safe
         from probes.stage import Refused
 
@@ -60,17 +61,15 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
     with listener(spec, any_address) as waiting:
         host, port = waiting.getsockname()[:2]
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        # All addresses are none that a client could call: it may know this host by its name.
+        called = f"{safe(socket.gethostname())}:{port}" if is_any(host) else where
         print(
             f"listening on {where} until nobody came for {idle_seconds:.0f} s\n"
             f"token: {token}\n"
-            f"on the client: {VARIABLE}={token} bottleneck diagnose ... --agent tcp://{where}",
+            f"on the client: {VARIABLE}={token} bottleneck diagnose ... --agent tcp://{called}",
             flush=True,
         )
-        try:
-            with interrupts.let_through():
-                Listening(seals.normal(token), say).serve(waiting, idle_seconds)
-        except Guessed as guessed:
-            exits.complain(f"agent: {guessed}; it listens no longer")
-            return exits.REFUSED
+        with interrupts.let_through():
+            Listening(seals.normal(token), say).serve(waiting, idle_seconds)
     say("nobody came any more: it listens no longer")
     return exits.DONE

@@ -53,7 +53,7 @@ def config(command: Name = None) -> int:
             told += [
                 _line(each.key, each.default, "built in")
                 for each in described.commands(app)[command].options
-                if each.key not in found and each.key not in configuration.ON_THE_LINE
+                if each.key not in found and configuration.taken(command, each.key)
             ]
         if told:
             lines += ["", f"[{name}]", *told]

@@ -42,13 +42,14 @@ def demo(
 
         from bottleneck.cli import documents, running
         from probes.drivers.samba import private_samba, vanishing_folder
+        from probes.host import temporary
         from probes.records import Access
 
     output = documents.output(json, quiet, verbose, html, ticket, junit, units, redact, history)
     seconds = running.budget_seconds(budget, quick, thorough, DEFAULT_SECONDS)
     password = secrets.token_urlsafe(16)
     # Not in /tmp: where that is memory there would be no disk to measure.
-    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", "/var/tmp") as (scratch, _):
+    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", temporary.on_disk()) as (scratch, _):
         shared, own = scratch / "server", scratch / "client"
         for each in (shared, own):
             each.mkdir()

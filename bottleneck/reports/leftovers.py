@@ -32,13 +32,14 @@ def print_found(found: Sequence[Found], console: Console) -> None:
 
 
 def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
-    """What is gone, and what is still there and why."""
+    """What is gone, what is still there and why, and of what neither is known."""
     for each in cleaned:
-        _line(console, "left" if each.why_left else "removed", each.found, each.why_left)
+        word = ("left" if each.why_left else "removed") if each.known else "unknown"
+        _line(console, word, each.found, each.why_left)
 
 
 def _line(console: Console, word: str, found: Found, more: str) -> None:
-    line = Text.assemble((f"{word:<8}", "yellow" if word == "left" else ""))
+    line = Text.assemble((f"{word:<8}", "yellow" if word in ("left", "unknown") else ""))
     line.append(safe(f"{_PLACES[found.where]:<7}{found.name}", LONGEST))
     if more:
         line.append(safe(f": {more}", LONGEST))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ __all__ = ["Entry", "Smb2Session", "entries", "matches", "remove", "withheld"]
 
 MOST_ENTRIES = 20_000
 SHARING_VIOLATION, DELETE_PENDING = 0xC0000043, 0xC0000056
+NAME_NOT_FOUND = 0xC0000034
+"""STATUS_OBJECT_NAME_NOT_FOUND (MS-ERREF 2.3.1)."""
 _LIST = DirectoryAccessMask.FILE_LIST_DIRECTORY | DirectoryAccessMask.SYNCHRONIZE
 _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_READ_ATTRIBUTES
 _DELETE_FILE = FilePipePrinterAccessMask.DELETE | FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES
@@ -67,13 +70,16 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
-    """What lies in a folder of the share and matches the server's pattern. Raises Refused."""
+    """What lies in a folder of the share and matches the server's pattern, all of it.
+
+    Raises Refused, also where that is more than MOST_ENTRIES.
+    """
     found: list[Entry] = []
     with session._step(f"list {folder or 'the share'}"):
         opened = _opened(session, folder, _LIST, _FOLDER, _ALL)
         try:
             with contextlib.suppress(NoMoreFiles, NoSuchFile):
-                while len(found) < MOST_ENTRIES:
+                while len(found) <= MOST_ENTRIES:
                     found += map(
                         _entry,
                         opened.query_directory(
@@ -82,6 +88,8 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
                     )
         finally:
             opened.close()
+    if len(found) > MOST_ENTRIES:
+        raise Refused("usage", f"{folder or 'the share'} holds more than {MOST_ENTRIES} entries")
     yield from (each for each in found if each.name not in (".", ".."))
 
 
@@ -95,13 +103,18 @@ def withheld(session: Smb2Session, path: str) -> str:
     return ""
 
 
-def remove(session: Smb2Session, path: str, own_names: str) -> str:
-    """Deletes a run's folder and its files, each once it is ours alone; empty, or why it stays."""
+def remove(session: Smb2Session, path: str, own_names: str, until: float) -> str:
+    """Deletes a run's folder and its files, each once it is ours alone; empty, or why it stays.
+
+    until: by time.monotonic(); it begins nothing more then.
+    """
     doomed = CreateOptions.FILE_DELETE_ON_CLOSE
     try:
         for each in entries(session, path, "*"):
             if not matches(own_names, each.name) or not each.is_plain_file:
                 return f"it holds {each.name!r}, which no run puts there"
+            if time.monotonic() > until:
+                return "the server took too long: a part of it is still there"
             with session._step(f"delete {path}", quiet=True):
                 _opened(session, f"{path}\\{each.name}", _DELETE_FILE, _FILE | doomed, 0).close()
         with session._step(f"delete {path}", quiet=True):
@@ -110,7 +123,20 @@ def remove(session: Smb2Session, path: str, own_names: str) -> str:
         return _words(error)
     except Refused as refused:
         return refused.text
-    return ""
+    return _still_there(session, path)
+
+
+def _still_there(session: Smb2Session, path: str) -> str:
+    """Why a deleted folder is there all the same; empty: it is gone.
+
+    Closing a folder that is not empty deletes nothing, and says nothing of it (MS-FSA 2.1.5.5).
+    """
+    try:
+        with session._step(f"look for {path}", quiet=True):
+            _opened(session, path, _LIST, _FOLDER, _ALL).close()
+    except SMBResponseException as error:
+        return "" if error.status == NAME_NOT_FOUND else _words(error)
+    return "something came into it"
 
 
 def _words(error: SMBResponseException) -> str:

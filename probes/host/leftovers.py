@@ -2,7 +2,8 @@
 
 A name alone proves nothing: a folder is ours only where all that lies in it is what a run puts
 there. No link is followed: every step goes from an open folder to a name in it. What is young, in
-use or not wholly ours stays, and the reason is told.
+use or not wholly ours stays, and the reason is told; so does what lies on another host's disk, as
+this host sees neither who uses it there nor the clock that its age goes by.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ import os
 import re
 import signal
 import stat
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Pattern, Tuple
 
-from probes.host import processes
+from probes.host import mount, processes, temporary
 from probes.host.patience import NoAnswer, answered
 
 RUN = r"bottleneck-[0-9a-f]{16}"
@@ -58,6 +58,7 @@ CONTENTS: Contents = {
 _NAMES: Dict[str, Pattern[str]] = {kind: re.compile(name) for kind, name in KINDS.items()}
 GUARDIANS = (b"bottleneck-samba", b"bottleneck-mounted-folder")
 """How the processes call themselves that remove a folder once its run is gone."""
+CHANGED = "it changed while it was looked at"
 SHARED = frozenset({"run"})
 """May belong to another user, whom a file server wrote it for; root alone removes it then."""
 MOST_ENTRIES = 200_000
@@ -66,6 +67,8 @@ FOLDER_SECONDS = 20.0
 LONGEST_CONFIGURATION = 64 << 10
 CONFIGURATION = "[global]\nserver role = standalone server\n"
 STOP_SECONDS = 3.0
+SURE_SECONDS = 3600.0
+"""What is younger goes only where every process can be seen: one that is hidden may use it."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,13 @@ class Foreign(Exception):
     """Something in a folder that no run puts there; the text names it."""
 
 
-def find(folders: List[str], older_seconds: float, temporary: bool = True) -> List[Leftover]:
+def find(folders: List[str], older_seconds: float, temporaries: bool = True) -> List[Leftover]:
     """What lies directly in the folders, and in those for temporary files, by path.
 
     older_seconds: what was changed since is left alone. Folders that cannot be read hold nothing
     that this user could remove.
     """
-    places = [*folders, *(("/var/tmp", tempfile.gettempdir()) if temporary else ())]
+    places = [*folders, *(temporary.folders() if temporaries else ())]
     found: List[Leftover] = []
     users = _Users()
     for place in dict.fromkeys(os.path.realpath(each) for each in places):
@@ -118,17 +121,30 @@ def remove(path: str, older_seconds: float) -> str:
         return "it has not the name of what a run leaves"
     try:
         with _opened_folder(place) as parent:
-            seen = _seen(parent, os.path.realpath(place), name, kind, older_seconds, _Users())
-            if seen.why_left:
-                return seen.why_left
-            _stop(seen.processes)
-            _remove(parent, name, kind, os.fstat(parent).st_dev)
-    except FileNotFoundError:
+            why = _removed(parent, os.path.realpath(place), name, kind, older_seconds)
+            if not _is_there(parent, name):
+                return ""
+            return why or "something else came into its place"
+    except FileNotFoundError:  # the folder that it was in
         return ""
+    except OSError as error:
+        return _words(error)
+
+
+def _removed(parent: int, place: str, name: str, kind: str, older_seconds: float) -> str:
+    """Why it was not removed, or not all of it; empty: it was."""
+    try:
+        seen = _seen(parent, place, name, kind, older_seconds, _Users())
+        if seen.why_left:
+            return seen.why_left
+        _stop(seen.processes)
+        _remove(parent, name, kind, os.fstat(parent).st_dev)
     except Foreign as foreign:
         return str(foreign)
+    except FileNotFoundError:
+        return CHANGED
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        return _words(error)
     return ""
 
 
@@ -142,17 +158,38 @@ def _in_folder(place: str, older_seconds: float, users: _Users) -> Iterator[Left
         with _opened_folder(place) as parent:
             for name in os.listdir(parent):
                 kind = kind_of(name)
-                if kind is not None:
-                    with contextlib.suppress(OSError):  # gone meanwhile
-                        yield _seen(parent, place, name, kind, older_seconds, users)
+                if kind is None:
+                    continue
+                try:
+                    seen = _seen(parent, place, name, kind, older_seconds, users)
+                except FileNotFoundError:  # gone meanwhile
+                    continue
+                except OSError as error:
+                    seen = Leftover(f"{place}/{name}", kind, _words(error), 0, 0, 0.0)
+                yield seen
     except OSError:
         return
+
+
+def _is_there(parent: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _words(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def _seen(
     parent: int, place: str, name: str, kind: str, older_seconds: float, users: _Users
 ) -> Leftover:
-    """One candidate, wholly looked through; nothing is changed. Errors: OSError."""
+    """One candidate, wholly looked through; nothing is changed.
+
+    Errors: FileNotFoundError, where it is gone; another OSError, where it cannot even be asked for.
+    """
     path = os.path.join(place, name)  # noqa: PTH118
     told = os.stat(name, dir_fd=parent, follow_symlinks=False)
     sums = _Sums(max(told.st_mtime, told.st_ctime))
@@ -163,17 +200,49 @@ def _seen(
         _look(parent, name, "data" if kind == "file" else kind, told.st_dev, sums)
         if kind == "samba":
             _check_configuration(parent, name)
-        why, orphans = users.of(path, kind)
+        why, orphans = _in_use(users, path, kind)
+        why = why or _elsewhere(place)
     except Foreign as foreign:
         why = str(foreign)
     except PermissionError:
         why = "this user may not look into it"
+    except FileNotFoundError:
+        if not _is_there(parent, name):
+            raise
+        why = CHANGED
+    except OSError as error:
+        why = _words(error)
     age = time.time() - sums.changed_seconds
     if not why and age < older_seconds:
         why = (
             f"changed {max(0.0, age):.0f} s ago, less than {older_seconds:.0f} s: a run may use it"
         )
+    if not why and age < SURE_SECONDS and not users.all_are_seen:
+        why = (
+            f"changed {max(0.0, age):.0f} s ago, and processes that may use it are hidden here: it "
+            f"goes once it is {SURE_SECONDS:.0f} s old, or at once for root who sees them all"
+        )
     return Leftover(path, kind, why, sums.files, sums.size_bytes, max(0.0, age), orphans)
+
+
+def _in_use(users: _Users, path: str, kind: str) -> Tuple[str, Tuple[int, ...]]:
+    """As _Users.of(), also where no process can be seen."""
+    try:
+        return users.of(path, kind)
+    except OSError:
+        return "this host does not tell who uses it", ()
+
+
+def _elsewhere(place: str) -> str:
+    """Why what lies in a folder has no age that this host knows; empty: it has one."""
+    told = mount.read_mount(place)
+    if told is None or not told.remote:
+        return ""
+    why = f"it lies on another host ({told.filesystem}), whose clock and whose users it has"
+    if told.server is None or told.share is None:
+        return f"{why}: run this there"
+    folder = "".join("/" + each for each in told.folder.split("\\") if each)
+    return f"{why}: use bottleneck cleanup //{told.server}/{told.share}{folder}"
 
 
 @dataclass
@@ -270,26 +339,38 @@ class _Users:
     def _open(self) -> Dict[int, List[bytes]]:
         return {pid: _open_paths(pid) for pid in self._seen if pid != os.getpid()}
 
+    @property
+    def all_are_seen(self) -> bool:
+        """Whether no process is hidden, and of none what it has open."""
+        return os.geteuid() == 0 and processes.sees_all(self._seen)
+
     def of(self, path: str, kind: str) -> Tuple[str, Tuple[int, ...]]:
-        """Why a folder is in use, empty: it is not; and the processes of a Samba without a run."""
-        word = path.encode("utf-8", "surrogateescape")
-        inside = word + b"/"
+        """Why a folder is in use, empty: it is not; and the processes of a Samba without a run.
+
+        Its name is random: who names or has open a folder of that name means it, by whatever path.
+        Errors: OSError, where this host shows no processes.
+        """
+        name = b"/" + os.path.basename(path).encode("utf-8", "surrogateescape")  # noqa: PTH119
         for pid, words in self._arguments.items():
-            if word in words and any(name in words for name in GUARDIANS):
+            if any(each in words for each in GUARDIANS) and _any_ends_with(words, name):
                 return f"its run is still at work (process {pid} watches over it)", ()
         orphans = {
             pid
             for pid, words in self._arguments.items()
-            if kind == "samba" and words[0].endswith(b"smbd") and inside + b"smb.conf" in words
+            if kind == "samba"
+            and words[0].endswith(b"smbd")
+            and _any_ends_with(words, name + b"/smb.conf")
         }
         # What it forked may call itself otherwise.
         orphans |= {pid for pid, each in self._seen.items() if each.parent in orphans}
         for pid, paths in self._open.items():
-            if pid not in orphans and any(
-                each == word or each.startswith(inside) for each in paths
-            ):
+            if pid not in orphans and any(name + b"/" in each + b"/" for each in paths):
                 return f"process {pid} ({self._seen[pid].name}) has it open", ()
         return "", tuple(sorted(orphans))
+
+
+def _any_ends_with(words: List[bytes], end: bytes) -> bool:
+    return any((b"/" + each).endswith(end) for each in words)
 
 
 def _arguments(pid: int) -> List[bytes]:

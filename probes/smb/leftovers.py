@@ -7,6 +7,7 @@ while anybody, the run itself for one, has it open; only a handle that was given
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -14,10 +15,13 @@ from datetime import datetime
 
 from probes.drivers import smbprotocol_leftovers as driver
 from probes.drivers.smbprotocol_session import open_session
-from probes.host.leftovers import RUN, RUN_FILE, Leftover
+from probes.host.leftovers import MOST_FOUND, RUN, RUN_FILE, Leftover
 from probes.records import Endpoint
 from probes.smb.run_folder import joined
 from probes.stage import Refused
+
+LOOK_SECONDS = 40.0
+"""From then on nothing more is begun: what was found and removed by then is told in time."""
 
 
 @dataclass(frozen=True)
@@ -26,31 +30,40 @@ class Setting:
 
     older_seconds: float
     remove: tuple[str, ...] = ()
-    """Names that an earlier look gave."""
+    """Names that an earlier look gave: nothing else is looked at then."""
 
 
 @contextmanager
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Looks into peer.folder of peer.share; removes what is named, where it is still ours.
 
-    Yields the peer with facts: found (Leftovers as plain values, why_left also what went wrong) and
-    removed (names). The session is over by then. Raises Refused, Unavailable.
+    Yields the peer with facts: found (at most MOST_FOUND Leftovers as plain values, why_left also
+    what went wrong) and removed (names). The session is over by then. Raises Refused, Unavailable.
     """
+    until = time.monotonic() + LOOK_SECONDS
     session = open_session(peer, None, "", ())
     found: list[Leftover] = []
     removed: list[str] = []
     try:
         now = session.facts.server_time
+        wanted = frozenset(setting.remove)
         for entry in driver.entries(session, peer.folder, "bottleneck-*"):
-            if driver.matches(RUN, entry.name):
-                seen = _seen(session, peer.folder, entry, now, setting.older_seconds)
-                if seen.path in setting.remove and not seen.why_left:
-                    why = driver.remove(session, joined(peer.folder, seen.path), RUN_FILE)
-                    seen = replace(seen, why_left=why)
-                    if not why:
-                        removed.append(seen.path)
-                        continue
-                found.append(seen)
+            if not driver.matches(RUN, entry.name) or (wanted and entry.name not in wanted):
+                continue
+            if len(found) >= MOST_FOUND - 1 or time.monotonic() > until:
+                why = "more than could be looked at in one go: run it once more"
+                found.append(Leftover(entry.name, "run", why, 0, 0, 0.0))
+                if wanted:
+                    continue  # each of them is told of, so that none is taken for gone
+                break
+            seen = _seen(session, peer.folder, entry, now, setting.older_seconds)
+            if entry.name in wanted and not seen.why_left:
+                path = joined(peer.folder, entry.name)
+                seen = replace(seen, why_left=driver.remove(session, path, RUN_FILE, until))
+                if not seen.why_left:
+                    removed.append(entry.name)
+                    continue
+            found.append(seen)
     finally:
         session.disconnect()
     facts = {"found": [asdict(each) for each in found], "removed": removed}

@@ -11,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from probes.drivers.samba import private_samba, vanishing_folder
-from probes.host import leftovers
+from probes.host import leftovers, mount, processes
 
 RUN = "bottleneck-0123456789abcdef"
 STATE = "bottleneck-samba-Ab_-9xyz"
+ALL_ARE_SEEN = leftovers._Users.all_are_seen
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_hidden(monkeypatch):
+    """For another user than root and in a container, too."""
+    monkeypatch.setattr(leftovers._Users, "all_are_seen", True)
 
 
 def made(folder, name=RUN, files=("source",)):
@@ -27,7 +34,8 @@ def made(folder, name=RUN, files=("source",)):
 
 def found(folder, older=0.0):
     return {
-        Path(each.path).name: each for each in leftovers.find([str(folder)], older, temporary=False)
+        Path(each.path).name: each
+        for each in leftovers.find([str(folder)], older, temporaries=False)
     }
 
 
@@ -251,3 +259,83 @@ def test_a_living_private_samba_is_left_alone(tmp_path):
         seen = {each.path: each for each in leftovers.find([str(state.parent)], 0)}
         assert "still at work" in seen[str(state)].why_left
     assert time.monotonic() - before < 60
+
+
+def test_a_host_that_shows_no_processes_keeps_everything(tmp_path, monkeypatch):
+    def none():
+        raise FileNotFoundError(2, "No such file or directory", "/proc")
+
+    path = made(tmp_path)
+    monkeypatch.setattr(processes, "read_all", none)
+    assert "does not tell who uses it" in found(tmp_path)[RUN].why_left
+    assert "does not tell who uses it" in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "gone"), OSError(5, "Input/output error")])
+def test_what_is_still_there_is_never_told_as_gone(tmp_path, monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    path = made(tmp_path)
+    monkeypatch.setattr(leftovers, "_remove", broken)
+    assert leftovers.remove(str(path), 0)
+    monkeypatch.setattr(leftovers, "_look", broken)
+    assert found(tmp_path)[RUN].why_left
+    assert leftovers.remove(str(path), 0)
+    assert (path / "source").exists()
+
+
+def test_what_came_into_its_place_is_told(tmp_path, monkeypatch):
+    path = made(tmp_path)
+    monkeypatch.setattr(leftovers, "_remove", lambda *_: None)
+    assert "came into its place" in leftovers.remove(str(path), 0)
+
+
+def test_a_run_is_alive_by_whatever_path_its_guardian_names_it(tmp_path):
+    link = tmp_path / "link"
+    (tmp_path / "real").mkdir()
+    link.symlink_to(tmp_path / "real")
+    with vanishing_folder("bottleneck-share-", link) as (folder, _):
+        for place in (link, tmp_path / "real"):
+            assert "still at work" in found(place)[folder.name].why_left
+            assert "still at work" in leftovers.remove(str(place / folder.name), 0)
+        assert folder.exists()
+
+
+def test_what_is_young_stays_where_a_process_may_be_hidden(tmp_path, monkeypatch):
+    path = made(tmp_path)
+    monkeypatch.setattr(leftovers._Users, "all_are_seen", False)
+    assert "hidden" in found(tmp_path)[RUN].why_left
+    assert "hidden" in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()
+    monkeypatch.setattr(leftovers, "SURE_SECONDS", 0.0)
+    assert leftovers.remove(str(path), 0) == ""
+
+
+def test_root_alone_sees_them_all_and_not_in_a_container(monkeypatch):
+    users = leftovers._Users()
+    users._seen = {2: processes.ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 1, 0)}
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert ALL_ARE_SEEN.fget(users)
+    users._seen = {2: processes.ProcessStat(2, "sh", 1, False, 0, 0, 1, 1, 0)}
+    assert not ALL_ARE_SEEN.fget(users)
+    users._seen = {2: processes.ProcessStat(2, "kthreadd", 0, True, 0, 0, 1, 1, 0)}
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert not ALL_ARE_SEEN.fget(users)
+
+
+@pytest.mark.parametrize(
+    ("mounted", "words"),
+    [
+        ("cifs //nas/media rw,addr=192.0.2.7", "use bottleneck cleanup //nas/media"),
+        ("nfs4 nas:/media rw,addr=192.0.2.7", "run this there"),
+    ],
+)
+def test_another_host_s_disk_has_another_clock(tmp_path, monkeypatch, mounted, words):
+    path = made(tmp_path)
+    line = f"36 25 0:40 / {tmp_path} rw,relatime - {mounted}\n"
+    monkeypatch.setattr(mount, "read_mount", lambda folder: mount.parse(line, folder))
+    assert words in found(tmp_path)[RUN].why_left
+    assert words in leftovers.remove(str(path), 0)
+    assert (path / "source").exists()

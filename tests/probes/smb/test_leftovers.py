@@ -1,0 +1,98 @@
+"""What is found on a share has bounds; only what is named is removed; what is told is so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probes.drivers import smbprotocol_leftovers as driver
+from probes.drivers.smbprotocol_session import open_session
+from probes.host.leftovers import RUN_FILE
+from probes.records import Endpoint
+from probes.smb import leftovers
+from probes.smb.leftovers import Setting, hold
+
+NAMES = [f"bottleneck-{number:016x}" for number in range(5)]
+
+
+@pytest.fixture
+def served(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
+    """A share with five folders of runs."""
+    with share() as (peer, folder, _):
+        for name in NAMES:
+            (folder / name).mkdir()
+            (folder / name / "source").write_bytes(b"x" * 100)
+        yield peer, folder
+
+
+def facts(peer: Endpoint, *remove: str) -> dict[str, Any]:
+    with hold(Setting(0.0, remove), peer) as held:
+        return dict(held.facts)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def test_only_what_is_named_is_looked_at_and_removed(served: tuple[Endpoint, Path]) -> None:
+    peer, folder = served
+    told = facts(peer, NAMES[1])
+    assert told == {"found": [], "removed": [NAMES[1]]}
+    assert names(folder) == [each for each in NAMES if each != NAMES[1]]
+
+
+def test_what_is_told_has_a_bound_and_says_so(
+    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "MOST_FOUND", 3)
+    found = facts(served[0])["found"]
+    assert [bool(each["why_left"]) for each in found] == [False, False, True]
+    assert "once more" in found[-1]["why_left"]
+
+
+def test_a_slow_server_is_left_in_time_and_each_name_told(
+    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer, folder = served
+    monkeypatch.setattr(leftovers, "LOOK_SECONDS", -1.0)
+    told = facts(peer, *NAMES[:2])
+    assert sorted(each["path"] for each in told["found"]) == NAMES[:2]
+    assert all("once more" in each["why_left"] for each in told["found"])
+    assert told["removed"] == []
+    assert names(folder) == NAMES
+
+
+def test_more_entries_than_the_bound_are_refused_and_not_cut(
+    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer, folder = served
+    for number in range(9):
+        (folder / NAMES[0] / f"small-{0:016x}-{number}").touch()
+    monkeypatch.setattr(driver, "MOST_ENTRIES", 8)
+    told = facts(peer, *NAMES[:2])
+    (left,) = told["found"]
+    assert left["path"] == NAMES[0]
+    assert "more than 8 entries" in left["why_left"]
+    assert told["removed"] == [NAMES[1]]
+
+
+def test_a_folder_that_is_there_after_its_removal_is_told(
+    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer, folder = served
+    session: Any = open_session(peer, None, "", ())
+    try:
+        # As if its file had come after the look: a server deletes no such folder, and says nothing.
+        monkeypatch.setattr(driver, "entries", lambda *_: iter(()))
+        until = time.monotonic() + 30
+        assert driver.remove(session, NAMES[0], RUN_FILE, until) == "something came into it"
+        (folder / NAMES[1] / "source").unlink()
+        assert driver.remove(session, NAMES[1], RUN_FILE, until) == ""
+    finally:
+        session.disconnect()
+    assert (folder / NAMES[0] / "source").exists()
+    assert not (folder / NAMES[1]).exists()

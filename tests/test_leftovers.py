@@ -1,0 +1,59 @@
+"""What nobody told the end of is neither told as removed nor as left."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bottleneck.hosts import AgentLost, StageError
+from bottleneck.leftovers import UNKNOWN, Cleaned, Cleanup, Found, Wanted
+from bottleneck.reports.leftovers import print_cleaned
+from bottleneck.target import parse
+from probes.host.leftovers import Leftover
+from probes.stage import Refused
+
+NAME = "bottleneck-0123456789abcdef"
+
+
+class Breaking:
+    """A host whose agent breaks off."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def ask(self, *_: Any, **__: Any) -> Any:
+        raise self.error
+
+    hold = ask
+
+
+def shown(cleaned: list[Cleaned]) -> list[str]:
+    written = io.StringIO()
+    print_cleaned(cleaned, Console(file=written, width=300))
+    return written.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [StageError("did not end"), AgentLost("client: gone"), Refused("unreachable", "the nas hung")],
+)
+def test_after_an_error_nobody_knows_what_is_gone(error: Exception) -> None:
+    host: Any = Breaking(error)
+    cleanup = Cleanup(Wanted((), 0.0, parse("//nas/media")), {"client": host})
+    left = Leftover(NAME, "run", "", 1, 100, 9e4)
+    chosen = [Found(where, left, NAME) for where in ("client", "share")]
+    cleaned = cleanup.remove(chosen)
+    assert len(cleaned) == 2
+    assert all(UNKNOWN in each.why_left and str(error) in each.why_left for each in cleaned)
+    for line in shown(cleaned):
+        assert line.startswith("unknown")
+
+
+def test_what_is_known_is_removed_or_left() -> None:
+    found = Found("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
+    removed, left = shown([Cleaned(found, ""), Cleaned(found, "somebody has it open")])
+    assert removed.startswith("removed")
+    assert left.startswith("left") and left.endswith("somebody has it open")
