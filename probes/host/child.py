@@ -109,12 +109,23 @@ def _enter(parent: int, keep: tuple[int, ...]) -> None:
         signal.signal(each, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    limit = MEMORY_LIMIT_BYTES if hard < 0 else min(hard, MEMORY_LIMIT_BYTES)
+    # What the parent has is here too until it is written to, and is no work of the child's.
+    most = _inherited_bytes() + MEMORY_LIMIT_BYTES
+    limit = most if hard < 0 else min(hard, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
         os.dup2(nothing, standard)
     _close_all_but(keep)
+
+
+def _inherited_bytes() -> int:
+    """Data and stack that this process has as a copy of its parent (proc(5), statm)."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - in each child
+            return int(file.read().split()[5]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _close_all_but(keep: tuple[int, ...]) -> None:
