@@ -109,7 +109,7 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     return Times(
         loopback=max(0.4, 0.6 * scale),
         tcp=max(0.8, 1.2 * scale) + filling,
-        tcp_many=max(0.6, 1.0 * scale),
+        tcp_many=max(0.8, 1.0 * scale),
         disk=max(0.8, 1.4 * scale),
         disk_cached=max(0.25, 0.3 * scale),
         zones=max(1.0, 2.4 * scale),

@@ -104,7 +104,7 @@ def test_a_command_runs_as_written(
 
 
 def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
-    command = [ROOT / "demo", "--budget", "29", "--json", tmp_path / "report.json"]
+    command = [ROOT / "demo", "--json", tmp_path / "report.json"]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
     )
