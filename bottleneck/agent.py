@@ -11,79 +11,48 @@ import contextlib
 import importlib
 import os
 import platform
-import select
 import selectors
 import signal
 import socket
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
-from bottleneck import __version__, wire
+from bottleneck import __version__, agent_limits, agent_stream, agent_work, typed, wire
+from bottleneck.agent_checks import MOST_AT_ONCE, Session, check, plain_address
+from bottleneck.agent_requests import takes
+from bottleneck.agent_stream import Ended
 from probes import STAGES
-from probes.host import counters
-from probes.host.child import Child, Event, failure, spawn
-from probes.records import Endpoint
-from probes.stage import Last
+from probes.host import counters, ownership
+from probes.host.child import Child, Event, Work, failure, keep_private, spawn
+from probes.stage import Refused
 
 CLOSING_SECONDS = 3.0
 """What children get to clean up after the stream has closed."""
 
-ASKS = {
-    "facts": ("probes.host.facts", "host_facts"),
-    "samba-config": ("probes.host.samba_config", "settings"),
-    "locate": ("probes.host.locate", "locate"),
-    "set-cache": ("probes.host.locate", "set_cache"),
-    "mount": ("probes.host.mount", "read_mount"),
-    "usable-bytes": ("probes.host.free_space", "usable_bytes"),
-    "user-file": ("probes.storage.users_file", "look"),
-    "readable-device": ("probes.storage.block_device", "readable"),
-    "reach": ("probes.host.reach", "reach"),
-    "readiness": ("probes.host.readiness", "readiness"),
-    "offered": ("probes.smb.offered", "offered"),
-    "leftovers": ("probes.host.leftovers", "find"),
-    "remove-leftover": ("probes.host.leftovers", "remove"),
-    "smbclient": ("probes.drivers.smbclient", "version"),
-    "running-copies": ("probes.host.running_copies", "find"),
-    "served-flush": ("probes.host.served_file", "flush"),
-    "served-intact": ("probes.host.served_file", "intact"),
-    "served-resize": ("probes.host.served_file", "resize"),
-    "served-remove": ("probes.host.served_file", "remove"),
-}
-"""Questions: name, and the function that answers it."""
 
-HOLDS = {
-    "mounted-folder": "probes.host.mounted_folder",
-    "source-file": "probes.host.source_file",
-    "run-folder": "probes.smb.run_folder",
-    "client-share": "probes.smb.client_share",
-    "visit": "probes.smb.visit",
-    "leftovers": "probes.smb.leftovers",
-}
-"""What a host can hold for a run beside the responders of its stages."""
-
-OBSERVERS = {
-    "sockets": "probes.host.socket_watch",
-    "running-copy": "probes.host.copy_watch",
-}
-"""What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
-
-ENGINES = {
-    "smbclient-copy": "probes.smbclient_copy",
-    "iperf3": "probes.tcp_by_iperf3",
-    "ttcp": "probes.tcp_by_ttcp",
-}
-"""Other ways to run a stage, by programs that a host has: what `initiate` knows beside them."""
+def work_of(do: str, request: wire.Message, peer: str) -> Work:
+    """What a child does for a request; peer: of the session."""
+    carried = takes(do, request["name"])
+    if do == "ask":
+        return agent_work.ask(request, carried.carries_out)
+    module = importlib.import_module(carried.module)
+    if do == "observe":
+        return agent_work.observe(request, module)
+    if do == "initiate":
+        return agent_work.initiate(request, module)
+    if request["name"] in STAGES:
+        return agent_work.respond(request, module, peer)
+    return agent_work.hold(request, module)
 
 
-def stage_module(name: str) -> Any:
-    """The module of a stage, or of an engine."""
-    if name in ENGINES:
-        return importlib.import_module(ENGINES[name])
-    if name not in STAGES:
-        raise ValueError(f"no stage is called {name!r}")
-    return importlib.import_module("probes." + name.replace("-", "_"))
+def _event(line: bytes) -> Event:
+    """What a child tells; it has read what strangers sent."""
+    try:
+        return wire.decode(line)
+    except wire.WireError as error:
+        return failure(error)
 
 
 @dataclass
@@ -91,14 +60,17 @@ class Task:
     """A child at work for one request."""
 
     number: int
+    do: str
+    name: str
     child: Child
     deadline: float
-    initiates: bool
     unread: bytes = b""
     open: bool = True
     started: bool = False
+    waits: bool = False
+    """Whether the child waits to be let on."""
     told: bool = False
-    """Whether its end has been told."""
+    """Whether its end has been told: nothing comes after it."""
 
 
 @dataclass
@@ -107,6 +79,10 @@ class Agent:
 
     requests_fd: int
     replies_fd: int
+    session: Session = field(default_factory=Session)
+    highest: int = 0
+    """Number of the latest request."""
+    requests: agent_stream.Requests = field(default_factory=agent_stream.Requests)
     tasks: Dict[int, Task] = field(default_factory=dict)
     watched: counters.Watched = field(default_factory=counters.Watched)
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
@@ -118,7 +94,6 @@ class Agent:
             wire.greeting(__version__, platform.python_version(), socket.gethostname())
         )
         self.selector.register(self.requests_fd, selectors.EVENT_READ, None)
-        unread = b""
         while not self.closing:
             for key, _ in self.selector.select(self.patience()):
                 if key.data is not None:
@@ -128,28 +103,23 @@ class Agent:
                 if not chunk:
                     self.closing = True
                     break
-                *lines, unread = (unread + chunk).split(b"\n")
-                if len(unread) > wire.MAX_LINE_BYTES:
-                    raise wire.WireError("a request without end")
-                for line in lines:
+                for line in self.requests.lines(chunk):
                     self.take(wire.decode(line))
             self.end_overdue()
         self.end_all()
 
     def patience(self) -> Optional[float]:
-        """Seconds until the next deadline."""
-        if not self.tasks:
-            return None
-        soonest = min(task.deadline for task in self.tasks.values())
-        return max(0.0, soonest - time.monotonic())
+        """Seconds until the next deadline; None: there is none."""
+        soonest = min([self.session.ends(), *(task.deadline for task in self.tasks.values())])
+        return None if soonest == float("inf") else max(0.0, soonest - time.monotonic())
 
     def reply_bytes(self, line: bytes) -> None:
         """Writes a line to the coordinator; its absence closes us."""
-        while line and not self.closing:
-            try:
-                line = line[os.write(self.replies_fd, line) :]
-            except BrokenPipeError:
-                self.closing = True
+        try:
+            if not self.closing:
+                agent_stream.write(self.replies_fd, line)
+        except BrokenPipeError:
+            self.closing = True
 
     def reply(self, number: int, event: Event) -> None:
         """One event of a request."""
@@ -160,25 +130,40 @@ class Agent:
         self.reply_bytes(line)
 
     def take(self, request: wire.Message) -> None:
-        """Starts what a request asks for."""
-        number, do = int(request["id"]), request["do"]
+        """Starts what a request asks for, where it may be asked for."""
         try:
+            number, do = typed.whole(request.get("id"), "id"), request.get("do")
+        except typed.NotTyped as error:
+            raise Ended(f"a request without a number: {error}") from None
+        try:
+            check(request, self.session)
             if do == "close":
                 self.close_control(self.tasks.get(number), request.get("window"))
             elif do == "continue":
                 self.let_continue(self.tasks.get(number))
-            elif do == "watch":
-                self.watched = wire.from_plain(counters.Watched, request["watched"])
-                self.reply(number, {"answer": None})
-            elif do == "counters":
-                self.reply(number, {"answer": self.counters()})
-            elif do == "preload":
-                stage_module(request["name"]).preload()
-                self.reply(number, {"answer": None})
+            elif number <= self.highest:
+                raise Ended(f"request {number} comes after {self.highest}")
             else:
-                self.start(number, do, request)
+                self.highest = number
+                self.begin(number, request)
+        except Ended:
+            raise
         except Exception as error:
             self.reply(number, failure(error))
+
+    def begin(self, number: int, request: wire.Message) -> None:
+        """A request that is new."""
+        do = request["do"]
+        if do == "watch":
+            self.watched = wire.from_plain(counters.Watched, request["watched"])
+            self.reply(number, {"answer": None})
+        elif do == "counters":
+            self.reply(number, {"answer": self.counters()})
+        elif do == "preload":
+            importlib.import_module(takes(do, request["name"]).module).preload()
+            self.reply(number, {"answer": None})
+        else:
+            self.start(number, do, request)
 
     def counters(self) -> Any:
         """This host's counters now."""
@@ -186,17 +171,11 @@ class Agent:
 
     def start(self, number: int, do: str, request: wire.Message) -> None:
         """Forks a child for an ask, a hold, an initiate or an observe."""
-        works: Dict[str, Callable[[wire.Message], Any]] = {
-            "ask": _ask,
-            "hold": _hold,
-            "initiate": _initiate,
-            "observe": _observe,
-        }
-        if do not in works:
-            raise ValueError(f"no request is called {do!r}")
-        child = spawn(works[do](request))
+        if len(self.tasks) >= MOST_AT_ONCE:
+            raise Refused("permission", f"more than {MOST_AT_ONCE} requests at once of an agent")
+        child = spawn(work_of(do, request, self.session.peer))
         deadline = time.monotonic() + float(request["seconds"])
-        task = Task(number, child, deadline, initiates=do == "initiate")
+        task = Task(number, do, request["name"], child, deadline)
         self.tasks[number] = task
         self.selector.register(child.events_fd, selectors.EVENT_READ, task)
 
@@ -205,17 +184,28 @@ class Agent:
         chunk = os.read(task.child.events_fd, 1 << 16)
         *lines, task.unread = (task.unread + chunk).split(b"\n")
         for line in lines:
-            self.pass_on(task, wire.decode(line))
+            self.pass_on(task, _event(line))
+        if len(task.unread) > wire.MAX_LINE_BYTES:
+            self.pass_on(task, {"failed": "the probe's process told more than fits into a line"})
+            task.child.kill()
+            task.unread = b""
         if not chunk:
             self.reap(task)
 
     def pass_on(self, task: Task, event: Event) -> None:
         """One event, with this host's counters where a window opens or closes."""
+        if task.told:
+            return
         if "sample" in event and (not task.started or event.get("last")):
-            task.started = True
-            event["counters"] = self.counters()
+            task.started = task.waits = True
+            try:
+                event["counters"] = self.counters()
+            except Exception as error:  # the step fails by it, and not the agent
+                event = failure(error)
+                task.child.kill()
         if not {"sample", "endpoint"} & set(event):
             task.told = True
+        self.session.hand_out(task.number, task.do, task.name, event)
         self.reply(task.number, event)
 
     def reap(self, task: Task) -> None:
@@ -226,6 +216,7 @@ class Agent:
         task.child.kill()
         _, status = os.waitpid(task.child.pid, 0)
         del self.tasks[task.number]
+        self.session.take_back(task.number)
         if not task.told:
             how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no word"
             self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
@@ -242,12 +233,17 @@ class Agent:
 
     def let_continue(self, task: Optional[Task]) -> None:
         """Lets a child go on after it opened or closed its window."""
-        if task is not None and task.open:
-            os.write(task.child.control_fd, b".")
+        if task is not None and task.open and task.waits:
+            task.waits = False
+            # One that ended by itself has told its end, or will.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(task.child.control_fd, b".")
 
     def end_overdue(self) -> None:
         """Kills what has not ended in its time; the peer cannot extend it."""
         now = time.monotonic()
+        if now >= self.session.ends():
+            raise Ended(f"its session is over; see seconds in {agent_limits.PATH} there")
         for task in list(self.tasks.values()):
             if now < task.deadline:
                 continue
@@ -262,7 +258,7 @@ class Agent:
         """Closes every child, first gently, then not."""
         for task in self.tasks.values():
             self.close_control(task)
-            if task.initiates:
+            if task.do == "initiate":
                 task.child.kill()
         waiting: List[int] = [task.child.pid for task in self.tasks.values()]
         until = time.monotonic() + CLOSING_SECONDS
@@ -273,87 +269,24 @@ class Agent:
             task.child.kill()
 
 
-def _ask(request: wire.Message) -> Any:
-    module, function = ASKS[request["name"]]
+def main(*arguments: str) -> None:
+    """Serves one coordinator over stdin and stdout.
 
-    def work(tell: Callable[[Event], None], control_fd: int) -> None:
-        answer = getattr(importlib.import_module(module), function)
-        tell({"answer": wire.to_plain(answer(**request["arguments"]))})
-
-    return work
-
-
-def _peer(request: wire.Message) -> Endpoint:
-    return wire.from_plain(Endpoint, request["peer"])
-
-
-def _hold(request: wire.Message) -> Any:
-    name = request["name"]
-
-    def work(tell: Callable[[Event], None], control_fd: int) -> None:
-        if name in HOLDS:
-            module = importlib.import_module(HOLDS[name])
-            held = module.hold(wire.from_plain(module.Setting, request["setting"]), _peer(request))
-        else:
-            module = stage_module(name)
-            held = module.respond(wire.from_plain(module.Setting, request["setting"]))
-        with held as endpoint:
-            tell({"endpoint": wire.endpoint_to_plain(endpoint)})
-            os.read(control_fd, 1)
-        tell({"closed": True})
-
-    return work
-
-
-def _observe(request: wire.Message) -> Any:
-    # Here and not in the child: the next one starts at once, and may have a short copy to watch.
-    module = importlib.import_module(OBSERVERS[request["name"]])
-    setting = wire.from_plain(module.Setting, request["setting"])
-
-    def work(tell: Callable[[Event], None], control_fd: int) -> None:
-        def window() -> Any:
-            """The copy's time, or None: nobody wants to know."""
-            line = os.read(control_fd, select.PIPE_BUF)
-            return wire.decode(line)["window"] if line else None
-
-        tell({"observed": wire.to_plain(module.observe(setting, control_fd, window))})
-
-    return work
-
-
-def _initiate(request: wire.Message) -> Any:
-    def work(tell: Callable[[Event], None], control_fd: int) -> None:
-        module = stage_module(request["name"])
-        setting = wire.from_plain(module.Setting, request["setting"])
-        running = module.initiate(setting, _peer(request))
-        opened = False
-        while True:
-            try:
-                sample = next(running)
-            except StopIteration as end:
-                tell({"details": wire.to_plain(end.value)})
-                return
-            event: Event = {"sample": [sample.elapsed_seconds, sample.moved_bytes]}
-            if isinstance(sample, Last):
-                event["last"] = True
-            tell(event)
-            if opened and "last" not in event:
-                continue
-            opened = True
-            # The window's ends wait until both hosts were read: what follows would be in it, and
-            # a file server's process that ended before would not.
-            if not os.read(control_fd, 1):
-                return
-
-    return work
-
-
-def main() -> None:
-    """Serves one coordinator over stdin and stdout."""
+    arguments: `--peer ADDRESS` of a listener, which started it for that caller: it may call nobody
+    else. Without it whoever started it may say, as far as the host's limits go.
+    """
+    keep_private()
+    peer = _peer_of(arguments)
+    ownership.keep_to_safe_folders()
     replies_fd = os.dup(1)
     # Nothing but replies may reach the stream: what a library prints goes to stderr.
     os.dup2(2, 1)
-    agent = Agent(0, replies_fd)
+    try:
+        agent = Agent(0, replies_fd, Session(agent_limits.load(), peer))
+    except agent_limits.Untrusted as error:
+        text = f"{socket.gethostname()}: {error}"
+        os.write(replies_fd, wire.refusal("permission", text))
+        raise SystemExit(77) from None
 
     def close(*_: Any) -> None:
         raise SystemExit(0)
@@ -362,7 +295,7 @@ def main() -> None:
         signal.signal(each, close)
     try:
         agent.serve()
-    except wire.WireError as error:
+    except (wire.WireError, Ended) as error:
         print(f"agent: {error}", file=sys.stderr)
         agent.end_all()
         raise SystemExit(70) from None
@@ -371,5 +304,11 @@ def main() -> None:
         raise
 
 
-if __name__ == "__main__":
-    main()
+def _peer_of(arguments: Tuple[str, ...]) -> str:
+    """ADDRESS of `--peer ADDRESS`, all that this program takes. Errors: SystemExit."""
+    if not arguments:
+        return ""
+    if len(arguments) != 2 or arguments[0] != "--peer" or not plain_address(arguments[1]):
+        print("agent: takes --peer ADDRESS, an IP address, and nothing else", file=sys.stderr)
+        raise SystemExit(64)
+    return arguments[1]

@@ -17,10 +17,9 @@ from bottleneck.ledger import Ledger, Pass
 from bottleneck.report import Report, Step
 from bottleneck.steps.watching import watching
 from probes.host import interface
-from probes.host.counters import Counters
-from probes.host.usage import usage
+from probes.host.counters import Counters, usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
-from probes.stage import Refused, Unavailable
+from probes.stage import Refused, Unavailable, module_of
 
 CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
@@ -75,7 +74,7 @@ class Bench:
     """Each side's own file to read from."""
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order at the end, and may be left on a host."""
-    tasted: dict[str, float] = field(default_factory=dict)
+    calibrated: dict[str, float] = field(default_factory=dict)
     """By verb, the rate of a first small copy over SMB, bytes per second."""
     unwatched: set[plan.Side] = field(default_factory=set)
     """Hosts whose sockets could not be watched, which is noted once."""
@@ -93,6 +92,12 @@ class Bench:
         return self.reached.get("server")
 
     @property
+    def caller(self) -> Endpoint:
+        """This host by its own address, as whoever calls what the server opens for a run."""
+        facts = self.facts.get("client")
+        return Endpoint(host=facts.interface.address if facts and facts.interface else "")
+
+    @property
     def times(self) -> plan.Times:
         """What each part may take."""
         trip = self.share.facts.get("connect_seconds") or 0.0
@@ -101,6 +106,10 @@ class Bench:
     def wants(self, stage: str) -> bool:
         """Whether the user asked for a stage."""
         return stage in self.options.stages
+
+    def alone(self, stage: str) -> bool:
+        """Whether nothing but this stage was asked for."""
+        return self.options.stages == (stage,)
 
     def folder(self, side: plan.Side) -> str | None:
         """The folder of a side's copies, as that host's path."""
@@ -159,9 +168,9 @@ class Bench:
         )
 
     def step(self, stage: str, setting: Any, initiator: plan.Side) -> Step:
-        """The step of a stage's setting."""
-        plain = {**asdict(setting)}
-        plain.pop("seed", None)
+        """The step of a stage's setting, without what changes from run to run."""
+        varying = ("seed", *module_of(stage).STAGE.varying)
+        plain = {key: value for key, value in asdict(setting).items() if key not in varying}
         return Step(stage, plain, initiator)
 
     @contextmanager
@@ -232,8 +241,8 @@ class Bench:
     ) -> Ran:
         """One run of a step, started by the step's initiator.
 
-        engine: what runs it, where that is not the stage itself (agent.ENGINES). by: another
-        agent of the initiator's host. finish: see Host.initiate.
+        engine: what runs it, where that is not the stage itself (agent_requests.ENGINES). by:
+        another agent of the initiator's host. finish: see Host.initiate.
         """
         side: plan.Side = "client" if step.initiator == "client" else "server"
         other: plan.Side = "server" if side == "client" else "client"

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from bottleneck import environment
 from probes.records import Access
 from probes.smb import kerberos
 from probes.stage import Refused
@@ -17,7 +18,7 @@ _taken: list[str] = []
 
 def take_from_environment() -> None:
     """Takes the password out of the environment: no process that we start inherits it."""
-    password = os.environ.pop(PASSWORD_VARIABLE, None)
+    password = environment.take(PASSWORD_VARIABLE)
     if password is not None:
         _taken[:] = [password]
 
@@ -28,15 +29,22 @@ def read_auth_file(path: Path) -> dict[str, str]:
     Raises:
         Refused: kind "usage"; readable or written by others, not a regular file, or not the format.
     """
+    return _parsed(path, private_text(path, "--auth-file").splitlines())
+
+
+def private_text(path: Path, told_by: str) -> str:
+    """What stands in a file that nobody else may read.
+
+    told_by: the option or variable that named it. Raises Refused, "usage".
+    """
     try:
         # The opened file is judged, through links too, and not what the name may mean later.
         with open(path, opener=_open_at_once) as file:
-            _check(path, os.fstat(file.fileno()))
-            lines = file.read(1 << 16).splitlines()
+            _check(f"{told_by} {path}", path, os.fstat(file.fileno()))
+            return file.read(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
-        raise Refused("usage", f"--auth-file {path}: {why}") from None
-    return _parsed(path, lines)
+        raise Refused("usage", f"{told_by} {path}: {why}") from None
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -44,17 +52,16 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _check(path: Path, about: os.stat_result) -> None:
+def _check(name: str, path: Path, about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise Refused(
             "usage",
-            f"--auth-file {path}: not a regular file (a pipe will not do); "
-            "write it to a file of mode 0600",
+            f"{name}: not a regular file (a pipe will not do); write it to a file of mode 0600",
         )
     if stat.S_IMODE(about.st_mode) & 0o077:
-        raise Refused("usage", f"--auth-file {path}: others may read it; chmod 600 {path}")
+        raise Refused("usage", f"{name}: others may read it; chmod 600 {path}")
     if about.st_uid not in {0, os.geteuid()}:
-        raise Refused("usage", f"--auth-file {path}: it belongs to another user; chown it")
+        raise Refused("usage", f"{name}: it belongs to another user; chown it")
 
 
 def _parsed(path: Path, lines: list[str]) -> dict[str, str]:

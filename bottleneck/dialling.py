@@ -6,36 +6,29 @@ program knows no difference. Reads the token as the first line of stdin.
 
 from __future__ import annotations
 
+import contextlib
+import hmac
 import os
 import re
+import select
 import socket
+import ssl
 import sys
-import threading
 import time
 from pathlib import Path
 
-from bottleneck import seals, wire
-from bottleneck.sealed_stream import (
-    SIGN,
-    SIGN_SECONDS,
-    Broken,
-    Lines,
-    hang_up,
-    send_line,
-    settle,
-    take_lines,
-)
+from bottleneck import agent_token, own_modules, tls, wire
+from bottleneck.agent_token import Token
 from bottleneck.target import host_and_port
+from bottleneck.tls import Broken, Stream
+from probes.host.child import keep_private
 from probes.stage import Refused
 
 SCHEME = "tcp://"
 CONNECT_SECONDS = 5.0
 PROVING_SECONDS = 6.0
+MOST_CALLS = 3
 LOST = 1
-NO_LOGIN = (
-    "a tcp:// agent gets no login, since everybody on the path could read it: "
-    "use --agent ssh:// or exec: for this"
-)
 
 
 def command(spec: str) -> list[str]:
@@ -44,19 +37,33 @@ def command(spec: str) -> list[str]:
     if not re.search(r":\d{1,5}\Z", place):
         raise Refused("usage", "--agent tcp://host:port needs the port that its --listen took")
     host, port = host_and_port(place, 1)
-    return [sys.executable, "-m", "bottleneck.dialling", host, str(port)]
+    return own_modules.command("bottleneck.dialling", host, str(port))
 
 
-def first_line(token: str) -> bytes:
+def first_line(token: Token) -> bytes:
     """What the relay reads first."""
-    return seals.normal(token) + b"\n"
+    return token.text.encode() + b"\n"
 
 
-def meet(host: str, port: int, token: bytes) -> tuple[Lines, seals.Meeting]:
-    """A connection whose two ends know the token.
+class _HungUp(Refused):
+    """It hung up before the handshake was over: it has no room for all who call it."""
 
-    Raises Refused: "unreachable", or "login" where the token is another one.
+
+def meet(host: str, port: int, token: Token) -> Stream:
+    """A stream to the listener whose certificate the token names, to which the secret is told.
+
+    In a crowd of strangers it may send away who has not proven himself: he calls again.
+
+    Raises Refused: "unreachable", or "login" where what listens there is another one.
     """
+    for _ in range(MOST_CALLS - 1):
+        with contextlib.suppress(_HungUp):
+            return _met(host, port, token)
+    return _met(host, port, token)
+
+
+def _met(host: str, port: int, token: Token) -> Stream:
+    """One call of the listener. Raises Refused, as meet() does."""
     where = f"{host} port {port}"
     try:
         connection = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
@@ -67,124 +74,98 @@ def meet(host: str, port: int, token: bytes) -> tuple[Lines, seals.Meeting]:
             "does `bottleneck agent --listen` run there, and does a firewall let it through?",
         ) from None
     try:
-        lines = Lines(connection)
-        meeting = _proven(lines, where, token)
-        settle(connection)
-    except (Broken, OSError) as error:
-        connection.close()
-        raise Refused("unreachable", f"the agent at {where}: {error}") from None
+        tls.settle(connection)
+        stream = tls.over(connection, tls.calling(), token.name)
+        _shake(stream, where)
+        shown = stream.tls.getpeercert(binary_form=True) or b""
+        # Until here the other end has heard what any browser says, and of the token nothing.
+        if not hmac.compare_digest(tls.fingerprint(shown), token.fingerprint):
+            raise Refused(
+                "login",
+                f"{where}: what listens there shows another certificate than the token names: "
+                "another agent, or somebody in between; it was sent nothing",
+            )
+        stream.write(token.secret.hex().encode() + b"\n")
+        _hear_first_word(stream, where)
     except BaseException:
         connection.close()
         raise
-    return lines, meeting
+    return stream
 
 
-def _proven(lines: Lines, where: str, token: bytes) -> seals.Meeting:
+def _hear_first_word(stream: Stream, where: str) -> None:
+    """Waits for an answer to the secret, which may be late; what it says is left to be read."""
     until = time.monotonic() + PROVING_SECONDS
-    hello = lines.line(seals.LONGEST_WORDS_BYTES, until)
-    if hello is None:
-        raise Refused(
-            "unreachable",
-            f"{where}: what listens there hung up without a word; after some wrong tokens an agent "
-            "of this product does so for a minute",
-        )
-    listeners = seals.read_hello(hello)
-    if listeners is None:
-        raise Refused("unreachable", f"{where}: what listens there is no agent of this product")
-    meeting = seals.Meeting(token, listeners, seals.nonce())
-    answer = meeting.caller_nonce + b" " + meeting.proof("caller") + b"\n"
-    lines.connection.settimeout(PROVING_SECONDS)
-    lines.connection.sendall(answer)
-    told = lines.line(seals.LONGEST_WORDS_BYTES, until) or b""
-    if told == seals.BUSY:
-        raise Refused("unreachable", f"the agent at {where} serves another coordinator now")
-    if told == seals.WRONG:
-        raise Refused("login", f"the agent at {where}: wrong token; it stands on its terminal")
-    if not seals.same(told, meeting.proof("listener")):
-        raise Refused("login", f"{where}: what listens there does not know the token")
-    return meeting
-
-
-def relay(lines: Lines, meeting: seals.Meeting) -> str:
-    """Passes lines both ways until stdin ends; what went wrong, empty: nothing."""
-    trouble: list[str] = []
-
-    def take() -> None:
-        try:
-            take_lines(lines, meeting.seal("replies"), _write_all)
-        except seals.Forged as error:
-            trouble.append(f"somebody else is on the path: {error}")
-        except (Broken, OSError) as error:
-            trouble.append(f"the connection broke: {error}")
-        if not ended.is_set():
-            # The agent is gone: the coordinator has to know, and nobody ends the wait for stdin.
-            if trouble:
-                print(trouble[0], file=sys.stderr, flush=True)
-            os._exit(LOST)
-
-    ended = threading.Event()
-    taking = threading.Thread(target=take, daemon=True)
-    taking.start()
-    seal = meeting.seal("requests")
-    sending = threading.Lock()
-
-    def show_life() -> None:
-        """By its own timer: a coordinator may have nothing to ask for as long as a stage takes."""
-        while not ended.wait(SIGN_SECONDS):
-            with sending:
-                if ended.is_set() or _is_stopped(os.getppid()):
-                    continue
-                try:
-                    send_line(lines.connection, seal, SIGN)
-                except Broken as error:
-                    trouble.append(f"the connection broke: {error}")
-                    hang_up(lines.connection)
-                    return
-
-    threading.Thread(target=show_life, daemon=True).start()
     try:
-        while line := sys.stdin.buffer.readline(wire.MAX_LINE_BYTES + 1):
-            with sending:
-                send_line(lines.connection, seal, line)
-    except Broken as error:
-        return f"the connection broke: {error}"
-    with sending:
-        ended.set()
-        hang_up(lines.connection, socket.SHUT_WR)
-    # Its last replies; the coordinator waits no longer than it wants to.
-    taking.join()
-    return trouble[0] if trouble else ""
+        while not stream.plain and (left := until - time.monotonic()) > 0:
+            stream.flush()
+            if select.select([stream.connection], [], [], left)[0]:
+                stream.hear()
+                stream.decrypt()
+            if stream.ended and not stream.plain:
+                raise _HungUp("unreachable", f"{where}: what listens there hung up")
+    except OSError as error:
+        raise _HungUp("unreachable", f"{where}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _is_stopped(pid: int) -> bool:
-    """Whether a process stands still (Ctrl-Z): state T or t (proc(5)); False: nobody tells."""
+def _shake(stream: Stream, where: str) -> None:
+    until = time.monotonic() + PROVING_SECONDS
+    try:
+        while not stream.shaken():
+            stream.flush()
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([stream.connection], [], [], left)[0]:
+                raise Refused("unreachable", f"{where}: what listens there says nothing")
+            stream.hear()
+            if stream.ended:
+                raise _HungUp("unreachable", f"{where}: what listens there hung up without a word")
+    except ssl.SSLError as error:
+        if error.reason == "TLSV1_UNRECOGNIZED_NAME":
+            raise Refused("login", wrong_token(where)) from None
+        raise Refused(
+            "unreachable", f"{where}: what listens there is no agent of this product"
+        ) from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise Refused("unreachable", f"the agent at {where}: {why}") from None
+
+
+def wrong_token(where: str) -> str:
+    """What is said of one."""
+    return f"the agent at {where}: wrong token; the right one stands on its terminal"
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process does not stand still (Ctrl-Z): state T or t of proc(5)."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return False
-    return text.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+        return True
+    return text.rpartition(")")[2].split()[:1] not in (["T"], ["t"])
 
 
-def _write_all(line: bytes) -> None:
-    while line:
-        line = line[os.write(1, line) :]
+def _token() -> Token:
+    """The first line of stdin, and no byte more: what follows is the agent's."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(0, 1)):
+        line += byte
+    return agent_token.parse(line.decode())
 
 
-def main() -> None:
+def main(host: str, port: str) -> None:
     """Relays between stdin and stdout and HOST PORT."""
-    host, port = sys.argv[1], int(sys.argv[2])
-    token = sys.stdin.buffer.readline(1 << 12)
+    keep_private()
     try:
-        lines, meeting = meet(host, port, seals.normal(token.decode("utf-8", "surrogateescape")))
+        stream = meet(host, int(port), _token())
     except Refused as refused:
-        told = {"kind": refused.kind, "text": refused.text}
-        _write_all(wire.MARK + wire.encode({"protocol": wire.PROTOCOL, "refused": told}))
+        os.write(1, wire.refusal(refused.kind, refused.text))
         raise SystemExit(LOST) from None
-    trouble = relay(lines, meeting)
-    if trouble:
-        print(trouble, file=sys.stderr, flush=True)
+    relay = tls.Relay(stream, 0, 1, is_alive=lambda: _is_there(os.getppid()))
+    try:
+        relay.run()
+    except (Broken, OSError) as error:
+        print(f"the connection broke: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(LOST) from None
+    if relay.source_open:
+        print("the connection was closed", file=sys.stderr, flush=True)
         raise SystemExit(LOST)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,8 @@
 """The file of a document that a user asked for: what may become it, and how it is written.
 
-Nothing is lost to it: a block device is never opened for writing, and of files only an empty one
-or an earlier report is replaced.
+Nothing is lost to it: a block device is never opened for writing, of character devices a terminal
+and /dev/null alone, and of files only an empty one or an earlier report is replaced. Every step is
+made in one folder that is held open (document_place), so that none goes elsewhere.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bottleneck import document_place
+from bottleneck.document_place import Place
 from probes.host import nameless
 
 MARKS = (
@@ -25,37 +28,48 @@ MARKS = (
 )
 """How each kind of our documents begins, in small letters, and what stands near its beginning."""
 HEAD_BYTES = 4096
+_LOOKING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
+_NULL = os.makedev(1, 3)
+_TERMINALS = frozenset((4, 5, *range(136, 144)))
+"""Majors of consoles, of one's own terminal, and of what ssh and windows have
+(kernel: Documentation/admin-guide/devices.txt)."""
 
 
 def check(path: str | Path) -> None:
-    """Looks whether a document may be written there; a link is followed.
+    """Looks whether a document may be written there.
 
-    Errors: OSError with a sentence as its strerror: a block device, a file that is neither empty
-    nor a report of this program, or one that cannot be read to see which.
+    Errors: OSError with a sentence as its strerror: a link that may be planted, a device, a file
+    that is neither empty nor a report of this program, or one that cannot be read to see which.
     """
-    mode = _mode(path)
-    if mode is None:
+    with document_place.found(path) as place:
+        _check(place)
+
+
+def _check(place: Place) -> None:
+    if place.about is None:
         return
-    target = str(path)
-    _refuse_device(mode, target)
-    if not stat.S_ISREG(mode):
+    _refuse_device(place.about)
+    if not stat.S_ISREG(place.about.st_mode):
+        if document_place.is_planted(place):
+            text = "it belongs to another user, in a folder that everybody may write to"
+            raise OSError(errno.EACCES, text)
         return
     try:
-        fd = os.open(os.path.realpath(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        fd = os.open(place.name, _LOOKING, dir_fd=place.folder)
     except PermissionError:
         text = "it cannot be read, so that it may be more than an earlier report; name another file"
-        raise OSError(errno.EACCES, text, target) from None
+        raise OSError(errno.EACCES, text) from None
     try:
-        told = os.fstat(fd)
-        _refuse_device(told.st_mode, target)
-        if not stat.S_ISREG(told.st_mode) or told.st_size == 0:
+        about = os.fstat(fd)
+        _refuse_device(about)
+        if not stat.S_ISREG(about.st_mode) or about.st_size == 0:
             return
         head = os.pread(fd, HEAD_BYTES, 0)
     finally:
         os.close(fd)
     if not _is_ours(head):
         text = "there is a file that is no report of this program, and it stays; name another one"
-        raise OSError(errno.EEXIST, text, target)
+        raise OSError(errno.EEXIST, text)
 
 
 def _is_ours(head: bytes) -> bool:
@@ -67,53 +81,70 @@ def _is_ours(head: bytes) -> bool:
 def write(path: str | Path, text: str) -> None:
     """Writes UTF-8 so that a reader finds the old file or the new one, never a half.
 
-    A link is followed and an existing file's mode kept; a pipe or a character device is written to
-    as it is. Errors: those of check(), which is made again here; OSError.
+    The mode of an existing file of this user is kept; a pipe or a terminal is written to as it is.
+    Errors: those of check(), which is made again here; OSError.
     """
-    check(path)
-    mode = _mode(path)
-    if mode is not None and not stat.S_ISREG(mode):
-        # as it was named: a pipe in /dev/fd has no other path
-        _send(path, text)
-        return
-    target = Path(os.path.realpath(path))
-    with _beside(target) as (fd, name):
+    with document_place.found(path) as place:
+        _check(place)
+        if place.about is None or stat.S_ISREG(place.about.st_mode):
+            _replace(place, text)
+        else:
+            _send(place, text)
+
+
+def _replace(place: Place, text: str) -> None:
+    # A mode that another user chose would open the document to whom that user likes.
+    own = place.about is not None and place.about.st_uid == os.geteuid()
+    mode = stat.S_IMODE(place.about.st_mode) if own and place.about else _usual_mode()
+    with _beside(place) as (fd, name):
         _write_all(fd, text.encode("utf-8", "backslashreplace"))
-        os.fchmod(fd, _usual_mode() if mode is None else stat.S_IMODE(mode))
+        os.fchmod(fd, mode)
         os.fsync(fd)
         # whatever took the name since: a node would be removed, a file replaced
-        check(target)
-        name().replace(target)
+        _check(_again(place))
+        os.rename(name(), place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+
+
+def _again(place: Place) -> Place:
+    """The same name, looked at anew."""
+    try:
+        about = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return Place(place.folder, place.name, None)
+    return Place(place.folder, place.name, about)
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[tuple[int, Callable[[], Path]]]:
-    """A new file in the target's folder, and what gives it a name there, only when it is whole.
+def _beside(place: Place) -> Iterator[tuple[int, Callable[[], str]]]:
+    """A new file in the place's folder, and what gives it a name there, only when it is whole.
 
     Without a name it goes by itself, however this process ends (O_TMPFILE, open(2)).
     """
-    fd, temporary = -1, target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}")
+    fd, temporary = -1, f".{place.name[:40]}.{secrets.token_hex(6)}"
     try:
         try:
-            fd = os.open(target.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+            fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=place.folder)
         except OSError as error:
             if error.errno not in nameless.WITHOUT_TMPFILE:
                 raise
-            fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            made = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            fd = os.open(temporary, made, 0o600, dir_fd=place.folder)
             yield fd, lambda: temporary
         else:
-            yield fd, lambda: _named(fd, temporary)
+            yield fd, lambda: _named(fd, place.folder, temporary)
     finally:
         if fd >= 0:
             os.close(fd)
         # also where an interrupt came between its naming and its renaming
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=place.folder)
 
 
-def _named(fd: int, path: Path) -> Path:
+def _named(fd: int, folder: int, name: str) -> str:
     # AT_SYMLINK_FOLLOW goes along only where a folder's descriptor does, which is not looked at
-    os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd, follow_symlinks=True)
-    return path
+    source = f"/proc/self/fd/{fd}"
+    os.link(source, name, src_dir_fd=fd, dst_dir_fd=folder, follow_symlinks=True)
+    return name
 
 
 def _write_all(fd: int, content: bytes) -> None:
@@ -122,28 +153,34 @@ def _write_all(fd: int, content: bytes) -> None:
         done += os.write(fd, content[done:])
 
 
-def _mode(path: str | Path) -> int | None:
-    """Of what stands there, at the end of its links; None: nothing."""
-    try:
-        return os.stat(path).st_mode  # noqa: PTH116 - text that may be no path at all
-    except FileNotFoundError:
-        return None
-
-
-def _send(path: str | Path, text: str) -> None:
-    """Into a pipe or a character device; what took its place meanwhile is left alone."""
-    fd = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+def _send(place: Place, text: str) -> None:
+    """Into a pipe or a terminal; what took its place meanwhile is left alone."""
+    flags = os.O_WRONLY | os.O_NOCTTY | (0 if place.open_already else os.O_NOFOLLOW)
+    fd = os.open(place.name, flags, dir_fd=place.folder)
     with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
-        mode = os.fstat(fd).st_mode
-        _refuse_device(mode, str(path))
-        if stat.S_ISREG(mode):
-            raise OSError(errno.EEXIST, "it became a file meanwhile, and stays", str(path))
+        about = os.fstat(fd)
+        _refuse_device(about)
+        if stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EEXIST, "it became a file meanwhile, and stays")
         file.write(text)
 
 
-def _refuse_device(mode: int, target: str) -> None:
-    if stat.S_ISBLK(mode):
-        raise OSError(errno.ENOTBLK, "a block device, which is never written to", target)
+def _refuse_device(about: os.stat_result) -> None:
+    """All but a terminal and /dev/null; before it is opened, which a tape or a watchdog notices."""
+    if stat.S_ISBLK(about.st_mode):
+        raise OSError(errno.ENOTBLK, "a block device, which is never written to")
+    if stat.S_ISSOCK(about.st_mode):
+        raise OSError(errno.ENXIO, "a socket, which takes no document")
+    if stat.S_ISCHR(about.st_mode) and not _is_terminal_or_null(about.st_rdev):
+        text = "a device, and no terminal: no document is written to it; name a file"
+        raise OSError(errno.ENODEV, text)
+
+
+def _is_terminal_or_null(number: int) -> bool:
+    if number == _NULL or os.major(number) in _TERMINALS:
+        return True
+    # A console of another kind, where this process has it for a terminal already.
+    return any(os.isatty(fd) and os.fstat(fd).st_rdev == number for fd in range(3))
 
 
 def _usual_mode() -> int:

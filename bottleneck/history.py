@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from bottleneck import typed
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
-from bottleneck.history_file import HistoryError, opened
+from bottleneck.history_file import HistoryError, opened, rows
 from bottleneck.redaction.names import UNNUMBERED
 from bottleneck.report import Report
 from bottleneck.trend import Kept, Point, Trend
@@ -40,7 +41,7 @@ _RUNS = """SELECT started, share, client, server, status, copy, dialect, bytes_p
         AND copies.place = (SELECT min(place) FROM copies
             WHERE copies.run = runs.id AND copies.copy = runs.headline)
     ORDER BY started_unix_seconds DESC, runs.id DESC LIMIT ?"""
-_NO_RATE = (None, None, None, None)
+_NO_RATE: tuple[float | None, ...] = (None, None, None, None)
 _COPIES_OF_A_RUN = 40
 """More than a run has: so many rows are read for each that is wanted."""
 T = TypeVar("T")
@@ -57,7 +58,12 @@ def path_of(named: str | None) -> Path | None:
         return Path(named)
     import platformdirs
 
-    return Path(platformdirs.user_state_dir("copy-bottleneck")) / "history.sqlite"
+    path = Path()
+    with suppress(RuntimeError):  # a user without a home; earlier versions give a relative path
+        path = Path(platformdirs.user_state_dir("copy-bottleneck")) / "history.sqlite"
+    if not path.is_absolute():
+        raise HistoryError("--history default: this user has no home; name a file")
+    return path
 
 
 def keep(named: str | None, report: Report, diagnosis: Diagnosis) -> tuple[Trend, ...]:
@@ -128,9 +134,9 @@ class History:
             return ()
         until = _unix_seconds(report.started)
         with opened(self.path, writing=False) as file:
-            rows = file.execute(_POINTS, (share, client, until, most * _COPIES_OF_A_RUN)).fetchall()
+            told = rows(file, _POINTS, (share, client, until, most * _COPIES_OF_A_RUN))
         found: dict[tuple[str, str], dict[int, Point]] = {}
-        for row in rows:
+        for row in told:
             points = found.setdefault((row["copy"], row["dialect"]), {})
             # The first of several by that name, as a diagnosis speaks of them.
             if row["id"] not in points and len(points) < most:
@@ -149,8 +155,8 @@ class History:
             HistoryError: there is no such file, or it is not ours, locked or damaged.
         """
         with opened(self.path, writing=False) as file:
-            rows = file.execute(_RUNS, (most,)).fetchall()
-        return tuple(self._record(Kept, row) for row in rows)
+            found = rows(file, _RUNS, (most,))
+        return tuple(self._record(Kept, row) for row in found)
 
     def _record(self, kind: type[T], row: dict[str, Any]) -> T:
         """A row as a record, in types that nothing but this program would have written."""
@@ -179,25 +185,18 @@ def _unix_seconds(started: str) -> float:
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def _spread(report: Report, copy: CopyDiagnosis, rate: float) -> Spread:
-    """The spread of a copy's runs; its rate alone where no step tells them."""
-    for each in steps.copies(report):
-        named = (each.name, each.dialect, each.initiator)
-        same = named == (copy.copy, copy.dialect, copy.initiator)
-        if same and each.made is not None and each.made.rate.median == rate:
-            return each.made.rate
-    return Spread(rate, rate, rate, 1)
-
-
 def _figures(report: Report, copy: CopyDiagnosis) -> tuple[object, ...]:
-    predicted, spread = copy.predicted_bytes_per_second, None
-    if copy.bytes_per_second is not None:
-        spread = _spread(report, copy, copy.bytes_per_second)
+    predicted, rate, rates = copy.predicted_bytes_per_second, copy.bytes_per_second, _NO_RATE
+    if rate is not None:
+        made = steps.made_copies(report).get((copy.copy, copy.dialect, copy.initiator, rate))
+        # Its rate alone where no step tells its runs.
+        told = Spread(rate, rate, rate, 1) if made is None else made.rate
+        rates = (told.median, told.low, told.high, told.runs)
     return (
         _text(copy.copy),
         _text(copy.dialect),
         copy.initiator,
-        *(_NO_RATE if spread is None else (spread.median, spread.low, spread.high, spread.runs)),
+        *rates,
         cap_of(copy.verdict),
         copy.verdict.confidence,
         copy.verdict.ceiling_bytes_per_second,

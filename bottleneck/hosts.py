@@ -10,35 +10,58 @@ import select
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import unquote
 
-from bottleneck import __version__, agent_token, dialling, told, travel, wire
+from bottleneck import __version__, agent_token, dialling, own_modules, told, travel, wire
+from bottleneck.replies import Replies, Unasked
+from probes.host import tools
 from probes.host.child import end_with_parent, one_line
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Refused, Unavailable
 
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
+SILENT_SECONDS = 0.2
+"""For the same of an agent that left one unanswered."""
 WRITE_SECONDS = 10.0
 LAST_WORDS_SECONDS = 1.0
 LONGEST_WORDS_BYTES = 500
+MOST_BANNER_LINES = 20
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
-TRAVELLING = ("python3", "-c", travel.STARTER)
+# -I: no module of the folder where it starts, of the user's or of a variable's.
+TRAVELLING = ("python3", "-I", "-c", travel.STARTER)
 # Whoever installs for himself has it in ~/.local/bin, which a login without a terminal forgets.
 INSTALLED = ("sh", "-c", 'PATH="$PATH:$HOME/.local/bin"; exec bottleneck agent')
 INSTALLED_SECONDS = 6.0
 """For the greeting of what may be another program of that name."""
+
+SSH_OPTIONS = (
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ConnectionAttempts=1",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=6",
+    # Nothing of the user's is lent to the server, whatever his configuration does for logins of
+    # his own: with -a and -x no agent, no display, and here no port.
+    "ClearAllForwardings=yes",
+    "Tunnel=no",
+    "PermitLocalCommand=no",
+    "EscapeChar=none",
+    # A connection of our own, which ends with us: neither another's, nor one for others.
+    "ControlMaster=no",
+    "ControlPath=none",
+    "ControlPersist=no",
+)
 
 Progress = Callable[[Sample], None]
 T = TypeVar("T")
@@ -124,19 +147,19 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
     host, port = found[1] or found[2], found[3]
     if port and not 0 < int(port) < 65536:
         raise Refused("usage", f"--agent ssh://...: {port} is no port")
-    options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
-    options += ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=6"]
+    options = [word for option in SSH_OPTIONS for word in ("-o", option)]
     if port:
         options += ["-p", port]
     if user:
         options += ["-l", unquote(user)]
     # ssh hands one string to the other side's shell: it is quoted here for that shell.
-    return ["ssh", *options, "--", host, shlex.join(starter)]
+    ssh = tools.find("ssh") or "ssh"
+    return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(starter)]
 
 
-def command_here() -> list[str]:
+def command_here(*arguments: str) -> list[str]:
     """The command that starts the agent of this host, from this installation."""
-    return [sys.executable, "-m", "bottleneck.agent"]
+    return own_modules.command("bottleneck.agent", *arguments)
 
 
 @dataclass
@@ -148,16 +171,16 @@ class Host:
     banner: list[str] = field(default_factory=list)
     """What stood in front of the greeting: shown, never obeyed."""
     about: dict[str, Any] = field(default_factory=dict)
-    replies: dict[int, queue.SimpleQueue[dict[str, Any]]] = field(default_factory=dict)
+    replies: Replies = field(default_factory=Replies)
     lost: str = ""
     number: int = 0
-    sending: threading.Lock = field(default_factory=threading.Lock)
+    sending: threading.RLock = field(default_factory=threading.RLock)
     errors: list[str] = field(default_factory=list)
     """The last words of its stderr."""
+    silent: bool = False
+    """Whether it left a hold's closing unanswered."""
     unclosed: list[str] = field(default_factory=list)
     """What could not be closed in order, and may be left there."""
-    confidential: bool = True
-    """Whether nobody on the way can read what is sent: only then a login may be."""
 
     @classmethod
     def start(
@@ -173,9 +196,15 @@ class Host:
             AgentLost: no greeting in time, or of another version.
         """
         parent = os.getpid()
+        found = tools.find_named(command[0])
+        if found is None:
+            raise AgentLost(
+                f"the {side}'s agent did not start: {command[0]}: not found in any folder of PATH "
+                "that only root and this user can write to; install it or write its full path"
+            )
         try:
             process = subprocess.Popen(
-                command,
+                [found, *command[1:]],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -245,30 +274,27 @@ class Host:
                     greeted.put("ended without a greeting" if not line else "only sent noise")
                     return
                 self.about = wire.read_greeting(line) or {}
-                if not self.about:
+                if not self.about and len(self.banner) < MOST_BANNER_LINES:
                     self.banner.append(line.decode(errors="replace").rstrip())
             greeted.put("")
             while line := stream.readline(wire.MAX_LINE_BYTES + 1):
-                reply = wire.decode(line)
-                number = reply.get("id")
-                replies = self.replies.get(number) if isinstance(number, int) else None
-                if replies is not None:
-                    replies.put(reply)
+                self.replies.put(line)
             self._lose("ended")
+        except Unasked as error:
+            self._lose(str(error))
         except Exception as error:  # whatever an agent sends, it is the agent that is lost
             self._lose(f"broke off: {one_line(error)}")
             greeted.put(self.lost)
 
     def _lose(self, how: str) -> None:
         self.lost = how
-        for replies in list(self.replies.values()):
-            replies.put({"lost": how})
+        self.replies.lose(how)
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: bytes, patience_seconds: float = WRITE_SECONDS) -> None:
         assert self.process.stdin is not None
         # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
         with self.sending:
-            until = time.monotonic() + WRITE_SECONDS
+            until = time.monotonic() + patience_seconds
             fd = self.process.stdin.fileno()
             os.set_blocking(fd, False)
             while line:
@@ -278,15 +304,17 @@ class Host:
 
     def send(self, request: dict[str, Any]) -> int:
         """Sends a request; its number."""
-        self.number += 1
-        number = self.number
-        self.replies[number] = queue.SimpleQueue()
-        try:
-            self._write(wire.encode({"id": number, **request}))
-        except OSError as error:
-            self._lose(f"broke off: {error}")
+        # In the order of their numbers: an agent takes a smaller one for a repetition.
+        with self.sending:
+            self.number += 1
+            number = self.number
+            self.replies.expect(number)
+            try:
+                self._write(wire.encode({"id": number, **request}))
+            except OSError as error:
+                self._lose(f"broke off: {error}")
         if self.lost:
-            self.replies[number].put({"lost": self.lost})
+            self.replies.lose(self.lost)
         return number
 
     def next(self, number: int, until: float, step: str) -> dict[str, Any]:
@@ -298,7 +326,7 @@ class Host:
             AgentLost: nothing more will come.
         """
         try:
-            reply = self.replies[number].get(timeout=max(0.01, until - time.monotonic()))
+            reply = self.replies.get(number, max(0.01, until - time.monotonic()))
         except queue.Empty:
             raise AgentLost(
                 f"{self.side}: the agent did not answer in {step}; is the host still up?"
@@ -315,23 +343,17 @@ class Host:
         return reply
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
-        """The answer to one question of agent.ASKS."""
+        """The answer to one question of agent_requests.ASKS."""
         request = {"do": "ask", "name": name, "arguments": arguments, "seconds": seconds}
         until = time.monotonic() + seconds + ANSWER_SECONDS
         return self._answer(request, until, name)
-
-    def _told_peer(self, peer: Endpoint) -> dict[str, Any]:
-        """An endpoint for the wire. Raises Unavailable where its login would be read on the way."""
-        if peer.access is not None and not self.confidential:
-            raise Unavailable(dialling.NO_LOGIN)
-        return wire.endpoint_to_plain(peer)
 
     def _answer(self, request: dict[str, Any], until: float, step: str) -> Any:
         number = self.send(request)
         try:
             return self._checked(told.answer, self.next(number, until, step))
         finally:
-            del self.replies[number]
+            self.replies.forget(number)
 
     def tell(self, do: str, **fields: Any) -> Any:
         """A request that the agent answers itself: watch, counters, preload."""
@@ -347,7 +369,7 @@ class Host:
                 "do": "hold",
                 "name": name,
                 "setting": wire.to_plain(setting),
-                "peer": self._told_peer(peer),
+                "peer": wire.endpoint_to_plain(peer),
                 "seconds": seconds,
             }
         )
@@ -355,26 +377,32 @@ class Host:
         try:
             reply = self.next(number, time.monotonic() + opening_seconds, name)
             opened = True
-            yield self._checked(told.endpoint, reply)
+            held = self._checked(told.endpoint, reply)
+            yield held if held.access else replace(held, access=peer.access)
         finally:
             self._close_hold(number, name, opened)
-            del self.replies[number]
+            self.replies.forget(number)
 
     def _close_hold(self, number: int, name: str, opened: bool) -> None:
         if self.lost:
             return
+        patience_seconds = SILENT_SECONDS if self.silent else CLOSING_SECONDS
         try:
-            self._write(wire.encode({"id": number, "do": "close"}))
+            self._write(wire.encode({"id": number, "do": "close"}), patience_seconds)
             if opened:
-                self.next(number, time.monotonic() + CLOSING_SECONDS, f"closing {name}")
+                self.next(number, time.monotonic() + patience_seconds, f"closing {name}")
+            self.silent = False
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
+            # The others are asked to close, too, and nobody waits for each of them.
+            self.silent = isinstance(error, (AgentLost, OSError))
             self.unclosed.append(f"{self.side}: closing the {name}: {error}")
 
     @contextmanager
     def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:
-        """Has the host watch something (agent.OBSERVERS) until left; never fails what it watches.
+        """Has the host watch something (agent_requests.OBSERVERS) until left.
 
-        Whoever set a window finds in it, after the block, what was seen, or why nothing was.
+        It never fails what it watches. Whoever set a window finds in it, after the block, what was
+        seen, or why nothing was.
         """
         number = self.send(
             {
@@ -389,7 +417,7 @@ class Host:
             yield observation
         finally:
             observation.end()
-            del self.replies[number]
+            self.replies.forget(number)
 
     def _close_observation(self, number: int, name: str, observation: Observation) -> None:
         if self.lost:
@@ -429,7 +457,7 @@ class Host:
                 "do": "initiate",
                 "name": name,
                 "setting": wire.to_plain(setting),
-                "peer": self._told_peer(peer),
+                "peer": wire.endpoint_to_plain(peer),
                 "seconds": seconds,
             }
         )
@@ -449,7 +477,7 @@ class Host:
                     elapsed, moved = samples[-1].elapsed_seconds, samples[-1].moved_bytes
                     samples[-1] = Sample(elapsed + finish(), moved)
                     until += time.monotonic() - began
-                if "counters" in reply:
+                if "counters" in reply and len(own) < 2:
                     own.append(reply["counters"])
                     if watch_too is not None:
                         other.append(watch_too.tell("counters"))
@@ -466,7 +494,7 @@ class Host:
         except (StageError, AgentLost) as error:
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:
-            self.replies.pop(number, None)
+            self.replies.forget(number)
         if len(own) < 2 or not told.is_window(samples):
             raise PartlyRan("the stage gave no complete window", tuple(samples), False)
         both = (other[0], other[-1]) if other else None
@@ -492,7 +520,9 @@ class Host:
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
             process.wait()
-        self._signal(signal.SIGKILL)
+        finally:
+            # Also where an interrupt ended the wait.
+            self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
         """To the command and to whatever it left in its session's process group."""
@@ -536,9 +566,7 @@ def start_there(spec: str) -> Host:
     command = command_for(spec)
     if not spec.startswith(dialling.SCHEME):
         return Host.start("server", command, travel.program())
-    host = Host.start("server", command, dialling.first_line(agent_token.token()))
-    host.confidential = False
-    return host
+    return Host.start("server", command, dialling.first_line(agent_token.token()))
 
 
 def start_installed(spec: str) -> Host:
@@ -546,8 +574,5 @@ def start_installed(spec: str) -> Host:
 
     Raises:
         AgentLost: there is none.
-        Unavailable: it listens, and whatever it is wanted for takes a login.
     """
-    if spec.startswith(dialling.SCHEME):
-        raise Unavailable(dialling.NO_LOGIN)
     return Host.start("server", command_for(spec, INSTALLED), b"", INSTALLED_SECONDS)

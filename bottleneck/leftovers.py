@@ -1,10 +1,15 @@
-"""What killed runs left on both hosts and on the share: found, shown, and removed when told so."""
+"""What killed runs left on both hosts and on the share: found, and removed when told so.
+
+What is a run's own, and not in use, is for each place to say: probes.host.leftovers of a host,
+probes.smb.leftovers of a share. Each looks again before it removes. Here stands who is asked, and
+what becomes of a question that nobody answered.
+"""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bottleneck import hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
@@ -20,25 +25,11 @@ SHARE_SECONDS = 90.0
 """More than on_share.LOOK_SECONDS, and the steps that are under way by then."""
 LOST = (StageError, Unavailable, Refused, AgentLost)
 """After these nobody knows how far a removal came."""
-UNKNOWN = "not known whether it is gone"
+REMOVED, LEFT, UNKNOWN = "removed", "left", "unknown"
+UNANSWERED = "not known whether it is gone"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Where to look, and for what."""
-
-    folders: tuple[str, ...]
-    """Of this host, beside those for temporary files."""
-    older_seconds: float
-    target: Target | None = None
-    """A share, or None."""
-    access: Access = field(default_factory=Access)
-    agent: str = "none"
-    server_folder: str | None = None
-
-
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A leftover and where it is."""
 
     where: str
@@ -47,28 +38,28 @@ class Found:
     name: str
     """As a person finds it: a path, or //host/share/folder."""
 
-    @property
-    def removable(self) -> bool:
-        """Whether nothing speaks against it."""
-        return not self.leftover.why_left
 
-
-@dataclass(frozen=True)
-class Cleaned:
+class Cleaned(NamedTuple):
     """What became of it."""
 
+    word: str
+    """REMOVED, LEFT; UNKNOWN: whoever was to remove it did not say."""
     found: Found
-    why_left: str
-    """Empty: it is removed."""
-    known: bool = True
-    """False: whoever was to remove it did not say what became of it; why_left says why."""
+    why: str = ""
 
 
 @dataclass
 class Cleanup:
     """Both hosts and the share, open for a look and what follows; a context manager."""
 
-    wanted: Wanted
+    folders: tuple[str, ...]
+    """Of this host, beside what its journal names."""
+    older_seconds: float
+    target: Target | None = None
+    """A share, or None."""
+    access: Access = field(default_factory=Access)
+    agent: str = "none"
+    server_folder: str | None = None
     reached: dict[str, Host] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
     trouble: Exception | None = None
@@ -77,8 +68,8 @@ class Cleanup:
     def __enter__(self) -> Cleanup:
         with self.stack as stack:
             self.reached["client"] = stack.enter_context(hosts.start_here())
-            if self.wanted.agent != "none":
-                self.reached["server"] = stack.enter_context(hosts.start_there(self.wanted.agent))
+            if self.agent != "none":
+                self.reached["server"] = stack.enter_context(hosts.start_there(self.agent))
             self.stack = stack.pop_all()
         return self
 
@@ -87,14 +78,19 @@ class Cleanup:
 
     def look(self) -> list[Found]:
         """All that has the name of a leftover. Raises StageError, AgentLost."""
-        wanted = self.wanted
-        found = self._on_host("client", wanted.folders)
-        if "server" in self.reached:
-            there = () if wanted.server_folder is None else (wanted.server_folder,)
-            found += self._on_host("server", there)
-        if wanted.target is not None:
+        there = () if self.server_folder is None else (self.server_folder,)
+        found: list[Found] = []
+        for side, host in self.reached.items():
+            folders = self.folders if side == "client" else there
+            asked = {"folders": list(folders), "older_seconds": self.older_seconds}
+            told = host.ask("leftovers", LOOK_SECONDS, **asked)
+            if not isinstance(told, list):
+                raise StageError(f"{side}: its agent tells what cannot be")
+            known = [wire.from_plain(Leftover, each) for each in told]
+            found += [Found(side, each, each.path) for each in known]
+        if self.target is not None:
             try:
-                found += self._on_share(())[0]
+                found += self._on_share(self.target)[0]
             except (StageError, Unavailable, Refused) as error:
                 self.trouble = error
         return found
@@ -103,47 +99,34 @@ class Cleanup:
         """Looks at each again and removes it; what became of it is told for each."""
         done = [self._removed(each) for each in chosen if each.where != "share"]
         on_it = [each for each in chosen if each.where == "share"]
-        if not on_it:
+        if not on_it or self.target is None:
             return done
         try:
-            left, gone = self._on_share(tuple(each.leftover.path for each in on_it))
+            left, gone = self._on_share(self.target, *(each.leftover.path for each in on_it))
         except LOST as error:
-            return [*done, *(_unknown(each, error) for each in on_it)]
-        why = {each.name: each.leftover.why_left for each in left}
-        for each in on_it:
-            # What is neither there nor removed by us somebody else has removed meanwhile.
-            known = "" if each.leftover.path in gone else why.get(each.name, "")
-            done.append(Cleaned(each, known))
-        return done
+            return [*done, *(_unanswered(each, error) for each in on_it)]
+        why = {each.name: each.leftover.why_left for each in left if each.leftover.path not in gone}
+        # What is neither there nor removed by us somebody else has removed meanwhile.
+        return [*done, *(_cleaned(each, why.get(each.name, "")) for each in on_it)]
 
     def _removed(self, found: Found) -> Cleaned:
-        asked = {"path": found.leftover.path, "older_seconds": self.wanted.older_seconds}
+        asked = {"path": found.leftover.path, "older_seconds": self.older_seconds}
         try:
-            told = self.reached[found.where].ask("remove-leftover", REMOVE_SECONDS, **asked)
+            host = self.reached[found.where]
+            return _cleaned(found, str(host.ask("remove-leftover", REMOVE_SECONDS, **asked)))
         except LOST as error:
-            return _unknown(found, error)
-        return Cleaned(found, str(told))
+            return _unanswered(found, error)
 
-    def _on_host(self, side: str, folders: tuple[str, ...]) -> list[Found]:
-        asked = {"folders": list(folders), "older_seconds": self.wanted.older_seconds}
-        told = self.reached[side].ask("leftovers", LOOK_SECONDS, **asked)
-        if not isinstance(told, list):
-            raise StageError(f"{side}: its agent tells what cannot be")
-        known = [wire.from_plain(Leftover, each) for each in told]
-        return [Found(side, each, each.path) for each in known]
-
-    def _on_share(self, remove: tuple[str, ...]) -> tuple[list[Found], list[str]]:
+    def _on_share(self, target: Target, *remove: str) -> tuple[list[Found], list[str]]:
         """What is still there, and what was removed."""
-        target = self.wanted.target
-        assert target is not None
         peer = Endpoint(
             host=target.host,
             port=target.port,
             share=target.share,
             folder=target.folder,
-            access=self.wanted.access,
+            access=self.access,
         )
-        setting = on_share.Setting(self.wanted.older_seconds, remove)
+        setting = on_share.Setting(self.older_seconds, remove)
         held = self.reached["client"].hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS)
         with held as met:
             known = [wire.from_plain(Leftover, each) for each in met.facts["found"]]
@@ -151,5 +134,9 @@ class Cleanup:
         return [Found("share", each, f"{target.name}/{each.path}") for each in known], gone
 
 
-def _unknown(found: Found, error: Exception) -> Cleaned:
-    return Cleaned(found, f"{UNKNOWN}: {error}", known=False)
+def _cleaned(found: Found, why_left: str) -> Cleaned:
+    return Cleaned(LEFT if why_left else REMOVED, found, why_left)
+
+
+def _unanswered(found: Found, error: Exception) -> Cleaned:
+    return Cleaned(UNKNOWN, found, f"{UNANSWERED}: {error}")

@@ -1,48 +1,60 @@
 """An agent for hosts without ssh: waits on one address for a coordinator that knows the token.
 
-One at a time, each line proven (bottleneck.seals), nothing encrypted: so nobody sends a password
-here. The agent itself is the usual one on a pipe, and ends with its coordinator.
+One at a time, over TLS (bottleneck.tls). Callers that have not proven themselves are many, bounded
+and cheap: a stranger costs a look at its first bytes, one that knows the certificate's name a
+handshake, and whoever is one too many makes room out of those that have come as far as it has. The
+agent itself is the usual one on a pipe, and ends with its coordinator.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
 import ipaddress
 import os
+import selectors
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from bottleneck import seals, wire
-from bottleneck.guesses import FREE, LONGEST_SECONDS, Guesses
+from bottleneck import login_throttle, tls, wire
+from bottleneck.agent_token import Token
+from bottleneck.dialling import wrong_token
 from bottleneck.hosts import command_here
-from bottleneck.sealed_stream import (
-    SILENT_SECONDS,
-    Broken,
-    Lines,
-    hang_up,
-    send_line,
-    settle,
-    take_lines,
-)
+from bottleneck.login_throttle import Throttle
 from bottleneck.target import host_and_port
+from bottleneck.tls import Broken, Stream
 from probes.stage import Refused
 
-IDLE_SECONDS = 600.0
 PROVING_SECONDS = 5.0
-"""What a caller gets to prove itself."""
-MOST_PROVING = 16
-"""Callers that prove themselves at the same time; one more sends one away."""
+"""What a caller gets to prove itself, whatever it sends meanwhile."""
+MOST_BYTES = 16 << 10
+"""That it may send until then."""
+BACKLOG = 4096
+SILENT, KNOWING, WRONG = "silent", "knowing", "wrong"
+"""How far a caller has come: it said nothing of use yet; it knows the certificate's name; it had a
+wrong token and waits for its answer."""
+MOST = {SILENT: 400, KNOWING: 64, WRONG: 64}
+"""Callers of each kind; one more sends one of the same kind away."""
+MOST_TAKEN, MOST_SHAKEN = 256, 2
+"""At once: callers that are taken, and handshakes, each of which costs a millisecond or two."""
+MOST_TOLD = 50
+"""Wrong tokens that the terminal is told of."""
+SILENT_SECONDS = 60.0
+"""Without a sign of life for so long a coordinator is taken for gone, whatever TCP says."""
 CLOSING_SECONDS = 6.0
 """What an agent gets to clean up; its own children get half of it."""
 LOOK_SECONDS = 0.25
 BREATH_SECONDS = 0.05
+_HANDSHAKE, _HEAD_BYTES = 22, 5
+_UNKNOWN_NAME = b"\x15\x03\x03\x00\x02\x02\x70"
+"""Of RFC 8446 sections 5.1 and 6: the record of a handshake and its head; unrecognized_name."""
 
 Say = Callable[[str], object]
 
@@ -68,7 +80,7 @@ def listener(spec: str, any_address: bool) -> socket.socket:
             f"--listen {host} is every address of this host: name the one that the client uses, "
             "or give --any-address",
         )
-    if family == socket.AF_INET6 and _told(str(address[0])).is_link_local:
+    if family == socket.AF_INET6 and _ip(str(address[0])).is_link_local:
         raise Refused(
             "usage",
             f"--listen {host}: a client cannot call a link-local address without the name of its "
@@ -78,7 +90,7 @@ def listener(spec: str, any_address: bool) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen(MOST_PROVING)
+        made.listen(BACKLOG)
     except OSError as error:
         made.close()
         kind = "permission" if isinstance(error, PermissionError) else "usage"
@@ -87,30 +99,49 @@ def listener(spec: str, any_address: bool) -> socket.socket:
     return made
 
 
-def _told(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """An address as getaddrinfo() gives it, without its interface."""
-    return ipaddress.ip_address(address.partition("%")[0])
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(login_throttle.plain(address))
 
 
 def is_any(address: str) -> bool:
     """Whether an address stands for all of this host's."""
-    told = _told(address)
-    mapped = getattr(told, "ipv4_mapped", None)
-    return told.is_unspecified or mapped is not None and mapped.is_unspecified
+    return _ip(address).is_unspecified
+
+
+@dataclass(eq=False)
+class Caller:
+    """Somebody who has not proven himself yet."""
+
+    connection: socket.socket
+    address: str
+    prefix: str
+    """Whom it counts for."""
+    until: float
+    """When it is sent away."""
+    kind: str = SILENT
+    said: bytes = b""
+    """Until it is known whether it speaks TLS, and to whom."""
+    came_bytes: int = 0
+    stream: Stream | None = None
+    answer: bytes = b""
+    """Of a WRONG one, for the time when it is due."""
 
 
 @dataclass
 class Listening:
     """A listener at work."""
 
-    token: bytes
-    """As seals.normal() has it."""
+    token: Token
+    context: ssl.SSLContext
     say: Say
     """Told of coordinators that come and go, one line each."""
-    guesses: Guesses = field(default_factory=Guesses)
-    proving: dict[socket.socket, str] = field(default_factory=dict)
-    """Callers and their addresses, the oldest first."""
-    busy: threading.Lock = field(default_factory=threading.Lock)
+    throttle: Throttle = field(default_factory=Throttle)
+    callers: dict[str, list[Caller]] = field(default_factory=lambda: {kind: [] for kind in MOST})
+    """By kind, the oldest first."""
+    due: dict[Caller, None] = field(default_factory=dict)
+    """Those KNOWING ones that have said something, the oldest first."""
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    told: int = 0
     current: socket.socket | None = None
     session: threading.Thread | None = None
 
@@ -119,165 +150,246 @@ class Listening:
 
         However it is left, the agent ends.
         """
+        waiting.setblocking(False)
+        self.selector.register(waiting, selectors.EVENT_READ, None)
         until = time.monotonic() + idle_seconds
+        looked = 0.0
         try:
             while time.monotonic() < until:
-                waiting.settimeout(LOOK_SECONDS)
-                try:
-                    with contextlib.suppress(TimeoutError):
-                        self._take(*waiting.accept())
-                except (OSError, RuntimeError):
-                    # It went before it was taken, or there is no descriptor or thread to spare.
-                    time.sleep(BREATH_SECONDS)
-                if self.busy.locked():
+                for key, _ in self.selector.select(0 if self.due else LOOK_SECONDS):
+                    if key.data is None:
+                        self._take(waiting)
+                    else:
+                        self._hear(key.data)
+                self._shake_some()
+                if time.monotonic() > looked + LOOK_SECONDS / 2:
+                    looked = time.monotonic()
+                    self._send_late_ones_away(looked)
+                if self.current is not None:
                     until = time.monotonic() + idle_seconds
         finally:
             waiting.close()
             self._end()
 
-    def _take(self, connection: socket.socket, peer: tuple[Any, ...]) -> None:
-        address = str(peer[0])
-        if not self.guesses.heard(address, time.monotonic()):
-            connection.close()
-            return
-        while len(self.proving) >= MOST_PROVING:
-            self._send_one_away()
-        self.proving[connection] = address
-        threading.Thread(target=self._meet, args=(connection, address), daemon=True).start()
-
-    def _send_one_away(self) -> None:
-        """Hangs up on the oldest caller of the address with the most of them."""
-        callers = list(self.proving.items())
-        for most, _ in Counter(address for _, address in callers).most_common(1):
-            oldest = next(each for each, address in callers if address == most)
-            self.proving.pop(oldest, None)
-            hang_up(oldest)
-
-    def _meet(self, connection: socket.socket, address: str) -> None:
-        """One caller from its first line to its last."""
-        with connection:
-            lines = Lines(connection)
+    def _take(self, waiting: socket.socket) -> None:
+        for _ in range(MOST_TAKEN):
             try:
-                meeting = self._prove(connection, address, lines)
-            except (Broken, OSError):
-                meeting = None
-            finally:
-                self.proving.pop(connection, None)
-            if meeting is None:
+                connection, (address, *_) = waiting.accept()
+            except BlockingIOError:
                 return
+            except OSError:
+                # It went before it was taken, or there is no descriptor to spare.
+                self._make_room(SILENT, 0)
+                time.sleep(BREATH_SECONDS)
+                return
+            connection.setblocking(False)
+            address = login_throttle.plain(str(address))
+            until = time.monotonic() + PROVING_SECONDS
+            caller = Caller(connection, address, login_throttle.prefix(address), until)
+            self._make_room(SILENT)
+            self.callers[SILENT].append(caller)
+            self.selector.register(connection, selectors.EVENT_READ, caller)
+            # A good one has said its first words already.
+            self._hear(caller)
+
+    def _make_room(self, kind: str, most: int | None = None) -> None:
+        """Sends away the oldest one of the prefix that has most callers there.
+
+        Where each costs a handshake, of the one that failed most before.
+        """
+        there = self.callers[kind]
+        if there and len(there) >= (MOST[kind] if most is None else most):
+            crowds = Counter(each.prefix for each in there)
+            failed = self.throttle.counts if kind == KNOWING else {}
+            worst = max(crowds, key=lambda prefix: (failed.get(prefix, 0), crowds[prefix]))
+            self._send_away(next(each for each in there if each.prefix == worst))
+
+    def _become(self, caller: Caller, kind: str) -> None:
+        self.callers[caller.kind].remove(caller)
+        self._make_room(kind)
+        caller.kind = kind
+        self.callers[kind].append(caller)
+
+    def _leave(self, caller: Caller) -> None:
+        """Has nobody hear a caller any more."""
+        self.callers[caller.kind].remove(caller)
+        self.due.pop(caller, None)
+        if caller.kind != WRONG:
+            self.selector.unregister(caller.connection)
+
+    def _send_away(self, caller: Caller) -> None:
+        if caller.kind == KNOWING:
+            self.throttle.wrong(caller.prefix)
+        self._leave(caller)
+        caller.connection.close()
+
+    def _send_late_ones_away(self, now: float) -> None:
+        for caller in [each for kind in self.callers.values() for each in kind]:
+            if now > caller.until:
+                with contextlib.suppress(OSError):  # it did not wait for its answer
+                    caller.connection.send(caller.answer)
+                self._send_away(caller)
+
+    def _hear(self, caller: Caller) -> None:
+        """Takes what a caller says, and sends it away for whatever no coordinator would say."""
+        if caller not in self.callers[caller.kind]:
+            return  # it made room for another one meanwhile
+        try:
+            if caller.kind == KNOWING:
+                self.due[caller] = None
+            else:
+                self._greeted(caller)
+        except (OSError, Broken):
+            self._send_away(caller)
+
+    def _shake_some(self) -> None:
+        """Goes on with those whose prefixes failed least, the newest of them first."""
+        failed = self.throttle.counts
+        first = sorted(reversed(self.due), key=lambda each: failed.get(each.prefix, 0))
+        for caller in first[:MOST_SHAKEN]:
+            del self.due[caller]
             try:
-                self._serve_one(connection, address, lines, meeting)
-            finally:
-                self.current = None
-                self.busy.release()
+                self._go_on(caller)
+            except (OSError, Broken):
+                self._send_away(caller)
 
-    def _prove(self, connection: socket.socket, address: str, lines: Lines) -> seals.Meeting | None:
-        """What both know once both have proven it; then this caller is the one at work."""
-        until = time.monotonic() + PROVING_SECONDS
-        own = seals.nonce()
-        connection.settimeout(PROVING_SECONDS)
-        connection.sendall(seals.MARK + own + b"\n")
-        answer = seals.read_answer(lines.line(seals.LONGEST_WORDS_BYTES, until) or b"")
-        if answer is None or not self.guesses.heard(address, time.monotonic()):
-            return None
-        meeting = seals.Meeting(self.token, own, answer[0])
-        if not seals.same(answer[1], meeting.proof("caller")):
-            self._say_wrong(address, self.guesses.wrong(address, time.monotonic()))
-            connection.sendall(seals.WRONG + b"\n")
-            return None
-        self.guesses.right(address)
-        if not self.busy.acquire(blocking=False):
-            connection.sendall(seals.BUSY + b"\n")
-            return None
+    def _greeted(self, caller: Caller) -> None:
+        """Its first bytes: a hello of TLS that names our certificate, or nothing for us.
+
+        The name stands there in clear (RFC 6066), so that nobody else costs a handshake.
+        """
         try:
-            connection.sendall(meeting.proof("listener") + b"\n")
-            settle(connection)
-        except BaseException:
-            self.busy.release()
-            raise
-        self.current, self.session = connection, threading.current_thread()
-        return meeting
-
-    def _say_wrong(self, address: str, count: int) -> None:
-        """A line for each of the first ones; then, once, that it is heard no more for a while."""
-        if count <= FREE:
-            self.say(f"a wrong token from {address}")
-        if count == FREE:
-            self.say(
-                f"{count} wrong tokens from {address}: it is not heard for a while, "
-                f"{LONGEST_SECONDS:.0f} s at most, after each one more"
-            )
-
-    def _serve_one(
-        self, connection: socket.socket, who: str, lines: Lines, meeting: seals.Meeting
-    ) -> None:
-        self.say(f"a coordinator at {who} is at work")
-        try:
-            agent = subprocess.Popen(
-                command_here(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # Ctrl-C is the listener's: it ends the agent in order.
-                start_new_session=True,
-            )
-        except OSError as error:
-            self.say(f"no agent could be started: {error.strerror}")
+            chunk = caller.connection.recv(MOST_BYTES - len(caller.said))
+        except BlockingIOError:
             return
-        replies = threading.Thread(
-            target=_send_replies, args=(agent, connection, meeting.seal("replies")), daemon=True
+        caller.said += chunk
+        head = caller.said[:_HEAD_BYTES]
+        length = _HEAD_BYTES + int.from_bytes(head[3:])
+        if not chunk or head[0] != _HANDSHAKE or length > MOST_BYTES:
+            raise Broken("no hello")
+        if len(head) == _HEAD_BYTES and len(caller.said) >= length:
+            if self.token.name.encode() not in caller.said:
+                self._refuse(caller, _UNKNOWN_NAME)
+                return
+            self._become(caller, KNOWING)
+            self.due[caller] = None
+
+    def _go_on(self, caller: Caller) -> None:
+        """The handshake, and then the secret."""
+        if caller.stream is None:
+            caller.stream = tls.over(caller.connection, self.context)
+            caller.stream.incoming.write(caller.said)
+            caller.came_bytes = len(caller.said)
+        else:
+            caller.came_bytes += caller.stream.hear(MOST_BYTES - caller.came_bytes)
+        stream = caller.stream
+        if stream.shaken():
+            stream.decrypt()
+            secret, newline, rest = stream.plain.partition(b"\n")
+            if newline:
+                self._judge(caller, stream, secret, rest)
+                return
+        stream.flush()
+        if stream.ended or caller.came_bytes >= MOST_BYTES:
+            raise Broken("no secret")
+
+    def _judge(self, caller: Caller, stream: Stream, secret: bytes, rest: bytes) -> None:
+        host, port = stream.connection.getsockname()[:2]
+        where = f"{login_throttle.plain(host)} port {port}"
+        if not hmac.compare_digest(secret, self.token.secret.hex().encode()):
+            stream.flush()
+            stream.write(wire.refusal("login", wrong_token(where)))
+            self._refuse(caller, stream.outgoing.read())
+            return
+        self.throttle.right(caller.prefix)
+        if self.current is not None:
+            busy = f"the agent at {where} serves another coordinator now"
+            stream.write(wire.refusal("unreachable", busy))
+            stream.flush()
+            self._leave(caller)
+            stream.connection.close()
+            return
+        self._leave(caller)
+        stream.plain = rest
+        self.current = stream.connection
+        self.session = threading.Thread(
+            target=self._serve_one, args=(stream, caller.address), daemon=True
         )
-        replies.start()
-        why = "it left"
+        self.session.start()
+
+    def _refuse(self, caller: Caller, answer: bytes) -> None:
+        """Has a wrong token wait for its answer."""
+        count = self.throttle.wrong(caller.prefix)
+        if count <= login_throttle.FREE and self.told < MOST_TOLD:
+            self.told += 1
+            more = "; of more nothing is said" if self.told == MOST_TOLD else ""
+            self.say(f"a wrong token from {caller.address}{more}")
+        self.selector.unregister(caller.connection)
+        self._become(caller, WRONG)
+        caller.answer = answer
+        caller.until = time.monotonic() + login_throttle.delay_seconds(count)
+
+    def _serve_one(self, stream: Stream, who: str) -> None:
         try:
-            assert agent.stdin is not None
-            pipe = agent.stdin
-
-            def pass_on(line: bytes) -> None:
-                pipe.write(line)
-                pipe.flush()
-
-            # A coordinator that stopped, or from whom somebody on the path keeps all, is none.
-            take_lines(lines, meeting.seal("requests"), pass_on, SILENT_SECONDS)
-        except seals.Forged as error:
-            why = f"cut off, somebody else is on the path: {error}"
-        except (Broken, OSError) as error:
-            why = f"lost: {error}"
+            self.say(f"a coordinator at {who} is at work")
+            why = _session(stream, who)
         finally:
-            _end_agent(agent)
-            replies.join(CLOSING_SECONDS)
-            self.say(f"the coordinator at {who}: {why}")
+            self.current = None
+            stream.connection.close()
+        self.say(f"the coordinator at {who}: {why}")
 
     def _end(self) -> None:
         """Sends everybody away and waits until the agent has gone."""
-        for each in (*list(self.proving), self.current):
-            if each is not None:
-                hang_up(each)
+        for caller in [each for kind in self.callers.values() for each in kind]:
+            self._send_away(caller)
+        self.selector.close()
+        if self.current is not None:
+            with contextlib.suppress(OSError):  # it left first
+                self.current.shutdown(socket.SHUT_RDWR)
         if self.session is not None:
             self.session.join(3 * CLOSING_SECONDS)
 
 
-def _send_replies(
-    agent: subprocess.Popen[bytes], connection: socket.socket, seal: seals.Seal
-) -> None:
-    assert agent.stdout is not None
+def _session(stream: Stream, who: str) -> str:
+    """One coordinator's session with an agent of its own; how it ended."""
     try:
-        # Where it breaks whoever reads the requests notices it too.
-        with contextlib.suppress(Broken):
-            while line := agent.stdout.readline(wire.MAX_LINE_BYTES + 1):
-                send_line(connection, seal, line)
-    finally:
-        # The agent ended or nobody reads it: either way there is nothing left to say.
-        hang_up(connection)
+        agent = subprocess.Popen(
+            command_here("--peer", who),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Ctrl-C is the listener's: it ends the agent in order.
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"no agent could be started: {error.strerror}"
+    assert agent.stdin is not None and agent.stdout is not None
+    relay = tls.Relay(
+        stream,
+        agent.stdout.fileno(),
+        agent.stdin.fileno(),
+        agent.stdin.close,
+        silent_seconds=SILENT_SECONDS,
+        closing_seconds=CLOSING_SECONDS,
+    )
+    with agent.stdin, agent.stdout:
+        try:
+            tls.settle(stream.connection)
+            relay.run()
+        except (Broken, OSError) as error:
+            return f"lost: {error}"
+        finally:
+            _end_agent(agent)
+    return "it left" if stream.ended else "its agent ended"
 
 
 def _end_agent(agent: subprocess.Popen[bytes]) -> None:
     """Closes its stream, at which it and its children end; what does not is killed."""
     assert agent.stdin is not None
-    with contextlib.suppress(OSError):
-        agent.stdin.close()
+    agent.stdin.close()
     try:
         agent.wait(CLOSING_SECONDS)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError):  # it ended just now
             os.killpg(agent.pid, signal.SIGKILL)
         agent.wait()

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from bottleneck.ledger import Ledger
 from bottleneck.named import NamedDevice, NamedFile
+from bottleneck.report import Step
 from bottleneck.target import Target
 from bottleneck.tcp_peer import TcpPeer
+from probes import STAGES
 from probes.records import DIALECTS
+from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, described
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
@@ -36,21 +40,24 @@ def newest_first(dialects: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(dialects, key=DIALECTS.index, reverse=True))
 
 
-SHARE_STAGES = (
-    *("loopback", "tcp", "latency", "path", "disk", "smb-copy"),
-    *("smb-matrix", "smb-tax", "small-files"),
-)
-"""Of a TARGET that is a share."""
-FOLDER_STAGES = ("loopback", "tcp", "latency", "path", "disk", "native-copy", "smb-copy")
-"""Of a TARGET that is a folder; smb-copy where its mount is SMB and somebody can log in."""
-LONG_STAGES = ("sweep", "matrix", "udp")
-"""Of both, where there is time: they explain TCP itself, which few runs come to."""
-LONG_BUDGET_SECONDS = 180.0
+def stages(
+    of_folder: bool = False, budget_seconds: float = USUAL_BUDGET_SECONDS
+) -> tuple[str, ...]:
+    """The stages of a run that nobody chose any for; of_folder: TARGET is one, and no share.
+
+    What explains copies over SMB is left out for a folder: they are not the ones that count there.
+    """
+    return tuple(
+        each.name
+        for each in described(STAGES)
+        if each.from_budget_seconds <= budget_seconds
+        and not ("share" in each.needs and each.explains if of_folder else "mount" in each.needs)
+    )
 
 
-def stages(usual: tuple[str, ...], budget_seconds: float) -> tuple[str, ...]:
-    """The stages of a run that nobody chose any for."""
-    return (*usual, *LONG_STAGES) if budget_seconds >= LONG_BUDGET_SECONDS else usual
+def side(word: str) -> Side:
+    """One of the two hosts."""
+    return "server" if word == "server" else "client"
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Options:
     dialects: tuple[str, ...] = ()
     size_bytes: int | None = None
     budget_seconds: float = 60.0
-    stages: tuple[str, ...] = SHARE_STAGES
+    stages: tuple[str, ...] = field(default_factory=stages)
     tcp_peer: TcpPeer | None = None
     """Who answers the TCP stage where no agent can run."""
     file: NamedFile | None = None
@@ -76,13 +83,14 @@ class Options:
     zones: int = USUAL_ZONES
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy."""
+    outlived: bool = True
+    """Whether the server lives on when this run is killed with all that it started."""
 
 
 @dataclass(frozen=True)
 class Times:
     """Seconds that each part of a run may take, from its budget."""
 
-    loopback: float
     tcp: float
     tcp_many: float
     disk: float
@@ -107,7 +115,6 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     scale = min(5.0, max(0.25, budget_seconds / 60.0))
     filling = min(MOST_TO_FILL_SECONDS * scale, ROUND_TRIPS_TO_FILL * round_trip_seconds)
     return Times(
-        loopback=max(0.4, 0.6 * scale),
         tcp=max(0.8, 1.2 * scale) + filling,
         tcp_many=max(0.8, 1.0 * scale),
         disk=max(0.8, 1.4 * scale),
@@ -187,6 +194,45 @@ TCP_STEPS = (TcpStep("push", 1), TcpStep("pull", 1), TcpStep("push", 4), TcpStep
 Rates = Mapping[str, float]
 """Bytes per second by name: loopback, tcp.push, tcp.pull, client.read, client.write, server.read,
 server.write, and each copy once it was made."""
+
+
+OF_LOOPBACK_RATIO = 0.5
+"""Of what a host moves to itself: SMB and a file cost it at least as much again."""
+
+
+def measured(ledger: Ledger) -> Iterator[tuple[Step, float]]:
+    """The steps that have a rate, with it; bytes per second."""
+    for step in ledger.steps:
+        rate = ledger.rate(step)
+        if rate is not None:
+            yield step, rate
+
+
+def known_rates(ledger: Ledger) -> dict[str, float]:
+    """Of the bare network and of the disks past their cache, by their names.
+
+    A copy has one connection: what several streams carry together bounds it where one was not
+    measured alone.
+    """
+    known: dict[str, float] = {}
+    for step, rate in measured(ledger):
+        setting = step.setting
+        if step.stage == "loopback":
+            least = min(rate * OF_LOOPBACK_RATIO, known.get("loopback", rate))
+            known["loopback"] = least
+        elif step.stage == "tcp":
+            name = f"tcp.{setting['verb']}"
+            if setting["streams"] == 1:
+                known[name] = rate
+            else:
+                known.setdefault(name, rate)
+        elif (
+            step.stage == "disk"
+            and setting["cache"] == "uncached"
+            and setting["pattern"] == "sequential"
+        ):
+            known[f"{setting['side']}.{setting['verb']}"] = rate
+    return known
 
 
 def expected_rate(copy: str, rates: Rates) -> float | None:

@@ -12,14 +12,12 @@ import json
 import os
 import stat
 import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bottleneck import document_file, typed
+from bottleneck import bounded_json, document_file, typed
 from bottleneck.told import details
 from bottleneck.wire import to_plain, told_to_plain
 from probes.records import (
@@ -41,11 +39,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "copy-bottleneck/report/1"
 STATUSES = ("complete", "partial", "interrupted", "failed")
-LARGEST_FILE_BYTES = 16 << 20
-MOST_CONTAINERS = 500_000
-"""Arrays and objects in one file: each costs a parser fifty times its two characters."""
-MOST_LEVELS = 64
-"""Arrays and objects inside each other; what is written nests a dozen deep."""
+LIMITS = bounded_json.USUAL
+"""Of one file: many times what a run of hours writes, and 200 MiB of memory at the most."""
+MOST_STEPS = 2_000
+MOST_NOTES = 1_000
 _TOLD_RATE_TOLERANCE = 0.02
 
 
@@ -82,13 +79,6 @@ class Report:
     notes: tuple[str, ...] = ()
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy; None: none was asked for."""
-
-
-def schema() -> dict[str, Any]:
-    """The report's JSON Schema, draft 2020-12."""
-    text = Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -191,17 +181,17 @@ def read(path: str | Path) -> bytes:
     with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReportError("not a regular file")
-        return file.read(LARGEST_FILE_BYTES + 1)
+        return file.read(LIMITS.content_bytes + 1)
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    # Opening a pipe without a writer would wait for ever.
-    return os.open(path, flags | os.O_NONBLOCK)
+    # A pipe without a writer would be waited for, for ever; a terminal become this process's own.
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def loads(content: bytes) -> Report:
     """The report in a document. Errors: ReportError."""
-    return from_json(document(content))
+    return from_elsewhere(document(content))
 
 
 def document(content: bytes) -> dict[str, Any]:
@@ -209,56 +199,23 @@ def document(content: bytes) -> dict[str, Any]:
 
     Errors: ReportError.
     """
-    if len(content) > LARGEST_FILE_BYTES:
-        raise ReportError(f"larger than {LARGEST_FILE_BYTES} bytes")
-    if content.count(b"[") + content.count(b"{") > MOST_CONTAINERS:
-        raise ReportError("too many arrays and objects for a report")
     try:
-        found = json.loads(
-            content.decode("utf-8"),
-            object_pairs_hook=_unique,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-        )
-    except ReportError:
-        raise
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise ReportError(f"not JSON: {reason.splitlines()[0][:160]}") from None
+        found = bounded_json.loads(content, LIMITS)
+    except bounded_json.NotBounded as error:
+        raise ReportError(str(error)) from None
     if not isinstance(found, dict):
         raise ReportError("a report must be an object")
-    if _is_deep(found):
-        raise ReportError(f"nested more than {MOST_LEVELS} levels deep")
     return found
 
 
-def _is_deep(document: dict[str, Any]) -> bool:
-    """Whether it nests deeper than a walk that calls itself could follow."""
-    level: list[Any] = [document]
-    for _ in range(MOST_LEVELS):
-        inside = chain.from_iterable(e.values() if isinstance(e, dict) else e for e in level)
-        level = [each for each in inside if isinstance(each, (dict, list))]
-    return bool(level)
+def from_elsewhere(document: dict[str, Any]) -> Report:
+    """As from_json(), without the command that it says was typed.
 
-
-def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ReportError(f"the key {key[:80]!r} is there twice")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> None:
-    raise ReportError(f"{name} is not a number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ReportError(f"{text[:40]} is out of range")
-    return value
+    A stranger's is nobody's to paste: the command is shown in the documents of its own run alone.
+    Errors: ReportError.
+    """
+    found = from_json(document)
+    return replace(found, tool={key: found.tool[key] for key in found.tool if key != "command"})
 
 
 def from_json(document: dict[str, Any]) -> Report:
@@ -288,8 +245,8 @@ def _report(document: dict[str, Any]) -> Report:
         datetime.fromisoformat(started)
     except ValueError:
         raise ReportError("started is not a time as ISO 8601 writes it") from None
-    steps = typed.array(document.get("steps"), "steps")
-    notes = typed.array(document.get("notes", []), "notes")
+    steps = _few(document.get("steps"), "steps", MOST_STEPS)
+    notes = _few(document.get("notes", []), "notes", MOST_NOTES)
     return Report(
         status=_one_of(STATUSES, document.get("status"), "status"),
         tool=typed.mapping(document.get("tool"), "tool"),
@@ -302,6 +259,13 @@ def _report(document: dict[str, Any]) -> Report:
         notes=tuple(typed.text(note, f"notes[{at}]") for at, note in enumerate(notes)),
         target_rate_bytes_per_second=_target_rate(document),
     )
+
+
+def _few(value: object, where: str, most: int) -> list[Any]:
+    found = typed.array(value, where)
+    if len(found) > most:
+        raise ReportError(f"{where} are {len(found)}, where {most} are read")
+    return found
 
 
 def _target_rate(document: dict[str, Any]) -> float | None:
@@ -323,9 +287,12 @@ def _one_of(words: tuple[str, ...], value: object, where: str) -> str:
 
 def _entry(value: object, where: str) -> tuple[Step, Outcome]:
     told = typed.mapping(value, where)
+    setting = typed.mapping(told.get("setting"), f"{where}.setting")
+    if "side" in setting:
+        _one_of(SIDES, setting["side"], f"{where}.setting.side")
     step = Step(
         stage=typed.text(told.get("stage"), f"{where}.stage"),
-        setting=typed.mapping(told.get("setting"), f"{where}.setting"),
+        setting=setting,
         initiator=_one_of(SIDES, told.get("initiator"), f"{where}.initiator"),
         why=typed.text(told.get("why", ""), f"{where}.why"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 from contextlib import ExitStack
@@ -10,19 +11,18 @@ from dataclasses import replace
 from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import copies, disks, explaining, native, network
-from bottleneck.steps.server_folder import locate
+from bottleneck.steps import copies, disks, native, network, schedule, turns
+from bottleneck.steps.server_files import locate
+from probes import loopback
 from probes.host.counters import Watched
 from probes.records import Endpoint, HostFacts
 from probes.smb import run_folder
-from probes.smb.session import SMB_PORT
-from probes.stage import Refused, Unavailable
+from probes.smb.session import SMB_PORT, first_to_answer
+from probes.stage import Refused, Unavailable, described
 
 SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
-SHARE_STAGES = ("smb-copy", "smb-matrix", "smb-tax", "small-files")
-"""Stages that work in this run's folder on the share."""
 CLOSING_SECONDS = 60.0
 """How much longer than the budget a hold may live."""
 
@@ -53,7 +53,8 @@ def measure(bench: Bench) -> None:
         _learn(bench)
         _read_samba_config(bench)
         if bench.wants("loopback"):
-            network.measure_loopbacks(bench)
+            bench.ledger.why = loopback.STAGE.measures
+            turns.measure(bench, loopback.STAGE)
         if bench.wants("tcp"):
             network.measure_transfers(bench)
         if bench.wants("disk") or bench.wants("smb-copy"):
@@ -65,13 +66,13 @@ def measure(bench: Bench) -> None:
         if bench.wants("smb-copy"):
             copies.measure_copies(bench, _endpoint(bench))
         else:
-            explaining.Explanations.of(bench).make()
+            schedule.Explanations.of(bench).make()
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
 
 
 def _needs_share(bench: Bench) -> bool:
-    return any(bench.wants(stage) for stage in SHARE_STAGES)
+    return any("share" in stage.needs for stage in described(bench.options.stages))
 
 
 def _note_unclosed(bench: Bench) -> None:
@@ -88,6 +89,11 @@ def _look_up(host: str, port: int) -> str:
         raise Refused(
             "unreachable", f"{host}: the name cannot be resolved ({error.strerror}); check it"
         ) from None
+    addresses = {str(each[4][0]) for each in found}
+    if len(addresses) > 1:
+        # all stages use one address: the one that the copies' connections find too
+        with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
+            return str(connection.getpeername()[0])
     return str(found[0][4][0])
 
 
@@ -164,7 +170,12 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
     lifetime = bench.options.budget_seconds + CLOSING_SECONDS
     why = ""
     for dialect in plan.newest_first(bench.options.dialects) or ("",):
-        setting = run_folder.Setting(dialect=dialect, run=secrets.token_hex(8))
+        setting = run_folder.Setting(
+            dialect=dialect,
+            run=secrets.token_hex(8),
+            outlived=bench.options.outlived,
+            seconds=lifetime,
+        )
         try:
             held = bench.client.hold(
                 "run-folder", setting, _endpoint(bench), lifetime, LOGIN_SECONDS

@@ -11,9 +11,8 @@ from typing import Any
 
 from bottleneck import typed, wire
 from bottleneck.plan import Side
-from probes.host.socket_track import Connection
-from probes.host.socket_watch import Setting
-from probes.net import limits
+from probes.host import limits
+from probes.host.socket_watch import Connection, Setting
 from probes.records import Details
 
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}

@@ -12,6 +12,8 @@ from probes.stage import Refused
 
 SMB_PORT = 445
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)\Z")
+_ZONE = re.compile(r"[!-~]{1,15}\Z")
+"""A network interface, as an IPv6 address of the link names it."""
 _PLAIN_FOLDER = re.compile(r"/(?!/)|\.{1,2}(/|\Z)")
 """How a path begins that can be nothing else: /folder, ./folder, ../folder, . and .. themselves."""
 _NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
@@ -120,9 +122,11 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     if host.startswith("["):
         host = host[1:-1]
         try:
-            ipaddress.IPv6Address(host)
+            zone = ipaddress.IPv6Address(host).scope_id
         except ValueError:
             raise _refused(f"{host!r} is no IPv6 address") from None
+        if zone and not _ZONE.match(zone):
+            raise _refused(f"{zone!r} cannot be the name of an interface")
     elif len(host) > 253 or not all(_LABEL.match(label) for label in host.split(".")):
         raise _refused(f"{host!r} cannot be the name of a host")
     if not 0 < port < 65536:

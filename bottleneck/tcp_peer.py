@@ -16,7 +16,7 @@ class TcpPeer:
     """Where it listens."""
 
     engine: str
-    """A key of PORTS, and of agent.ENGINES."""
+    """A key of PORTS, and of agent_requests.ENGINES."""
     host: str
     port: int
 

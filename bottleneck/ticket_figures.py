@@ -1,7 +1,7 @@
-"""The figures at the end of a ticket: the least that compares with another ticket.
+"""The figures at the end of a ticket: a report of the copies and of what bounds them, and no more.
 
-A copy and a stage is a line of JSON: its setting and `rate`, the lowest, the median and the highest
-rate of its runs and how many there were, so that a comparison knows the noise of both tickets.
+They are a JSON block of the report's own schema, a line a step: what reads a report reads them too.
+Each run is its beginning and its end, so that a comparison knows the noise of both tickets.
 """
 
 from __future__ import annotations
@@ -9,58 +9,72 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Any
 
+from bottleneck import report
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.report import Report
+from bottleneck.report import Report, ReportError, Step
 from bottleneck.reports.safe import safe
 from probes import STAGES
-from probes.records import SIDES, HostFacts
+from probes.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
 
-SCHEMA = "copy-bottleneck/ticket/1"
-MOST_ROWS = 16
-LONGEST_WORD = 80
+SCHEMA = "copy-bottleneck/ticket/2"
+MOST_STEPS = 16
+MOST_RUNS = 40
+LONGEST_WORD, LONGEST_NAME = 80, 32
+LARGEST_BYTES = 1 << 20
+"""Of a mail with all that it answers."""
 FIGURES = 4
-"""Significant ones of a rate: less than any noise."""
+"""Significant ones of an amount: less than any noise."""
 TELLING = (
     *("copy", "verb", "side", "cache", "pattern", "streams", "over", "dialect", "end", "engine"),
     *("security", "file_bytes"),
 )
 """What makes a step another one."""
-USUAL: dict[str, dict[str, Any]] = {
-    "smb-copy": {"end": "folder"},
-    "disk": {"pattern": "sequential", "cache": "uncached"},
-}
-"""What a row leaves out, since most have it."""
-WITH_DIALECT = ("smb-copy", "smb-matrix", "small-files", "smb-tax")
-"""Stages whose rows leave out the dialect that most have."""
 STAGES_TOLD = ("tcp", "disk", "loopback")
 """Of those that are no copy, which a ticket has room for."""
+NOT_TOLD: dict[str, Any] = dict.fromkeys(
+    each.name
+    for each in fields(Usage)
+    if each.name.startswith(("memory_", "interface_", "device_"))
+)
+"""Of each host's load: counts that a ticket has no room for."""
+ASKED_FOR = frozenset((*SIDES, "headline"))
+"""Keys of the schema that are null, and not absent, where nothing is known."""
+_BEFORE_LINE = re.compile(r"^[ \t]*(?:[>|][ \t]?)*")
+_CURLED = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00a0": " "})
 
 
-def lines(known: Report, diagnosis: Diagnosis, most_rows: int = MOST_ROWS) -> list[str]:
+# -- writing -----------------------------------------------------------------------------------
+
+
+def lines(known: Report, diagnosis: Diagnosis, most_steps: int = MOST_STEPS) -> list[str]:
     """The block's lines, one JSON object in all, in ASCII; a line a copy or stage."""
-    pairs: list[dict[str, Any]] = [
-        {"schema": SCHEMA, "version": _short(known.tool.get("version"))},
-        {"started": known.started, "status": known.status},
-        {
-            "share": _short(known.target.get("share")),
-            **_known(rtt_seconds=_rounded(_rtt_seconds(known, diagnosis), 4)),
-        },
+    told = _bounded(known, diagnosis, min(most_steps, MOST_STEPS))
+    document = _short(report.to_json(told, Diagnosis(None, (), "")))
+    hosts, found = document["hosts"], document["steps"]
+    sides = [f'"{side}":{_dumped(hosts[side])}' for side in SIDES]
+    steps_told = [f"  {_dumped(each)}," for each in found]
+    steps_told[-1:] = [each.removesuffix(",") for each in steps_told[-1:]]
+    return [
+        "{",
+        _pairs(document, "schema", "status", "started", "elapsed_seconds"),
+        _pairs(document, "tool"),
+        _pairs(document, "target"),
+        f' "hosts":{{{sides[0]},',
+        f"  {sides[1]}}},",
+        ' "steps":[',
+        *steps_told,
+        " ],",
+        _pairs(document, "notes", "diagnosis").removesuffix(","),
+        "}",
     ]
-    text = [_dumped(each)[1:-1] for each in pairs]
-    for side, host in zip(SIDES, (known.client, known.server), strict=True):
-        text += [f'"{side}":null'] if host is None else _host(side, host)
-    found = list(_rows(known, diagnosis))[: min(most_rows, MOST_ROWS)]
-    dialects = [row.get("dialect") for row in found if row.get("stage") in (None, *WITH_DIALECT)]
-    if dialects and None not in dialects:
-        usual = max(dialects, key=dialects.count)
-        text[2] += f',"dialect":{_dumped(usual)}'
-        found = [{k: v for k, v in row.items() if (k, v) != ("dialect", usual)} for row in found]
-    rows = [_row_text(row) for row in found]
-    listed = [f"  {row}," for row in rows[:-1]] + [f"  {row}" for row in rows[-1:]]
-    return ["{", *(f" {each}," for each in text), ' "rows":[', *listed, " ]}"]
+
+
+def _pairs(document: dict[str, Any], *keys: str) -> str:
+    return f" {_dumped({key: document[key] for key in keys})[1:-1]},"
 
 
 def _dumped(value: Any) -> str:
@@ -68,17 +82,33 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("`", "\\u0060")
 
 
-def _row_text(row: dict[str, Any]) -> str:
-    """A row with its rates as short as they can be written: 2.452e7."""
-    *rates, runs = row["rate"]
-    rest = _dumped({name: value for name, value in row.items() if name != "rate"})
-    return f'{rest[:-1]},"rate":[{",".join(map(_rate_text, rates))},{runs}]}}'
+def _short(value: Any) -> Any:
+    """Without what is not known, and with so many figures of each amount."""
+    if isinstance(value, dict):
+        told = {key: _short(each) for key, each in value.items()}
+        return {key: each for key, each in told.items() if each is not None or key in ASKED_FOR}
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return float(f"{value:.{FIGURES}g}") if isinstance(value, float) else value
 
 
-def _rate_text(rate: float) -> str:
-    short = re.sub(r"\.?0*e\+0*", "e", f"{rate:.{FIGURES - 1}e}")
-    plain = f"{rate:.0f}"
-    return plain if len(plain) <= len(short) or "e-" in short else short
+def _bounded(known: Report, diagnosis: Diagnosis, most: int) -> Report:
+    """The report without what a ticket has no room for, and with no text that fills it."""
+    connected = _rtt_seconds(known, diagnosis)
+    share = safe(known.target.get("share") or "", LONGEST_WORD)
+    version = safe(steps.word(known.tool, "version") or "", LONGEST_WORD)
+    entries = [known.entries[at] for at in _chosen(known, diagnosis)][:most]
+    return Report(
+        status=known.status,
+        tool={"version": version, "ticket": SCHEMA},
+        started=known.started,
+        elapsed_seconds=known.elapsed_seconds,
+        target={"share": share, "connect_seconds": connected},
+        client=_host(known.client),
+        server=_host(known.server),
+        entries=tuple((_step(step), _outcome(outcome)) for step, outcome in entries),
+        notes=("read from a ticket, which tells less than its run", *_caps(diagnosis)),
+    )
 
 
 def _rtt_seconds(known: Report, diagnosis: Diagnosis) -> float | None:
@@ -89,45 +119,53 @@ def _rtt_seconds(known: Report, diagnosis: Diagnosis) -> float | None:
     return None if found is None else found.seconds
 
 
-def _short(value: object) -> str:
-    return safe(value, LONGEST_WORD) if isinstance(value, str) else ""
+def _caps(diagnosis: Diagnosis) -> Iterator[str]:
+    named = [each for each in diagnosis.copies if each.verdict.component != "unknown"]
+    told = [
+        f"{safe(each.copy, LONGEST_NAME)} by {'/'.join(word for word in words if word)}"
+        for each in named[:MOST_STEPS]
+        for words in [(each.verdict.component, each.verdict.side, each.verdict.cause)]
+    ]
+    if told:
+        yield f"its run named as caps: {', '.join(told)}"
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else float(f"{value:.{digits}g}")
-
-
-def _known(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _host(side: str, host: HostFacts) -> list[str]:
-    """Two lines: what it is called, and what it has."""
-    link = host.interface
-    name = _dumped({"name": _short(host.name)[:32], "system": _short(host.system)[:32]})
-    has = _dumped(
-        _known(
-            cores=host.cores,
-            memory_total_bytes=host.memory_total_bytes,
-            link_bits_per_second=link.rate_bits_per_second if link else None,
-            mtu_bytes=link.mtu_bytes if link else None,
-        )
+def _host(host: HostFacts | None) -> HostFacts | None:
+    if host is None:
+        return None
+    link = host.interface and InterfaceFacts(
+        name=safe(host.interface.name, LONGEST_NAME),
+        address="",
+        rate_bits_per_second=host.interface.rate_bits_per_second,
+        duplex=None,
+        mtu_bytes=host.interface.mtu_bytes,
+        driver=None,
+        virtual=host.interface.virtual,
     )
-    return [f'"{side}":{name[:-1]}', f" {has[1:]}"]
-
-
-def _rows(known: Report, diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
-    """The copies, the headline's first, then the stages that bound them."""
-    headline = diagnosis.chosen
-    copies = sorted(
-        steps.copies(known), key=lambda each: headline is None or each.name != headline.copy
+    return HostFacts(
+        name=safe(host.name, LONGEST_NAME),
+        system=safe(host.system, LONGEST_NAME),
+        distribution=None,
+        python="",
+        cores=host.cores,
+        quota_cores=host.quota_cores,
+        memory_total_bytes=host.memory_total_bytes,
+        virtual=None,
+        privileged=host.privileged,
+        interface=link,
+        congestion_control=None,
+        socket_buffers={},
+        folder=None,
+        tools={},
     )
-    for copy in copies:
-        if copy.made is not None and copy.made.rate.low >= 1:
-            told = next((each for each in diagnosis.copies if is_of(each, copy)), None)
-            cap = {} if told is None else _cap(told)
-            yield {**_row(copy.made), **cap}
-    copied = {copy.index for copy in steps.copies(known)}
+
+
+def _chosen(known: Report, diagnosis: Diagnosis) -> Iterator[int]:
+    """Indices of the copies, the headline's first, then of the stages that bound them."""
+    headline = diagnosis.headline
+    copies = sorted(steps.copies(known), key=lambda each: headline != each.name)
+    yield from (each.index for each in copies if each.made is not None and each.made.rate.low >= 1)
+    copied = {copy.index for copy in copies}
     ceilings = sorted(
         (each for copy in diagnosis.copies for each in copy.ceilings),
         key=lambda each: each.bytes_per_second,
@@ -137,10 +175,10 @@ def _rows(known: Report, diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
     others = [each.index for stage in STAGES_TOLD for each in steps.measured(known, stage)]
     for at in dict.fromkeys((*bounding, *others)):
         found = steps.found_at(known, at)
-        if at in copied or found is None or found.rate.low < 1:
+        if at in copied or found is None or found.step.stage not in STAGES:
             continue
-        if found.step.stage in STAGES:
-            yield _row(found)
+        if found.rate.low >= 1:
+            yield at
 
 
 def is_of(told: CopyDiagnosis, copy: steps.Copy) -> bool:
@@ -153,30 +191,65 @@ def is_of(told: CopyDiagnosis, copy: steps.Copy) -> bool:
     )
 
 
-def _cap(told: CopyDiagnosis) -> dict[str, Any]:
-    named = (told.verdict.component, told.verdict.side, told.verdict.cause)
-    return {"cap": "/".join(each for each in named if each)}
-
-
-def _row(found: steps.Found) -> dict[str, Any]:
-    step, rate = found.step, found.rate
+def _step(step: Step) -> Step:
     setting = {
         name: safe(value, 40) if isinstance(value, str) else value
         for name in TELLING
         if isinstance(value := step.setting.get(name), (str, int)) and value != ""
     }
-    server = {"initiator": "server"} if step.initiator != usual_initiator(setting) else {}
-    proven = steps.flag(found.outcome.details, "cache", "proven")
-    if step.stage == "disk" and proven is not None:
-        setting["proven"] = proven
-    figures = [rate.low, rate.median, rate.high]
-    for name, usual in USUAL.get(step.stage, {}).items():
-        if setting.get(name) == usual:
-            del setting[name]
-    stage = {} if step.stage == "smb-copy" else {"stage": step.stage}
-    return {**stage, **setting, **server, "rate": [*figures, rate.runs]}
+    return Step(step.stage, setting, step.initiator)
 
 
-def usual_initiator(setting: dict[str, Any]) -> str:
-    """Who runs a step, where its row does not say it: of a disk the side that has it."""
-    return "server" if setting.get("side") == "server" else "client"
+def _outcome(outcome: Outcome) -> Outcome:
+    """Each run's beginning and end, both hosts' load, and whether the cache was as it had to be."""
+    if not isinstance(outcome, Measured):
+        return outcome
+    spread = rates(outcome)
+    details: dict[str, Any] = {"told_by": "a ticket"}
+    if spread.runs == 1 and spread.low < spread.high:
+        details["window_rates_bytes_per_second"] = [spread.low, spread.high]
+    proven = steps.flag(outcome.details, "cache", "proven")
+    if proven is not None:
+        side = steps.word(outcome.details, "cache", "side")
+        details["cache"] = {"side": side and safe(side, LONGEST_NAME), "proven": proven}
+    return Measured(
+        runs=tuple((run[0], run[-1]) for run in outcome.runs[:MOST_RUNS]),
+        initiator=replace(outcome.initiator, **NOT_TOLD),
+        responder=outcome.responder and replace(outcome.responder, **NOT_TOLD),
+        details=details,
+    )
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def is_ticket(content: bytes) -> bool:
+    """Whether a text, and no report, holds the figures of a ticket, of any version."""
+    return b"copy-bottleneck/ticket/" in content and content.lstrip()[:1] != b"{"
+
+
+def told_report(content: bytes) -> Report:
+    """The report that a ticket ends with, whatever mail did to it.
+
+    Quoting marks and the line breaks of mail are undone. Errors: ReportError, one line.
+    """
+    if len(content) > LARGEST_BYTES:
+        raise ReportError(f"larger than {LARGEST_BYTES} bytes, and no ticket")
+    try:
+        return report.loads(_block(content).encode("utf-8", "backslashreplace"))
+    except ReportError as error:
+        raise ReportError(f"the ticket's figures are damaged: {error}") from None
+
+
+def _block(content: bytes) -> str:
+    """The JSON object of the figures, on one line."""
+    text = content.decode("utf-8", "replace").translate(_CURLED)
+    joined = " ".join(_BEFORE_LINE.sub("", line.rstrip()) for line in text.splitlines())
+    mark = joined.find(f'"{SCHEMA}"')
+    if mark < 0:
+        raise ReportError(f"they are not of {SCHEMA}, which this program reads")
+    start = joined.rfind(f'"{report.SCHEMA}"', 0, mark)
+    start = joined.rfind("{", 0, max(0, start))
+    end = joined.find("```", mark)
+    body = joined[max(0, start) : end if end >= 0 else len(joined)]
+    return body[: body.rfind("}") + 1]

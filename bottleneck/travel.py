@@ -20,7 +20,10 @@ STAYS_HOME = (
 """Needs libraries that the other host has not; the drivers that need none are named next."""
 TRAVELS_ALL_THE_SAME = tuple(f"probes/drivers/{n}.py" for n in ("__init__", "fio", "smbclient"))
 
-CARRIED = ("__init__", "agent", "typed", "wire")
+CARRIED = (
+    *("__init__", "agent", "agent_checks", "agent_limits", "agent_requests", "agent_stream"),
+    *("agent_work", "typed", "wire"),
+)
 """The modules of the coordinator's package that the agent needs."""
 
 _STARTER_SOURCE = """

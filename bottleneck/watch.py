@@ -18,9 +18,8 @@ from bottleneck.plan import Side
 from bottleneck.report import Report, Step
 from bottleneck.watched import End
 from probes.host.copy_watch import Setting
-from probes.host.counters import Counters, Watched
-from probes.host.running_copies import Running
-from probes.host.usage import usage
+from probes.host.counters import Counters, Watched, usage
+from probes.host.running_copies import LEAST_BYTES, Running
 from probes.records import Failed, HostFacts, Outcome, Usage
 from probes.stage import Refused, Unavailable
 
@@ -178,13 +177,15 @@ class Watch:
                 seen[side] = stack.enter_context(watch)
             readings = [self._counters()]
             until = time.monotonic() + seconds
-            while (left := until - time.monotonic()) > 0 and not _ended(readings, self.here):
+            ended = False
+            while (left := until - time.monotonic()) > 0 and not ended:
                 self.tell("watching the copy")
                 self.interrupted = not wait(min(1.0, left))
                 readings.append(self._counters())
                 if self.interrupted:
                     break
-            if _ended(readings, self.here):
+                ended = self._ended(readings)
+            if ended:
                 # What came after the copy's end says nothing of it.
                 readings = readings[:-QUIET_COUNT]
                 self.notes.append("the copy ended, or paused, while it was watched")
@@ -193,6 +194,24 @@ class Watch:
                 if len(told) > 1:
                     observation.window = told[0].clock_seconds, told[-1].clock_seconds
         self.entry = self._entry(seen, readings)
+
+    def _ended(self, readings: list[dict[Side, Counters]]) -> bool:
+        """Whether the copy moves no more: a quiet interface is asked about its own connection.
+
+        Where others' traffic came to its end, the interface is as quiet and the copy goes on.
+        """
+        link = self.running[self.here].link
+        if link is None or not _quiet(readings, self.here):
+            return False
+        now = _find(
+            self.reached[self.here],
+            own_address=link.own_address,
+            own_port=link.own_port,
+            peer_address=link.peer_address,
+            peer_port=link.peer_port,
+        )
+        same = now.link is not None and watched.turned(now.link) == watched.turned(link)
+        return not same or sum(now.moved.values()) < LEAST_BYTES
 
     def _counters(self) -> dict[Side, Counters]:
         found: dict[Side, Counters] = {}
@@ -284,7 +303,7 @@ def _usage(readings: list[Counters]) -> Usage | None:
         return None
 
 
-def _ended(readings: list[dict[Side, Counters]], here: Side) -> bool:
+def _quiet(readings: list[dict[Side, Counters]], here: Side) -> bool:
     """Whether the interface was quiet in the last seconds, of a copy over the network."""
     counts = [
         (each[here].interface_sent_bytes or 0) + (each[here].interface_received_bytes or 0)

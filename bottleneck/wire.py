@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Dict, Optional, Type, TypeVar
+import math
+from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
 
 from bottleneck import typed
 from probes.records import Access, Endpoint
@@ -17,6 +18,10 @@ PROTOCOL = 1
 MARK = b"copy-bottleneck-agent "
 """Opens the greeting's line; whatever stands before it (a login banner) is somebody else's."""
 MAX_LINE_BYTES = 1 << 20
+MOST_VALUES = 40_000
+"""Of a line: each takes some ten times as much memory as it has bytes."""
+MOST_NESTED = 32
+LONGEST_NUMBER = 64
 MAX_JUNK_BYTES = 64 << 10
 
 T = TypeVar("T")
@@ -39,13 +44,52 @@ def decode(line: bytes) -> Message:
     """The message in a line."""
     if len(line) > MAX_LINE_BYTES:
         raise WireError(f"a line of {len(line)} bytes is too long")
+    if sum(line.count(each) for each in (b"[", b"{", b",", b":")) > MOST_VALUES:
+        raise WireError("a line of too many values")
     try:
-        message = json.loads(line, parse_constant=_refuse_constant)
+        message = json.loads(
+            line,
+            parse_constant=_refuse_constant,
+            parse_int=_whole,
+            parse_float=_finite,
+            object_pairs_hook=_object,
+        )
+    except WireError:
+        raise
     except (ValueError, RecursionError) as error:
         raise WireError(f"not a message: {type(error).__name__}") from None
     if not isinstance(message, dict):
         raise WireError("not a message: no object")
+    _check_depth(message, MOST_NESTED)
     return message
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST_NUMBER:
+        raise WireError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits) if len(digits) <= LONGEST_NUMBER else math.inf
+    if not math.isfinite(number):
+        raise WireError(f"{digits[:LONGEST_NUMBER]} is no number")
+    return number
+
+
+def _object(pairs: List[Tuple[str, Any]]) -> Message:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise WireError("an object names a key twice")
+    return found
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if not left:
+        raise WireError(f"nested deeper than {MOST_NESTED}")
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, (dict, list)):
+            _check_depth(each, left - 1)
 
 
 def _refuse_constant(name: str) -> None:
@@ -56,6 +100,11 @@ def greeting(version: str, python: str, host: str) -> bytes:
     """The first line that an agent writes."""
     about = {"protocol": PROTOCOL, "version": version, "python": python, "host": host}
     return MARK + encode(about)
+
+
+def refusal(kind: str, text: str) -> bytes:
+    """What stands in for a greeting where no agent will come; told.refusal reads it."""
+    return MARK + encode({"protocol": PROTOCOL, "refused": {"kind": kind, "text": text}})
 
 
 def read_greeting(line: bytes) -> Optional[Message]:
@@ -110,12 +159,17 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default
 
 
-def endpoint_to_plain(endpoint: Endpoint) -> Message:
-    """An endpoint with its secrets, for an agent's own pipe and for nothing else."""
+def endpoint_to_plain(endpoint: Endpoint, known: Optional[Access] = None) -> Message:
+    """An endpoint with its secrets, for an agent's own pipe and for nothing else.
+
+    known: the login that whoever reads this gave; it is not sent back.
+    """
     plain: Message = {}
     for f in dataclasses.fields(endpoint):
         value = getattr(endpoint, f.name)
-        if isinstance(value, Access):
+        if isinstance(value, Access) and value == known:
+            value = None
+        elif isinstance(value, Access):
             value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
         plain[f.name] = value
     return plain

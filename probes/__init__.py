@@ -3,11 +3,11 @@
 STAGES = (
     "loopback",
     "tcp",
-    "sweep",
+    "path",
     "latency",
+    "sweep",
     "matrix",
     "udp",
-    "path",
     "disk",
     "smb-copy",
     "smb-matrix",
@@ -15,4 +15,4 @@ STAGES = (
     "small-files",
     "native-copy",
 )
-"""The stages, in the order of a report."""
+"""The stages, in the order in which a run comes to them."""

@@ -10,15 +10,23 @@ from contextlib import closing, contextmanager
 from typing import Iterator
 
 from probes.drivers import fio
-from probes.host import folders, io_limits, layers
+from probes.host import cgroup, folders, layers
 from probes.records import Details, Endpoint
-from probes.stage import Last, Running
-from probes.storage import block_device, others
+from probes.stage import Last, Running, Stage
+from probes.storage import others
 from probes.storage.setting import Setting
 
-__all__ = ["NAME", "Setting", "initiate", "respond"]
+__all__ = ["STAGE", "Setting", "initiate", "respond"]
 
-NAME = "disk"
+STAGE = Stage(
+    "disk",
+    measures="why a disk gives what it gives",
+    usual_seconds=3.0,
+    writes=True,
+    explains=True,
+    speaks_of=("disk",),
+    refines=("disk/read", "disk/write"),
+)
 
 ROOMS = {
     "sequential": "probes.storage.sequential",
@@ -66,7 +74,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         raise ValueError(f"no disk stage {setting.pattern} {setting.verb} {setting.cache}")
     fio_version = fio.version() if setting.pattern in BY_FIO else None
     if setting.device:
-        device = block_device.kernel_name(setting.device)
+        device = layers.kernel_name(setting.device) or None
         below = layers.device_layers(device) if device else []
         stack = [each["name"] for each in below]
     else:
@@ -89,7 +97,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     }
     if before is not None:
         common["before"] = before
-    limits = io_limits.limits(device)
+    limits = cgroup.io_limits(device)
     if limits is not None:
         common["limits"] = limits
     return {**common, **details}

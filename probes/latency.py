@@ -12,18 +12,35 @@ import socket
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Dict, Generator, List
+from typing import Dict, Generator, Iterator, List
 
 from probes.host import tcp_info
-from probes.net import cold, exchange, fit, port, warm
-from probes.net.cold import Cold, Trips
+from probes.meaning import Address, Seconds
+from probes.net import exchange, fit, port, warm
+from probes.net.exchange import DECADES, LEAST, Times, percentiles, quick, table
 from probes.net.port import Meeting
-from probes.net.timetable import DECADES, LEAST, Times, percentiles, quick, table
-from probes.net.warm import Warm
+from probes.net.warm import Cold, Trips, Warm
 from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running
+from probes.stage import Known, Last, Running, Stage, Turn
 
-NAME = "latency"
+STAGE = Stage(
+    "latency",
+    measures="what a message costs on this path",
+    usual_seconds=2.2,
+    needs=("server",),
+    by_agent=True,
+    calls="called",
+    unpaced=True,
+    explains=True,
+    optional=True,
+    least_budget_seconds=45.0,
+    speaks_of=("network/delay", "smb/round-trips"),
+)
+USUAL_SECONDS = 3.0
+MOST_TIMES, MOST_TIMES_ALONE = 1.5, 4.0
+"""How much longer a long path may make it, beside the copies and by itself."""
+ROUND_TRIPS = 200
+"""That there is time for at least: a long path needs them for the bandwidth to show."""
 
 SAMPLE_SECONDS = 0.1
 
@@ -32,8 +49,8 @@ SAMPLE_SECONDS = 0.1
 class Setting:
     """For how long; a path that needs longer for a size leaves it out."""
 
-    seconds: float = 3.0
-    address: str = ""
+    seconds: Seconds = 3.0
+    address: Address = ""
     """The responder's address to listen on; empty, or not one of its own: every address."""
 
     def __post_init__(self) -> None:
@@ -41,12 +58,19 @@ class Setting:
             raise ValueError(f"no such time: {self.seconds} s")
 
 
+def turns(known: Known) -> Iterator[Turn]:
+    """Messages from the client to the server's agent."""
+    most = (MOST_TIMES_ALONE if known.alone else MOST_TIMES) * USUAL_SECONDS
+    usual = max(USUAL_SECONDS, min(ROUND_TRIPS * known.connect_seconds, most))
+    yield Turn(STAGE.name, Setting(address=known.address), usual, peer="agent")
+
+
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
     """Answers messages until closed."""
 
     def serve(meeting: Meeting) -> None:
         (connection,) = meeting.connections
-        with cold.taking_cold(connection) as (number, token):
+        with warm.taking_cold(connection) as (number, token):
             meeting.tell({"port": number, "token": token})
             exchange.answer(connection)
 
@@ -100,7 +124,7 @@ def _measure(own: Warm, beside: Cold) -> Running:
     enough = {size: times for size, times in by_size.items() if len(times.one) >= LEAST}
     by_trips: Dict[Trips, List[float]] = {}
     medians = {s: times.median for s, times in enough.items() if s in DECADES}
-    why = cold.timed(own, beside, medians, by_trips)
+    why = warm.timed(own, beside, medians, by_trips)
     segment_bytes = int(sockets.get("segment_bytes", 0))
     told = {
         "fit": fit.fit([(size, quick(times.one)) for size, times in enough.items()], segment_bytes),

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Iterator
 
 from probes import tcp
-from probes.records import Endpoint
-from probes.stage import Running
+from probes.records import SIDES, Endpoint
+from probes.stage import Known, Running, Stage, Turn
 
-NAME = "loopback"
+STAGE = Stage("loopback", measures="what this tool itself can move there", calls="own")
 ADDRESS = "127.0.0.1"
 
 Setting = tcp.Setting
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """On each host that has an agent."""
+    for side in SIDES if known.agent else SIDES[:1]:
+        setting = Setting("push", 1)
+        yield Turn(f"loopback {side}", setting, 0.6, least_seconds=0.4, initiator=side, peer="own")
 
 
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:

@@ -16,14 +16,32 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from probes.meaning import Address, Count, Seconds, Text
 from probes.net import rtt, transfer
-from probes.net.spent import spent
 from probes.net.transfer import Moved, Shape
-from probes.net.windows import AUTOTUNED, STREAMS, Place, following, knee
+from probes.net.windows import AUTOTUNED, STREAMS, Place, drained, following, knee, windows_for
 from probes.records import Details, Endpoint, run_rate
-from probes.stage import Running, Unavailable
+from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
 
-NAME = "matrix"
+STAGE = Stage(
+    "matrix",
+    measures="windows and streams",
+    usual_seconds=8.0,
+    needs=("server", "rate"),
+    by_agent=True,
+    calls="called",
+    unpaced=True,
+    explains=True,
+    optional=True,
+    from_budget_seconds=LONG_BUDGET_SECONDS,
+)
+USUAL_SECONDS = 6.0
+LEAST_CELL_SECONDS = 0.3
+LEAST_CELLS = 14
+ROUND_TRIPS = 25
+"""Of a cell at least: a slow start takes ten."""
+USUAL_RTT_SECONDS = 0.001
+"""Where the sockets tell none."""
 
 KIB, MIB = 1 << 10, 1 << 20
 BUFFER_BYTES = 256 * KIB
@@ -54,16 +72,16 @@ _ALWAYS = ("granted_bytes", "rtt_unloaded_seconds", "rtt_loaded_seconds")
 class Setting:
     """Which way, how long, and the cells to choose from."""
 
-    verb: str = "push"
+    verb: Text = "push"
     """push: the initiator sends; pull: it receives."""
-    seconds: float = 0.3
+    seconds: Seconds = 0.3
     """Of each cell, warm-up included."""
-    windows: Tuple[int, ...] = (AUTOTUNED, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
+    windows: Tuple[Count, ...] = (AUTOTUNED, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
     """Bytes to ask for at both ends; 0: the system tunes it."""
-    streams: Tuple[int, ...] = STREAMS
-    most_seconds: float = 12.0
+    streams: Tuple[Count, ...] = STREAMS
+    most_seconds: Seconds = 12.0
     """For the whole stage; cells that do not fit into it are left out."""
-    address: str = ""
+    address: Address = ""
     """The responder's address to listen on; empty, or not one of its own: every address."""
 
     def __post_init__(self) -> None:
@@ -78,6 +96,37 @@ class Setting:
         window, streams = place
         buffer_bytes = min(BUFFER_BYTES, window or BUFFER_BYTES)
         return Shape(self.verb, streams, buffer_bytes, seconds, window_bytes=window)
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """Pushes; pulls too where there is time for both, or nothing else is asked for."""
+    verbs = ("push", "pull") if known.thorough else ("push",)
+    for at, verb in enumerate(verbs):
+        yield Turn(
+            f"windows {verb}",
+            Setting(verb, address=known.address),
+            USUAL_SECONDS,
+            parts=len(verbs) - at + 1,
+            timed=("most_seconds", 1.0),
+            peer="agent",
+        )
+
+
+def fitted(setting: Setting, known: Known) -> Setting:
+    """The windows and the time of a cell that suit the path.
+
+    A direction that already carries a standard link's payload is left out, unless the stage is all
+    that was asked for.
+    """
+    if known.link and not known.alone:
+        raise Unavailable(f"left out: TCP fills a {known.link} link by the system's own tuning")
+    trip = known.rtt_seconds or USUAL_RTT_SECONDS
+    wanted = max(LEAST_CELL_SECONDS, ROUND_TRIPS * trip)
+    return replace(
+        setting,
+        windows=windows_for(known.bytes_per_second * trip),
+        seconds=min(wanted, setting.most_seconds / LEAST_CELLS),
+    )
 
 
 @contextmanager
@@ -197,7 +246,7 @@ def _cell(shape: Shape, peer: Endpoint, known: Iterable[Details]) -> Details:
     running = transfer.initiate(shape, peer)
     next(running)
     with _Watch(peer, shape.seconds + ANSWER_SECONDS) as watch:
-        moved = spent(running)
+        moved = drained(running)
     loaded = watch.spread
     told: Details = {
         "window_bytes": shape.window_bytes,

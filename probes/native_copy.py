@@ -17,14 +17,22 @@ from typing import Callable, Iterator, Optional, TypeVar
 
 from probes.host import copy_program, free_space, page_cache, payload, source_file
 from probes.host.copy_program import CopyBroke, Copying, Program
-from probes.host.locate import SOURCE, check_name
-from probes.host.mount import read_mount
+from probes.host.deadline import NoAnswer, answered
+from probes.host.folders import read_mount
 from probes.host.mounted_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
-from probes.host.patience import NoAnswer, answered
+from probes.host.served_file import SOURCE, check_name
+from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running
+from probes.stage import Last, Running, Stage
 
-NAME = "native-copy"
+STAGE = Stage(
+    "native-copy",
+    measures="the copy as a user makes it",
+    needs=("mount",),
+    unpaced=True,
+    writes=True,
+    varying=("size_bytes", "seconds"),
+)
 
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 SAMPLE_SECONDS = 0.1
@@ -42,16 +50,16 @@ T = TypeVar("T")
 class Setting:
     """Which copy, and between which folders."""
 
-    copy: str
+    copy: Text
     """One of COPIES; cached or not speaks of the sender."""
-    folder: str
+    folder: Folder
     """This host's end."""
-    target_folder: str
+    target_folder: Folder
     """The mounted share, or a folder on it."""
-    size_bytes: int
-    seconds: float
+    size_bytes: Size
+    seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
-    seed: str = ""
+    seed: Text = ""
     """Of the payload, hex."""
 
 
@@ -199,11 +207,12 @@ def _copied(
     with _blamed(setting, moments, program.name, ends[1]):
         with Copying(program, *ends, (descriptor,)) as copying:
             copying.ready()
+            pushes = setting.copy.startswith("push")
+            into = setting.target_folder if pushes else setting.folder
+            room = free_space.Watch(into, _waited(setting, lambda: free_space.told(into)[0]))
             yield Sample(0.0, 0)
             moments.opened = copying.begin()
             deadline = moments.opened + setting.seconds
-            pushes = setting.copy.startswith("push")
-            room = free_space.Watch(setting.target_folder if pushes else setting.folder)
             for written in copying.progress(deadline, SAMPLE_SECONDS):
                 moved = min(setting.size_bytes, max(moments.moved_bytes, written))
                 if room.due(moved - moments.moved_bytes):

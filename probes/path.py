@@ -6,7 +6,6 @@ there. What it sends is no payload: this stage has no rate.
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,17 +14,29 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, Dict, Iterator, Optional, TypeVar
 
+from probes.host.deadline import NoAnswer, answered
 from probes.host.interface import interface_facts
-from probes.host.patience import NoAnswer, answered
-from probes.net import black_hole, hops, path_mtu, port, rtt, segments, under_load
+from probes.meaning import Called, Port, Seconds
+from probes.net import black_hole, callers, icmp, port, rtt
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
 from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Unavailable
+from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
 
 T = TypeVar("T")
 
-NAME = "path"
+STAGE = Stage(
+    "path",
+    measures="what the path loses and lets through",
+    usual_seconds=3.2,
+    needs=("server",),
+    by_agent=True,
+    unpaced=True,
+    explains=True,
+    speaks_of=("network/mtu", "network/loss", "network/delay"),
+)
+GRACE_SECONDS = 40.0
+"""Where packets vanish, their size is looked for; lost ones are waited for."""
 VERBS = ("push", "pull")
 
 HANDSHAKES = 20
@@ -53,14 +64,38 @@ PATH_MTU, LOAD = "path-mtu", "load"
 class Setting:
     """Which path, and how long to look at it."""
 
-    host: str
+    host: Called
     """The share's host as the client reaches it, an IP address."""
-    port: int
+    port: Port
     """Its SMB port."""
-    seconds: float = 3.0
+    seconds: Seconds = 3.0
     """In all, where no packets vanish; what vanishes is waited for longer."""
     load: bool = True
     """Whether to fill the path as well, which takes most of the time."""
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """From the client to the share's port, and back where an agent looks from there.
+
+    A short run leaves out the load: the copies need its time.
+    """
+    load = known.alone or known.budget_seconds >= STAGE.least_budget_seconds
+    yield Turn(
+        STAGE.name,
+        Setting(known.address, known.port, load=load),
+        Setting.seconds,
+        least_seconds=1.0,
+        most_seconds=5.0,
+        peer="agent" if known.agent else "",
+        grace_seconds=GRACE_SECONDS,
+    )
+
+
+def fitted(setting: Setting, known: Known) -> Setting:
+    """As it is, where there is a server to look at."""
+    if not known.address:
+        raise Unavailable("the server's address is not known: name TARGET as //host/share")
+    return setting
 
 
 @contextmanager
@@ -86,15 +121,15 @@ class _Serving:
         if do == LOAD:
             with self.lock:
                 if self.load is None:
-                    opened = under_load.respond(self.setting.host, MOST_LOAD_SECONDS)
+                    opened = rtt.respond_to_load(self.setting.host, MOST_LOAD_SECONDS)
                     self.load = self.stack.enter_context(opened)
             meeting.tell({"port": self.load.port, "nonce": self.load.nonce})
         elif do == PATH_MTU:
-            client = _plain_address(meeting.control)
+            client = callers.plain(meeting.control.getpeername()[0])
             seconds = min(float(meeting.request["seconds"]), self.setting.seconds)
-            meeting.tell(path_mtu.path_mtu(client, float(meeting.request["rtt_seconds"]), seconds))
-        elif do in (segments.TAKE, segments.GIVE):
-            segments.serve(meeting)
+            meeting.tell(icmp.path_mtu(client, float(meeting.request["rtt_seconds"]), seconds))
+        elif do in (black_hole.TAKE, black_hole.GIVE):
+            black_hole.serve(meeting)
         else:
             raise ValueError("the path stage does no such thing")
 
@@ -108,12 +143,6 @@ def _silence(where: Setting, late: int) -> str:
             "more, or packets are lost"
         )
     return f"{what} does not answer within {FIRST_SECONDS:.1f} s"
-
-
-def _plain_address(connection: socket.socket) -> str:
-    """The peer's IP address; one that a socket for both versions shows as IPv6 is IPv4 again."""
-    address = str(connection.getpeername()[0])
-    return address[7:] if address.startswith("::ffff:") else address
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
@@ -204,7 +233,7 @@ class _Look:
         where = self.setting
         seconds = max(LEAST_HOPS_SECONDS, HOPS_RATIO * where.seconds)
         try:
-            found = hops.trace(where.host, where.port, self.rtt_seconds, seconds)
+            found = icmp.trace(where.host, where.port, self.rtt_seconds, seconds)
         except Unavailable as error:
             self.missing["hops"] = str(error)
             return
@@ -218,9 +247,7 @@ class _Look:
             self.known["interface_mtu_bytes"] = facts.mtu_bytes
         seconds = MTU_RATIO * self.setting.seconds
         try:
-            self.ways["push"].update(
-                path_mtu.path_mtu(self.setting.host, self.rtt_seconds, seconds)
-            )
+            self.ways["push"].update(icmp.path_mtu(self.setting.host, self.rtt_seconds, seconds))
         except Unavailable as error:
             self.missing["push.path_mtu_bytes"] = str(error)
         try:
@@ -256,7 +283,7 @@ class _Look:
     def _loaded(self, verb: str, seconds: float) -> Details:
         told = self._asked({"do": LOAD}, port.CONNECT_SECONDS)
         stream = Endpoint(self.setting.host, int(told["port"]), str(told["nonce"]))
-        return under_load.loaded(verb, stream, seconds, self.rtt_seconds)
+        return rtt.loaded(verb, stream, seconds, self.rtt_seconds)
 
     def _in_time(self, what: str, work: Callable[[], T]) -> T:
         """What work() gives. Raises NoAnswer once it is left behind, Unavailable if too late."""
@@ -286,11 +313,11 @@ class _Look:
     def _push(self, size: Optional[int]) -> Trial:
         if "pull" in self.missing:
             where = self.setting
-            return segments.pushed_unasked(where.host, where.port, size, self.patience_seconds)
-        return segments.pushed(self.peer, size, self.patience_seconds)
+            return black_hole.pushed_unasked(where.host, where.port, size, self.patience_seconds)
+        return black_hole.pushed(self.peer, size, self.patience_seconds)
 
     def _pull(self, size: Optional[int]) -> Trial:
-        return segments.pulled(self.peer, size, self.patience_seconds)
+        return black_hole.pulled(self.peer, size, self.patience_seconds)
 
     def _asked(self, request: Details, seconds: float) -> Details:
         """The far end's answer to a request."""

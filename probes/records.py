@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Annotated, Any, Dict, Optional, Tuple, Union
+
+from probes.meaning import ANY, Handed, Port, Text
 
 SIDES = ("client", "server")
 """The two hosts of a copy; initiator and responder are roles, these are places."""
@@ -296,14 +298,14 @@ class Access:
 class Endpoint:
     """Where a responder waits, for this session alone; never part of a report."""
 
-    host: str = ""
-    port: int = 0
-    nonce: str = field(default="", repr=False)
-    share: str = ""
-    folder: str = ""
+    host: Text = ""
+    port: Port = 0
+    nonce: Text = field(default="", repr=False)
+    share: Text = ""
+    folder: Text = ""
     """Folder on the share, backslashes, no leading one; or a path on this host, by stage."""
-    path: str = ""
+    path: Handed = ""
     """A file on the initiator's own host (a nameless one through /proc/PID/fd/N)."""
-    access: Optional[Access] = field(default=None, repr=False)
-    facts: Details = field(default_factory=dict)
+    access: Annotated[Optional[Access], ANY] = field(default=None, repr=False)
+    facts: Annotated[Details, ANY] = field(default_factory=dict)
     """What was learned while opening it."""

@@ -15,15 +15,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from probes.host import payload
+from probes.meaning import Count, Seconds, Size, Text
 from probes.records import Endpoint, Sample
 from probes.smb import echo
 from probes.smb.blame import blamed
 from probes.smb.run_folder import joined
 from probes.smb.session import open_session
 from probes.smb.small import SmallFiles, Timed
-from probes.stage import Last, Running, Unavailable
+from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
 
-NAME = "small-files"
+STAGE = Stage(
+    "small-files",
+    measures="what a small file costs",
+    usual_seconds=1.8,
+    needs=("share",),
+    calls="called",
+    unpaced=True,
+    writes=True,
+    explains=True,
+)
+USUAL_SECONDS = 1.5
+FILES, FILE_BYTES = 500, 16 * 1024
 
 VERBS = ("push", "pull")
 SAMPLE_SECONDS = 0.1
@@ -39,18 +51,38 @@ CLEANING_SECONDS = 20.0
 class Setting:
     """Which way, how many, how large."""
 
-    verb: str
+    verb: Text
     """push: new files on the share; pull: files that lie there."""
-    files: int
+    files: Count
     """At most; fewer where the time is over."""
-    file_bytes: int
-    dialect: str
-    seconds: float
+    file_bytes: Size
+    dialect: Text
+    seconds: Seconds
     """For making and measuring; comparing and removing come after it."""
-    seed: str = ""
+    seed: Text = ""
     """Of the payload, hex."""
-    security: str = ""
+    security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """Pushed, then pulled."""
+    for verb in VERBS:
+        yield Turn(
+            f"small files {verb}",
+            Setting(verb, FILES, FILE_BYTES, known.dialect, 0.0, known.seed),
+            USUAL_SECONDS,
+            parts=2 * len(VERBS),
+            peer="share",
+            grace_seconds=2 * CLEANING_SECONDS,
+        )
+
+
+def fitted(setting: Setting, known: Known) -> Setting:
+    """As it is, where there is room for it."""
+    if known.room_bytes < setting.files * setting.file_bytes:
+        raise Unavailable(f"no room on the share for {setting.files} files of 16 KiB")
+    return setting
 
 
 @contextmanager
@@ -78,7 +110,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         # opened first: the last to leave removes folder and files
         folder = session.open_folder(peer.folder)
         facts = session.facts
-        with blamed(f"{NAME} {setting.verb}", peer), session.pipe(folder) as pipe:
+        with blamed(f"{STAGE.name} {setting.verb}", peer), session.pipe(folder) as pipe:
             until = time.monotonic() + setting.seconds
             pipe.limit(until + GRACE_SECONDS)
             rtts = echo.round_trips(pipe, ECHO_SHARE * setting.seconds)

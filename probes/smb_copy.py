@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
-from probes.host import payload
-from probes.net import movement
+from probes.host import limits, payload
+from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.check import Check, spread
@@ -26,9 +26,17 @@ from probes.smb.pipe import Pipe
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
 from probes.smb.space import ShareRoom
-from probes.stage import Last, Refused, Running, Unavailable
+from probes.stage import Last, Refused, Running, Stage, Unavailable
 
-NAME = "smb-copy"
+STAGE = Stage(
+    "smb-copy",
+    measures="the copy as a user makes it",
+    needs=("share",),
+    calls="called",
+    unpaced=True,
+    writes=True,
+    varying=("size_bytes", "seconds", "fill_source", "file", "file_seconds"),
+)
 
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
@@ -60,35 +68,35 @@ CHECK_SECONDS = 20.0
 class Setting:
     """Which copy, and how."""
 
-    copy: str
+    copy: Text
     """One of COPIES or FILE_COPIES; cached or not speaks of the sender."""
-    dialect: str
+    dialect: Text
     """2.0.2, 2.1, 3.0, 3.0.2, 3.1.1 or smb1."""
-    end: str
+    end: Text
     """folder: the client's folder is read from or written to; memory: no disk on the client."""
-    size_bytes: int
-    seconds: float
+    size_bytes: Size
+    seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
-    folder: str = "."
+    folder: FolderOrNone = "."
     """The client's folder."""
-    seed: str = ""
+    seed: Text = ""
     """Of the payload, hex."""
     fill_source: bool = False
     """Push alone: writes the run's own source file instead of a new one."""
-    signing: str | None = None
+    signing: Text | None = None
     """Label of a report; what is really used stands in the details."""
-    encryption: str | None = None
-    request_bytes: int = 0
+    encryption: Text | None = None
+    request_bytes: Count = 0
     """0: the dialect's best."""
-    depth: int = 0
+    depth: Count = 0
     """Requests in flight; 0: the dialect's best."""
-    security: str = ""
+    security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
     flushed: bool = True
     """Push alone: on its way and at its end the server makes durable what it has."""
-    file: str = ""
+    file: Text = ""
     """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
-    file_seconds: float = 0.0
+    file_seconds: Seconds = 0.0
     """After so long no more of that file is asked for."""
 
 
@@ -97,7 +105,7 @@ def preload() -> None:
     from cryptography.hazmat.primitives import cmac
     from cryptography.hazmat.primitives.ciphers import Cipher, aead
 
-    from probes.drivers import smbprotocol_session
+    from probes.smb import smbprotocol_session
 
     del cmac, Cipher, aead, smbprotocol_session
 
@@ -288,7 +296,7 @@ class _Window:
             "flushes": counters.flushes,
             "acknowledged_bytes_per_second": self._moved_bytes / seconds,
             "flush_seconds": self._closed - self._acknowledged,
-            "replies": movement.of_moments(tuple(self._moments)),
+            "replies": limits.of_moments(tuple(self._moments)),
             "request_seconds_median": statistics.median(counters.request_seconds),
             "dialect": facts.dialect,
             "signing": facts.signing,

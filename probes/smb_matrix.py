@@ -11,10 +11,11 @@ import statistics
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from probes.host import payload
+from probes.meaning import Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import echo
 from probes.smb.blame import blamed
@@ -24,9 +25,24 @@ from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
 from probes.smb.steady import BLOCK_BYTES, Load
-from probes.stage import Last, Running
+from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable
 
-NAME = "smb-matrix"
+STAGE = Stage(
+    "smb-matrix",
+    measures="what other clients would get",
+    usual_seconds=2.3,
+    needs=("share", "source"),
+    calls="called",
+    unpaced=True,
+    writes=True,
+    explains=True,
+    speaks_of=("smb/round-trips", "smb/dialect", "smb/server-software"),
+    varying=("size_bytes",),
+)
+USUAL_SECONDS = 2.5
+GRACE_SECONDS = 20.0
+"""Login, what is in flight when the time is over, and the look at what was written."""
+LEAST_BYTES = 1 << 20
 
 VERBS: dict[str, Literal["read", "write"]] = {"pull": "read", "push": "write"}
 KIB, MIB = 1 << 10, 1 << 20
@@ -58,16 +74,16 @@ GRACE_SECONDS = 5.0
 class Setting:
     """Which way, and for how long."""
 
-    verb: str
+    verb: Text
     """pull: READs of the run's source file; push: WRITEs to a new file that goes with us."""
-    dialect: str
-    size_bytes: int
+    dialect: Text
+    size_bytes: Size
     """How much of the file is used, over and over."""
-    seconds: float
+    seconds: Seconds
     """For all cells and the window."""
-    seed: str = ""
+    seed: Text = ""
     """Of the payload, hex."""
-    security: str = ""
+    security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
 
 
@@ -82,6 +98,29 @@ class Cell:
     in_flight_bytes: int
     request_seconds_median: float
     """From sending a request to its full reply."""
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """Pulls; pushes too where there is time for both."""
+    verbs = ("pull", "push") if known.thorough else ("pull",)
+    for verb in verbs:
+        yield Turn(
+            f"requests {verb} {known.dialect}",
+            Setting(verb, known.dialect, 0, 0.0, known.seed),
+            USUAL_SECONDS,
+            parts=2 * len(verbs),
+            peer="share",
+            grace_seconds=GRACE_SECONDS,
+        )
+
+
+def fitted(setting: Setting, known: Known) -> Setting:
+    """How much of a file is used is not chosen before there is one."""
+    pulls = setting.verb == "pull"
+    size = known.source_bytes if pulls else min(IN_FLIGHT_LIMIT_BYTES, known.room_bytes)
+    if size < LEAST_BYTES:
+        raise Unavailable(NO_ROOM)
+    return replace(setting, size_bytes=size)
 
 
 @contextmanager
@@ -103,7 +142,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     with open_session(peer, setting.dialect, setting.security) as session:
         handle = _file(session, setting, peer)
         facts = session.facts
-        with blamed(f"{NAME} {setting.verb}", peer), session.pipe(handle) as pipe:
+        with blamed(f"{STAGE.name} {setting.verb}", peer), session.pipe(handle) as pipe:
             verb = VERBS[setting.verb]
             load = Load(pipe, verb, setting.size_bytes, ring)
             pipe.limit(time.monotonic() + setting.seconds + GRACE_SECONDS)

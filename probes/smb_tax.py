@@ -11,11 +11,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from probes import smb_copy
+from probes.meaning import Seconds, Size, Text
 from probes.records import Endpoint
 from probes.smb.session import SECURITIES
-from probes.stage import Running
+from probes.stage import Running, Stage
 
-NAME = "smb-tax"
+STAGE = Stage(
+    "smb-tax",
+    measures="what security costs",
+    usual_seconds=3.0,
+    needs=("share",),
+    calls="called",
+    unpaced=True,
+    writes=True,
+    explains=True,
+    optional=True,
+    speaks_of=("smb/signing", "smb/encryption", "cpu"),
+    refines=("cpu/one-core", "cpu/all-cores", "network/inferred"),
+    varying=("size_bytes", "seconds"),
+)
 
 VERBS = ("pull", "push")
 
@@ -24,15 +38,15 @@ VERBS = ("pull", "push")
 class Setting:
     """Which way, and secured how."""
 
-    verb: str
+    verb: Text
     """pull: the run's source file; push: a new file that goes with us."""
-    dialect: str
-    security: str
+    dialect: Text
+    security: Text
     """One of probes.smb.session.SECURITIES."""
-    size_bytes: int
-    seconds: float
+    size_bytes: Size
+    seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
-    seed: str = ""
+    seed: Text = ""
     """Of the payload, hex."""
 
 

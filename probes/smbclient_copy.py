@@ -16,6 +16,7 @@ from typing import Callable, Iterator, Optional, Tuple
 from probes.drivers import smbclient
 from probes.drivers.smbclient import Connected, Said
 from probes.host import page_cache, served_file, source_file
+from probes.meaning import FolderOrNone, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running
 
@@ -29,22 +30,22 @@ WRITE_BACK_BYTES = 8 << 20
 class Setting:
     """Which copy; the file on the share has the name in the folder that the endpoint names."""
 
-    copy: str
+    copy: Text
     """One of COPIES as the one sees it who starts it; cached or not speaks of the sender."""
-    dialect: str
-    size_bytes: int
+    dialect: Text
+    size_bytes: Size
     """Of the whole file: smbclient copies no part of one."""
-    seconds: float
+    seconds: Seconds
     """Deadline of this one copy, from the opening of its window."""
-    name: str
+    name: Text
     """Of the file on the share; a push creates it."""
-    folder: str = "."
+    folder: FolderOrNone = "."
     """This host's folder for what is pulled."""
-    seed: str = ""
+    seed: Text = ""
     """Of the payload, hex."""
-    signing: Optional[str] = None
+    signing: Optional[Text] = None
     """What the share demands, as another session with it found out."""
-    encryption: Optional[str] = None
+    encryption: Optional[Text] = None
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

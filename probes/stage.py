@@ -1,11 +1,13 @@
-"""What a stage is: a module with a name, a setting and two ends."""
+"""What a stage is: a module that describes itself, with a setting, two ends and turns in a run."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any, Generator, Protocol
+import importlib
+import math
+from dataclasses import dataclass
+from typing import Any, Generator, Iterable, List, Literal, Optional, Tuple
 
-from probes.records import Details, Endpoint, Sample
+from probes.records import Details, Sample
 
 
 class Last(Sample):
@@ -35,24 +37,121 @@ class Refused(Exception):
         self.text = text
 
 
-class Stage(Protocol):
-    """One measurement between an initiator and a responder.
+Need = Literal["server", "share", "mount", "rate", "source"]
+"""The server's address; a login at //host/share; a mounted share; what TCP carries that way; the
+run's source file on the share, where it pulls."""
+Peer = Literal["", "agent", "own", "share"]
+"""Who answers: nobody, the other host's agent, the initiator's own, the file server."""
+Calls = Literal["", "own", "called"]
+"""Whom an initiator calls: nobody by its peer, a port that its own agent opened, somebody else."""
+LEAST_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, LONG_BUDGET_SECONDS = 30.0, 60.0, 180.0
+NO_ROOM = "no room on the share for a file of 2 MiB"
 
-    The first sample is (0.0, 0) and opens the measured window, a `Last` closes it: CPU and memory
-    of both hosts are read at those two moments, so set-up comes before the first and clean-up
-    after the last.
+
+@dataclass(frozen=True)
+class Stage:
+    """What others need to know of a stage; it stands at the top of its file and nowhere else.
+
+    Beside it the file has `Setting`, a frozen dataclass of plain values whose annotations say what
+    each means (probes/meaning.py); `respond(setting)`, a context manager that is the passive end
+    until closed; and `initiate(setting, peer)`, which drives the stage and ends within its
+    setting's time plus one I/O timeout. Its first sample is (0.0, 0) and opens the measured window,
+    a `Last` closes it: CPU and memory of both hosts are read at those two moments, so set-up comes
+    before the first and clean-up after the last. `turns(known)`, and `fitted(setting, known)` where
+    a step is not settled before its turn, say what a run makes of it.
     """
 
-    @property
-    def NAME(self) -> str:
-        """The word in the report and after `bottleneck probe`."""
+    name: str
+    """The word in the report and after `bottleneck probe`."""
+    measures: str
+    """Why a run makes it where no doubt asks for it."""
+    usual_seconds: float = 0.0
+    """Of all its turns, with the usual budget."""
+    needs: Tuple[Need, ...] = ()
+    by_agent: bool = False
+    """Without an agent on the server it tells nothing, or less, of what lies between the hosts."""
+    calls: Calls = ""
+    unpaced: bool = False
+    """It fills the network as fast as that goes."""
+    writes: bool = False
+    """It writes files of its own on a disk, which a person is asked about first."""
+    explains: bool = False
+    """It is made after the copies, which it explains."""
+    optional: bool = False
+    """Nobody misses it in a run that was asked for more: what cannot be tried is a note."""
+    least_budget_seconds: float = LEAST_BUDGET_SECONDS
+    """A shorter run has its time for the copies alone."""
+    from_budget_seconds: float = 0.0
+    """A run of less does not make it unless asked: it explains what few runs come to."""
+    speaks_of: Tuple[str, ...] = ()
+    """Verdicts (COMPONENT/CAUSE, or COMPONENT of any cause) that it can tell apart."""
+    refines: Tuple[str, ...] = ()
+    """Verdicts that name what something else may be behind, which it can find."""
+    varying: Tuple[str, ...] = ()
+    """Keys of its Setting that change from run to run of one step."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a run knows when a stage's turn comes; by it the stage chooses its settings."""
+
+    address: str
+    """The server's IP address; empty: unknown."""
+    port: int
+    """Where it serves SMB."""
+    dialect: str
+    """Of the run's own session; empty: there is none."""
+    seed: str
+    budget_seconds: float
+    alone: bool
+    """Nothing but this stage was asked for."""
+    agent: bool
+    """There is one on the server too."""
+    connect_seconds: float
+    """What a connection to the share took; 0: not known."""
+    bytes_per_second: float = 0.0
+    """What TCP carries that way (Need "rate")."""
+    rtt_seconds: Optional[float] = None
+    """The same transfer's."""
+    link: str = ""
+    """The standard link that it fills."""
+    room_bytes: int = 0
+    """That may be written to the share (Need "share")."""
+    source_bytes: int = 0
+    """Of the file on it (Need "source")."""
 
     @property
-    def Setting(self) -> type[Any]:
-        """Frozen dataclass of plain values."""
+    def thorough(self) -> bool:
+        """Whether there is time for what explains a copy less directly."""
+        return self.alone or self.budget_seconds >= 2 * USUAL_BUDGET_SECONDS
 
-    def respond(self, setting: Any, /) -> AbstractContextManager[Endpoint]:
-        """Be the passive end until closed."""
 
-    def initiate(self, setting: Any, peer: Endpoint, /) -> Running:
-        """Drive the stage; ends within its setting's time plus one I/O timeout."""
+@dataclass(frozen=True)
+class Turn:
+    """One step of a stage, as a run makes it."""
+
+    label: str
+    setting: Any
+    usual_seconds: float
+    """With the usual budget."""
+    parts: float = 1.0
+    """How many times as long as this turn all is that is left, where the stage is made alone."""
+    timed: Tuple[str, float] = ("seconds", 1.0)
+    """The setting's key that gets the turn's time, and how much of it."""
+    least_seconds: float = 0.0
+    """It is made in every run, and takes so long at least; 0: left out where there is no time."""
+    most_seconds: float = math.inf
+    initiator: str = "client"
+    peer: Peer = ""
+    grace_seconds: float = 30.0
+    """How much longer than its time it may take in all, and a responder waits."""
+
+
+def module_of(name: str) -> Any:
+    """The module of one of the stages."""
+    return importlib.import_module("probes." + name.replace("-", "_"))
+
+
+def described(names: Iterable[str]) -> List[Stage]:
+    """The descriptions of stages, by their names."""
+    return [module_of(name).STAGE for name in names]

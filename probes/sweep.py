@@ -11,18 +11,34 @@ from __future__ import annotations
 import statistics
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes import loopback
+from probes.meaning import Address, Seconds, Text
 from probes.net import transfer
-from probes.net.knee import knee
-from probes.net.spent import spent
 from probes.net.transfer import Moved, Shape
+from probes.net.windows import drained, smallest_buffer
 from probes.records import Details, Endpoint, run_rate
-from probes.stage import Running
+from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn
 
-NAME = "sweep"
+STAGE = Stage(
+    "sweep",
+    measures="how large a write has to be",
+    usual_seconds=5.0,
+    by_agent=True,
+    calls="called",
+    unpaced=True,
+    explains=True,
+    optional=True,
+    from_budget_seconds=LONG_BUDGET_SECONDS,
+)
 
+USUAL_SECONDS = 4.0
+"""Of one sweep."""
+BESIDE = 2
+"""Buffer sizes' worth of time for the first look and the window."""
+GRACE_SECONDS = 40.0
+"""A long path needs it for the least there is."""
 OVER = ("loopback", "tcp")
 KIB, MIB = 1 << 10, 1 << 20
 BUFFERS = (
@@ -45,19 +61,40 @@ ROUND_TRIPS = 30
 class Setting:
     """Over what, which way, and how long."""
 
-    over: str = "tcp"
+    over: Text = "tcp"
     """loopback: to this same host; tcp: to the other."""
-    verb: str = "push"
+    verb: Text = "push"
     """push: the initiator sends; pull: it receives."""
-    seconds: float = 0.45
+    seconds: Seconds = 0.45
     """Of each buffer size, all its passes together."""
-    address: str = ""
+    address: Address = ""
     """The responder's address to listen on; empty, or not one of its own: every address."""
 
     def __post_init__(self) -> None:
         if self.over not in OVER:
             raise ValueError(f"no such sweep: over {self.over}")
         Shape(self.verb, seconds=self.seconds)
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """Between the hosts, and with the time for it each host alone."""
+    on_hosts = [("client", "loopback", "push"), ("server", "loopback", "push")]
+    between = [("client", "tcp", "push"), ("client", "tcp", "pull")]
+    if not known.agent:
+        made = on_hosts[:1]
+    else:
+        made = [*on_hosts, *between] if known.thorough else between[:1]
+    for side, over, verb in made:
+        yield Turn(
+            f"sweep {over} {side if over == 'loopback' else verb}",
+            Setting(over, verb, address=known.address),
+            USUAL_SECONDS,
+            parts=len(made),
+            timed=("seconds", 1 / (len(BUFFERS) + BESIDE)),
+            initiator=side,
+            peer="own" if over == "loopback" else "agent",
+            grace_seconds=GRACE_SECONDS,
+        )
 
 
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
@@ -89,7 +126,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     for number in range(passes):
         for size in buffers if number % 2 == 0 else buffers[::-1]:
             try:
-                moved = spent(transfer.initiate(Shape(setting.verb, 1, size, seconds), peer))
+                moved = drained(transfer.initiate(Shape(setting.verb, 1, size, seconds), peer))
             except RuntimeError as error:
                 # So short a one can be starved where cores are full: the others tell enough.
                 trouble = str(error)
@@ -105,7 +142,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     )
     return {
         "points": found,
-        "knee_bytes": knee(found, run_rate(again.samples)),
+        "knee_bytes": smallest_buffer(found, run_rate(again.samples)),
         "best_bytes": best["buffer_bytes"],
         "limits": again.limits,
         "congestion_control": again.congestion_control,
@@ -137,7 +174,7 @@ def planned(seconds: float, rtt_seconds: float) -> Tuple[Tuple[int, ...], int, f
 def _round_trip(setting: Setting, peer: Endpoint) -> Optional[float]:
     """The path's own, seconds, by a first short transfer; None: the kernel does not tell."""
     shape = Shape(setting.verb, 1, TASTE_BYTES, SHORTEST_SECONDS)
-    return spent(transfer.initiate(shape, peer)).rtt_unloaded_seconds
+    return drained(transfer.initiate(shape, peer)).rtt_unloaded_seconds
 
 
 @dataclass

@@ -5,23 +5,31 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from probes.meaning import Address, Count, Seconds, Text
 from probes.net import transfer
 from probes.net.transfer import Shape
 from probes.records import Details, Endpoint
-from probes.stage import Running
+from probes.stage import Running, Stage
 
-NAME = "tcp"
+STAGE = Stage(
+    "tcp",
+    measures="what the network carries",
+    needs=("server",),
+    by_agent=True,
+    calls="called",
+    unpaced=True,
+)
 
 
 @dataclass(frozen=True)
 class Setting:
     """One transfer: seconds is its whole time, warm-up included."""
 
-    verb: str = "push"
-    streams: int = 1
-    buffer_bytes: int = 256 << 10
-    seconds: float = 2.0
-    address: str = ""
+    verb: Text = "push"
+    streams: Count = 1
+    buffer_bytes: Count = 256 << 10
+    seconds: Seconds = 2.0
+    address: Address = ""
     """The responder's address to listen on; empty, or not one of its own: every address."""
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes.drivers import iperf3
+from probes.meaning import Count, Seconds, Text
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running
 
@@ -18,11 +19,11 @@ WARM_UP_SECONDS = 0.3
 class Setting:
     """One transfer; seconds is its whole time, and iperf3 knows whole seconds alone."""
 
-    verb: str = "push"
-    streams: int = 1
-    buffer_bytes: int = 128 << 10
-    seconds: float = 2.0
-    peer: str = ""
+    verb: Text = "push"
+    streams: Count = 1
+    buffer_bytes: Count = 128 << 10
+    seconds: Seconds = 2.0
+    peer: Text = ""
     """As the user named it."""
 
 

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from probes.host import payload, tcp_info
+from probes.meaning import Count, Seconds, Text
 from probes.net import flow as flows
 from probes.net.flow import Flow
 from probes.records import Details, Endpoint, Sample
@@ -34,11 +35,11 @@ WARM_UP_RATIO = 0.2
 class Setting:
     """One transfer; of a pull the other end alone decides when it is over."""
 
-    verb: str = "push"
-    streams: int = 1
-    buffer_bytes: int = 64 << 10
-    seconds: float = 2.0
-    peer: str = ""
+    verb: Text = "push"
+    streams: Count = 1
+    buffer_bytes: Count = 64 << 10
+    seconds: Seconds = 2.0
+    peer: Text = ""
     """As the user named it."""
 
 

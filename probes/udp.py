@@ -12,18 +12,34 @@ import select
 import socket
 import time
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from typing import List, Optional
+from dataclasses import asdict, dataclass, replace
+from typing import Iterator, List, Optional
 
-from probes.net import port, transfer, udp_socket
-from probes.net.counted import SILENCE_SECONDS, Receiver
+from probes.meaning import Address, Count, Rate, Seconds, Text
+from probes.net import datagrams, port, transfer
 from probes.net.datagrams import HEADER, MOST_DATAGRAMS
-from probes.net.paced import MOST_PAYLOAD_BYTES, Pace, Sender
+from probes.net.paced import MOST_PAYLOAD_BYTES, SILENCE_SECONDS, Pace, Receiver, Sender
 from probes.net.port import Meeting
 from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Unavailable
+from probes.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn, Unavailable
 
-NAME = "udp"
+STAGE = Stage(
+    "udp",
+    measures="datagrams at a rate that is set",
+    usual_seconds=4.0,
+    needs=("server", "rate"),
+    by_agent=True,
+    calls="called",
+    explains=True,
+    optional=True,
+    from_budget_seconds=LONG_BUDGET_SECONDS,
+)
+USUAL_SECONDS = 1.5
+SHARE_OF_TCP = 0.8
+"""Below what the path carries: what is lost then is not lost to our own pressure."""
+LEAST_DATAGRAMS = 20
+MOST_BYTES_PER_SECOND = 100e6
+"""More than that this tool cannot send in datagrams of a packet each on every host."""
 
 VERBS = ("push", "pull")
 HELLO_SECONDS = 2.0
@@ -35,15 +51,15 @@ MOST_SECONDS = 600.0
 class Setting:
     """One run at one pace."""
 
-    verb: str = "push"
+    verb: Text = "push"
     """push: the initiator sends; pull: it receives."""
-    bytes_per_second: float = 1e6
+    bytes_per_second: Rate = 1e6
     """Of payload; never exceeded."""
-    payload_bytes: int = 1448
+    payload_bytes: Count = 1448
     """Of a datagram, the 32 bytes of its header included; less where the sender's MTU is small.
     1448 fit into 1500 bytes with IPv6 too."""
-    seconds: float = 2.0
-    address: str = ""
+    seconds: Seconds = 2.0
+    address: Address = ""
     """The responder's address to listen on; empty, or not one of its own: every address."""
 
     def __post_init__(self) -> None:
@@ -58,6 +74,21 @@ class Setting:
     def pace(self) -> Pace:
         """What the sender keeps to."""
         return Pace(self.bytes_per_second, self.payload_bytes, self.seconds)
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """Both directions."""
+    for at, verb in enumerate(VERBS):
+        setting, parts = Setting(verb, address=known.address), len(VERBS) - at + 1
+        yield Turn(f"datagrams {verb}", setting, USUAL_SECONDS, parts, peer="agent")
+
+
+def fitted(setting: Setting, known: Known) -> Setting:
+    """At a pace below what TCP carries that way: the path's own loss, order and jitter."""
+    pace = min(MOST_BYTES_PER_SECOND, SHARE_OF_TCP * known.bytes_per_second)
+    if pace * setting.seconds < LEAST_DATAGRAMS * setting.payload_bytes:
+        raise Unavailable("TCP carries too little that way for datagrams to tell anything")
+    return replace(setting, bytes_per_second=pace)
 
 
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
@@ -90,8 +121,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     made: Optional[socket.socket] = None
     try:
         there = meeting.hear(port.CONNECT_SECONDS)
-        made = udp_socket.beside(meeting.control)
-        udp_socket.connect(made, meeting.control, int(there["port"]))
+        made = datagrams.beside(meeting.control)
+        datagrams.connect(made, meeting.control, int(there["port"]))
         heard = _greet(meeting, made, token)
         if not heard["heard"]:
             raise Unavailable(
@@ -126,13 +157,13 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:
     """The responder's half; what the receiver saw goes over the control connection."""
-    with udp_socket.beside(meeting.control) as made:
+    with datagrams.beside(meeting.control) as made:
         meeting.tell({"port": made.getsockname()[1]})
-        heard = udp_socket.hear_hello(made, meeting.control, token, HELLO_SECONDS)
+        heard = datagrams.hear_hello(made, meeting.control, token, HELLO_SECONDS)
         if heard is None:
             meeting.tell({"heard": False})
             return
-        udp_socket.connect(made, meeting.control, heard)
+        datagrams.connect(made, meeting.control, heard)
         if setting.verb == "pull":
             sender = Sender(meeting, setting.pace, made, token)
             sender.agree({"heard": True})
@@ -150,7 +181,7 @@ def _greet(meeting: Meeting, made: socket.socket, token: bytes) -> Details:
     """Says hello by datagrams until the responder has heard one, or says that it heard none."""
     until = time.monotonic() + HELLO_SECONDS + port.CONNECT_SECONDS
     while time.monotonic() < until:
-        udp_socket.send(made, bytearray(udp_socket.hello(token)))
-        if select.select([meeting.control], [], [], udp_socket.HELLO_INTERVAL_SECONDS)[0]:
+        datagrams.send(made, bytearray(datagrams.hello(token)))
+        if select.select([meeting.control], [], [], datagrams.HELLO_INTERVAL_SECONDS)[0]:
             return meeting.hear(port.CONNECT_SECONDS)
     raise EOFError("no word of the hello")

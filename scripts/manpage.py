@@ -15,10 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bottleneck import __version__, agent_token, configuration, credentials  # noqa: E402
-from bottleneck.cli import described  # noqa: E402
-from bottleneck.cli.app import app, options  # noqa: E402
-from bottleneck.cli.configured import UNTOUCHED  # noqa: E402
+from typer.core import TyperCommand  # noqa: E402
+
+from bottleneck import __version__, agent_token, credentials  # noqa: E402
+from bottleneck.cli import command_line, configuration  # noqa: E402
+from bottleneck.cli.app import tree  # noqa: E402
 
 PAGE = ROOT / "docs/man/bottleneck.1"
 WIDTH = 78
@@ -46,6 +47,7 @@ ENVIRONMENT = (
         "on the host can read a program's arguments.",
     ),
     (agent_token.VARIABLE, "The token that bottleneck agent --listen shows, for --agent tcp://."),
+    (agent_token.FILE_VARIABLE, "The name of a file of mode 0600 with that token."),
     (
         configuration.FILE_VARIABLE,
         "One configuration file in place of the user's and the system's; empty: none is read.",
@@ -123,19 +125,19 @@ CHECK_STATUS = (
 
 def page() -> str:
     """The whole page as roff for the man macros; ends in a line feed."""
-    known = described.commands(app)
+    known = command_line.commands_of(tree())
     parts = [
         ['.\\" Made by scripts/manpage.py from the commands: change those, and run it again.'],
         [f'.TH BOTTLENECK 1 "" "copy\\-bottleneck {roff(__version__)}" "User Commands"'],
         # Neither a broken option nor a stretched line: they are copied into shells.
         [".nh", ".ad l"],
         [".SH NAME", "bottleneck \\- names the component that caps an SMB file copy"],
-        [".SH SYNOPSIS", *_synopsis(known.values())],
-        [".SH DESCRIPTION", *paragraphs(str(app.info.help))],
+        [".SH SYNOPSIS", *_synopsis(known)],
+        [".SH DESCRIPTION", *paragraphs(str(tree().help))],
         [".SH TARGET", *paragraphs(TARGET)],
         [".SH COMMANDS"],
-        *(list(_command(each, known[LIKE])) for each in known.values()),
-        [".SH OTHER OPTIONS", *_options(described.Command("", options).options)],
+        *(list(_command(*each, known[LIKE])) for each in known.items()),
+        [".SH OTHER OPTIONS", *_options(command_line.options_of(tree()))],
         _tagged("--help", "Show a command's usage and exit."),
         [".SH EXIT STATUS", *_all_tagged(EXIT_STATUS)],
         [".PP", *text(CHECK_STATUS)] if "check" in known else [],
@@ -179,33 +181,36 @@ def _shown(words: str, command: str) -> Iterator[str]:
     yield from example(command)
 
 
-def _synopsis(known: Iterable[described.Command]) -> Iterator[str]:
-    for at, command in enumerate(known):
+def _synopsis(known: dict[str, TyperCommand]) -> Iterator[str]:
+    for at, (name, command) in enumerate(known.items()):
         if at:
             yield ".br"
-        yield f".B bottleneck {roff(command.name)}"
-        words = [each.metavar for each in command.arguments]
-        if command.options:
+        yield f".B bottleneck {roff(name)}"
+        words = [each.metavar or "" for each in command_line.arguments_of(command)]
+        if command_line.options_of(command):
             words.append("[OPTION]...")
         if words:
             yield f".I {roff(' '.join(words))}"
 
 
-def _command(command: described.Command, like: described.Command) -> Iterator[str]:
-    named = " ".join((command.name, *(each.metavar for each in command.arguments)))
+def _command(name: str, command: TyperCommand, like: TyperCommand) -> Iterator[str]:
+    arguments = command_line.arguments_of(command)
+    named = " ".join((name, *(each.metavar or "" for each in arguments)))
     yield f'.SS "bottleneck {roff(named)}"'
-    yield from paragraphs(command.text)
-    for argument in command.arguments:
-        yield from _tagged(argument.metavar.strip("[]"), argument.help)
-    shared = [] if command.name == like.name else [e for e in command.options if e in like.options]
-    yield from _options(each for each in command.options if each not in shared)
+    yield from paragraphs(command.help or "")
+    for argument in arguments:
+        yield from _tagged((argument.metavar or "").strip("[]"), argument.help or "")
+    options = command_line.options_of(command)
+    likewise = () if name == LIKE else command_line.options_of(like)
+    shared = [each for each in options if each in likewise]
+    yield from _options(each for each in options if each not in shared)
     if shared:
         flags = ", ".join(each.flags[0] for each in shared)
         yield ".PP"
-        yield from text(f"As for {like.name}: {flags}.")
+        yield from text(f"As for {LIKE}: {flags}.")
 
 
-def _options(several: Iterable[described.Option]) -> Iterator[str]:
+def _options(several: Iterable[command_line.Option]) -> Iterator[str]:
     for option in several:
         value = f" {option.metavar}" if option.metavar else ""
         default = option.default
@@ -228,7 +233,7 @@ def _all_tagged(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _untouched(known: Iterable[str]) -> list[str]:
-    names = ", ".join(each for each in known if each in UNTOUCHED)
+    names = ", ".join(each for each in known if each in configuration.UNTOUCHED)
     return [".PP", *text(f"These commands take no settings: {names}.")]
 
 

@@ -1,14 +1,19 @@
 """What many tests start: the program itself, and a real Samba of its own."""
 
+import ctypes
 import getpass
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +21,24 @@ from pathlib import Path
 import pytest
 
 from probes.drivers.samba import private_samba
+from probes.host import tools
 
+PR_CAPBSET_DROP, CAPABILITIES = 24, 64
 PASSWORD = "correct horse 47 %&'\"$"
 """Characters that a shell, a URL or a file format would trip over."""
+
+STATE = tempfile.mkdtemp(prefix="bottleneck-state-")
+
+
+def pytest_unconfigure() -> None:
+    """The journal of what these tests created goes with them."""
+    shutil.rmtree(STATE)
 
 
 def pytest_configure() -> None:
     """What a job in the background inherits, and what this user has configured, changes nothing."""
     os.environ["BOTTLENECK_CONFIG"] = ""
+    os.environ["XDG_STATE_HOME"] = STATE
     os.environ.pop("COLUMNS", None)  # which pytest-xdist sets
     for number in (signal.SIGHUP, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -48,24 +63,62 @@ class Ended:
         return lines[0]
 
 
+def begin(arguments, out, err, cwd, environment):
+    """The program in this process, which has no other purpose; it ends with the program's code."""
+    code = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(each, mode, closefd=False)  # noqa: SIM115 - they end with the process
+            for each, mode in ((0, "r"), (1, "w"), (2, "w"))
+        )
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(cwd or ".")
+        sys.argv = ["bottleneck", *arguments]
+        from bottleneck.cli import main
+
+        main()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
 def run_bottleneck(*arguments, password=None, seconds=120, cwd=None, environment=None):
-    """Runs the program as a user's shell would, with nobody at a terminal."""
+    """Runs the program as a user's shell would, with nobody at a terminal.
+
+    In a child of this process, which has loaded it before: loading takes longer than most runs.
+    """
+    from bottleneck.cli import answers, app
+
+    assert app and answers
     environment = {**os.environ, **(environment or {})}
     environment.pop("BOTTLENECK_PASSWORD", None)
-    environment["PYTHONPATH"] = str(Path(__file__).parents[1])
     if password is not None:
         environment["BOTTLENECK_PASSWORD"] = password
-    done = subprocess.run(
-        [sys.executable, "-m", "bottleneck", *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        env=environment,
-        cwd=cwd,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Ended(done.returncode, done.stdout, done.stderr)
+    environment = {name: str(value) for name, value in environment.items()}
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = os.fork()
+        if not child:
+            begin([str(each) for each in arguments], out.fileno(), err.fileno(), cwd, environment)
+        killer = threading.Timer(seconds, os.kill, (child, signal.SIGKILL))
+        killer.start()
+        try:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        finally:
+            killer.cancel()
+        out.seek(0)
+        err.seek(0)
+        done = Ended(code, out.read().decode(), err.read().decode())
+    assert "Traceback" not in done.err, done.err
+    return done
 
 
 @pytest.fixture
@@ -107,6 +160,38 @@ def target(samba):
 def load_report():
     """Reads a report as an outsider would: as JSON."""
     return lambda path: json.loads(Path(path).read_text())
+
+
+def drop_privileges():
+    """Between fork and exec: what root may do beside its own user's goes (capabilities(7))."""
+    library = ctypes.CDLL(None)
+    for each in range(CAPABILITIES):
+        library.prctl(PR_CAPBSET_DROP, each, 0, 0, 0)
+
+
+@pytest.fixture
+def unprivileged():
+    """What Popen's preexec_fn takes, to have a program's rights be those of its user alone."""
+    return drop_privileges
+
+
+def _is_readable(pid):
+    command = ["cat", f"/proc/{pid}/environ"]
+    return subprocess.run(command, capture_output=True, preexec_fn=drop_privileges).returncode == 0
+
+
+@pytest.fixture
+def is_private():
+    """Whether an unprivileged process leaves no core, and its user cannot read what it holds."""
+
+    def look(pid):
+        limits = Path(f"/proc/{pid}/limits").read_text()
+        (core,) = [line for line in limits.splitlines() if line.startswith("Max core file size")]
+        return core.split()[4:6] == ["0", "0"] and not _is_readable(pid)
+
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, preexec_fn=drop_privileges) as usual:
+        assert _is_readable(usual.pid)
+    return look
 
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:" + os.environ.get("PATH", ""))
@@ -160,7 +245,16 @@ def ssh_on_path(sshd, tmp_path, monkeypatch):
     wrapper.parent.mkdir()
     wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {configuration} "$@"\n')
     wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    # Here, and in the commands that are started: by PATH it would not be taken for the system's.
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "from probes.host import tools\nfind = tools.find\n"
+        f"tools.find = lambda name: {str(wrapper)!r} if name == 'ssh' else find(name)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    find = tools.find
+    monkeypatch.setattr(tools, "find", lambda n: str(wrapper) if n == "ssh" else find(n))
     return folder
 
 
@@ -218,3 +312,32 @@ def troubled_mount(tmp_path_factory):
         yield mount
         for each in (mount.smbd, mount.daemon):
             os.killpg(each, signal.SIGCONT)
+
+
+LONG_FIGURE = re.compile(r"\d+\.\d{7,}(e[-+]\d+)?")
+"""Its last digits are the machine's."""
+
+
+def _kept(path):
+    """What a file keeps, by the name of the test."""
+    blocks = path.read_text("utf-8").split("\n== ") if path.exists() else []
+    return dict(block.removeprefix("== ").split("\n", 1) for block in blocks)
+
+
+@pytest.fixture
+def golden(request):
+    """Takes a test's lines, and holds them against what `golden/` keeps of it beside the test.
+
+    A test's name is its claim, and the kept text shows that it is true: read it where it changes.
+    `UPDATE_GOLDEN=1` keeps what is said now.
+    """
+    lines = []
+    yield lambda line: lines.append(LONG_FIGURE.sub(lambda told: f"{float(told[0]):.9g}", line))
+    path = request.path.parent / "golden" / f"{request.path.stem.removeprefix('test_')}.txt"
+    kept, text = _kept(path), "\n".join(lines).rstrip()
+    if os.environ.get("UPDATE_GOLDEN"):
+        kept[request.node.name] = text
+        path.parent.mkdir(exist_ok=True)
+        told = (f"== {name}\n{kept[name].rstrip()}\n" for name in sorted(kept))
+        path.write_text("".join(told), "utf-8")
+    assert text == kept.get(request.node.name, "").rstrip()

@@ -62,6 +62,7 @@ def test_probes_know_nothing_of_the_coordinator_and_its_libraries() -> None:
         assert not reaches(path, "bottleneck", "rich", "typer", "click"), path
 
 
+@pytest.mark.long
 def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
     machine = ("os", "pathlib", "shutil", "tempfile", "io", *CLOCK_AND_CHANCE)
     # The units are pure too, and the one place that writes a rate for people.
@@ -74,6 +75,7 @@ def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
         assert house == reaches(path, *allowed), path
 
 
+@pytest.mark.long
 def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> None:
     """Through what it imports, too; opening a report's file is the one thing done there."""
     # What a finished document is put into a file with; its name on the way is a random one.
@@ -119,45 +121,37 @@ def test_reports_decide_nothing_and_measure_nothing() -> None:
         assert house == reaches(path, "probes.records"), path
 
 
+@pytest.mark.long
 def test_only_the_commands_know_typer() -> None:
     for path in MODULES:
         if not path.is_relative_to("bottleneck/cli"):
             assert not reaches(path, "typer", "bottleneck.cli") or path.name == "__main__.py", path
 
 
+@pytest.mark.long
 def test_nothing_below_the_commands_and_the_reports_prints_with_rich() -> None:
     for path in MODULES:
         if not any(path.is_relative_to(at) for at in ("bottleneck/cli", "bottleneck/reports")):
             assert not reaches(path, "rich"), path
 
 
+@pytest.mark.long
 def test_impacket_is_imported_in_its_drivers_alone() -> None:
     """Security software flags impacket: it may be absent, and these have to cope."""
-    drivers = {Path(f"probes/drivers/impacket_{name}.py") for name in ("session", "server")}
+    drivers = {Path(f"probes/smb/impacket_{name}.py") for name in ("session", "server")}
     for path in set(MODULES) - drivers:
         assert not reaches(path, "impacket"), path
 
 
-def stage_name(path: Path) -> str | None:
-    """The word that a module assigns to NAME, which makes it a stage."""
-    for node in ast.parse((ROOT / path).read_text()).body:
-        if (
-            isinstance(node, ast.Assign)
-            and [at.id for at in node.targets if isinstance(at, ast.Name)] == ["NAME"]
-            and isinstance(node.value, ast.Constant)
-        ):
-            return str(node.value.value)
-    return None
-
-
-def test_every_stage_is_in_the_list_of_stages_and_has_its_file() -> None:
+def test_every_stage_is_in_the_list_of_stages_and_describes_itself() -> None:
     stages = import_module("probes").STAGES
     assert isinstance(stages, tuple)
-    top = [path for path in MODULES if path.parent == Path("probes")]
-    files = {path: name for path in top if (name := stage_name(path))}
-    assert sorted(files.values()) == sorted(stages)
-    for path, name in files.items():
-        assert path == Path("probes") / f"{name.replace('-', '_')}.py"
+    described = {
+        path.stem: import_module(f"probes.{path.stem}").STAGE.name
+        for path in MODULES
+        if path.parent == Path("probes") and "STAGE = Stage(" in (ROOT / path).read_text()
+    }
+    assert described == {name.replace("-", "_"): name for name in stages}
 
 
 def test_no_folder_of_tests_is_a_package() -> None:
@@ -165,6 +159,7 @@ def test_no_folder_of_tests_is_a_package() -> None:
     assert not list((ROOT / "tests").rglob("__init__.py"))
 
 
+@pytest.mark.long
 def test_this_project_does_not_use_pandas_or_xarray() -> None:
     """Both take an importable `bottleneck` for the numeric package."""
     for path in [*MODULES, *(at.relative_to(ROOT) for at in (ROOT / "tests").rglob("*.py"))]:
@@ -179,6 +174,7 @@ def test_what_travels_is_python_3_9_and_the_standard_library(path: Path) -> None
     assert foreign <= sys.stdlib_module_names
 
 
+@pytest.mark.long
 def test_what_travels_calls_nothing_newer_than_python_3_9() -> None:
     """vermin knows the version that each function and argument of the library came with."""
     run = [sys.executable, "-c", "import vermin; vermin.main()", "--target=3.9-", "--no-tips"]

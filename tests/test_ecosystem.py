@@ -216,6 +216,7 @@ def test_every_example_is_in_the_readme():
 # -- CI ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "schema"),
     [("github-workflow.yml", "github-workflows"), ("gitlab-ci.yml", "gitlab-ci")],
@@ -310,6 +311,7 @@ def test_systemd_has_nothing_to_say_of_the_units(units):
     assert ran(*verify, *(str(units / each.name) for each in (UNIT, TIMER))) == ""
 
 
+@pytest.mark.long
 def test_the_service_is_in_a_sandbox(units):
     analyze = needs("systemd-analyze")
     command = (analyze, "security", "--offline=true", f"--threshold={RISK_TENTHS}")

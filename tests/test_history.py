@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import signal
 import sqlite3
 import stat
 import tempfile
@@ -17,6 +18,7 @@ import pytest
 
 from bottleneck import history, history_file, report
 from bottleneck.analysis import diagnose
+from bottleneck.cli import interrupts
 from bottleneck.history import History, HistoryError
 from bottleneck.redaction import redacted
 from bottleneck.report import Report
@@ -208,6 +210,68 @@ def test_a_database_in_use_by_another_program_is_not_repaired(path: Path, run: R
     assert journal.stat().st_size == 512
 
 
+@pytest.mark.parametrize("made", [True, False])
+def test_no_planted_journal_has_a_file_removed(path: Path, run: Report, made: bool) -> None:
+    """SQLite deletes what the end of a journal names, before it has read anything."""
+    if made:
+        add(path, run)
+    victim, journal = path.with_name("victim"), path.with_name(f"{path.name}-journal")
+    victim.touch()
+    name = os.fsencode(victim)
+    numbers = [each.to_bytes(4) for each in (0, len(name), sum(name))]
+    end = numbers[0] + name + numbers[1] + numbers[2] + bytes.fromhex("d9d505f920a163d7")
+    journal.write_bytes(b"x" * 512 + end)
+    with pytest.raises(HistoryError, match="interrupted" if made else "No such file"):
+        History(path).runs()
+    with pytest.raises(HistoryError, match="-journal is of another program"):
+        add(path, on(run, 2))
+    assert victim.exists() and journal.exists() and path.exists() == made
+
+
+def test_a_log_beside_a_history_is_not_taken_for_a_part_of_it(path: Path, run: Report) -> None:
+    add(path, run)
+    path.with_name(f"{path.name}-wal").write_bytes(b"x")
+    for use in (lambda: add(path, on(run, 2)), lambda: History(path).runs()):
+        with pytest.raises(HistoryError, match="-wal is of another program"):
+            use()
+    assert path.with_name(f"{path.name}-wal").read_bytes() == b"x"
+
+
+def test_an_interrupted_write_is_undone_by_the_next_one_alone(path: Path, run: Report) -> None:
+    add(path, run)
+    interrupted = path.with_name("interrupted")
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("PRAGMA cache_size = 1")
+        file.execute("BEGIN IMMEDIATE")
+        file.execute("UPDATE runs SET version = hex(zeroblob(30000))")
+        for each in ("", "-journal"):
+            content = path.with_name(path.name + each).read_bytes()
+            interrupted.with_name(interrupted.name + each).write_bytes(content)
+    before = interrupted.read_bytes()
+    assert before != path.read_bytes()
+    with pytest.raises(HistoryError, match="interrupted"):
+        History(interrupted).runs()
+    assert interrupted.read_bytes() == before
+    assert not add(interrupted, run)
+    assert History(interrupted).runs() == History(path).runs()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_in_a_folder_of_everybodys_a_history_is_read_alone(
+    path: Path, run: Report, mode: int
+) -> None:
+    path.parent.chmod(mode)
+    with pytest.raises(HistoryError, match="others may write to"):
+        add(path, run)
+    assert not path.exists()
+    path.parent.chmod(0o700)
+    add(path, run)
+    path.parent.chmod(mode)
+    assert len(History(path).runs()) == 1
+    with pytest.raises(HistoryError, match="others may write to"):
+        add(path, on(run, 2))
+
+
 def test_a_damaged_file_is_said_to_be(path: Path, run: Report) -> None:
     for day in range(1, 5):
         add(path, on(run, day))
@@ -217,6 +281,7 @@ def test_a_damaged_file_is_said_to_be(path: Path, run: Report) -> None:
     refused(path, run, "damaged")
 
 
+@pytest.mark.long
 def test_whatever_is_damaged_is_told_in_one_line(path: Path, run: Report) -> None:
     for day in range(1, 8):
         add(path, on(run, day))
@@ -244,6 +309,65 @@ def test_figures_that_are_none_are_said_to_be_damage(path: Path, run: Report) ->
             file.commit()
         with pytest.raises(HistoryError, match="damaged"):
             History(path).trends(run)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "DROP TABLE copies; CREATE VIEW copies AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL"
+        " SELECT i + 1 FROM n LIMIT 9) SELECT i AS run, i AS place, '' AS copy FROM n",
+        "CREATE TRIGGER more AFTER INSERT ON runs BEGIN DELETE FROM copies; END",
+        "CREATE TABLE mine (x)",
+        "CREATE INDEX dear ON runs (length(share))",
+        "ALTER TABLE runs ADD COLUMN dear TEXT AS (hex(zeroblob(9)))",
+    ],
+    ids=lambda words: words.split(";")[-1].split(" AS ")[0].strip(),
+)
+def test_what_has_more_than_our_tables_is_not_asked(path: Path, run: Report, foreign: str) -> None:
+    """A schema of a stranger's is a program: a view ran for minutes and took gigabytes."""
+    add(path, run)
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(foreign)
+    refused(path, on(run, 9), "other tables than a history's")
+
+
+def test_a_value_or_an_answer_too_large_for_a_history_is_refused(path: Path, run: Report) -> None:
+    add(path, run)
+    fill = "INSERT INTO runs SELECT i, i, 0, 0, hex(zeroblob(?)), '', '', '', '', '' FROM n"
+    for bytes_each, most in ((100_000, 1), (30_000, 300)):
+        with closing(sqlite3.connect(path)) as file:
+            numbers = "WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n LIMIT ?) "
+            file.execute("DELETE FROM runs")
+            file.execute(numbers + fill, (most, bytes_each))
+            file.commit()
+        with pytest.raises(HistoryError, match="too big|more text"):
+            History(path).runs(1000)
+
+
+def test_a_file_that_takes_too_long_is_left(
+    path: Path, run: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(path, run)
+    monkeypatch.setattr(history_file, "READING_SECONDS", 0.0)
+    monkeypatch.setattr(history_file, "STEPS_BETWEEN_LOOKS", 1)
+    refused(path, on(run, 2), "took more than")
+
+
+def test_a_signal_ends_what_sqlite_is_at(
+    path: Path, run: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(path, run)
+    endless = "WITH RECURSIVE n (i) AS (SELECT ? UNION ALL SELECT i FROM n) SELECT max(i) FROM n"
+    monkeypatch.setattr(history, "_RUNS", endless)
+    monkeypatch.setattr(history_file, "READING_SECONDS", 60.0)
+    before = signal.signal(signal.SIGALRM, interrupts._interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            History(path).runs()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_an_empty_file_of_somebody_s_stays_empty(
@@ -299,9 +423,10 @@ def test_a_file_without_the_right_to_write_is_read_alone(
     path = others_folder / "h"
     add(path, run)
     path.chmod(0o444 if closed == "file" else 0o666)
-    others_folder.chmod(0o555 if closed == "folder" else 0o777)
+    others_folder.chmod(0o555 if closed == "folder" else 0o755)
     was = os.geteuid()
     if was == 0:
+        os.chown(others_folder, *((NOBODY, NOBODY) if closed == "file" else (0, 0)))
         os.seteuid(NOBODY)
     try:
         with pytest.raises(HistoryError, match="no right to write"):
@@ -320,6 +445,7 @@ def _add_many(path: Path, first: int, gate: object) -> None:
         History(path).add(replace(run, started=f"2026-10-01T02:{minute:02d}:00+00:00"), diagnosis)
 
 
+@pytest.mark.long
 def test_two_programs_write_at_once_and_nothing_is_lost(path: Path) -> None:
     """From the first moment on: the file is made by whoever comes first."""
     context = multiprocessing.get_context("spawn")
@@ -367,3 +493,15 @@ def test_the_word_default_is_the_user_s_own_file(
     assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
     assert history.keep("none", run, diagnose(run)) == ()
     assert history.keep(None, run, diagnose(run)) == ()
+
+
+def test_without_a_home_the_current_folder_is_not_the_user_s_own(
+    tmp_path: Path, run: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for each in ("XDG_STATE_HOME", "HOME"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(HistoryError, match="no home; name a file"):
+        history.keep("default", run, diagnose(run))
+    assert list(tmp_path.iterdir()) == []

@@ -23,6 +23,7 @@ import pytest
 
 from bottleneck import __version__, hosts, plan
 from bottleneck.cli import running
+from bottleneck.cli.options import Ends, Others
 from bottleneck.hosts import AgentLost
 from probes.drivers.samba import Samba, private_samba
 from probes.stage import Refused
@@ -182,6 +183,7 @@ def all_measured(told: dict[str, Any], engine: str, server: str) -> None:
     assert told["notes"] == []
 
 
+@pytest.mark.long
 def test_smbclient_makes_all_four_between_two_hosts(two_hosts: Pair) -> None:
     told = two_hosts.run()
     all_measured(told, "smbclient", "samba")
@@ -190,10 +192,12 @@ def test_smbclient_makes_all_four_between_two_hosts(two_hosts: Pair) -> None:
         assert all(seconds > 0 for seconds in step["cpu_seconds"])
 
 
+@pytest.mark.long
 def test_smbclient_makes_all_four_on_one_host(one_host: Pair) -> None:
     all_measured(one_host.run(), "smbclient", "samba")
 
 
+@pytest.mark.long
 def test_what_is_installed_there_copies_by_its_own_path(one_host: Pair, tmp_path: Path) -> None:
     command = tmp_path / "bottleneck"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m bottleneck "$@"\n')
@@ -205,6 +209,7 @@ def test_what_is_installed_there_copies_by_its_own_path(one_host: Pair, tmp_path
         assert step["details"]["in_flight_bytes"] > 0
 
 
+@pytest.mark.long
 def test_another_version_there_is_noted_and_smbclient_copies(
     one_host: Pair, tmp_path: Path
 ) -> None:
@@ -219,6 +224,7 @@ def test_another_version_there_is_noted_and_smbclient_copies(
     all_measured({**told, "notes": []}, "smbclient", "samba")
 
 
+@pytest.mark.long
 def test_an_installed_agent_that_goes_takes_its_copies_alone(
     one_host: Pair, tmp_path: Path
 ) -> None:
@@ -256,12 +262,14 @@ def share_of_the_client(
         assert [path.name for path in shared.iterdir()] == ["users own"]
 
 
+@pytest.mark.long
 def test_the_user_s_own_share_is_used_where_it_is_named(one_host: Pair, tmp_path: Path) -> None:
     with share_of_the_client(tmp_path) as (server, _):
         told = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
         all_measured(told, "smbclient", "given")
 
 
+@pytest.mark.long
 def test_a_share_with_another_protection_is_told_as_that(one_host: Pair, tmp_path: Path) -> None:
     with share_of_the_client(tmp_path, options=("server signing = mandatory",)) as (server, _):
         told = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
@@ -272,6 +280,7 @@ def test_a_share_with_another_protection_is_told_as_that(one_host: Pair, tmp_pat
         assert step["signing"] == step["details"]["signing"] == "aes-gmac"
 
 
+@pytest.mark.long
 def test_a_wrong_password_for_it_is_tried_once(one_host: Pair, tmp_path: Path) -> None:
     """Accounts lock: none of the copies that are left tries it again."""
     with share_of_the_client(tmp_path, "another") as (server, _):
@@ -282,6 +291,7 @@ def test_a_wrong_password_for_it_is_tried_once(one_host: Pair, tmp_path: Path) -
         assert log.count("NT_STATUS_WRONG_PASSWORD") == 1
 
 
+@pytest.mark.long
 def test_without_smbclient_the_remedy_is_named(two_hosts: Pair) -> None:
     """Hidden by an empty file over it, in a mount namespace of the agent's own."""
     hide = 'mount --bind /dev/null /usr/bin/smbclient && exec "$@"'
@@ -292,6 +302,7 @@ def test_without_smbclient_the_remedy_is_named(two_hosts: Pair) -> None:
     assert "install smbclient or copy-bottleneck on the server" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verdict", ["drop", "reject"])
 def test_a_firewall_is_named_with_the_port_to_open(two_hosts: Pair, verdict: str) -> None:
     """Nobody connects to the client: what the client begins itself goes on."""
@@ -310,6 +321,7 @@ def test_a_firewall_is_named_with_the_port_to_open(two_hosts: Pair, verdict: str
     assert "allow it in the client's firewall, or give --client-share" in text
 
 
+@pytest.mark.long
 def test_the_private_share_answers_the_server_alone(two_hosts: Pair) -> None:
     """Another host of the same network gets no word of SMB from it."""
     code = f"""
@@ -386,6 +398,7 @@ def runs(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("share", "how"),
     [("private", signal.SIGKILL), ("given", signal.SIGKILL), ("given", signal.SIGINT)],
@@ -408,18 +421,21 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
         wait_until(lambda: len(list((tmp_path / "users share").iterdir())) == 1)
 
 
+@pytest.mark.long
 def test_without_an_agent_it_is_a_note(one_host: Pair) -> None:
     told = Pair(one_host.folder, one_host.target, "none").run()
     assert told["steps"] == []
     assert any("copies that the server starts: needs an agent" in note for note in told["notes"])
 
 
+@pytest.mark.long
 def test_a_short_run_leaves_them_out_with_a_note(one_host: Pair) -> None:
     told = one_host.run(budget_seconds=20.0)
     assert told["steps"] == []
     assert any("larger --budget" in note for note in told["notes"])
 
 
+@pytest.mark.long
 def test_without_the_server_s_folder_the_remedy_is_named(one_host: Pair, tmp_path: Path) -> None:
     """An agent in a mount namespace where the share's folder is empty does not find it."""
     if os.geteuid() != 0:
@@ -435,15 +451,13 @@ def test_without_the_server_s_folder_the_remedy_is_named(one_host: Pair, tmp_pat
 @pytest.mark.parametrize("share", ["", "media", "//nas", "/home/me", "//nas:0/share"])
 def test_what_is_no_share_is_refused_before_anything_starts(tmp_path: Path, share: str) -> None:
     with pytest.raises(Refused, match="--client-share") as refused:
-        running.choose("//nas/media", tmp_path, "none", None, None, None, 60.0, client_share=share)
+        running.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
     assert refused.value.kind == "usage"
 
 
 def test_a_named_share_reaches_the_plan(tmp_path: Path) -> None:
     share = "//client/own"
-    made = running.choose(
-        "//nas/media", tmp_path, "none", None, None, None, 60.0, client_share=share
-    )
+    made = running.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
     assert made.client_share == share
 
 
@@ -454,4 +468,4 @@ def test_the_installed_agent_is_asked_for_by_the_same_way() -> None:
     ]
     with socket.socket() as _:
         command = hosts.command_for("ssh://me@nas", hosts.INSTALLED)
-    assert command[0] == "ssh" and command[-1].endswith("exec bottleneck agent'")
+    assert command[0].endswith("/ssh") and command[-1].endswith("exec bottleneck agent'")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from bottleneck.cli.cleanup import print_cleaned
 from bottleneck.hosts import AgentLost, StageError
-from bottleneck.leftovers import UNKNOWN, Cleaned, Cleanup, Found, Wanted
-from bottleneck.reports.leftovers import print_cleaned
+from bottleneck.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Cleanup, Found
 from bottleneck.target import parse
 from probes.host.leftovers import Leftover
 from probes.stage import Refused
@@ -42,18 +42,18 @@ def shown(cleaned: list[Cleaned]) -> list[str]:
 )
 def test_after_an_error_nobody_knows_what_is_gone(error: Exception) -> None:
     host: Any = Breaking(error)
-    cleanup = Cleanup(Wanted((), 0.0, parse("//nas/media")), {"client": host})
+    cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})
     left = Leftover(NAME, "run", "", 1, 100, 9e4)
     chosen = [Found(where, left, NAME) for where in ("client", "share")]
     cleaned = cleanup.remove(chosen)
     assert len(cleaned) == 2
-    assert all(UNKNOWN in each.why_left and str(error) in each.why_left for each in cleaned)
+    assert all(UNANSWERED in each.why and str(error) in each.why for each in cleaned)
     for line in shown(cleaned):
         assert line.startswith("unknown")
 
 
 def test_what_is_known_is_removed_or_left() -> None:
     found = Found("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
-    removed, left = shown([Cleaned(found, ""), Cleaned(found, "somebody has it open")])
+    removed, left = shown([Cleaned(REMOVED, found), Cleaned(LEFT, found, "somebody has it open")])
     assert removed.startswith("removed")
     assert left.startswith("left") and left.endswith("somebody has it open")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.cli import described
-from bottleneck.cli.app import app
+from bottleneck.cli.app import tree
+from bottleneck.cli.command_line import commands_of, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/man/bottleneck.1"
@@ -35,6 +35,7 @@ def plain() -> str:
     return " ".join(re.sub(".\b", "", rendered().stdout).split())
 
 
+@pytest.mark.long
 def test_the_page_is_the_one_that_the_commands_make() -> None:
     made = subprocess.run(
         [sys.executable, str(ROOT / "scripts/manpage.py"), "-"],
@@ -52,11 +53,11 @@ def test_roff_warns_of_nothing() -> None:
 
 def test_every_command_and_every_option_is_in_it() -> None:
     shown = plain()
-    for command in described.commands(app).values():
-        assert f"bottleneck {command.name}" in shown
-        for option in command.options:
+    for name, command in commands_of(tree()).items():
+        assert f"bottleneck {name}" in shown
+        for option in options_of(command):
             for flag in option.flags:
-                assert re.search(rf"(?<![\w-]){flag}(?![\w-])", shown), (command.name, flag)
+                assert re.search(rf"(?<![\w-]){flag}(?![\w-])", shown), (name, flag)
 
 
 def test_what_is_copied_from_it_is_plain_ascii() -> None:

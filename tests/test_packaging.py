@@ -10,6 +10,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 INIT = ROOT / "bottleneck" / "__init__.py"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -50,8 +52,8 @@ def test_the_distribution_has_a_name_of_its_own_and_one_place_for_its_version() 
     assert "version" in project["dynamic"]
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "bottleneck/__init__.py"
     assert project["scripts"] == {
-        "bottleneck": "bottleneck.cli:main",
-        "copy-bottleneck": "bottleneck.cli:main",
+        "bottleneck": "bottleneck.__main__:main",
+        "copy-bottleneck": "bottleneck.__main__:main",
     }
 
 
@@ -105,6 +107,7 @@ def test_the_commands_refuse_to_start_beside_the_numeric_package(tmp_path: Path)
     assert not done.stdout
 
 
+@pytest.mark.long
 def test_the_commands_start_without_it() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bottleneck", "--version"],

@@ -27,7 +27,7 @@ def test_a_far_path_gets_the_round_trips_that_it_needs_and_no_more_than_it_has_t
     near, far = plan.times(60.0), plan.times(60.0, 0.04)
     assert far.copy - near.copy == far.tcp - near.tcp == pytest.approx(0.6)
     assert plan.times(60.0, 30.0).copy - near.copy == pytest.approx(plan.MOST_TO_FILL_SECONDS)
-    assert (far.disk, far.loopback) == (near.disk, near.loopback)
+    assert far.disk == near.disk
 
 
 def test_nothing_known_is_no_expectation():
@@ -55,7 +55,8 @@ def test_a_file_lasts_as_long_as_asked_and_fits_where_it_goes(rate, most, asked,
 @pytest.mark.parametrize("budget", [5.0, 20.0, 60.0, 300.0])
 def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
     times = plan.times(max(20.0, budget))
-    spent = 2 * times.loopback + 2 * (times.tcp + times.tcp_many)
+    loopback = max(0.4, 0.6 * max(20.0, budget) / 60.0)
+    spent = 2 * loopback + 2 * (times.tcp + times.tcp_many)
     spent += 2 * (times.fill + 2 * times.disk + times.disk_cached)
     if budget >= plan.LEAST_DISK_BUDGET_SECONDS:
         spent += 2 * times.zones + times.synced
@@ -108,6 +109,9 @@ def test_to_look_at_a_device_or_a_file_alone_nothing_is_written(named, looks):
     assert patterns("server", alone=True, **named) == []
 
 
-def test_the_stages_that_explain_tcp_itself_are_made_where_there_is_time():
-    assert plan.stages(plan.SHARE_STAGES, 60.0) == plan.SHARE_STAGES
-    assert set(plan.LONG_STAGES) <= set(plan.stages(plan.FOLDER_STAGES, 300.0))
+@pytest.mark.parametrize("of_folder", [False, True])
+def test_the_stages_that_explain_tcp_itself_are_made_where_there_is_time(of_folder):
+    usual, long = plan.stages(of_folder, 60.0), plan.stages(of_folder, 300.0)
+    assert set(long) - set(usual) == {"sweep", "matrix", "udp"}
+    assert ("native-copy" in usual) == of_folder == ("small-files" not in usual)
+    assert {"tcp", "disk", "smb-copy"} <= set(usual)

@@ -78,6 +78,7 @@ def here(tmp_path_factory):
     return tmp_path_factory.mktemp("here")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", of("bottleneck"))
 def test_a_command_runs_as_written(
     command, nas, iperf3, here, ssh_on_path, bottleneck, tmp_path, request
@@ -103,6 +104,7 @@ def test_a_command_runs_as_written(
         assert json.loads(ended.out)["$id"]
 
 
+@pytest.mark.long
 def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
     command = [ROOT / "demo", "--json", tmp_path / "report.json"]
     done = subprocess.run(
@@ -114,6 +116,7 @@ def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
     assert found["diagnosis"]["headline"] in {c["copy"] for c in found["diagnosis"]["copies"]}
 
 
+@pytest.mark.long
 def test_the_test_command_hands_its_arguments_to_pytest():
     command = [ROOT / "test", "tests/test_target.py", "-q"]
     done = subprocess.run(
@@ -123,6 +126,7 @@ def test_the_test_command_hands_its_arguments_to_pytest():
     assert re.search(r"\d+ passed", done.stdout)
 
 
+@pytest.mark.long
 def test_the_verdict_shown_first_is_one_that_the_program_gives(bottleneck):
     """The picture is made of lines that the console prints for a recorded run of the lab."""
     block = README.split("```console\n", 1)[1].split("```", 1)[0].splitlines()[1:]

@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 
 from bottleneck import report as reports
+from bottleneck import report_schema
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.finding import CAUSES
+from bottleneck.analysis.rules import CAUSES
 from bottleneck.report import Report, ReportError, Step
 from probes.records import Failed, Measured, Sample, Skipped, Usage
 
@@ -21,7 +22,7 @@ DATA = Path(__file__).parent / "data"
 STORED = sorted(DATA.glob("report-v*.json"))
 EXAMPLES = [Path(__file__).parent.parent / "examples/server-disk-read.json"]
 VALIDATOR = jsonschema.Draft202012Validator(
-    reports.schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    report_schema.schema(), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
 )
 
 
@@ -38,6 +39,7 @@ def test_there_are_stored_reports():
     assert len(STORED) >= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", STORED + EXAMPLES, ids=lambda path: path.stem)
 def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
     VALIDATOR.validate(json.loads(path.read_text()))
@@ -47,6 +49,7 @@ def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
     assert reports.from_json(again) == report
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_what_was_saved_is_what_was_measured(path):
     """Every key but the diagnosis survives a load and a save unchanged."""
@@ -59,7 +62,7 @@ def test_what_was_saved_is_what_was_measured(path):
 
 
 def test_the_schema_is_one_and_knows_the_verdicts_words():
-    schema = reports.schema()
+    schema = report_schema.schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["properties"]["schema"]["const"] == reports.SCHEMA
     assert set(schema["$defs"]["component"]["enum"]) == set(CAUSES)
@@ -252,7 +255,7 @@ def test_a_missing_figure_is_never_zero(document):
         b'{"a": ' * 20_000 + b"1" + b"}" * 20_000,
         b'{"a": ' * 80 + b"1" + b"}" * 80,
         b"[" + b"[]," * 600_000 + b"[]]",
-        b" " * (reports.LARGEST_FILE_BYTES + 1),
+        b" " * (reports.LIMITS.content_bytes + 1),
     ],
     ids=lambda content: f"{content[:12]!r} {len(content)}",
 )

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from bottleneck import report as reports
+from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.report import Report, ReportError, Step
 from probes.records import Failed, Measured, Sample, Skipped
@@ -76,6 +77,7 @@ def test_a_stored_report_gives_the_same_words(name):
 STEP = Step("smb-copy", {"copy": "pull.cached", "dialect": "3.1.1", "end": "folder"}, "client")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", reports.STATUSES)
 @pytest.mark.parametrize(
     "change",
@@ -110,7 +112,7 @@ STEP = Step("smb-copy", {"copy": "pull.cached", "dialect": "3.1.1", "end": "fold
 def test_every_ending_obeys_the_schema_and_comes_back_equal(with_agent, status, change):
     report = replace(change(with_agent), status=status)
     found = diagnose(report)
-    validator = jsonschema.Draft202012Validator(reports.schema())
+    validator = jsonschema.Draft202012Validator(report_schema.schema())
     validator.validate(json.loads(reports.dumps(report, found)))
     assert reports.from_json(reports.to_json(report, found)) == report
     assert reports.loads(reports.dumps(report, found).encode()) == report
@@ -152,7 +154,7 @@ def test_a_link_to_a_report_is_a_report(tmp_path):
 def test_a_file_that_is_too_large_is_refused_without_being_read_whole(tmp_path, beyond_bytes):
     path = tmp_path / "large.json"
     path.touch()
-    os.truncate(path, reports.LARGEST_FILE_BYTES + beyond_bytes)
+    os.truncate(path, reports.LIMITS.content_bytes + beyond_bytes)
     assert "larger than" in refusal(reports.load, path)
 
 
@@ -179,7 +181,7 @@ def test_deep_nesting_is_refused_at_every_depth(document, where, levels):
 
 def test_what_is_written_nests_far_less_than_the_limit(document):
     deep = {}
-    for _ in range(reports.MOST_LEVELS - 10):
+    for _ in range(reports.LIMITS.levels - 10):
         deep = {"x": deep}
     document["steps"][0]["outcome"]["details"]["deep"] = deep
     report = loads(document)
@@ -299,6 +301,7 @@ def test_a_folder_that_is_not_there_is_the_systems_error(tmp_path, with_agent):
 # -- through the program -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_explain_ends_in_one_line_whatever_the_file_is(tmp_path, bottleneck):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "fifo")

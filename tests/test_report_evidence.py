@@ -16,13 +16,14 @@ import pytest
 from rich.console import Console
 
 from bottleneck import report as reports
+from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.reports.console import print_report
 from bottleneck.wire import to_plain
 from probes.records import Measured
 
 STORED = Path(__file__).parent / "data" / "report-v1-comparisons.json"
-SCHEMA = {"$defs": reports.schema()["$defs"], "$ref": "#/$defs/diagnosis"}
+SCHEMA = {"$defs": report_schema.schema()["$defs"], "$ref": "#/$defs/diagnosis"}
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 LIES = (True, -1, 0, 5e-324, 1e308, None, [{}])
 SHOWN = ("\x1b[2J[red]x", 2**62)
@@ -153,6 +154,7 @@ def test_every_stage_of_the_network_and_its_evidence_is_forged_here():
     assert shown(REPORT).copies
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", KEYS)
 def test_a_forged_figure_breaks_nothing(key):
     for lie in LIES:

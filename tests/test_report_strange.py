@@ -12,13 +12,14 @@ import pytest
 from rich.console import Console
 
 from bottleneck import report as reports
+from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.reports.console import print_report
 from bottleneck.wire import to_plain
 from probes.records import Measured
 
 STORED = Path(__file__).parent / "data" / "report-v1-comparisons.json"
-SCHEMA = {"$defs": reports.schema()["$defs"], "$ref": "#/$defs/diagnosis"}
+SCHEMA = {"$defs": report_schema.schema()["$defs"], "$ref": "#/$defs/diagnosis"}
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 STRANGE = ("x\x1b[2J", -1, 0, 1e-300, 2**63, None, {"a": 1})
 WHOLE = reports.load(STORED)
@@ -60,6 +61,7 @@ def test_the_keys_are_those_that_the_stages_tell():
     assert {"cells", "rtt_seconds", "in_flight_bytes", "seconds_per_file", "options"} <= set(KEYS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", KEYS)
 def test_a_strange_value_breaks_nothing(key):
     for strange in STRANGE:

@@ -201,20 +201,25 @@ def test_the_demonstration_hands_its_arguments_on_and_keeps_stdout_clean(clone: 
         assert done.stdout == "[demo]\n[--json]\n[a b.json]\n"
 
 
-def test_the_checks_all_run_and_the_first_failure_is_the_code(clone: Path) -> None:
+SHORT = ["pytest -n 2 --dist loadfile -m not long and not lab"]
+LONG = [
+    *("coverage run -m pytest tests/analysis", "coverage report"),
+    "pytest -n 2 --dist loadfile -m not lab --ignore=tests/analysis",
+    "pytest -m lab",
+]
+
+
+@pytest.mark.parametrize(("options", "runs"), [((), SHORT), (("--long",), LONG)])
+def test_the_checks_all_run_and_the_first_failure_is_the_code(
+    clone: Path, options: tuple[str, ...], runs: list[str]
+) -> None:
     program(clone / "scripts/bootstrap", "")
     for name, code in (("ruff", 0), ("mypy", 4), ("coverage", 2), ("pytest", 5)):
         program(clone / ".venv/bin" / name, f'echo "{name} $* in $PWD" >&2; exit {code}')
-    done = run(clone / "test")
+    done = run(clone / "test", *options)
     assert done.returncode == 4
     assert done.stderr.splitlines() == [
-        f"{check} in {clone}"
-        for check in (
-            *("ruff check .", "ruff format --check .", "mypy "),
-            *("coverage run -m pytest tests/analysis", "coverage report"),
-            "pytest -n 2 --dist loadfile -m not lab --ignore=tests/analysis",
-            "pytest -m lab",
-        )
+        f"{check} in {clone}" for check in ("ruff check .", "ruff format --check .", "mypy ", *runs)
     ]
 
 

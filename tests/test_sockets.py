@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bottleneck import sockets
-from probes.host.socket_track import Connection
+from probes.host.socket_watch import Connection
 
 MIB = 1 << 20
 CLIENT, SERVER = "10.0.0.1 50000", "10.0.0.2 445"

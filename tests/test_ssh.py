@@ -1,5 +1,7 @@
 """A real sshd on a loopback port: the program travels through the system's ssh."""
 
+import socket
+import subprocess
 import time
 
 import pytest
@@ -9,6 +11,7 @@ from probes import tcp
 from probes.records import Endpoint
 
 
+@pytest.mark.long
 def test_an_agent_behind_ssh_serves_both_ends_of_a_transfer(ssh_on_path):
     with hosts.start_there("ssh://nas") as server, hosts.start_here() as client:
         setting = tcp.Setting("push", 1, seconds=0.4, address="127.0.0.1")
@@ -35,3 +38,50 @@ def test_a_login_that_would_ask_is_refused_at_once(ssh_on_path):
     with pytest.raises(hosts.AgentLost, match="Permission denied"):
         hosts.start_there("ssh://nobody-of-that-name@nas")
     assert time.monotonic() - began < hosts.GREETING_SECONDS
+
+
+@pytest.fixture
+def agent_of_the_user(tmp_path, monkeypatch):
+    """An ssh-agent, as a login on a desktop has one."""
+    place = tmp_path / "agent"
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", place], stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 10
+    while not place.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(place))
+    yield
+    agent.terminate()
+    agent.wait(10)
+
+
+def test_nothing_of_the_users_is_lent_to_the_server_and_no_connection_stays(
+    ssh_on_path, agent_of_the_user, tmp_path
+):
+    """Whatever the user's configuration does for logins of his own."""
+    ports = []
+    for _ in range(2):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            ports.append(free.getsockname()[1])
+    with (tmp_path / "ssh_config").open("a") as file:
+        file.write(
+            "  ForwardAgent yes\n  ForwardX11 yes\n  ExitOnForwardFailure yes\n"
+            f"  RemoteForward {ports[0]} 127.0.0.1:1\n  LocalForward {ports[1]} 127.0.0.1:1\n"
+            f"  ControlMaster auto\n  ControlPath {tmp_path}/master\n  ControlPersist 10m\n"
+            f"  PermitLocalCommand yes\n  LocalCommand touch {tmp_path}/ran\n"
+        )
+    asked = hosts.command_for("ssh://nas", ("sh", "-c", "env; echo ready; read end"))
+    there = subprocess.Popen(
+        asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    lines = []
+    while "ready\n" not in lines:
+        lines.append(there.stdout.readline())
+        assert lines[-1], there.stderr.read()
+    for port in ports:
+        with socket.socket() as attempt:
+            assert attempt.connect_ex(("127.0.0.1", port)) != 0
+    assert not [line for line in lines if line.startswith(("SSH_AUTH_SOCK=", "DISPLAY="))]
+    # A connection that others could use, and that would outlive this one, stands in that file.
+    assert not (tmp_path / "master").exists()
+    there.communicate(timeout=20)
+    assert not (tmp_path / "master").exists() and not (tmp_path / "ran").exists()

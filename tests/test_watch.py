@@ -51,6 +51,25 @@ def slow_writer() -> Iterator[None]:
         server.close()
 
 
+def burst(size_bytes: int) -> None:
+    """So many bytes over this host's loopback, beside the copy."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        sender = socket.create_connection(listener.getsockname())
+        receiver, _ = listener.accept()
+
+    def send() -> None:
+        with sender:
+            for _ in range(size_bytes >> 20):
+                sender.sendall(bytes(1 << 20))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    with receiver:
+        while receiver.recv(1 << 20):
+            pass
+    thread.join()
+
+
 def quiet(label: str) -> None:
     """Nobody watches the watch."""
 
@@ -60,6 +79,7 @@ def sleep(seconds: float) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_a_writer_that_rests_is_where_the_bytes_come_too_slowly() -> None:
     with slow_writer(), Watch(Options(os.getpid(), agent="exec:", seconds=2.0), quiet) as session:
         session.reach()
@@ -72,6 +92,7 @@ def test_a_writer_that_rests_is_where_the_bytes_come_too_slowly() -> None:
     assert step.setting["program"] and report.status == "complete"
 
 
+@pytest.mark.long
 def test_whoever_wants_the_end_gets_what_was_seen() -> None:
     waits = iter((True, False))
 
@@ -88,6 +109,7 @@ def test_whoever_wants_the_end_gets_what_was_seen() -> None:
     assert report.status == "interrupted" and outcome.runs[0][-1].elapsed_seconds < 30
 
 
+@pytest.mark.long
 def test_an_agent_that_does_not_start_ends_it() -> None:
     with (
         slow_writer(),
@@ -97,6 +119,7 @@ def test_an_agent_that_does_not_start_ends_it() -> None:
         session.reach()
 
 
+@pytest.mark.long
 def test_an_agent_that_is_lost_leaves_what_this_host_saw() -> None:
     waits = 0
 
@@ -121,6 +144,25 @@ def test_an_agent_that_is_lost_leaves_what_this_host_saw() -> None:
     assert note.startswith(f"{there}: ")
 
 
+@pytest.mark.long
+def test_a_copy_goes_on_where_others_traffic_beside_it_ended() -> None:
+    """The interface is as quiet then as after the copy's end."""
+    waits = iter(range(6))
+
+    def wait(seconds: float) -> bool:
+        at = next(waits)
+        if at == 0:
+            burst(1 << 29)
+        time.sleep(0.3)
+        return at < 5
+
+    with slow_writer(), Watch(Options(os.getpid(), seconds=60.0), quiet) as session:
+        session.reach()
+        session.observe(wait)
+        assert session.interrupted and not session.notes
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("question", ["running-copies", "facts", "counters", "observed"])
 def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
     monkeypatch: pytest.MonkeyPatch, question: str
@@ -189,7 +231,7 @@ def readings(*moved: int | None) -> list[dict[Side, Counters]]:
 
 
 @pytest.mark.parametrize(
-    ("moved", "ended"),
+    ("moved", "quiet"),
     [
         ((0, 100, 200, 300), False),
         ((0, 10**8, 2 * 10**8, 2 * 10**8 + 900, 2 * 10**8 + 1800), True),
@@ -200,7 +242,7 @@ def readings(*moved: int | None) -> list[dict[Side, Counters]]:
     ],
     ids=["moves", "ended", "one-quiet-second", "in-steps", "never-moved", "no-interface"],
 )
-def test_a_copy_has_ended_where_its_interface_is_quiet(
-    moved: tuple[int | None, ...], ended: bool
+def test_an_interface_is_quiet_where_two_seconds_moved_next_to_nothing(
+    moved: tuple[int | None, ...], quiet: bool
 ) -> None:
-    assert watch._ended(readings(*moved), "client") is ended
+    assert watch._quiet(readings(*moved), "client") is quiet

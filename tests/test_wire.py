@@ -31,6 +31,21 @@ def test_a_line_without_measure_is_refused_before_it_is_read():
         wire.decode(b" " * (wire.MAX_LINE_BYTES + 1))
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"a":[' + b"[]," * 300_000 + b"[]]}", "too many values"),
+        (b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", "nested deeper"),
+        (b'{"a":' + b"9" * 500_000 + b"}", "digits"),
+        (b'{"a":1e999}', "no number"),
+        (b'{"a":{"b":1,"b":2}}', "twice"),
+    ],
+)
+def test_a_line_that_would_cost_more_than_it_tells_is_refused(line, says):
+    with pytest.raises(wire.WireError, match=says):
+        wire.decode(line)
+
+
 def test_numbers_that_are_none_are_not_sent():
     with pytest.raises(ValueError):
         wire.encode({"a": float("nan")})
@@ -90,6 +105,12 @@ def test_an_endpoint_tells_its_secrets_to_its_own_pipe_alone():
     plain = wire.endpoint_to_plain(Endpoint(host="nas", access=Access("user", "hunter2")))
     assert plain["access"]["password"] == "hunter2"
     assert wire.endpoint_to_plain(Endpoint())["access"] is None
+
+
+def test_a_login_is_not_sent_back_to_whom_it_came_from():
+    given, made = Access("user", "hunter2"), Access("bottleneck", "thrown away")
+    assert wire.endpoint_to_plain(Endpoint(access=given), known=given)["access"] is None
+    assert wire.endpoint_to_plain(Endpoint(access=made), known=given)["access"]["password"]
 
 
 def test_a_greeting_is_found_behind_what_a_banner_left_on_its_line():

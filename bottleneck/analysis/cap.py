@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bottleneck.analysis import model, running
+from bottleneck.analysis import model
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.steps import Copy, Found, flag
+from bottleneck.analysis.rules import running
+from bottleneck.analysis.steps import Copy, Found
 from probes.records import Spread
 
 REACHED_RATIO = 0.85
@@ -131,7 +132,7 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
 
 def _proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
-    proven = flag(made.outcome.details, "cache", "proven")
+    proven = made.details.cache.proven
     return 0.7 if copy.cache == "uncached" and not proven else running.trust(copy, made)
 
 

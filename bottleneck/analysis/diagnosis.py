@@ -8,19 +8,19 @@ from dataclasses import replace
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import (
     ceilings,
-    mtu,
     observed,
-    running,
+    outlook,
     sentences,
     steps,
     target,
     unknown,
-    whatif,
 )
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons import compared
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.rules import running
+from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text, seconds_text
@@ -59,7 +59,7 @@ def _altered(report: Report) -> Iterator[str]:
     for index, (step, _) in enumerate(report.entries):
         made = steps.found_at(report, index)
         if made is not None and not made.intact:
-            what = steps.word(step.setting, "copy") or steps.word(step.setting, "verb") or ""
+            what = made.setting.copy or made.setting.verb
             yield f"{step.stage} {what}".rstrip()
 
 
@@ -94,7 +94,7 @@ def _never_begun(report: Report) -> Iterator[CopyDiagnosis]:
     verdict = unknown.missing(report.status)
     if report.notes:
         verdict = replace(verdict, sentence=report.notes[-1])
-    dialect = steps.word(report.target, "dialect") or NO_DIALECT
+    dialect = steps.target_of(report).dialect or NO_DIALECT
     for name in OWN_COPIES:
         yield CopyDiagnosis(name, "client", dialect, None, verdict)
 
@@ -115,9 +115,9 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     if cap is not None and unstable is not None:
         cap = caps.despite_scatter(cap)
     advice: tuple[str, ...]
-    then = whatif.Outlook()
+    then = outlook.Outlook()
     if cap is not None:
-        then = whatif.outlook(report, copy, made, cap, ladder)
+        then = outlook.outlook(report, copy, made, cap, ladder)
         ladder = then.ladder or ladder
         told = (then.next, then.predicted, rate, then.link_bits)
         after = sentences.outlook(cap.claim.ceiling, *told)
@@ -146,9 +146,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
 def _named(cap: Cap, sentence: str) -> Verdict:
     ceiling = cap.claim.ceiling
     return Verdict(
-        ceiling.component,
-        ceiling.side,
-        ceiling.cause,
+        *ceiling.named,
         cap.confidence,
         ceiling.bytes_per_second,
         sentence,
@@ -202,7 +200,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
             f"The hypervisor gave {percent_text(stolen)} of a host's cores to other machines "
             "meanwhile: repeat it when they are quiet."
         )
-    failed = steps.texts(made.outcome.details, "failed_runs")
+    failed = made.details.failed_runs
     if failed:
         count = "A run" if len(failed) == 1 else f"{len(failed)} runs"
         yield f"{count} of it failed beside those that were measured: {failed[0]}"
@@ -211,24 +209,22 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not known: what {names} would allow."
-    flush = steps.amount(made.outcome.details, "flush_seconds")
-    acknowledged = steps.amount(made.outcome.details, "acknowledged_bytes_per_second")
+    flush, acknowledged = made.details.flush_seconds, made.details.acknowledged_bytes_per_second
     elapsed = made.outcome.initiator.wall_seconds
     if flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed:
         yield (
             f"The last byte had arrived at {rate_text(acknowledged)}; {seconds_text(flush)} more "
             "went into making it durable."
         )
-    if steps.flag(made.outcome.details, "flushed") is False:
+    if made.details.flushed is False:
         yield "Nothing flushed it at its end: the rate is that of acknowledged writes."
     yield from ladder.remarks
 
 
 def _cache(copy: Copy, made: Found) -> Iterator[str]:
-    proven = steps.flag(made.outcome.details, "cache", "proven")
+    proven, before = made.details.cache.proven, made.details.cache.cached_ratio_before
     if proven is None:
         return
-    before = steps.amount(made.outcome.details, "cache", "cached_ratio_before")
     share = "" if before is None else f" ({percent_text(before)} of it was)"
     which = "in" if copy.cache == "cached" else "not in"
     if proven:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bottleneck.analysis import disc, steps
 from bottleneck.analysis.disc import Curve, Zone
+from bottleneck.analysis.evidence.details import PlaceDetails
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 
@@ -35,14 +36,22 @@ class Span:
 class Place:
     """Where a file lies, as the step that read it tells."""
 
-    told: Any
+    told: PlaceDetails
     device: str
     size_bytes: float
     """Of what lies there: without what was never written."""
-    fragments: float | None
-    unwritten_bytes: float
     spans: tuple[Span, ...]
     """On the device that its file system lies on."""
+
+    @property
+    def fragments(self) -> float | None:
+        """Of how many pieces it is; None: not told."""
+        return self.told.fragments
+
+    @property
+    def unwritten_bytes(self) -> float:
+        """Of the file, that lie nowhere."""
+        return self.told.unwritten_bytes
 
     def seeks_seconds(self, seek_seconds: float, bytes_per_second: float) -> float:
         """What the jumps between its pieces take, where a jump takes so long.
@@ -50,29 +59,21 @@ class Place:
         A short gap passes under the head: the disc waits for it where that is sooner than a seek.
         """
         jumps = max(0.0, (self.fragments or 0.0) - 1)
-        count, gap_bytes = (
-            steps.amount(self.told, name) or 0.0 for name in ("short_gaps", "short_gaps_bytes")
-        )
-        near = min(count, jumps)
-        passing = min(near * seek_seconds, gap_bytes / bytes_per_second)
+        near = min(self.told.short_gaps, jumps)
+        passing = min(near * seek_seconds, self.told.short_gaps_bytes / bytes_per_second)
         return (jumps - near) * seek_seconds + passing
 
     def spans_on(self, device: str) -> tuple[Span, ...]:
         """Its spans as ratios of a device; empty: that is neither its own nor the whole disk's."""
         if not device or device == self.device:
             return self.spans if device else ()
-        whole = self.told.get("whole")
-        part, size = (
-            steps.positive(self.told, "device_bytes"),
-            steps.positive(whole, "device_bytes"),
-        )
-        begin, centre = steps.amount(whole, "from_ratio"), steps.amount(self.told, "from_ratio")
-        if device != name_of(steps.word(whole, "device")) or part is None or size is None:
+        part, whole = self.told, self.told.whole
+        if device != name_of(whole.device) or whole.from_ratio is None or part.from_ratio is None:
             return ()
-        if begin is None or centre is None or part > size:
+        if not (part.device_bytes and whole.device_bytes) or part.device_bytes > whole.device_bytes:
             return ()
-        scale = part / size
-        offset = begin - scale * centre
+        scale = part.device_bytes / whole.device_bytes
+        offset = whole.from_ratio - scale * part.from_ratio
         return tuple(
             Span(
                 _ratio(offset + scale * each.from_ratio),
@@ -96,12 +97,12 @@ class Zones:
     @property
     def device(self) -> str:
         """The kernel's name of what the ratios are of; empty: not known."""
-        return name_of(steps.word(self.found.outcome.details, "device"))
+        return name_of(self.found.disk.device)
 
     @property
     def seek_seconds(self) -> float | None:
         """What a random access costs beside its bytes; None: not measured."""
-        return steps.positive(self.found.outcome.details, "seek_seconds")
+        return self.found.disk.seek_seconds
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -139,7 +140,7 @@ class Zones:
 
 def pattern(found: Found) -> str:
     """What a disk step did: sequential (as all did before there were others), zones, file ..."""
-    return steps.word(found.step.setting, "pattern") or "sequential"
+    return found.setting.pattern or "sequential"
 
 
 def name_of(device: str | None) -> str:
@@ -152,24 +153,20 @@ def disk_steps(report: Report, side: str, verb: str, wanted: str) -> tuple[Found
     return tuple(
         each
         for each in steps.measured(report, "disk")
-        if pattern(each) == wanted
-        and steps.word(each.step.setting, "side") == side
-        and steps.word(each.step.setting, "verb") == verb
+        if pattern(each) == wanted and each.setting.side == side and each.setting.verb == verb
     )
 
 
 def zones_of(found: Found) -> Zones:
     """The zones that a step tells of; those that make no sense are left out."""
+    rows = steps.items(found.outcome.details, "zones")
     pairs = []
-    for told in steps.items(found.outcome.details, "zones")[:MOST_ZONES]:
-        begin, end = (steps.amount(told, name) for name in ("from_ratio", "to_ratio"))
-        rate = steps.positive(told, "bytes_per_second")
+    for each, told in list(zip(found.disk.zones, rows, strict=True))[:MOST_ZONES]:
+        begin, end, rate = each.from_ratio, each.to_ratio, each.bytes_per_second
         if begin is None or end is None or rate is None or not begin <= end <= 1:
             continue
-        low, high = (steps.positive(told, f"{name}_bytes_per_second") for name in ("low", "high"))
-        pairs.append(
-            (Zone(begin, end, rate, min(low or rate, rate), max(high or rate, rate)), told)
-        )
+        low, high = each.low_bytes_per_second or rate, each.high_bytes_per_second or rate
+        pairs.append((Zone(begin, end, rate, min(low, rate), max(high, rate)), told))
     pairs.sort(key=lambda pair: pair[0].centre_ratio)
     return Zones(found, tuple(zone for zone, _ in pairs), tuple(told for _, told in pairs))
 
@@ -186,31 +183,23 @@ def zones_under(report: Report, side: str, verb: str, place: Place | None) -> Zo
 
 def place_of(found: Found) -> Place | None:
     """Where the file of a step lies; None: it does not tell, or these are no real positions."""
-    told = found.outcome.details.get("place")
-    device = name_of(steps.word(told, "device"))
-    size = steps.positive(told, "bytes")
-    if not isinstance(told, dict) or steps.flag(told, "located") is not True or not device:
+    told = found.disk.place
+    device = name_of(told.device)
+    if not told.located or not device or told.bytes is None:
         return None
-    spans = tuple(_spans(told, size)) if size is not None else ()
-    if size is None or not spans:
-        return None
-    fragments = steps.positive(told, "fragments")
-    unwritten = steps.amount(told, "unwritten_bytes") or 0.0
-    return Place(told, device, size, fragments, unwritten, spans)
+    spans = tuple(_spans(told, told.bytes))
+    return Place(told, device, told.bytes, spans) if spans else None
 
 
-def _spans(told: dict[str, Any], size_bytes: float) -> Iterator[Span]:
+def _spans(told: PlaceDetails, size_bytes: float) -> Iterator[Span]:
     """The longest pieces as they are told, and the rest of the file where its mean place is."""
-    centre = steps.amount(told, "centre_ratio")
     left = size_bytes
-    moment = None if centre is None else centre * size_bytes
-    for each in steps.items(told, "spans")[:MOST_SPANS]:
-        begin, end, size = (
-            steps.amount(each, name) for name in ("from_ratio", "to_ratio", "bytes")
-        )
-        if begin is None or end is None or size is None or not begin <= end <= 1:
+    moment = None if told.centre_ratio is None else told.centre_ratio * size_bytes
+    for each in told.spans[:MOST_SPANS]:
+        begin, end = each.from_ratio, each.to_ratio
+        if begin is None or end is None or each.bytes is None or not begin <= end <= 1:
             continue
-        size = min(size, left)
+        size = min(each.bytes, left)
         left -= size
         moment = None if moment is None else moment - size * (begin + end) / 2
         if size > 0:

@@ -5,7 +5,7 @@ Pure: a session asks it between its steps and spends its time where it decides.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps, unknown
@@ -19,26 +19,10 @@ SUSPECT_RATIO = 2.0
 Words = tuple[str, str | None]
 """A component and a cause; None: any cause."""
 
-SPEAKS_OF: dict[str, frozenset[Words]] = {
-    "path": frozenset({("network", "mtu"), ("network", "loss"), ("network", "delay")}),
-    "latency": frozenset({("network", "delay"), ("smb", "round-trips")}),
-    "disk": frozenset({("disk", None)}),
-    "smb-matrix": frozenset(
-        {("smb", "round-trips"), ("smb", "dialect"), ("smb", "server-software")}
-    ),
-    "smb-tax": frozenset({("smb", "signing"), ("smb", "encryption"), ("cpu", None)}),
-}
-"""What each look that explains copies can tell; a stage that is not here compares, and no more."""
-
-
 INFERRED_LINK: Words = ("network", "inferred")
-REFINES: dict[str, frozenset[Words]] = {
-    "disk": frozenset({("disk", "read"), ("disk", "write")}),
-    "smb-tax": frozenset({("cpu", "one-core"), ("cpu", "all-cores"), INFERRED_LINK}),
-}
-"""The looks that may find a cause behind one that is named, by what is named: a place, pieces or
-others' I/O behind a slow disk; signing or encryption behind a full core; a server's disk behind
-what looks like a link (its copies are not flushed, and faster then)."""
+"""A link that nobody measured alone, told from one that was."""
+Speaking = Mapping[str, Iterable[str]]
+"""By the name of a stage the verdicts that it speaks of: COMPONENT/CAUSE, or COMPONENT."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +75,11 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
     )
 
 
-def refining(diagnosis: Diagnosis, dialects: Collection[str], left: Iterable[str]) -> Look | None:
-    """The next of the stages left that may find a cause behind one that is named; None: none.
+def refining(diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking) -> Look | None:
+    """The first of the stages left that may find a cause behind one that is named; None: none.
+
+    refines: what each is asked to look behind: a place, pieces or others' I/O behind a slow disk,
+    signing or encryption behind a full core.
 
     However sure a component is: what helps depends on the cause.
     """
@@ -101,8 +88,8 @@ def refining(diagnosis: Diagnosis, dialects: Collection[str], left: Iterable[str
         for each in reversed(diagnosis.copies)
         if each.initiator == "client" and each.dialect in dialects
     }
-    for stage in left:
-        found = [named[words] for words in REFINES.get(stage, ()) if words in named]
+    for stage, behind in refines.items():
+        found = [named[words] for words in map(_words, behind) if words in named]
         if found:
             what = f"{found[0].verdict.component}/{found[0].verdict.cause}"
             return Look(stage, f"what is behind the {what} that holds {found[0].copy}")
@@ -136,18 +123,25 @@ def _reason(copy: CopyDiagnosis) -> str:
     return f"{copy.copy} may be held by {' or '.join(dict.fromkeys(map(name_with_verb, named)))}"
 
 
-def next_look(found: Iterable[Doubt], left: Iterable[str]) -> Look | None:
+def next_look(found: Iterable[Doubt], speaking: Speaking) -> Look | None:
     """The stage of those left that speaks of the most doubts; None: none speaks of any."""
     found = tuple(found)
-    counted = {stage: [each for each in found if _speaks(stage, each)] for stage in left}
+    counted = {
+        stage: [each for each in found if _speaks([_words(word) for word in words], each)]
+        for stage, words in speaking.items()
+    }
     most = max(counted, key=lambda stage: len(counted[stage]), default=None)
     if most is None or not counted[most]:
         return None
     return Look(most, f"it tells suspects apart: {counted[most][0].reason}")
 
 
-def _speaks(stage: str, doubt: Doubt) -> bool:
-    words = SPEAKS_OF.get(stage, frozenset())
+def _words(verdict: str) -> Words:
+    component, _, cause = verdict.partition("/")
+    return component, cause or None
+
+
+def _speaks(words: list[Words], doubt: Doubt) -> bool:
     if not doubt.suspects:
         return bool(words)
     return any(

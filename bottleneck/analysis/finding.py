@@ -5,26 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-CAUSES: dict[str, frozenset[str]] = {
-    "disk": frozenset({"read", "write", "seek", "zone", "sync", "contention"}),
-    "network": frozenset({"link-rate", "loss", "contention", "mtu", "duplex", "delay"}),
-    "tcp": frozenset({"receive-window", "send-buffer", "congestion-control"}),
-    "smb": frozenset({"round-trips", "dialect", "signing", "encryption", "server-software"}),
-    "cpu": frozenset({"one-core", "all-cores", "quota", "contention"}),
-    "memory": frozenset({"cache-size", "writeback", "swap"}),
-    "bus": frozenset({"pcie", "usb"}),
-    "instrument": frozenset({"ceiling"}),
-    "unknown": frozenset({"inconclusive", "not-measured"}),
-}
-"""Every component and the causes that it can have."""
-
-PLACES: dict[str, frozenset[str | None]] = {
-    "network": frozenset({"path", "client", "server"}),
-    "smb": frozenset({"path", "client", "server"}),
-    "unknown": frozenset({None}),
-}
-"""Sides to act on; components that are not here have client and server."""
-
 ABOUTS = (
     "dialect",
     "initiator",
@@ -56,15 +36,12 @@ else limited the stage.
 """
 
 
+Named = tuple[str, str | None, str]
+"""A component, its side and its cause."""
+
+
 class WordError(ValueError):
-    """A component, side or cause outside CONTRACT's closed sets."""
-
-
-def check_words(component: str, side: str | None, cause: str) -> None:
-    """Errors: WordError where the three do not go together."""
-    sides = PLACES.get(component, frozenset({"client", "server"}))
-    if cause not in CAUSES.get(component, frozenset()) or side not in sides:
-        raise WordError(f"{component}/{side}/{cause} is not a verdict")
+    """A word outside CONTRACT's closed sets."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +58,10 @@ class Ceiling:
     """Indices of the report's steps that it was taken from."""
     standing: Standing
 
-    def __post_init__(self) -> None:
-        check_words(self.component, self.side, self.cause)
+    @property
+    def named(self) -> Named:
+        """Component, side and cause."""
+        return self.component, self.side, self.cause
 
     @property
     def part(self) -> tuple[str, str | None]:
@@ -125,8 +104,10 @@ class Verdict:
     ceiling_bytes_per_second: float | None
     sentence: str
 
-    def __post_init__(self) -> None:
-        check_words(self.component, self.side, self.cause)
+    @property
+    def named(self) -> Named:
+        """Component, side and cause."""
+        return self.component, self.side, self.cause
 
 
 @dataclass(frozen=True)
@@ -137,6 +118,11 @@ class Next:
     side: str | None
     cause: str
     ceiling_bytes_per_second: float
+
+    @property
+    def named(self) -> Named:
+        """Component, side and cause."""
+        return self.component, self.side, self.cause
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _clients(report: Report, sender: str) -> Iterator[tuple[str, Found]]:
     """The fastest transfer of each client that was told by name."""
     found = sorted(physics.believed(report, sender), key=lambda each: each.rate.median)
     for each in found:
-        name = steps.word(each.outcome.details, "client")
+        name = each.details.client
         if name is not None:
             yield name, each
 

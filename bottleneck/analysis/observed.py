@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, CopyDiagnosis, Next, Ver
 from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
 from bottleneck.analysis.noise import factor
 from bottleneck.analysis.steps import Copy
-from bottleneck.analysis.told_ceilings import place_text
+from bottleneck.analysis.supplied import place_text
 from bottleneck.analysis.unexplained import unexplained
 from bottleneck.report import Report
 from bottleneck.reports.units import (
@@ -71,11 +71,11 @@ def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
     near = "" if lowest.rival is None else f"; too close to tell from it: {lowest.rival.words}"
     following = None if lowest.following is None else _as_next(lowest.following.ceiling)
     after = sentences.outlook(ceiling, following, None, level)
-    subject = sentences.runs(copy, level, f"{_shape(report, copy)}can run at no more than")
+    subject = sentences.runs(copy, level, f"{_shape(copy)}can run at no more than")
     return replace(
         found,
         verdict=Verdict(
-            *(ceiling.component, ceiling.side, ceiling.cause),
+            *ceiling.named,
             _bound_trust(copy, ladder, lowest.claim, lowest.ratio),
             level,
             f"{subject}: {lowest.claim.words}{near}.{after}",
@@ -103,19 +103,18 @@ def _bound_trust(copy: Copy, ladder: Ladder, claim: Claim, ratio: float) -> floa
 
 
 def _as_next(ceiling: Ceiling) -> Next:
-    return Next(ceiling.component, ceiling.side, ceiling.cause, ceiling.bytes_per_second)
+    return Next(*ceiling.named, ceiling.bytes_per_second)
 
 
-def _shape(report: Report, copy: Copy) -> str:
+def _shape(copy: Copy) -> str:
     """What its figures say of how it is made: `with 120 streams `, `from the inner edge `."""
-    setting = report.entries[copy.index][0].setting
-    streams, size = (steps.positive(setting, name) for name in ("streams", "request_bytes"))
+    streams, size = copy.setting.streams, copy.setting.request_bytes
     told = ""
     if streams is not None and streams > 1:
         told += f"with {count_text(streams)} streams "
     if size is not None:
         told += f"in requests of {size_text(size)} "
-    place = steps.amount(setting, "from_place_ratio")
+    place = copy.setting.from_place_ratio
     if place is not None:
         told += f"from {place_text(min(1.0, place))} "
     return told
@@ -148,13 +147,12 @@ def _no_further(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnos
     if twin is None or following is None or rate is None:
         return found
     ladder = ceilings.ladder(report, copy, rate)
-    named = (found.verdict.component, found.verdict.side, found.verdict.cause)
+    named = found.verdict.named
     claim = next(
         (
             each
             for each in ladder.claims
-            if each.ceiling.part == ("disk", copy.sender)
-            and (each.ceiling.component, each.ceiling.side, each.ceiling.cause) == named
+            if each.ceiling.part == ("disk", copy.sender) and each.ceiling.named == named
         ),
         None,
     )

@@ -29,8 +29,8 @@ def alike(report: Report, sender: str) -> Iterator[Found]:
     """All that this client moved over SMB in one direction: copies, requests alone, security."""
     for stage in ("smb-copy", "smb-matrix", "smb-tax"):
         for found in steps.measured(report, stage):
-            told = found.step.setting.get("verb") or found.step.setting.get("copy") or ""
-            verb = str(told).removeprefix(steps.OF_FILE).partition(".")[0]
+            name = found.setting.verb or found.setting.copy
+            verb = name.removeprefix(steps.OF_FILE).partition(".")[0]
             mine = verb in steps.VERBS and found.step.initiator == "client"
             if mine and steps.sender(verb, "client") == sender and found.intact:
                 yield found
@@ -48,11 +48,11 @@ def steady_rate(found: Found) -> float:
     in blocks, that up to the last acknowledgement without its round trip. Never less than the
     step's own rate, and not much more.
     """
-    rate, details = found.rate.median, found.outcome.details
+    rate, details = found.rate.median, found.details
     run = median_run(found.outcome)
-    moved = run[-1].moved_bytes - run[0].moved_bytes
+    moved = found.moved_bytes
     steady = 0.0
-    copy = steps.word(found.step.setting, "copy") or ""
+    copy = found.setting.copy
     if "pull" in copy:
         until = next(each for each in run if each.moved_bytes == run[-1].moved_bytes)
         start = STEADY_FROM_RATIO * until.elapsed_seconds
@@ -60,8 +60,8 @@ def steady_rate(found: Found) -> float:
         seconds = until.elapsed_seconds - since.elapsed_seconds
         steady = (until.moved_bytes - since.moved_bytes) / seconds if seconds > 0 else 0.0
     elif "push" in copy:
-        acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
-        trip = steps.amount(details, "rtt_seconds") or 0.0
+        acknowledged = details.acknowledged_bytes_per_second
+        trip = details.rtt_seconds or 0.0
         if acknowledged is not None and moved / acknowledged > 2 * trip:
             steady = moved / (moved / acknowledged - trip)
     return max(rate, min(steady, STEADY_GAIN_RATIO * rate))

@@ -87,7 +87,7 @@ def impossible(report: Report, found: Found) -> str | None:
     rate = found.rate.median
     if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):
         return None
-    what = steps.word(found.step.setting, "copy") or found.step.stage
+    what = found.setting.copy or found.step.stage
     return (
         f"{rate_text(rate)} of {what} is more than {bound.what} carries "
         f"({rate_text(bound.bytes_per_second)} of payload): not believed."
@@ -99,24 +99,20 @@ def believed(report: Report, sender: str) -> list[Found]:
     return [
         each
         for each in steps.measured(report, "tcp")
-        if _sender(each) == sender and impossible(report, each) is None
+        if each.sender == sender and impossible(report, each) is None
     ]
 
 
 def doubted(report: Report, sender: str) -> Iterator[str]:
     """Why the others of them are not believed."""
     for each in steps.measured(report, "tcp"):
-        why = impossible(report, each) if _sender(each) == sender else None
+        why = impossible(report, each) if each.sender == sender else None
         if why is not None:
             yield why
 
 
-def _sender(found: Found) -> str:
-    return steps.sender(steps.word(found.step.setting, "verb") or "", found.step.initiator)
-
-
 def _off_path(found: Found) -> bool:
-    inside = steps.word(found.step.setting, "over") == "loopback"
+    inside = found.setting.over == "loopback"
     return inside or found.step.stage in ("loopback", "disk", "native-copy")
 
 

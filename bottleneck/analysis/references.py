@@ -90,16 +90,14 @@ def _unsecured(report: Report, copy: Copy, cause: str) -> Reference | None:
     """The same bytes to or from memory with less security."""
     for security in _LESSER.get(cause, ()):
         for each in _taxed(report, copy):
-            if steps.word(each.step.setting, "security") == security:
+            if each.setting.security == security:
                 return Reference(each.rate, frozenset({("disk", "client"), ("disk", "server")}))
     return None
 
 
 def _taxed(report: Report, copy: Copy) -> Iterator[Found]:
     for each in steps.measured(report, "smb-tax"):
-        verb = steps.word(each.step.setting, "verb") or ""
-        same = steps.sender(verb, each.step.initiator) == copy.sender
-        if same and each.intact and steps.word(each.step.setting, "dialect") == copy.dialect:
+        if each.sender == copy.sender and each.intact and each.setting.dialect == copy.dialect:
             yield each
 
 
@@ -123,7 +121,7 @@ def demonstrated(report: Report, copy: Copy) -> float:
     alike = [each for each in _likes(report, copy) if each.sender == copy.sender]
     found = [each for one in alike for each in (one.made, one.memory) if each is not None]
     wanted = copy.made and steps.security(copy.made)
-    found += [e for e in _taxed(report, copy) if e.step.setting.get("security") == wanted]
+    found += [e for e in _taxed(report, copy) if e.setting.security == wanted]
     return max((each.rate.median for each in found if each.intact), default=0.0)
 
 
@@ -161,7 +159,7 @@ def _shares(report: Report, copy: Copy, link: float) -> Iterator[float]:
 
 def _opening(copy: Copy) -> float:
     """The round trips at both ends of a copy as a share of it."""
-    rtt = None if copy.made is None else steps.positive(copy.made.outcome.details, "rtt_seconds")
+    rtt = None if copy.made is None else copy.made.details.rtt_seconds
     if copy.made is None or rtt is None:
         return 0.0
     return OPENING_ROUND_TRIPS * rtt / median_run(copy.made.outcome)[-1].elapsed_seconds

@@ -40,7 +40,7 @@ def rtt(report: Report, made: Found | None = None) -> Rtt | None:
     if echoed:
         # Whatever lies on a path adds to its round trips and takes nothing away.
         return min(echoed, key=lambda each: each.seconds)
-    connect = _plausible(steps.amount(report.target, "connect_seconds"))
+    connect = _plausible(steps.target_of(report).connect_seconds)
     return None if connect is None else Rtt(connect, connect, False, ())
 
 
@@ -50,11 +50,10 @@ def _sessions(report: Report) -> Iterator[Found]:
 
 
 def _echoed(found: Found) -> Rtt | None:
-    details = found.outcome.details
-    seconds = _plausible(steps.amount(details, "rtt_seconds"))
+    seconds = _plausible(found.details.rtt_seconds)
     if seconds is None:
         return None
-    low = _plausible(steps.amount(details, "rtt_low_seconds")) or seconds
+    low = _plausible(found.details.rtt_low_seconds) or seconds
     return Rtt(seconds, min(low, seconds), True, (found.index,))
 
 

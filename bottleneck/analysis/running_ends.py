@@ -8,12 +8,12 @@ both were seen. Sources: iostats.rst (field 10), proc(5) (state D), mm/page-writ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from bottleneck.analysis import model, steps
+from bottleneck.analysis import model
+from bottleneck.analysis.evidence.details import DiskRow, End
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from probes.records import HostFacts
+from probes.records import SIDES, HostFacts
 
 WAITS_RATIO = 0.3
 """Share of the looks at which a process waited for a disk, from which on that held it."""
@@ -63,21 +63,15 @@ class DiskUse:
         return self.others_bytes > OTHERS_RATIO * self.moved_bytes
 
 
-def end_of(made: Found, side: str) -> Any:
+def end_of(made: Found, side: str) -> End | None:
     """What was seen at a side; None: nobody watched there."""
-    ends = made.outcome.details.get("ends")
-    return ends.get(side) if isinstance(ends, dict) else None
+    return made.details.ends.client if side == "client" else made.details.ends.server
 
 
 def both(made: Found) -> bool:
     """Whether all of the copy was seen: both hosts, or the one that it stays on."""
-    alone = word_of(made, "over") == "disk"
-    return alone or all(end_of(made, side) is not None for side in ("client", "server"))
-
-
-def word_of(made: Found, name: str) -> str | None:
-    """A word of the step's setting."""
-    return steps.word(made.step.setting, name)
+    alone = made.setting.over == "disk"
+    return alone or all(end_of(made, side) is not None for side in SIDES)
 
 
 def moved_bytes(made: Found) -> float:
@@ -88,57 +82,55 @@ def moved_bytes(made: Found) -> float:
 
 def disk_use(made: Found, side: str, verb: str) -> DiskUse | None:
     """The disk that an end reads from or writes to; None: not to be seen, or not on the way."""
-    end = end_of(made, side)
-    if steps.flag(end, "reads" if verb == "read" else "writes", "remote"):
+    end = end_of(made, side) or End()
+    reads, own, total = verb == "read", end.processes, moved_bytes(made)
+    file = end.reads if reads else end.writes
+    if file.remote:
         return None
-    names = ("reads", "read_bytes") if verb == "read" else ("writes", "written_bytes")
-    total = moved_bytes(made)
-    own = steps.amount(end, "processes", f"disk_{names[1]}")
-    row = _row(end, steps.word(end, names[0], "device"), names[1], CARRIED_RATIO * total)
-    counted = steps.amount(row, names[1])
-    carried = max(own or 0.0, min(total, counted or 0.0))
-    throttled = verb == "write" and _throttled(end)
+    row = _row(end, file.device, reads, CARRIED_RATIO * total) or DiskRow()
+    its = own.disk_read_bytes if reads else own.disk_written_bytes
+    carried = max(its, min(total, _moved(row, reads)))
+    throttled = not reads and _throttled(end)
     if carried < CARRIED_RATIO * total and not throttled:
         return None
-    both_ways = ("read_bytes", "written_bytes")
-    whole = sum(steps.amount(row, name) or 0.0 for name in both_ways)
     # A copy from one folder of a disk to another one reads and writes it.
-    its = sum(steps.amount(end, "processes", f"disk_{name}") or 0.0 for name in both_ways)
-    # A process that works on a mount waits for the network in the same state.
-    mounted = steps.flag(end, "kernel")
+    both_ways = own.disk_read_bytes + own.disk_written_bytes
+    whole = row.read_bytes + row.written_bytes
     return DiskUse(
         side=side,
         verb=verb,
         moved_bytes=carried,
-        others_bytes=max(0.0, whole - max(carried, total, its)),
-        busy_ratio=steps.amount(row, "busy_ratio"),
-        wait_ratio=None if mounted else steps.amount(end, "processes", "disk_wait_ratio"),
+        others_bytes=max(0.0, whole - max(carried, total, both_ways)),
+        busy_ratio=row.busy_ratio,
+        # A process that works on a mount waits for the network in the same state.
+        wait_ratio=None if end.kernel else own.disk_wait_ratio,
         throttled=throttled,
     )
 
 
-def _row(end: Any, device: str | None, name: str, least: float) -> Any:
+def _moved(row: DiskRow, reads: bool) -> float:
+    return row.read_bytes if reads else row.written_bytes
+
+
+def _row(end: End, device: str | None, reads: bool, least: float) -> DiskRow | None:
     """The device of the copy's file; where it is not known the busiest that carried as much."""
-    rows = steps.items(end, "disks")
     if device is not None:
-        return next((row for row in rows if row.get("name") == device), None)
-    carrying = [row for row in rows if (steps.amount(row, name) or 0.0) >= least]
-    return max(carrying, key=lambda row: steps.amount(row, "busy_ratio") or 0.0, default=None)
+        return next((row for row in end.disks if row.name == device), None)
+    carrying = [row for row in end.disks if _moved(row, reads) >= least]
+    return max(carrying, key=lambda row: row.busy_ratio or 0.0, default=None)
 
 
-def _throttled(end: Any) -> bool:
-    high = steps.amount(end, "dirty", "high_bytes")
-    level = steps.amount(end, "dirty", "free_run_bytes")
+def _throttled(end: End) -> bool:
+    high, level = end.dirty.high_bytes, end.dirty.free_run_bytes
     return high is not None and level is not None and 0 < THROTTLED_RATIO * level <= high
 
 
 def written_behind(made: Found, side: str) -> float | None:
     """What arrived and is not on the receiver's disk yet, bytes; None: its disk is not known."""
-    end = end_of(made, side)
-    device = steps.word(end, "writes", "device")
-    row = None if device is None else _row(end, device, "written_bytes", 0.0)
-    written = steps.amount(row, "written_bytes")
-    return None if written is None else max(0.0, moved_bytes(made) - written)
+    end = end_of(made, side) or End()
+    device = end.writes.device
+    row = None if device is None else _row(end, device, False, 0.0)
+    return None if row is None else max(0.0, moved_bytes(made) - row.written_bytes)
 
 
 def full_interface(report: Report, copy: Copy, made: Found) -> HostFacts | None:

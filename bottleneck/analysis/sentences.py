@@ -4,45 +4,10 @@ from __future__ import annotations
 
 from bottleneck.analysis import model
 from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted
+from bottleneck.analysis.rules import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.reports.units import link_text, range_text, rate_text
 
-_REMEDIES = {
-    ("disk", "read"): "a faster disk",
-    ("disk", "write"): "a faster disk",
-    ("disk", "seek"): "the file in one piece",
-    ("disk", "zone"): "a better place on the disk",
-    ("disk", "sync"): "no forced writes",
-    ("disk", "contention"): "a disk of its own",
-    ("network", "link-rate"): "a faster link",
-    ("network", "contention"): "a link of its own",
-    ("network", "duplex"): "full duplex",
-    ("memory", "cache-size"): "more memory",
-    ("memory", "writeback"): "a larger dirty limit",
-    ("memory", "swap"): "more memory",
-    ("bus", "pcie"): "a faster slot",
-    ("bus", "usb"): "a faster USB port or adapter",
-    ("network", "loss"): "a path that loses nothing",
-    ("network", "mtu"): "an MTU that passes",
-    ("network", "delay"): "several connections",
-    ("tcp", "receive-window"): "a larger receive window",
-    ("tcp", "send-buffer"): "a larger send buffer",
-    ("tcp", "congestion-control"): "another congestion control",
-    ("cpu", "quota"): "no quota",
-    ("cpu", "contention"): "a host of its own",
-    ("smb", "round-trips"): "more bytes in flight",
-    ("smb", "dialect"): "a newer dialect",
-    ("smb", "signing"): "no signing",
-    ("smb", "encryption"): "no encryption",
-    ("smb", "server-software"): "another setting of the file server",
-}
-_BY_CAUSE = {
-    ("smb", "signing"): "signing",
-    ("smb", "encryption"): "encryption",
-    ("smb", "dialect"): "SMB dialect",
-    ("smb", "server-software"): "file server software",
-}
-"""What is called by its cause: the component is more than one thing."""
 _DOES = {"read": "reads", "write": "writes"}
 
 
@@ -59,15 +24,11 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     return f"{doing} this file {copy.cache}{over}{by} {how} {rate_text(rate)}"
 
 
-def dialect_name(dialect: str) -> str:
-    """A dialect as a person calls it: "SMB1", "SMB 3.1.1"."""
-    return "SMB1" if dialect == "smb1" else f"SMB {dialect}"
-
-
 def name(ceiling: Ceiling | Next) -> str:
     """A component as a person calls it: "the server's disk"."""
-    if (ceiling.component, ceiling.cause) in _BY_CAUSE:
-        return f"the {ceiling.side}'s {_BY_CAUSE[ceiling.component, ceiling.cause]}"
+    title = BY_WORDS[ceiling.component, ceiling.cause].title
+    if title:
+        return f"the {ceiling.side}'s {title}"
     return part_name((ceiling.component, ceiling.side))
 
 
@@ -98,7 +59,7 @@ def name_with_verb(ceiling: Ceiling | Next) -> str:
 
 def remedy(ceiling: Ceiling) -> str:
     """What lifts a ceiling: "a faster disk"."""
-    return _REMEDIES.get((ceiling.component, ceiling.cause), "a faster CPU")
+    return BY_WORDS[ceiling.component, ceiling.cause].remedy
 
 
 def outlook(

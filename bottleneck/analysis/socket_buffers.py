@@ -7,9 +7,10 @@ third value ends the kernel's own tuning; smb.conf(5) for socket options.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from bottleneck.analysis import steps
+from bottleneck.analysis.evidence.details import Sockets
+from bottleneck.analysis.steps import target_of
+from bottleneck.analysis.tcp_evidence import needed_bytes
 from bottleneck.report import Report
 from bottleneck.reports.units import size_text
 
@@ -26,32 +27,43 @@ class Kind:
     name: str
     option: str
     sysctl: str
-    figure: str
-    """Its size among a connection's figures."""
+
+    def size(self, sockets: Sockets) -> float | None:
+        """How large it was on a connection; None: not told."""
+        return sockets.send_buffer_bytes if self is SEND else sockets.receive_buffer_bytes
 
 
-RECEIVE = Kind("receive window", "SO_RCVBUF", "net.ipv4.tcp_rmem", "receive_buffer_bytes")
-SEND = Kind("send buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem", "send_buffer_bytes")
+RECEIVE = Kind("receive window", "SO_RCVBUF", "net.ipv4.tcp_rmem")
+SEND = Kind("send buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
 
 
-def remedy(report: Report, side: str, kind: Kind, figures: Any, needed_bytes: float | None) -> str:
-    """What lifts the limit, as the subject of a sentence: with the setting, and its number."""
-    if needed_bytes is None:
-        return f"A larger {kind.name} on the {side} ({_where(report, side, kind, figures, None)})"
-    where = _where(report, side, kind, figures, round(ROOM_RATIO * needed_bytes))
-    return f"A {kind.name} of {size_text(needed_bytes)} or more on the {side} ({where})"
+def remedy(
+    report: Report,
+    side: str,
+    sender: str,
+    kind: Kind,
+    sockets: Sockets,
+    trip: float | None,
+    held: float | None,
+) -> str:
+    """What lifts the limit, as the subject of a sentence: with the setting, and its number.
+
+    held: what the buffer holds now, bytes; a path that needs no more than that is not told of.
+    """
+    needed = None if trip is None else needed_bytes(report, sender, trip)
+    if needed is None or (held is not None and needed <= held):
+        return f"A larger {kind.name} on the {side} ({_where(report, side, kind, sockets, None)})"
+    where = _where(report, side, kind, sockets, round(ROOM_RATIO * needed))
+    return f"A {kind.name} of {size_text(needed)} or more on the {side} ({where})"
 
 
-def _where(report: Report, side: str, kind: Kind, figures: Any, wanted: int | None) -> str:
+def _where(report: Report, side: str, kind: Kind, sockets: Sockets, wanted: int | None) -> str:
     if side == "server" and in_smb_conf(report, kind.option):
         return f"take {kind.option} out of the socket options in its smb.conf"
-    most = largest(report, side, kind)
-    size = steps.amount(figures, kind.figure)
+    most, size = largest(report, side, kind), kind.size(sockets)
     if most is not None and size is not None and size < PINNED_RATIO * most:
-        program = steps.word(figures, "process") if side == "server" else None
-        return (
-            f"{program or 'the program'} there seems to fix it with {kind.option}: leave that out"
-        )
+        program = (sockets.process if side == "server" else None) or "the program"
+        return f"{program} there seems to fix it with {kind.option}: leave that out"
     number = "" if wanted is None else f": {wanted} or more"
     if most is None:
         return f"the third value of {kind.sysctl}{number}"
@@ -63,9 +75,8 @@ def _where(report: Report, side: str, kind: Kind, figures: Any, wanted: int | No
 def in_smb_conf(report: Report, option: str) -> bool:
     """Whether the file server's configuration fixes a buffer, as far as its agent could tell."""
     return any(
-        steps.word(each, "option") == "socket options"
-        and option in (steps.word(each, "value") or "").upper()
-        for each in steps.items(report.target, "smb_conf")
+        each.option == "socket options" and option in each.value.upper()
+        for each in target_of(report).smb_conf
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from bottleneck.report import Report, Step
+from bottleneck.analysis.evidence.details import Details, DiskDetails, Setting, Target
+from bottleneck.analysis.evidence.views import view
+from bottleneck.report import Report, Step, median_run
 from probes.records import DIALECTS, SIDES, Measured, Outcome, Spread, Usage, rates, run_rate
 
 VERBS = ("pull", "push")
@@ -39,10 +42,42 @@ class Found:
     outcome: Measured
     rate: Spread
 
+    @cached_property
+    def details(self) -> Details:
+        """What a transfer told."""
+        return view(Details, self.outcome.details)
+
+    @cached_property
+    def disk(self) -> DiskDetails:
+        """What a step of the disk told."""
+        return view(DiskDetails, self.outcome.details)
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What was to be measured."""
+        return view(Setting, self.step.setting)
+
     @property
     def intact(self) -> bool:
         """Whether nothing shows that the bytes were altered: else their rate means nothing."""
-        return flag(self.outcome.details, "hash_ok") is not False
+        return self.details.hash_ok is not False
+
+    @property
+    def sender(self) -> str:
+        """The side that the bytes of a step with a verb come from."""
+        return sender(self.setting.verb, self.step.initiator)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Payload of the median run."""
+        run = median_run(self.outcome)
+        return run[-1].moved_bytes - run[0].moved_bytes
+
+    @property
+    def seconds(self) -> float:
+        """Time of the median run."""
+        run = median_run(self.outcome)
+        return run[-1].elapsed_seconds - run[0].elapsed_seconds
 
     def usage(self, side: str) -> Usage | None:
         """What a side's host was busy with meanwhile."""
@@ -69,6 +104,7 @@ class Copy:
     """OWN, SYSTEM, SMBCLIENT, or what the step says."""
     beside: Found | None = None
     """Of the operating system's copy the fastest that this tool made of the same, over SMB."""
+    setting: Setting = Setting()
 
     @property
     def verb(self) -> str:
@@ -116,7 +152,17 @@ class Copy:
         """Whether a side's end of the copy is this tool's own process."""
         if side == self.initiator:
             return self.engine == OWN
-        return self.made is not None and word(self.made.outcome.details, "engine_server") in OURS
+        return self.made is not None and self.made.details.engine_server in OURS
+
+
+def target_of(report: Report) -> Target:
+    """What a session told of the share and its server."""
+    return view(Target, report.target)
+
+
+def fastest(found: Iterable[Found]) -> Found | None:
+    """The one with the highest rate; None: there is none."""
+    return max(found, key=lambda each: each.rate.median, default=None)
 
 
 def other(side: str) -> str:
@@ -135,7 +181,7 @@ def measured(report: Report, stage: str) -> Iterator[Found]:
         if step.stage == stage:
             found = _found(index, step, outcome)
             # A peer of --tcp-peer may run on another host than TARGET.
-            if found is not None and flag(found.outcome.details, "peer_is_target") is not False:
+            if found is not None and found.details.peer_is_target is not False:
                 yield found
 
 
@@ -168,16 +214,14 @@ def far_off(made: Found) -> tuple[float, ...]:
 
 def alike_sources(first: Found, second: Found) -> bool:
     """Whether both copies' sources lay in the cache, or out of it, with the same proof."""
-    one, two = (flag(each.outcome.details, "cache", "proven") for each in (first, second))
-    return one == two
+    return first.details.cache.proven == second.details.cache.proven
 
 
 def from_ram(found: Found) -> bool:
     """Whether a cached copy's source may have lain in RAM: nothing shows that it did not."""
-    told = found.outcome.details
-    kept = amount(told, "cache", "cached_ratio_before")
-    missed = flag(told, "cache", "proven") is False and kept is not None and kept < KEPT_RATIO
-    return not missed
+    told = found.details.cache
+    kept = told.cached_ratio_before
+    return not (told.proven is False and kept is not None and kept < KEPT_RATIO)
 
 
 def security(found: Found) -> str | None:
@@ -205,6 +249,7 @@ def copies(report: Report) -> tuple[Copy, ...]:
     found = [
         Copy(
             engine=key[3],
+            setting=view(Setting, step.setting),
             beside=_beside(folders, key),
             name=key[0],
             dialect=key[1],
@@ -218,6 +263,15 @@ def copies(report: Report) -> tuple[Copy, ...]:
         for key, (index, step, outcome) in folders.items()
     ]
     return tuple(sorted(found, key=lambda copy: -age(copy.dialect)))
+
+
+def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
+    """The step behind each copy of a diagnosis, by its name, dialect, initiator and rate."""
+    return {
+        (each.name, each.dialect, each.initiator, each.made.rate.median): each.made
+        for each in copies(report)
+        if each.made is not None
+    }
 
 
 def _twin(folders: Folders, key: Key) -> Found | None:
@@ -262,6 +316,11 @@ def age(dialect: str) -> int:
         # A user with a mounted share copies through the mount.
         return len(DIALECTS) + 1
     return DIALECTS.index(dialect) if dialect in DIALECTS else len(DIALECTS)
+
+
+def dialect_name(dialect: str) -> str:
+    """A dialect as a person calls it: "SMB1", "SMB 3.1.1"."""
+    return "SMB1" if dialect == "smb1" else f"SMB {dialect}"
 
 
 def amount(details: Any, *path: str) -> float | None:

@@ -9,7 +9,7 @@ from bottleneck.analysis import model, references, sentences
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Claim, Need, Target
-from bottleneck.analysis.prediction import READ_LATE, WRITE_LATE, Held
+from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE, Held
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import link_text, rate_text, times_text
@@ -63,9 +63,7 @@ class _Asked:
             to = self._needed(claim)
             if to > ceiling.bytes_per_second:
                 yield Need(
-                    ceiling.component,
-                    ceiling.side,
-                    ceiling.cause,
+                    *ceiling.named,
                     ceiling.bytes_per_second,
                     to,
                     self._sentence(ceiling, to),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.evidence.details import Sockets
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 
@@ -19,9 +19,10 @@ LOSS_BASED = frozenset(
 """Congestion controls that take a lost packet for a full link (net/ipv4/tcp_*.c)."""
 KEEPS_UP_RATIO = 0.25
 """Unread bytes over the window, and share of looks with much unread, of a reader that waits."""
-
 QUEUED_RATIO = 1.3
 """Round trip under load over the shortest one, from which on a queue stands on the path."""
+BACKLOG_SEGMENTS = 4
+"""Unsent at the sender: it had more to send than its congestion window let go."""
 
 
 @dataclass(frozen=True)
@@ -30,41 +31,53 @@ class Connection:
 
     found: Found
     """The step: a copy's own, or TCP alone with one stream in its direction."""
-    told: Any
-    """The figures by name; those that are not known are absent."""
+    sockets: Sockets
     own: bool
     """Whether it is the copy's own connection."""
 
-    def figure(self, name: str) -> float | None:
-        """A figure above zero; None: not known, or nothing."""
-        return steps.positive(self.told, name)
+    @property
+    def whose(self) -> str:
+        """As the subject of a sentence."""
+        return "The copy's own connection" if self.own else "TCP alone"
 
-    def share(self, name: str) -> float:
-        """A figure that is 0 where it is not known: for thresholds that have to be passed."""
-        return steps.amount(self.told, name) or 0.0
+    @property
+    def control(self) -> str:
+        """Name of the congestion control of its sender; empty: not known."""
+        return self.sockets.congestion_control or self.found.details.congestion_control or ""
 
     @property
     def loss_based(self) -> bool:
         """Whether its sender slows down for each lost packet; False as well where unknown."""
-        name = steps.word(self.told, "congestion_control")
-        name = name or steps.word(self.found.outcome.details, "congestion_control")
-        return name in LOSS_BASED
+        return self.control in LOSS_BASED
 
     @property
     def queued(self) -> bool:
         """Whether its own packets stood in a queue on the path: the link was full; or unknown."""
-        rtt, least = self.figure("rtt_seconds_median"), self.figure("min_rtt_seconds")
+        rtt, least = self.sockets.rtt_seconds_median, self.sockets.min_rtt_seconds
         return rtt is None or least is None or rtt > QUEUED_RATIO * least
+
+    @property
+    def backlog(self) -> bool:
+        """Whether its sender had more to send than its congestion window let go."""
+        segment = self.sockets.segment_bytes or 0.0
+        return (self.sockets.unsent_bytes_median or 0.0) >= BACKLOG_SEGMENTS * segment
 
     @property
     def reader_waits(self) -> bool:
         """Whether its receiver was seen to take everything at once: the window is all it needs."""
-        unread = steps.amount(self.told, "unread_bytes_median")
-        window = self.figure("peer_window_bytes_median")
-        if unread is None or window is None:
+        return self.keeps_up(self.sockets.peer_window_bytes_median)
+
+    def keeps_up(self, window_bytes: float | None) -> bool:
+        """Whether little lay unread beside a window."""
+        unread = self.sockets.unread_bytes_median
+        if unread is None or window_bytes is None:
             return False
-        full = self.share("full_ratio") > KEEPS_UP_RATIO
-        return unread <= KEEPS_UP_RATIO * window and not full
+        return unread <= KEEPS_UP_RATIO * window_bytes and self.sockets.full_ratio <= KEEPS_UP_RATIO
+
+
+def own(made: Found) -> Connection:
+    """A copy's own connection, whoever saw it."""
+    return Connection(made, made.details.sockets, own=True)
 
 
 def connection(report: Report, copy: Copy) -> Connection | None:
@@ -74,34 +87,26 @@ def connection(report: Report, copy: Copy) -> Connection | None:
     """
     if copy.made is None:
         return None
-    details = copy.made.outcome.details
-    if steps.flag(details, "sockets", "sender_seen"):
-        return Connection(copy.made, details["sockets"], own=True)
-    return alone(report, copy.sender)
+    seen = own(copy.made)
+    return seen if seen.sockets.sender_seen else alone(report, copy.sender)
 
 
 def alone(report: Report, sender: str) -> Connection | None:
     """The fastest transfer of one stream from a side; None: none was measured."""
-    best = max(
-        (each for each in transfers(report, sender) if streams(each) == 1),
-        key=lambda each: each.rate.median,
-        default=None,
-    )
-    told = None if best is None else best.outcome.details.get("limits")
-    return Connection(best, told, own=False) if best is not None and told else None
+    best = steps.fastest(each for each in transfers(report, sender) if streams(each) == 1)
+    if best is None or best.details.limits is None:
+        return None
+    return Connection(best, best.details.limits, own=False)
 
 
 def transfers(report: Report, sender: str) -> Iterator[Found]:
     """The tcp steps in which a side sends."""
-    for each in steps.measured(report, "tcp"):
-        verb = steps.word(each.step.setting, "verb") or ""
-        if steps.sender(verb, each.step.initiator) == sender:
-            yield each
+    return (each for each in steps.measured(report, "tcp") if each.sender == sender)
 
 
 def streams(found: Found) -> float:
     """How many connections a tcp step had."""
-    return steps.amount(found.step.setting, "streams") or 1
+    return found.setting.streams or 1
 
 
 def path_rate(report: Report, sender: str) -> float | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bottleneck.analysis import physics, running
+from bottleneck.analysis import physics
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name, runs
-from bottleneck.analysis.steps import Copy, Found, flag
+from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import range_text, rate_text
 from probes.records import Failed, Skipped
@@ -36,7 +37,7 @@ def missing(status: str) -> Verdict:
 
 def altered(copy: Copy, made: Found) -> Verdict | None:
     """The verdict of a copy whose bytes did not arrive as they were sent; None: they did."""
-    if flag(made.outcome.details, "hash_ok") is not False:
+    if made.intact:
         return None
     return _inconclusive(
         f"{ALTERED}. {runs(copy, made.rate.median)}, but the rate of a copy that alters the file "

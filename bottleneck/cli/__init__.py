@@ -5,32 +5,30 @@ from __future__ import annotations
 import sys
 
 from bottleneck.cli import interrupts, streams
+from probes.host.child import keep_private
 
 
-def refuse_numeric_bottleneck() -> None:
-    """Ends with 64, a check with 3, where PyPI's numeric package of our import name is here too."""
-    from importlib import metadata
+def take_secrets() -> None:
+    """Takes what the environment holds of secrets out of it."""
+    from bottleneck import agent_token, credentials
 
-    try:
-        found = metadata.version("Bottleneck")
-    except metadata.PackageNotFoundError:
-        return
-    print(
-        f"bottleneck: the numeric package Bottleneck {found} is installed beside this program and "
-        "each would overwrite the other; install this one apart: uv tool install copy-bottleneck",
-        file=sys.stderr,
-    )
-    raise SystemExit(3 if sys.argv[1:2] == ["check"] else 64)
+    credentials.take_from_environment()
+    agent_token.take_from_environment()
 
 
 def main() -> None:
     """Runs the command line and exits with its code."""
     # First of all: from here on no signal can end the program without its last words.
     interrupts.hold()
+    # Before anything else is imported or started: no process of ours inherits a secret.
+    keep_private()
+    take_secrets()
     streams.open_missing()
     streams.refuse_block_devices()
-    refuse_numeric_bottleneck()
     from bottleneck.cli.app import run
+    from probes.host import ownership
+
+    ownership.keep_to_safe_folders()
 
     code = run(sys.argv[1:])
     # The interpreter's own end would show a traceback.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Annotated
 
@@ -15,8 +16,8 @@ Listen = Annotated[
     typer.Option(
         "--listen",
         metavar="ADDRESS:PORT",
-        help="Wait on this one address for a coordinator that gives the token shown here; "
-        "each line is authenticated, nothing is encrypted, and no login is ever sent.",
+        help="Wait on this one address, over TLS, for a coordinator that gives the token shown "
+        "here.",
     ),
 ]
 AnyAddress = Annotated[
@@ -42,21 +43,25 @@ def agent(
 
 def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
     with interrupts.held():
+        import secrets
         import socket
         import sys
 
-        from bottleneck import seals
-        from bottleneck.agent_token import VARIABLE
+        from bottleneck import tls
+        from bottleneck.agent_token import PART_BYTES, VARIABLE, Token
         from bottleneck.listening import Listening, is_any, listener
         from bottleneck.reports.safe import safe
         from probes.stage import Refused
 
     if not math.isfinite(idle_seconds) or idle_seconds <= 0:
         raise Refused("usage", "--idle: some seconds are needed")
-    token = seals.new_token()
+    context, fingerprint = tls.listening()
+    token = Token(fingerprint, secrets.token_bytes(PART_BYTES))
 
     def say(line: str) -> None:
-        print(f"bottleneck: {safe(line)}", file=sys.stderr, flush=True)
+        # A terminal that was closed, or a pipe that nobody reads, ends no session.
+        with contextlib.suppress(OSError):
+            print(f"bottleneck: {safe(line)}", file=sys.stderr, flush=True)
 
     with listener(spec, any_address) as waiting:
         host, port = waiting.getsockname()[:2]
@@ -65,11 +70,11 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         called = f"{safe(socket.gethostname())}:{port}" if is_any(host) else where
         print(
             f"listening on {where} until nobody came for {idle_seconds:.0f} s\n"
-            f"token: {token}\n"
-            f"on the client: {VARIABLE}={token} bottleneck diagnose ... --agent tcp://{called}",
+            f"token: {token.text}\n"
+            f"on the client: {VARIABLE}={token.text} bottleneck diagnose ... --agent tcp://{called}",
             flush=True,
         )
         with interrupts.let_through():
-            Listening(seals.normal(token), say).serve(waiting, idle_seconds)
+            Listening(token, context, say).serve(waiting, idle_seconds)
     say("nobody came any more: it listens no longer")
     return exits.DONE

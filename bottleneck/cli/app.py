@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from functools import cache
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from bottleneck import __version__, agent_token, credentials
-from bottleneck.cli import completion, configured, debt, exits, interrupts
+from bottleneck import __version__
+from bottleneck.cli import command_line, completion, exits, interrupts, pending
 from bottleneck.cli.agent import agent
 from bottleneck.cli.check import check
 from bottleneck.cli.cleanup import cleanup
@@ -20,9 +23,14 @@ from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import explain
 from bottleneck.cli.history import history
+from bottleneck.cli.options import grouped
 from bottleneck.cli.probe import probe
 from bottleneck.cli.schema import schema
 from bottleneck.cli.watch import watch
+from probes.stage import Refused
+
+if TYPE_CHECKING:
+    from bottleneck.cli.configuration import Value
 
 app = typer.Typer(
     name="bottleneck",
@@ -51,7 +59,7 @@ for command in (
     doctor,
     cleanup,
 ):
-    app.command()(command)
+    app.command()(grouped(command))
 
 
 def _version(wanted: bool) -> None:
@@ -103,13 +111,17 @@ def options(
     """What is answered without a command."""
 
 
+@cache
+def tree() -> TyperGroup:
+    """The commands with their options, as click has them."""
+    made = typer.main.get_command(app)
+    assert isinstance(made, TyperGroup)
+    return made
+
+
 def run(arguments: list[str]) -> int:
     """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
-    # Before anything is started: no process of ours inherits it.
-    credentials.take_from_environment()
-    agent_token.take_from_environment()
-    debt.owe(arguments)
-    exits.said.clear()
+    pending.begin(command_line.read(tree(), arguments))
     try:
         with interrupts.let_through():
             code, sentence = _run(arguments)
@@ -119,15 +131,15 @@ def run(arguments: list[str]) -> int:
         if not exits.said:
             exits.complain(sentence)
         _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
-    return _answered(arguments, code, sentence) if arguments[:1] == ["check"] else code
+    return _answered(code, sentence) if pending.now().line.command == "check" else code
 
 
-def _answered(arguments: list[str], code: int, sentence: str) -> int:
+def _answered(code: int, sentence: str) -> int:
     """The ending of a check: a monitoring system reads stdout, and knows 0 to 3 alone."""
     try:
         from bottleneck.cli import answers
 
-        return answers.ended(arguments, code, sentence)
+        return answers.ended(code, sentence)
     except (Exception, KeyboardInterrupt) as error:
         exits.complain(f"no answer could be given: {type(error).__name__}")
         return exits.INCOMPLETE
@@ -135,7 +147,7 @@ def _answered(arguments: list[str], code: int, sentence: str) -> int:
 
 def _settle(status: str, sentence: str) -> None:
     try:
-        debt.owed.settle(status, sentence)
+        pending.now().settle(status, sentence)
     except KeyboardInterrupt:
         # Asked for more than once: whoever waits has had enough.
         exits.abandon_stdout()
@@ -145,10 +157,12 @@ def _run(arguments: list[str]) -> tuple[int, str]:
     """Exit code of a command, and what is left to say about it."""
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
-        refuse_passwords(arguments)
+        refuse_numeric_bottleneck()
+        pending.now().line.check()
         completion.get_ready()
-        defaults = configured.default_map(app, arguments)
-        code = app(arguments, prog_name="bottleneck", standalone_mode=False, default_map=defaults)
+        code = tree().main(
+            arguments, prog_name="bottleneck", standalone_mode=False, default_map=_defaults()
+        )
         sys.stdout.flush()
     except usage_error as error:
         return _usage(error)
@@ -170,23 +184,38 @@ def _run(arguments: list[str]) -> tuple[int, str]:
     return (code if isinstance(code, int) else exits.DONE), ""
 
 
+def refuse_numeric_bottleneck() -> None:
+    """Raises Refused, "usage", where PyPI's numeric package of our import name is here too."""
+    from importlib import metadata
+
+    try:
+        found = metadata.version("Bottleneck")
+    except metadata.PackageNotFoundError:
+        return
+    raise Refused(
+        "usage",
+        f"the numeric package Bottleneck {found} is installed beside this program and each would "
+        "overwrite the other; install this one apart: uv tool install copy-bottleneck",
+    )
+
+
+def _defaults() -> dict[str, dict[str, Value]]:
+    """click's default_map: what a configuration says of options that were not given."""
+    line = pending.now().line
+    if not line.command or line.asks_for_help:
+        return {}
+    with interrupts.held():
+        from bottleneck.cli import configuration
+
+        # It imports what knows the folders, too.
+        configuration.sources(os.environ)
+    pending.now().settings = configuration.of_line(tree(), line)
+    return {line.command: pending.now().settings}
+
+
 def _usage(error: Exception) -> tuple[int, str]:
     text = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text)
         return exits.USAGE, ""
     return exits.USAGE, f"{text} ('bottleneck --help' lists commands and options)"
-
-
-def refuse_passwords(arguments: list[str]) -> None:
-    """Refuses a password among the arguments: everybody on the host could read it there."""
-    from probes.stage import Refused
-
-    for argument in arguments:
-        name = argument.partition("=")[0]
-        if name in {"--password", "--pass", "-p"}:
-            raise Refused(
-                "usage",
-                f"{name}: arguments are seen by everybody on this host; use --auth-file F, "
-                "the environment's BOTTLENECK_PASSWORD, or the prompt",
-            )

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bottleneck.cli import exits, interrupts, options
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bottleneck.leftovers import Cleaned, Found
+
 DEFAULT_SECONDS = 3600.0
+LONGEST = 600
+_PLACES = {"client": "here", "server": "server", "share": "share"}
+MINUTE_SECONDS, HOUR_SECONDS, DAY_SECONDS = 60, 3600, 86400
 Target = Annotated[
     str | None, typer.Argument(metavar="[TARGET]", help="A share or a mounted one's folder, too.")
 ]
@@ -28,15 +37,18 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show it, and remove not
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before removing.")]
 
 
+@dataclass(frozen=True)
+class Ends(options.Ends):
+    """Where runs were made."""
+
+    folder: Folder = Path()
+
+
 def cleanup(
     target: Target = None,
-    user: options.User = None,
-    domain: options.Domain = None,
-    auth_file: options.AuthFile = None,
-    allow_guest: options.AllowGuest = False,
-    agent: options.Agent = "none",
-    folder: Folder = Path(),
-    server_folder: options.ServerFolder = None,
+    *,
+    who: options.Login,
+    ends: Ends,
     older_than: OlderThan = DEFAULT_SECONDS,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -48,46 +60,84 @@ def cleanup(
         from bottleneck import target as targets
         from bottleneck.cli import documents, running, terminal
         from bottleneck.hosts import command_for
-        from bottleneck.leftovers import Cleanup, Wanted
-        from bottleneck.reports.leftovers import print_cleaned, print_found
+        from bottleneck.leftovers import REMOVED, Cleanup
         from probes.records import Access
         from probes.stage import Refused
 
     if not math.isfinite(older_than) or older_than < 0:
         raise Refused("usage", "--older-than: 0 seconds or more")
     named = None if target is None else targets.parse(target, os.path.isdir)
-    folders = [str(folder.absolute())]
+    folders = [str(ends.folder.absolute())]
     if named is not None and named.path:
         folders.append(str(Path(named.path).absolute()))
         named = None
-    if agent != "none":
-        command_for(agent)
-    access = Access()
-    if named is not None:
-        access = running.log_in_as(user, domain, auth_file, allow_guest, named)
-    wanted = Wanted(tuple(folders), older_than, named, access, agent, server_folder)
-    with Cleanup(wanted) as open_hosts:
-        found = open_hosts.look()
-        documents.shown(lambda: print_found(found, terminal.console()))
-        ours = [each for each in found if each.removable]
-        cleaned = []
+    if ends.agent != "none":
+        command_for(ends.agent)
+    access = Access() if named is None else running.log_in_as(who, named)
+    where = (tuple(folders), older_than, named, access, ends.agent, ends.server_folder)
+    cleaned: list[Cleaned] = []
+    with Cleanup(*where) as places:
+        found = places.look()
+        documents.shown(lambda: _print_found(found, terminal.console()))
+        ours = [each for each in found if not each.leftover.why_left]
         if ours and not dry_run:
             if not yes:
                 _ask(len(ours))
-            cleaned = open_hosts.remove(ours)
+            cleaned = places.remove(ours)
     documents.shown(lambda: print_cleaned(cleaned, terminal.console()))
-    if open_hosts.trouble is not None:
-        raise open_hosts.trouble
-    return exits.INCOMPLETE if any(each.why_left for each in cleaned) else exits.DONE
+    if places.trouble is not None:
+        raise places.trouble
+    return exits.INCOMPLETE if any(each.word != REMOVED for each in cleaned) else exits.DONE
 
 
 def _ask(count: int) -> None:
     """Asks once for all of it. Raises Refused, "usage", for every answer but yes."""
-    from probes.stage import Refused
+    from bottleneck.cli import running
 
-    if not sys.stdin.isatty():
-        raise Refused("usage", "nothing was removed, since nobody can be asked: give --yes")
     things = "this" if count == 1 else f"these {count}"
-    print(f"Remove {things}? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise Refused("usage", "nothing was removed")
+    running.ask(f"Remove {things}?", "nothing was removed, since nobody can be asked", "removed")
+
+
+def _print_found(found: Sequence[Found], console: Console) -> None:
+    """What could be removed, and what only looks like it and why it stays."""
+    from bottleneck.reports.units import size_text
+
+    if not found:
+        console.print("Nothing of a killed run was found.")
+    for each in found:
+        seen = each.leftover
+        if seen.why_left:
+            _line(console, "left", each, seen.why_left)
+        elif seen.noted:
+            _line(
+                console, "ours", each, f"made {_age(seen.age_seconds)} ago by a run that was killed"
+            )
+        else:
+            files = "1 file" if seen.files == 1 else f"{seen.files} files"
+            about = f"{files}, {size_text(seen.size_bytes)}, unchanged for {_age(seen.age_seconds)}"
+            _line(console, "ours", each, about)
+
+
+def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
+    """What is gone, what is still there and why, and of what neither is known."""
+    for each in cleaned:
+        _line(console, each.word, each.found, each.why)
+
+
+def _line(console: Console, word: str, found: Found, more: str) -> None:
+    from rich.text import Text
+
+    from bottleneck.reports.safe import safe
+
+    line = Text.assemble((f"{word:<8}", "yellow" if word in ("left", "unknown") else ""))
+    line.append(safe(f"{_PLACES[found.where]:<7}{found.name}", LONGEST))
+    if more:
+        line.append(safe(f": {more}", LONGEST))
+    console.print(line, soft_wrap=True)
+
+
+def _age(seconds: float) -> str:
+    for name, unit in (("days", DAY_SECONDS), ("h", HOUR_SECONDS), ("min", MINUTE_SECONDS)):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"

@@ -8,28 +8,19 @@ from typing import Annotated
 
 import typer
 
-from bottleneck.cli import completion, exits, interrupts, options
+from bottleneck.cli import exits, interrupts, options
 
 LONGEST_NOTE = 600
 Before = Annotated[
     Path, typer.Argument(metavar="BEFORE.json", help="The earlier report, or its ticket.")
 ]
 After = Annotated[Path, typer.Argument(metavar="AFTER.json", help="The later one.")]
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="F",
-        help="text or json.",
-        autocompletion=completion.one_of("text", "json"),
-    ),
-]
 
 
 def compare(
     before: Before,
     after: After,
-    format: Format = "text",
+    format: options.TextOrJson = "text",
     units: options.Units = "si",
     redact: options.Redact = False,
     verbose: options.Verbose = False,
@@ -42,11 +33,8 @@ def compare(
         from bottleneck.reports.compare import print_change, to_json
         from bottleneck.reports.safe import safe
         from bottleneck.reports.units import shown_as
-        from probes.stage import Refused
 
-    if format not in {"text", "json"}:
-        raise Refused("usage", f"--format {format!r} is neither text nor json")
-    output = documents.output(style=units, redact=redact)
+    output = documents.output(options.Documents(units=units, redact=redact))
     first, second = (output.showable(loading.load(each)) for each in (before, after))
 
     found = changes.compare(first, second)

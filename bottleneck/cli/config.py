@@ -10,14 +10,13 @@ import typer
 from bottleneck.cli import completion, exits, interrupts
 
 if TYPE_CHECKING:
-    from bottleneck.configuration import Source
+    from bottleneck.cli.configuration import Source
 
 
-def _commands(incomplete: str) -> list[str]:
-    from bottleneck.cli import configured
-    from bottleneck.cli.app import app
+def _commands(ctx: typer.Context, incomplete: str) -> list[str]:
+    from bottleneck.cli import configuration
 
-    return completion.one_of(*configured.kinds(app))(incomplete)
+    return completion.one_of(*configuration.commands(ctx.find_root().command))(incomplete)
 
 
 Name = Annotated[
@@ -30,30 +29,28 @@ Name = Annotated[
 ]
 
 
-def config(command: Name = None) -> int:
+def config(context: typer.Context, command: Name = None) -> int:
     """Show the settings of the configuration files and the environment, each with its origin."""
     with interrupts.held():
         import os
         import sys
 
-        from bottleneck import configuration
-        from bottleneck.cli import configured, described, documents
-        from bottleneck.cli.app import app
+        from bottleneck.cli import configuration, documents
         from probes.stage import Refused
 
-    kinds = configured.kinds(app)
-    if command is not None and command not in kinds:
-        raise Refused("usage", f"{command!r} takes no settings; these do: {', '.join(kinds)}")
+    known = configuration.commands(context.find_root().command)
+    if command is not None and command not in known:
+        raise Refused("usage", f"{command!r} takes no settings; these do: {', '.join(known)}")
     lines = [_source_line(each) for each in configuration.sources(os.environ)]
     lines = lines or [f"# {configuration.FILE_VARIABLE}: no file is read"]
-    for name in [command] if command else kinds:
-        found = configuration.settings(name, kinds, os.environ)
+    for name in [command] if command else known:
+        found = configuration.settings(name, known, os.environ)
         told = [_line(key, setting.value, setting.origin) for key, setting in found.items()]
         if command:
             told += [
-                _line(each.key, each.default, "built in")
-                for each in described.commands(app)[command].options
-                if each.key not in found and configuration.taken(command, each.key)
+                _line(key, option.default, "built in")
+                for key, option in known[command].items()
+                if key not in found and configuration.taken(command, key)
             ]
         if told:
             lines += ["", f"[{name}]", *told]
@@ -64,7 +61,7 @@ def config(command: Name = None) -> int:
 
 
 def _source_line(source: Source) -> str:
-    from bottleneck import configuration
+    from bottleneck.cli import configuration
     from bottleneck.reports.safe import safe
 
     there = "not there" if configuration.read(source) is None else "read"

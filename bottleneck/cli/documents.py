@@ -1,21 +1,25 @@
-"""The documents of a run: where they go, what they show, and writing them in every ending."""
+"""The documents of a run: where they go, what they show, and writing them, whatever the ending."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bottleneck import document_file, report
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import debt, exits, terminal
+from bottleneck.cli import exits, pending, streams, terminal
+from bottleneck.cli.command_line import KINDS
+from bottleneck.cli.options import Documents, Kept
+from bottleneck.cli.pending import STDOUT
 from bottleneck.report import Report
-from bottleneck.reports import layout, units
+from bottleneck.reports import units
 from bottleneck.reports.console import print_report
 from bottleneck.reports.safe import safe
 from bottleneck.reports.trend import print_trend
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
     from bottleneck.redaction import Redaction
     from bottleneck.trend import Trend
 
-STDOUT = "-"
 LONGEST_SUMMARY = 2000
 
 
@@ -33,23 +36,14 @@ LONGEST_SUMMARY = 2000
 class Output:
     """Where the result goes, and how it reads."""
 
-    json: str | None = None
+    asked: tuple[tuple[str, str], ...] = ()
+    """Kind and path of each document."""
     quiet: bool = False
     verbose: bool = False
-    html: str | None = None
-    ticket: str | None = None
-    junit: str | None = None
     units: units.Style = "si"
     redaction: Redaction | None = None
     """None: names are shown."""
     history: str | None = None
-
-    @property
-    def asked(self) -> tuple[tuple[str, str], ...]:
-        """Kind and path of each document."""
-        paths = (("json", self.json), ("html", self.html), ("ticket", self.ticket))
-        named = (*paths, ("junit", self.junit))
-        return tuple((kind, path) for kind, path in named if path is not None)
 
     @property
     def on_stdout(self) -> str | None:
@@ -70,39 +64,26 @@ class Output:
             return Report("failed", tool, known.started, 0.0, {}, None, None, notes=(note,))
 
 
-def output(
-    json: str | None = None,
-    quiet: bool = False,
-    verbose: bool = False,
-    html: str | None = None,
-    ticket: str | None = None,
-    junit: str | None = None,
-    style: str = "si",
-    redact: bool = False,
-    history: str | None = None,
-) -> Output:
+def in_order(paths: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
+    """Kind and path of each document that has one, the first of them first."""
+    return tuple((kind, path) for kind in KINDS if (path := paths.get(kind)) is not None)
+
+
+def output(wanted: Documents, quiet: bool = False, verbose: bool = False) -> Output:
     """Where the result goes, once it is sure that it can go there.
 
     Raises:
         Refused: kind "usage": a path names what no document can be written to, or two the same;
             the style is none.
     """
-    if style not in units.STYLES:
-        raise Refused("usage", f"--units {style!r} is none of {', '.join(units.STYLES)}")
-    redaction = None
-    if redact:
-        from bottleneck.redaction import Redaction
-
-        redaction = debt.owed.redaction
-        if redaction is None:
-            # Asked for by a configuration, not by the arguments.
-            redaction = debt.owed.redaction = Redaction()
-            redaction.learn_arguments(debt.owed.command[1:])
-        exits.hide_by(redaction.text)
-    chosen = next(each for each in units.STYLES if each == style)
-    found = Output(json, quiet, verbose, html, ticket, junit, chosen, redaction, history)
+    if wanted.units not in units.STYLES:
+        raise Refused("usage", f"--units {wanted.units!r} is none of {', '.join(units.STYLES)}")
+    redaction = pending.now().redact() if wanted.redact else None
+    style = next(each for each in units.STYLES if each == wanted.units)
+    history = wanted.history if isinstance(wanted, Kept) else None
+    asked = in_order(vars(wanted))
     seen: dict[str, str] = {}
-    for kind, path in found.asked:
+    for kind, path in asked:
         _check(f"--{kind}", path)
         place = path if path == STDOUT else os.path.realpath(path)
         if place in seen and not place.startswith("/dev/"):
@@ -110,17 +91,18 @@ def output(
             told = f"--{seen[place]} {path} and --{kind} {path}"
             raise Refused("usage", f"{told}: {what} holds one document; name another one")
         seen[place] = kind
-    return found
+    return Output(asked, quiet, verbose, style, redaction, history)
 
 
 def _check(option: str, path: str) -> None:
     """Raises Refused, "usage", where no document can be written to the path."""
     if path == STDOUT:
+        if "stdout" in streams.missing:
+            raise Refused("usage", f"{option} -: stdout is closed; name a file")
         return
     try:
         target = Path(os.path.realpath(path))
-        # By os, not Path: any text a user gives is asked for as it is.
-        mode = os.stat(path).st_mode if os.path.exists(path) else None  # noqa: PTH110, PTH116
+        mode = os.stat(path).st_mode if os.path.exists(path) else None  # noqa: PTH110, PTH116 - as given
         if not path or mode is not None and stat.S_ISDIR(mode):
             raise Refused("usage", f"{option} {path or '(empty)'}: a folder; name a file in it")
         # A file is replaced by a finished one beside it; a pipe or a device is written to.
@@ -177,47 +159,59 @@ class Saving:
     broken: bool = False
 
     def __call__(self, so_far: Report) -> None:
-        path = self.output.json
-        if not path or path == STDOUT or self.broken:
+        path = dict(self.output.asked).get("json", STDOUT)
+        if path == STDOUT or self.broken:
             return
         if Path(path).exists() and not Path(path).is_file():
             return  # a pipe or a device takes the final report alone
         try:
-            known = self.output.showable(so_far, debt.owed.command)
+            known = self.output.showable(so_far, pending.now().line.repeating)
             report.save(known, diagnosed(known)[0], Path(path))
         except OSError:
             # Complained of once, when the final report cannot be written either.
             self.broken = True
 
 
-def written(known: Report, diagnosis: Diagnosis, output: Output) -> bool:
-    """Writes all that was asked for; whether all could be written, each of which is complained of.
-
-    known: as Output.showable() gives it; diagnosis: of that, in the style "si".
-    """
-    debt.owed.paid()
-    trends, done = _kept(known, diagnosis, output)
-    for kind, path in output.asked:
-        if path != STDOUT:
-            done = _saved(kind, path, known, diagnosis, output, trends) and done
-    return shown(lambda: _print(known, diagnosis, output, trends)) and done
-
-
-def _saved(
-    kind: str,
-    path: str,
+def written(
     known: Report,
     diagnosis: Diagnosis,
     output: Output,
-    trends: tuple[Trend, ...],
+    texts: Mapping[str, str] | None = None,
+    quietly: bool = False,
 ) -> bool:
-    name = "report" if kind == "json" else kind
+    """Writes all that was asked for; whether all could be written, each of which is complained of.
+
+    known: as Output.showable() gives it; diagnosis: of that, in the style "si"; texts: of documents
+    that are another's work, and by the kind "" what stdout shows where it holds none; quietly:
+    nothing is said of what the system does not let write.
+    """
+    pending.now().documents = {}
+    trends, done = _kept(known, diagnosis, output)
+
+    def text(kind: str) -> str:
+        made = (texts or {}).get(kind)
+        return text_of(kind, known, diagnosis, output.units, trends) if made is None else made
+
+    for kind, path in output.asked:
+        if path != STDOUT:
+            done = saved(f"--{kind}", path, partial(text, kind), quietly) and done
+    if output.on_stdout is not None or texts:
+        on_stdout = output.on_stdout or ""
+        return shown(lambda: to_stdout(text(on_stdout)), quietly) and done
+    return shown(lambda: _print(known, diagnosis, output, trends), quietly) and done
+
+
+def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False) -> bool:
+    """Has an option's document written; whether it could be, which is complained of."""
+    kind = option.removeprefix("--")
+    it = {"json": "the report", "output": "it"}.get(kind, f"the {kind}")
     try:
-        document_file.write(path, text_of(kind, known, diagnosis, output.units, trends))
+        document_file.write(path, text())
     except OSError as error:
-        exits.complain(f"--{kind} {path}: {error.strerror}; the {name} is not there")
+        if not quietly:
+            exits.complain(f"{option} {path}: {error.strerror}; {it} is not there")
     except Exception as error:
-        exits.complain(f"--{kind} {path}: {exits.of_error(error)[1]}; the {name} is not there")
+        exits.complain(f"{option} {path}: {exits.of_error(error)[1]}; {it} is not there")
     else:
         return True
     return False
@@ -236,7 +230,7 @@ def _kept(known: Report, diagnosis: Diagnosis, output: Output) -> tuple[tuple[Tr
         return (), False
 
 
-def shown(write: Callable[[], object]) -> bool:
+def shown(write: Callable[[], object], quietly: bool = False) -> bool:
     """Has something written to stdout; whether it could be, which is complained of."""
     try:
         write()
@@ -245,7 +239,8 @@ def shown(write: Callable[[], object]) -> bool:
         # rich ends with SystemExit where whoever read our output has enough.
         exits.abandon_stdout()
     except OSError as error:
-        exits.complain(f"stdout: {error.strerror}; the result is not there")
+        if not quietly:
+            exits.complain(f"stdout: {error.strerror}; the result is not there")
         exits.abandon_stdout()
         return False
     except Exception as error:
@@ -261,10 +256,7 @@ def to_stdout(text: str) -> None:
 
 
 def _print(known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Trend, ...]) -> None:
-    """The document that stdout is asked to hold, else the console's words."""
-    if output.on_stdout is not None:
-        to_stdout(text_of(output.on_stdout, known, diagnosis, output.units, trends))
-        return
+    """The console's words."""
     if not known.entries:
         # Nothing was measured: the line on stderr has said why.
         return
@@ -277,4 +269,4 @@ def _print(known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Tr
             return
         console = terminal.console()
         print_report(known, told, console, output.verbose)
-        print_trend(trends, console, layout.signs(console))
+        print_trend(trends, console)

@@ -8,40 +8,37 @@ from typing import Annotated, TypeVar
 import typer
 
 from bottleneck.cli import exits, interrupts
+from bottleneck.cli.options import value
 
 T = TypeVar("T")
 LEAST_SHARE = 1e-12
 """Of packets: less of them than any link loses is a slip, if it is not none."""
 
 
-def _option(name: str, metavar: str, help: str) -> object:
-    return typer.Option(name, metavar=metavar, help=help)
-
-
 Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Which way the bytes go.")]
-Link = Annotated[str | None, _option("--link", "RATE", "The slowest link, as 1Gbit/s.")]
-Mtu = Annotated[int, _option("--mtu", "BYTES", "Longest IP packet; 9000 for jumbo frames.")]
+Link = Annotated[str | None, value("--link", "RATE", "The slowest link, as 1Gbit/s.")]
+Mtu = Annotated[int, value("--mtu", "BYTES", "Longest IP packet; 9000 for jumbo frames.")]
 Vlan = Annotated[bool, typer.Option("--vlan", help="Frames carry a VLAN tag.")]
-Ip = Annotated[str, _option("--ip", "4|6", "Version of IP.")]
-Rtt = Annotated[str | None, _option("--rtt", "TIME", "Round trip, as 0.5ms.")]
-Window = Annotated[str | None, _option("--window", "BYTES", "TCP's receive window, as 64KiB.")]
-Streams = Annotated[int, _option("--streams", "N", "TCP connections at once.")]
+Ip = Annotated[str, value("--ip", "4|6", "Version of IP.")]
+Rtt = Annotated[str | None, value("--rtt", "TIME", "Round trip, as 0.5ms.")]
+Window = Annotated[str | None, value("--window", "BYTES", "TCP's receive window, as 64KiB.")]
+Streams = Annotated[int, value("--streams", "N", "TCP connections at once.")]
 Request = Annotated[
     str | None,
-    _option("--request", "BYTES", "Bytes of an SMB request; default: as the dialect has it."),
+    value("--request", "BYTES", "Bytes of an SMB request; default: as the dialect has it."),
 ]
 Depth = Annotated[
-    int | None, _option("--depth", "N", "Requests at a time; default: as the dialect has it.")
+    int | None, value("--depth", "N", "Requests at a time; default: as the dialect has it.")
 ]
-Dialect = Annotated[str, _option("--dialect", "D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.")]
+Dialect = Annotated[str, value("--dialect", "D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.")]
 DISK = "RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
-DiskRead = Annotated[str | None, _option("--disk-read", "DISK", f"The sender's: {DISK}")]
-DiskWrite = Annotated[str | None, _option("--disk-write", "DISK", "The receiver's, likewise.")]
-Ram = Annotated[str | None, _option("--ram", "BYTES", "The sender's RAM, where --cached.")]
-Size = Annotated[str | None, _option("--size", "BYTES", "The file's size, as 10GB.")]
-Loss = Annotated[str | None, _option("--loss", "SHARE", "Lost packets, as 0.1% or 0.001.")]
+DiskRead = Annotated[str | None, value("--disk-read", "DISK", f"The sender's: {DISK}")]
+DiskWrite = Annotated[str | None, value("--disk-write", "DISK", "The receiver's, likewise.")]
+Ram = Annotated[str | None, value("--ram", "BYTES", "The sender's RAM, where --cached.")]
+Size = Annotated[str | None, value("--size", "BYTES", "The file's size, as 10GB.")]
+Loss = Annotated[str | None, value("--loss", "SHARE", "Lost packets, as 0.1% or 0.001.")]
 Cached = Annotated[bool, typer.Option("--cached", help="The source lies in the sender's RAM.")]
-Format = Annotated[str, _option("--format", "F", "text or json.")]
+Format = Annotated[str, value("--format", "F", "text or json.")]
 
 
 def estimate(
@@ -121,7 +118,7 @@ def estimate(
         size_bytes=read("--size", size, units.parse_size),
     )
     found = estimated(given)
-    if not found.thumbs:
+    if not found.claims:
         raise Refused(
             "usage", "estimate: nothing to start from; give --link, --rtt, --disk-read ..."
         )

@@ -32,9 +32,15 @@ said: list[str] = []
 _hiding: list[Callable[[str], str]] = []
 
 
-def hide_by(hide: Callable[[str], str] | None) -> None:
-    """From now on complaints are shown as this makes them; None: as they are."""
-    _hiding[:] = [] if hide is None else [hide]
+def begin() -> None:
+    """Nothing has been said yet, and nothing is hidden."""
+    said.clear()
+    _hiding.clear()
+
+
+def hide_by(hide: Callable[[str], str]) -> None:
+    """From now on complaints are shown as this makes them."""
+    _hiding[:] = [hide]
 
 
 def complain(text: str) -> None:

@@ -93,3 +93,26 @@ def held() -> Iterator[None]:
     if _state.came and not before:
         _state.came = False
         raise KeyboardInterrupt
+
+
+@contextmanager
+def ended_by(seconds: float, again_seconds: float) -> Iterator[list[bool]]:
+    """A block that is interrupted after so many seconds, and what it closes then, again and again,
+    each time that it waits longer; the list has an item for each.
+
+    A server that hangs has time-outs of its own, which are longer than who waits for us waits.
+    """
+    late: list[bool] = []
+
+    def end(number: int, frame: object) -> None:
+        late.append(True)
+        # As if somebody had asked for it: hosts are closed, and what is held stays held.
+        signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds, again_seconds)
+    try:
+        yield late
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import glob
+import math
+import os
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from bottleneck import observations, report, ticket_reading
+from bottleneck import observations, report, ticket_figures
 from bottleneck.report import Report
 from bottleneck.reports import units
 from probes.stage import Refused
+
+MOST_LOADED = 32
+"""Of a folder's files, the youngest first: the report among them that began last counts."""
+_PATTERN = frozenset("*?[")
 
 
 def load(file: Path) -> Report:
@@ -21,12 +29,12 @@ def load(file: Path) -> Report:
         content = report.read(file)
         if observations.is_toml(content):
             return observations.told_report(observations.loads(content))
-        if ticket_reading.is_ticket(content):
-            return ticket_reading.told_report(content)
+        if ticket_figures.is_ticket(content):
+            return ticket_figures.told_report(content)
         document = report.document(content)
         if observations.is_one(document):
             return observations.told_report(observations.loads(content, document))
-        return report.from_json(document)
+        return report.from_elsewhere(document)
     except report.ReportError as error:
         raise Refused("usage", f"{file}: {error}") from None
     except OSError as error:
@@ -58,3 +66,52 @@ def wanted(loaded: Report, text: str | None) -> Report:
     """
     rate = target_rate(text)
     return loaded if rate is None else replace(loaded, target_rate_bytes_per_second=rate)
+
+
+def newest(named: str) -> Report:
+    """The report in a file; of a folder (its *.json) or a pattern the one that began last.
+
+    Raises:
+        Refused: kind "usage": there is none, or the file is no report.
+    """
+    path = Path(named)
+    if path.is_dir():
+        found = [each for each in path.glob("*.json") if each.is_file()]
+    elif _PATTERN & set(named) and not path.exists():
+        found = [Path(each) for each in glob.glob(named)]  # noqa: PTH207 - absolute ones too
+    else:
+        return load(path)
+    youngest = sorted(found, key=_changed, reverse=True)[:MOST_LOADED]
+    # One by one: a folder of the largest ones that are read would not fit into memory.
+    reports = (told for each in youngest if (told := _report(each)) is not None)
+    youngest_run = max(reports, key=began, default=None)
+    if youngest_run is None:
+        raise Refused("usage", f"{named}: there is no report of this program")
+    return youngest_run
+
+
+def began(report: Report) -> datetime:
+    """When its run began; a time without an offset is taken for UTC."""
+    told = datetime.fromisoformat(report.started)
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
+
+
+def age_seconds(report: Report) -> float:
+    """Since its run began; below 0 where that lies ahead by this host's clock."""
+    return (datetime.now(UTC) - began(report)).total_seconds()
+
+
+def _report(path: Path) -> Report | None:
+    # A judgement, a baseline of another form: a folder may hold other documents.
+    try:
+        return load(path)
+    except Refused:
+        return None
+
+
+def _changed(path: Path) -> float:
+    """When it was changed; before all others where it has gone since it was listed."""
+    try:
+        return os.stat(path).st_mtime  # noqa: PTH116 - whatever the pattern gave
+    except OSError:
+        return -math.inf

@@ -17,15 +17,18 @@ from rich.text import Text
 
 from bottleneck.bench import Event
 from bottleneck.cli import terminal
-from bottleneck.cli.own_load import Load, OwnLoad
 from bottleneck.reports import layout, units
 from bottleneck.reports.layout import GAP, Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.words import busy_text
+from probes.host.memory import read_memory
+from probes.host.proc import CoreTimes
+from probes.net import busy
 
 STEP_COLUMNS = 27
 """As wide as most steps' names: the rates stand in one column."""
 RATE_COLUMNS = 11
+LOAD_SECONDS = 1.0
 LOAD_COLUMNS = 14
 """As wide as `100%* 1.17 GiB`."""
 LEAST_BAR_COLUMNS, MOST_BAR_COLUMNS = 6, 48
@@ -48,7 +51,7 @@ def watching(quiet: bool, style: units.Style = "si") -> Iterator[Tell]:
         with _board(console) as tell:
             yield _styled(tell, style)
     else:
-        yield _styled(_while_read(_plain), style)
+        yield _styled(_plain, style)
 
 
 def _styled(tell: Tell, style: units.Style) -> Tell:
@@ -56,20 +59,6 @@ def _styled(tell: Tell, style: units.Style) -> Tell:
         # Around each event alone: the documents that a run saves on its way have no style.
         with units.shown_as(style):
             tell(event)
-
-    return told
-
-
-def _while_read(tell: Tell) -> Tell:
-    """The same until nobody reads it any more: no run ends for that."""
-    read = [True]
-
-    def told(event: Event) -> None:
-        if read[0]:
-            try:
-                tell(event)
-            except OSError:
-                read[0] = False
 
     return told
 
@@ -88,7 +77,8 @@ def _plain(event: Event) -> None:
         said += "".join(f", {side} {text}" for side, text in loads if text)
     left = f"{_left_seconds(event):.0f} s left"
     line = f"{event.elapsed_seconds:5.1f} s  {said}  ({left})"
-    print(safe(line, LONGEST_ENDING), file=sys.stderr, flush=True)
+    # Nobody may read it any more: no run ends for that.
+    print(safe(line, LONGEST_ENDING), file=cast(IO[str], _Unbroken(sys.stderr)), flush=True)
 
 
 def _left_seconds(event: Event) -> float:
@@ -98,6 +88,49 @@ def _left_seconds(event: Event) -> float:
 def _ending(event: Event) -> str:
     rate = event.bytes_per_second
     return units.rate_text(rate) if rate and event.outcome == "measured" else event.outcome
+
+
+# -- what this host is busy with -----------------------------------------------------------------
+#
+# Two small files of /proc at most once a second, read by the coordinator: the processes that move
+# bytes are not asked. Elsewhere than on Linux nothing is known.
+
+
+@dataclass(frozen=True)
+class Load:
+    """A host's busiest core and its RAM in use; None where the system does not tell."""
+
+    busiest_core_ratio: float | None
+    memory_used_bytes: int | None
+
+
+@dataclass
+class OwnLoad:
+    """Readings of this host, each told as what changed since the one before it."""
+
+    read_at: float = 0.0
+    cores: dict[int, CoreTimes] = field(default_factory=dict)
+    load: Load = Load(None, None)  # noqa: RUF009 - frozen
+
+    def now(self) -> Load:
+        """The load over the last second or more."""
+        moment = time.monotonic()
+        if moment - self.read_at >= LOAD_SECONDS:
+            cores = busy.read() or {}
+            memory = read_memory()
+            used = None if memory is None else memory.used_bytes
+            self.load = Load(_busiest(self.cores, cores), used)
+            self.read_at, self.cores = moment, cores
+        return self.load
+
+
+def _busiest(before: dict[int, CoreTimes], after: dict[int, CoreTimes]) -> float | None:
+    ratios = [
+        (now.busy_seconds - was.busy_seconds) / (now.total_seconds - was.total_seconds)
+        for number, now in after.items()
+        if (was := before.get(number)) and now.total_seconds > was.total_seconds
+    ]
+    return max(ratios, default=None)
 
 
 def _load_text(load: Load) -> str:

@@ -6,6 +6,7 @@ import getpass
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pathlib import Path
 from bottleneck import credentials, plan
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
-from bottleneck.cli import debt, documents, exits, interrupts
+from bottleneck.cli import documents, exits, interrupts, options, pending
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.hosts import command_for
@@ -28,14 +29,18 @@ from probes.records import DIALECTS, Access
 from probes.stage import Refused
 
 LEAST_BUDGET_SECONDS = 5.0
+LATE_SECONDS = 5.0
+"""How much later than its budget a run is stopped, and its hosts are closed."""
+END_LOADINGS, MOST_LOADING_SECONDS = 3.0, 3.0
+"""What a stopped run's end may take, as its program's loading; a demo's server is in that too."""
+CLOSING_SECONDS = 1.2
+"""What a run that was stopped waits for each answer while it closes."""
 
 
-def budget_seconds(
-    budget: float | None, quick: bool, thorough: bool, default: float = 60.0
-) -> float:
+def budget_seconds(wanted: options.Time, default: float = 60.0) -> float:
     """The run's time from --budget, --quick or --thorough."""
-    named = (budget, 20.0 if quick else None, 300.0 if thorough else None)
-    told = [each for each in named if each is not None]
+    quick, thorough = (20.0 if wanted.quick else None), (300.0 if wanted.thorough else None)
+    told = [each for each in (wanted.budget, quick, thorough) if each is not None]
     if len(told) > 1:
         raise Refused("usage", "--budget, --quick and --thorough exclude each other")
     seconds = told[0] if told else default
@@ -46,31 +51,28 @@ def budget_seconds(
 
 def choose(
     target: str,
-    folder: Path,
-    agent: str,
-    server_folder: str | None,
-    dialects: str | None,
-    size: str | None,
     budget: float,
+    ends: options.Ends,
+    copies: options.Copies = options.USUAL_COPIES,
+    others: options.Others = options.NO_OTHERS,
+    disk: options.Disk = options.USUAL_DISK,
     stages: tuple[str, ...] | None = None,
-    client_share: str | None = None,
-    tcp_peer: str | None = None,
-    file: str | None = None,
-    device: str | None = None,
-    zones: int = plan.USUAL_ZONES,
     without_target: bool = False,
 ) -> plan.Options:
     """The options, checked before anything is reached."""
+    known = pending.now()
+    known.loading_seconds = time.monotonic() - known.began
+    folder, share, dialects = ends.folder, others.client_share, copies.dialects
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
     for each in wanted:
         if each not in DIALECTS:
             raise Refused("usage", f"--dialects: {each!r} is none of {', '.join(DIALECTS)}")
     try:
-        size_bytes = units.parse_size(size) if size else None
+        size_bytes = units.parse_size(copies.size) if copies.size else None
     except ValueError as error:
         raise Refused("usage", f"--size: {error}") from None
-    if agent != "none":
-        command_for(agent)
+    if ends.agent != "none":
+        command_for(ends.agent)
     if not os.path.isdir(folder):  # noqa: PTH112 - where it may not be looked at, it is none
         raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -78,31 +80,36 @@ def choose(
     named = parse(target, os.path.isdir)
     if named.path:
         named = of_folder(str(Path(named.path).absolute()))
-        stages = stages or plan.stages(plan.FOLDER_STAGES, budget)
-    if client_share is not None:
-        try:
-            share = parse(client_share).share
-        except Refused as refused:
-            raise Refused("usage", f"--client-share: {refused.text}") from None
-        if not share:
-            raise Refused("usage", f"--client-share {client_share}: write //CLIENT/SHARE")
-    if not 2 <= zones <= plan.MOST_ZONES:
+        stages = stages or plan.stages(True, budget)
+    if share is not None:
+        _check_own_share(share)
+    if not 2 <= disk.zones <= plan.MOST_ZONES:
         raise Refused("usage", f"--zones: from 2 to {plan.MOST_ZONES}")
-    made = plan.Options(
+    where = None if without_target else named
+    return plan.Options(
         target=named,
         folder=str(folder.resolve()),
-        agent=agent,
-        server_folder=server_folder,
-        client_share=client_share,
+        agent=ends.agent,
+        server_folder=ends.server_folder,
+        client_share=share,
         dialects=wanted,
         size_bytes=size_bytes,
         budget_seconds=budget,
-        tcp_peer=parse_peer(tcp_peer) if tcp_peer is not None else None,
-        file=None if file is None else parse_file(file, None if without_target else named),
-        device=None if device is None else parse_device(device),
-        zones=zones,
+        tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
+        file=None if others.file is None else parse_file(others.file, where),
+        device=None if disk.device is None else parse_device(disk.device),
+        zones=disk.zones,
+        stages=stages or plan.stages(False, budget),
     )
-    return replace(made, stages=stages or plan.stages(plan.SHARE_STAGES, budget))
+
+
+def _check_own_share(named: str) -> None:
+    try:
+        share = parse(named).share
+    except Refused as refused:
+        raise Refused("usage", f"--client-share: {refused.text}") from None
+    if not share:
+        raise Refused("usage", f"--client-share {named}: write //CLIENT/SHARE")
 
 
 def host_text(tcp_peer: str) -> str:
@@ -111,37 +118,40 @@ def host_text(tcp_peer: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def log_in_as(
-    user: str | None,
-    domain: str | None,
-    auth_file: Path | None,
-    allow_guest: bool,
-    where: Target,
-) -> Access:
+def log_in_as(who: options.Login, where: Target) -> Access:
     """Who logs in; asks for the password where a terminal is there. A folder needs nobody."""
-    if where.path and not (user or auth_file or allow_guest):
+    if where.path and not (who.user or who.auth_file or who.allow_guest):
         return Access()
     prompt = getpass.getpass if sys.stdin.isatty() else None
-    return credentials.access(user or where.username, domain, auth_file, allow_guest, prompt)
+    user = who.user or where.username
+    return credentials.access(user, who.domain, who.auth_file, who.allow_guest, prompt)
 
 
 def ask_first(chosen: plan.Options, yes: bool) -> None:
     """Asks before test files are written; --yes answers for scripts."""
     if yes:
         return
-    if not sys.stdin.isatty():
-        raise Refused("usage", "test files will be written and nobody can be asked: give --yes")
     size = chosen.size_bytes or plan.LARGEST_COPY_BYTES
     there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
     opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
     share = ", may open a share here for the server alone" if opens else ""
     text = (
         f"Writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
-        f"and {there}{share}, {chosen.budget_seconds:.0f} s. Go on? [y/N] "
+        f"and {there}{share}, {chosen.budget_seconds:.0f} s. Go on?"
     )
-    print(text, end="", file=sys.stderr, flush=True)
+    ask(text, "test files will be written and nobody can be asked", "written")
+
+
+def ask(question: str, nobody: str, done: str) -> None:
+    """Asks at the terminal. Raises Refused, "usage", for every answer but yes, and where none is.
+
+    nobody: what is said of it then; done: what was not.
+    """
+    if not sys.stdin.isatty():
+        raise Refused("usage", f"{nobody}: give --yes")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise Refused("usage", "nothing was written")
+        raise Refused("usage", f"nothing was {done}")
 
 
 def run(chosen: plan.Options, access: Access, output: Output, only_steps: bool = False) -> int:
@@ -169,14 +179,22 @@ def measured(chosen: plan.Options, access: Access, output: Output) -> tuple[Repo
     if sentence:
         bench.note(sentence)
         exits.complain(sentence)
-    known = output.showable(bench.report(), debt.owed.command)
+    known, diagnosis, broken = explained(bench.report(), output, bool(sentence))
+    return known, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
+
+
+def explained(known: Report, output: Output, complained: bool) -> tuple[Report, Diagnosis, bool]:
+    """The report of a run as it may be shown, what it means, and whether the analysis broke on it.
+
+    That is complained of, unless something else was.
+    """
+    known = output.showable(known, pending.now().line.repeating)
     diagnosis, trouble = documents.diagnosed(known)
-    if trouble:
-        if not sentence:
-            exits.complain(trouble)
-        code = code or exits.INTERNAL
-        known = replace(known, status="failed", notes=(*known.notes, trouble))
-    return known, diagnosis, code
+    if not trouble:
+        return known, diagnosis, False
+    if not complained:
+        exits.complain(trouble)
+    return replace(known, status="failed", notes=(*known.notes, trouble)), diagnosis, True
 
 
 @contextmanager
@@ -197,17 +215,36 @@ def telling(output: Output) -> Iterator[Callable[[Event], None]]:
 
 def _measure(bench: Bench) -> tuple[int, str]:
     """Exit code of the run, and what is to be said about its end; the bench has its status."""
+    late: list[bool] = []
+    # Where loading took long, what comes behind the end does too.
+    slow = END_LOADINGS * min(pending.now().loading_seconds, MOST_LOADING_SECONDS)
+    seconds = bench.options.budget_seconds + LATE_SECONDS - slow
     try:
-        with interrupts.let_through():
+        with interrupts.let_through(), interrupts.ended_by(seconds, CLOSING_SECONDS) as late:
             measure(bench)
     except KeyboardInterrupt:
-        return _interrupted(bench)
+        return _stopped(bench, late) if late else _interrupted(bench)
     except Exception as error:
         if interrupts.is_behind(error):
-            return _interrupted(bench)
+            return _stopped(bench, late) if late else _interrupted(bench)
         bench.status = "failed"
         return exits.of_error(error)
     return exits.DONE, ""
+
+
+def _stopped(bench: Bench, late: list[bool]) -> tuple[int, str]:
+    """A run that did not end by itself: what it measured holds."""
+    bench.status = "partial"
+    sentence = f"the run had not ended {bench.options.budget_seconds:.0f} s after it began, and "
+    sentence += "was stopped"
+    unclosed = [*bench.unclosed]
+    if len(late) > 1:
+        unclosed.append("files may be left, and bottleneck cleanup removes them later")
+    sentence = "; ".join([sentence, *unclosed])
+    if bench.ledger.entries():
+        return exits.INCOMPLETE, sentence
+    bench.status = "failed"
+    return exits.UNREACHABLE, f"{bench.options.target.name}: no answer: {sentence}"
 
 
 def _interrupted(bench: Bench) -> tuple[int, str]:

@@ -7,7 +7,7 @@ def schema() -> int:
     """Print the JSON Schema of a report."""
     import json
 
-    from bottleneck import report
+    from bottleneck import report_schema
 
-    print(json.dumps(report.schema(), indent=1))
+    print(json.dumps(report_schema.schema(), indent=1))
     return 0

@@ -6,6 +6,9 @@ import os
 import stat
 import sys
 
+missing: set[str] = set()
+"""The streams that were closed."""
+
 
 def open_missing() -> None:
     """Opens /dev/null for each of stdin, stdout and stderr that is closed.
@@ -17,6 +20,7 @@ def open_missing() -> None:
         try:
             os.fstat(number)
         except OSError:
+            missing.add(name)
             opened = os.open(os.devnull, os.O_RDWR)
             if opened == number:
                 os.set_inheritable(number, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,15 +23,12 @@ What = Annotated[
 ]
 Agent = Annotated[
     str,
-    typer.Option(
-        "--agent",
-        metavar="SPEC",
-        help="The copy's other end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, none.",
+    options.value(
+        *("--agent", "SPEC"),
+        "The copy's other end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, none.",
     ),
 ]
-Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="N", help="How long to watch; default 10.")
-]
+Seconds = Annotated[float, options.value("--seconds", "N", "How long to watch; default 10.")]
 LONGEST_NAMED = 40
 LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 
@@ -41,25 +37,19 @@ def watch(
     what: What = None,
     agent: Agent = "none",
     seconds: Seconds = 10.0,
-    json: options.Json = None,
-    html: options.Html = None,
-    ticket: options.Ticket = None,
-    junit: options.Junit = None,
-    units: options.Units = "si",
-    redact: options.Redact = False,
-    history: options.History = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = False,
+    *,
+    shown: options.Kept,
+    screen: options.Screen,
 ) -> int:
     """Diagnose a copy that is already running; nothing is sent and nothing is changed."""
     with interrupts.held():
         from bottleneck.bench import Event
-        from bottleneck.cli import debt, documents, running
+        from bottleneck.cli import documents, running
         from bottleneck.hosts import command_for
         from bottleneck.watch import Options, Watch
         from probes.stage import Refused
 
-    output = documents.output(json, quiet, verbose, html, ticket, junit, units, redact, history)
+    output = documents.output(shown, screen.quiet, screen.verbose)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
@@ -71,26 +61,21 @@ def watch(
     wanted = Options(pid, "" if pid or what is None else what, agent, seconds)
     began = time.monotonic()
     with interrupts.held():
-        with running.telling(output) as shown:
+        with running.telling(output) as tell_event:
 
             def tell(label: str) -> None:
-                shown(Event(label, time.monotonic() - began, seconds + 3.0))
+                tell_event(Event(label, time.monotonic() - began, seconds + 3.0))
 
             with Watch(wanted, tell) as session:
                 sentence = _watched(session)
         # Held until it is written: a late interrupt would lose what was seen.
         if sentence:
             exits.complain(sentence)
-        final = output.showable(session.report(), debt.owed.command)
-        diagnosis, trouble = documents.diagnosed(final)
-        if trouble:
-            if not sentence:
-                exits.complain(trouble)
-            final = replace(final, status="failed", notes=(*final.notes, trouble))
+        final, diagnosis, broken = running.explained(session.report(), output, bool(sentence))
         done = documents.written(final, diagnosis, output)
     if session.interrupted:
         return exits.INTERRUPTED
-    if trouble:
+    if broken:
         return exits.INTERNAL
     chosen = diagnosis.chosen
     sure = done and chosen is not None and chosen.verdict.component != "unknown"

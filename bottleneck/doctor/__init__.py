@@ -1,1 +1,1 @@
-"""What a run would find here and there: looks.py asks, judge.py judges; nothing is written."""
+"""What a run would find here and there: look.py asks, checks.py judges; nothing is written."""

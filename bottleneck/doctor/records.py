@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bottleneck.target import Target
-from probes.host.readiness import Place, Readiness
+from probes.host.facts import Place, Readiness
 from probes.records import Access, Details
 
 OK, COSTS, MISSING = "ok", "costs", "missing"
@@ -75,8 +75,6 @@ class Looked:
     was not found out."""
     here: str | None = None
     """The same of a port here, from the server."""
-    confidential: bool = True
-    """Whether nobody on the way to the agent can read along."""
 
 
 @dataclass(frozen=True)

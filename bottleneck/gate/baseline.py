@@ -38,9 +38,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis import changes, noise, sentences, steps
-from bottleneck.analysis.changes import Change, CopyChange
 from bottleneck.analysis.diagnosis import OWN_COPIES, diagnose
-from bottleneck.analysis.finding import Diagnosis, Verdict
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
@@ -59,6 +58,7 @@ REACH_RATIO = 1.5
 ALIKE_TIMES = 2.0
 """Files up to so many times as large, or as long under way, make the same copy."""
 ENOUGH_RUNS = 3
+NO_SUCH_COPY = "this report has no such copy"
 _ALWAYS = (
     *(f"tcp.{verb}" for verb in steps.VERBS),
     *(f"disk.{side}.{verb}" for side in SIDES for verb in ("read", "write")),
@@ -76,8 +76,8 @@ class Compared:
     """None: not measured now."""
     reason: str = ""
     """Why it was not, or why the two are not the same."""
-    change: CopyChange | None = None
-    """Of a copy."""
+    copies: tuple[Reading, Reading] | None = None
+    """Of a copy, then and now."""
 
     @property
     def lost(self) -> float:
@@ -162,40 +162,48 @@ def _another_path(before: Report, after: Report) -> str:
 def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[Compared]:
     """Each metric that the baseline has and that counts, the copies first."""
     first = diagnose(baseline)
-    change = changes.compare(baseline, report)
     then, now = metrics.readings(baseline, first), metrics.readings(report, diagnosis)
-    yield from _copies(change, first, then, now)
-    yield from _stages(change, then, now)
+    yield from _copies(first, then, now)
+    yield from _stages(then, now)
 
 
-def _copies(
-    change: Change, first: Diagnosis, then: Mapping[str, Reading], now: Mapping[str, Reading]
-) -> Iterator[Compared]:
+Readings = Mapping[str, Reading]
+
+
+def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compared]:
     usual = None if first.chosen is None else first.chosen.dialect
-    for each in change.copies:
-        before, after = each.before_bytes_per_second, each.after_bytes_per_second
-        needed = each.copy in OWN_COPIES and each.before_dialect == usual
-        if before is None or after is None and not needed:
+    missing = []
+    for full in dict.fromkeys(f"{each.copy}@{each.dialect}" for each in first.copies):
+        name, _, dialect = full.partition("@")
+        metric = name if dialect == usual else full
+        before, after = then.get(full), now.get(full)
+        if before is None or before.spread is None or metric not in then:
             continue
-        full = f"{each.copy}@{each.before_dialect}"
-        metric = each.copy if each.before_dialect == usual else full
-        if metric not in metrics.UNITS and "@" not in metric:
-            continue
-        if each.before_dialect != each.after_dialect:
-            if needed:
-                reason = f"it speaks {each.after_dialect} now, {each.before_dialect} then"
-                yield Compared(metric, before, None, reason, each)
-        elif after is None:
-            yield Compared(metric, before, None, each.after_verdict.sentence, each)
-        else:
-            yield Compared(metric, before, after, _other_size(then.get(full), now.get(full)), each)
-    for name in OWN_COPIES:
-        told = then.get(f"{name}@{usual}")
-        if told and told.spread and f"{name} ({usual})" in change.only_before:
-            yield Compared(name, told.spread, None, "this report has no such copy")
+        if after is not None and after.spread is not None:
+            why = _other_size(before, after)
+            yield Compared(metric, before.spread, after.spread, why, (before, after))
+        elif name in OWN_COPIES and dialect == usual and after is not None:
+            yield Compared(metric, before.spread, None, after.reason)
+        elif name in OWN_COPIES and dialect == usual:
+            why = _missing(name, dialect, then, now)
+            missing.append(Compared(metric, before.spread, None, why))
+    yield from sorted(missing, key=_place)
 
 
-def _other_size(before: Reading | None, after: Reading | None) -> str:
+def _place(missing: Compared) -> int:
+    """What nobody made any more comes last, in the usual order."""
+    return OWN_COPIES.index(missing.metric) if missing.reason == NO_SUCH_COPY else -1
+
+
+def _missing(name: str, dialect: str, then: Readings, now: Readings) -> str:
+    """Why a copy of the baseline is not in the report, in its dialect."""
+    other = now.get(name)
+    if other is None or other.copy is None or f"{name}@{other.copy.dialect}" in then:
+        return NO_SUCH_COPY
+    return f"it speaks {other.copy.dialect} now, {dialect} then"
+
+
+def _other_size(before: Reading, after: Reading) -> str:
     """Why two copies are not the same by their files; empty: they are.
 
     A run sizes its file by the path's rate, so that it lasts as long on a slow one: a smaller file
@@ -215,36 +223,35 @@ def _other_size(before: Reading | None, after: Reading | None) -> str:
     return f"its file is {times:.0f} times {which} than the baseline's: give the same --size"
 
 
-def _size(told: Reading | None) -> tuple[float, float] | None:
+def _size(told: Reading) -> tuple[float, float] | None:
     """Bytes and seconds of a copy's usual run; None: not known."""
-    if told is None or told.made is None:
+    runs = () if told.made is None else told.made.outcome.runs
+    if not runs:
         return None
-    runs = told.made.outcome.runs
     moved = statistics.median(run[-1].moved_bytes - run[0].moved_bytes for run in runs)
     took = statistics.median(run[-1].elapsed_seconds - run[0].elapsed_seconds for run in runs)
     return (moved, took) if moved > 0 and took > 0 else None
 
 
-def _stages(
-    change: Change, then: Mapping[str, Reading], now: Mapping[str, Reading]
-) -> Iterator[Compared]:
-    both = {
-        metric: each
-        for each in reversed(change.stages)
-        if (metric := metrics.stage_metric_of(each.stage, each.setting, each.initiator))
-    }
+def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
     for metric, told in then.items():
-        if told.spread is None or told.copy is not None or metric.startswith("loopback"):
+        before = told.spread
+        if before is None or told.copy is not None or metric.startswith("loopback"):
             continue
-        level = _fastest_copy(metric, then)
-        shared = both.get(metric)
-        if shared is not None:
-            before, after = shared.before_bytes_per_second, shared.after_bytes_per_second
-            if min(before.median, after.median) <= REACH_RATIO * level:
-                yield Compared(metric, before, after)
-        elif metric in _ALWAYS and told.spread.median <= REACH_RATIO * level:
-            why = metrics.reading(dict(now), metric).reason
-            yield Compared(metric, told.spread, None, why or "it was measured in another way then")
+        most = REACH_RATIO * _fastest_copy(metric, then)
+        after = metrics.reading(now, metric)
+        if after.spread is not None and _measures_the_same(told, after):
+            if min(before.median, after.spread.median) <= most:
+                yield Compared(metric, before, after.spread)
+        elif metric in _ALWAYS and before.median <= most:
+            why = after.reason or "it was measured in another way then"
+            yield Compared(metric, before, None, why)
+
+
+def _measures_the_same(one: Reading, two: Reading) -> bool:
+    made = one.made, two.made
+    keys = [None if each is None else changes.stage_key(each) for each in made]
+    return keys[0] == keys[1]
 
 
 def _fastest_copy(metric: str, then: Mapping[str, Reading]) -> float:
@@ -331,19 +338,21 @@ def _does(metric: str) -> str:
 
 def _why(each: Compared, slower: list[Compared]) -> str:
     """The stage of a copy's way that lost too, else what caps it; empty: it is a stage itself."""
-    if each.change is None:
+    if each.copies is None:
         return ""
     name = each.metric.partition("@")[0]
-    behind = [stage for stage in slower if stage.change is None and passes(name, stage.metric)]
+    behind = [stage for stage in slower if stage.copies is None and passes(name, stage.metric)]
     if behind:
         return _lost(max(behind, key=lambda stage: stage.lost))
-    then, now = _cap(each.change.before_verdict), _cap(each.change.after_verdict)
+    then, now = map(_cap, each.copies)
     if not now:
         return "what caps it now is not clear"
     return f"its cap is {'still ' if now == then else 'now '}{now}"
 
 
-def _cap(verdict: Verdict) -> str:
-    if verdict.component == "unknown":
+def _cap(told: Reading) -> str:
+    """What caps a copy, in words; empty: it was not found."""
+    if told.copy is None or told.copy.verdict.component == "unknown":
         return ""
+    verdict = told.copy.verdict
     return f"{sentences.part_name((verdict.component, verdict.side))} ({verdict.cause})"

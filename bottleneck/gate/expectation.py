@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bottleneck.analysis.finding import CAUSES, PLACES
+from bottleneck.analysis.rules import CAUSES, PLACES
 from bottleneck.gate import metrics
 from bottleneck.reports import units
 from probes.records import SIDES
@@ -21,7 +21,7 @@ Severity = Literal["warning", "critical"]
 _CONDITION = re.compile(r"\s*(?P<metric>[^<>=\s]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>.+?)\s*")
 _HOLDS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _BREAKS = {"<": "below", "<=": "not above", ">": "above", ">=": "not below"}
-_PERCENT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*%", re.ASCII)
+_PERCENT = re.compile(r"\d+(?:\.\d+)?\s*%", re.ASCII)
 _BARE = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _EXAMPLES = {"bytes_per_second": "80MB/s", "seconds": "5ms", "ratio": "1%"}
 
@@ -130,13 +130,9 @@ def _range(metric: str, text: str, severity: Severity) -> Limit:
 def _quantity(text: str, metric: str, bare: bool) -> float:
     """A figure in the base of the metric's unit; bare: one without a unit will do."""
     unit, word = metrics.unit(metric), text.strip()
-    if (bare or unit == "ratio") and _BARE.fullmatch(word):
-        value = float(word)
-        if math.isfinite(value):
-            return value
-    percent = _PERCENT.fullmatch(word)
-    if unit == "ratio" and percent is not None:
-        return float(percent["number"]) / 100
+    told = _ratio(word) if bare or unit == "ratio" else None
+    if told is not None and (unit == "ratio" or not word.endswith("%")):
+        return told
     try:
         match unit:
             case "bytes_per_second":
@@ -148,6 +144,16 @@ def _quantity(text: str, metric: str, bare: bool) -> float:
     raise ExpectationError(
         f"{metric}: {word[:40]!r} is no share: write for example {_EXAMPLES[unit]} or 0.01"
     )
+
+
+def _ratio(word: str) -> float | None:
+    """`10%` or `0.1`; None: it is neither."""
+    value = math.nan
+    if _PERCENT.fullmatch(word):
+        value = float(word.removesuffix("%")) / 100
+    elif _BARE.fullmatch(word):
+        value = float(word)
+    return value if math.isfinite(value) else None
 
 
 def _nagios(low: float, high: float) -> str:
@@ -190,14 +196,8 @@ def cap(text: str) -> Cap:
 
 def share(text: str) -> float:
     """A ratio below one from `10%` or `0.1`. Errors: ExpectationError."""
-    match = _PERCENT.fullmatch(text.strip())
-    if match is not None:
-        value = float(match["number"]) / 100
-    elif _BARE.fullmatch(text.strip()):
-        value = float(text)
-    else:
-        value = math.nan
-    if not 0 <= value < 1:
+    value = _ratio(text.strip())
+    if value is None or not 0 <= value < 1:
         raise ExpectationError(f"{text[:40]!r} is no share below one: write for example 10%")
     return value
 

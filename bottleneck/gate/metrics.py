@@ -113,37 +113,23 @@ def readings(report: Report, diagnosis: Diagnosis) -> dict[str, Reading]:
     return found
 
 
-def reading(found: dict[str, Reading], metric: str) -> Reading:
+def reading(found: Mapping[str, Reading], metric: str) -> Reading:
     """One of them; a metric that nothing was tried for is without a value."""
     why = "nothing in the report tells it"
     return found.get(metric) or Reading(metric, unit(metric), None, why)
 
 
 def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
-    made = {
-        (each.name, each.dialect, each.initiator, each.made.rate.median): each.made
-        for each in steps.copies(report)
-        if each.made is not None
-    }
-    chosen = diagnosis.chosen
-    ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
-    for copy in ordered:
+    made, chosen = steps.made_copies(report), diagnosis.chosen
+    for copy in sorted(diagnosis.copies, key=lambda each: each is not chosen):
         rate = copy.bytes_per_second
-        step = None
-        if rate is not None:
-            step = made.get((copy.copy, copy.dialect, copy.initiator, rate))
+        step = made.get((copy.copy, copy.dialect, copy.initiator, rate or 0.0))
+        why = copy.verdict.sentence if rate is None else ""
         names = [f"{copy.copy}@{copy.dialect}", copy.copy]
         for name in [*names, HEADLINE] if copy is chosen else names:
             if name in UNITS or "@" in name:
-                yield Reading(
-                    name,
-                    "bytes_per_second",
-                    rate,
-                    "" if rate is not None else copy.verdict.sentence,
-                    None if step is None else step.rate,
-                    copy,
-                    step,
-                )
+                spread = None if step is None else step.rate
+                yield Reading(name, "bytes_per_second", rate, why, spread, copy, step)
 
 
 def _stages(report: Report) -> Iterator[Reading]:
@@ -152,22 +138,18 @@ def _stages(report: Report) -> Iterator[Reading]:
         name = stage_metric(step)
         if name is None:
             continue
+        made, rate = steps.found_at(report, index), None
         match outcome:
             case Skipped(reason):
-                yield Reading(name, "bytes_per_second", None, reason)
+                why = reason
             case Failed(error):
-                yield Reading(name, "bytes_per_second", None, f"it broke off: {error}")
+                why = f"it broke off: {error}"
             case _:
-                made = steps.found_at(report, index)
-                rate = None if made is None or not made.intact else made.rate
-                yield Reading(
-                    name,
-                    "bytes_per_second",
-                    None if rate is None else rate.median,
-                    "" if rate else f"{step.stage} moved nothing that counts",
-                    rate,
-                    made=made,
-                )
+                why = f"{step.stage} moved nothing that counts"
+        if made is not None and made.intact:
+            rate, why = made.rate, ""
+        value = None if rate is None else rate.median
+        yield Reading(name, "bytes_per_second", value, why, rate, made=made)
 
 
 def stage_metric(step: Step) -> str | None:

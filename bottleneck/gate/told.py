@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from bottleneck.gate.judged import EXIT_CODES, Judgement
@@ -34,16 +35,7 @@ def to_json(judgement: Judgement) -> str:
         "exit_code": EXIT_CODES[judgement.state],
         "sentence": judgement.sentence,
         "judged": [
-            {
-                "name": each.name,
-                "metric": each.metric,
-                "state": each.state,
-                "message": each.message,
-                **({} if each.value is None else {"value": each.value}),
-                **({"unit": each.unit} if each.unit else {}),
-                **({"warning": each.warning} if each.warning else {}),
-                **({"critical": each.critical} if each.critical else {}),
-            }
+            {name: value for name, value in asdict(each).items() if value not in (None, "")}
             for each in judgement.judged
         ],
     }

@@ -1,11 +1,51 @@
 """What an observations file holds: figures with their units, as a person wrote them down.
 
-Every figure that has a unit is text: `11 MB/s`, `11 MiB/s`, `940 Mbit/s`, `149 ms`, `64KiB`.
+Every figure that has a unit is text in the file: `11 MB/s`, `11 MiB/s`, `940 Mbit/s`, `149 ms`,
+`64KiB`. A field says how that is read, and which words it may hold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+from bottleneck.reports import units
+from probes.records import DIALECTS, SIDES
+
+
+def _is_ratio(value: Any) -> Any:
+    if isinstance(value, (int, float)) and value > 1:
+        raise ValueError(f"{value:g} is not between 0 and 1")
+    return value
+
+
+def _is_size(value: str) -> str:
+    units.parse_size(value)
+    return value
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(word: str) -> str:
+        if word not in words:
+            raise ValueError(f"{word[:40]!r} is none of {', '.join(words)}")
+        return word
+
+    return read
+
+
+COPIES = tuple(
+    f"{by}{verb}.{cache}"
+    for by in ("", "server.")
+    for verb in ("pull", "push")
+    for cache in ("cached", "uncached")
+)
+Rate = Annotated[float, str, units.parse_rate]
+Seconds = Annotated[float, str, units.parse_seconds]
+Size = Annotated[int, str, units.parse_size]
+SizeText = Annotated[str, str, _is_size]
+Ratio = Annotated[float, object, _is_ratio]
+Side = Annotated[str, str, _one_of(*SIDES)]
 
 SCHEMA = "copy-bottleneck/observations/1"
 
@@ -16,11 +56,11 @@ class Host:
 
     name: str | None
     system: str | None
-    link: str | None
+    link: Rate | None
     """Rate of its network card."""
     duplex: str | None
     mtu: int | None
-    memory: str | None
+    memory: Size | None
     cores: int | None
     tcp_rmem: str | None
     """As net.ipv4.tcp_rmem: three sizes, the last ends the kernel's own tuning."""
@@ -32,8 +72,8 @@ class Host:
 class Path:
     """Between the hosts."""
 
-    rtt: str | None
-    loss: float | None
+    rtt: Seconds | None
+    loss: Ratio | None
     """Loss events per packet."""
 
 
@@ -41,11 +81,11 @@ class Path:
 class Tcp:
     """TCP alone, by iperf3, ttcp or the like."""
 
-    sender: str
-    rate: str
+    sender: Side
+    rate: Rate
     streams: int | None
-    buffer: str | None
-    window: str | None
+    buffer: Size | None
+    window: Size | None
     tool: str | None
     client: str | None
     """Which client, where several were tried."""
@@ -55,18 +95,17 @@ class Tcp:
 class Zone:
     """A place of a disk, 0 at its outer edge and 1 at its inner one."""
 
-    at: float
-    rate: str
+    at: Ratio
+    rate: Rate
 
 
 @dataclass(frozen=True)
 class Disk:
     """A disk alone, in sequence."""
 
-    side: str
-    verb: str
-    """read, write."""
-    rate: str | None
+    side: Side
+    verb: Annotated[str, str, _one_of("read", "write")]
+    rate: Rate | None
     tool: str | None
     zones: tuple[Zone, ...] = ()
 
@@ -75,18 +114,17 @@ class Disk:
 class Copy:
     """A copy that was made, or is asked about."""
 
-    copy: str
-    """pull.cached, push.uncached, server.pull.cached ..."""
-    rate: str | None
+    copy: Annotated[str, str, _one_of(*COPIES)]
+    rate: Rate | None
     """None: not told; what bounds it is told all the same."""
-    dialect: str | None
-    size: str | None
-    request: str | None
+    dialect: Annotated[str, str, _one_of(*DIALECTS)] | None
+    size: Size | None
+    request: SizeText | None
     depth: int | None
     streams: int | None
-    from_place: float | None
+    from_place: Ratio | None
     """Of the source on the sender's disk, as a zone's."""
-    to_place: float | None
+    to_place: Ratio | None
     tool: str | None
 
 
@@ -94,9 +132,9 @@ class Copy:
 class Exchange:
     """Messages of one size and their small answers, one after the other on one connection."""
 
-    message: str
+    message: Size
     round_trips: int
-    time: str
+    time: Seconds
     """For all of them together."""
 
 
@@ -104,7 +142,7 @@ class Exchange:
 class Latency:
     """Times by size of message."""
 
-    connection: str
+    connection: Annotated[str, str, _one_of("cold", "warm")]
     """cold: a connection of its own each time, whose opening is in the time; warm."""
     table: tuple[Exchange, ...]
     tool: str | None
@@ -114,9 +152,8 @@ class Latency:
 class Start:
     """Which side had better start a copy, where no figures were told."""
 
-    sender: str
-    better: str
-    """sender, receiver."""
+    sender: Side
+    better: Annotated[str, str, _one_of("sender", "receiver")]
     words: str | None
 
 

@@ -10,12 +10,16 @@ from datetime import date
 from typing import Any
 
 from bottleneck import __version__
-from bottleneck.observations.figures import known, one_of, ratio, read
-from bottleneck.observations.records import SCHEMA, Host, Observations, Start
-from bottleneck.observations.told_steps import copy_entry, disk_entry, latency_entry, tcp_entry
+from bottleneck.observations.records import SCHEMA, Host, Observations
+from bottleneck.observations.told_steps import (
+    copy_entry,
+    disk_entry,
+    known,
+    latency_entry,
+    tcp_entry,
+)
 from bottleneck.report import Report, ReportError
-from bottleneck.reports import units
-from probes.records import SIDES, HostFacts, InterfaceFacts
+from probes.records import HostFacts, InterfaceFacts
 
 
 def told_report(told: Observations) -> Report:
@@ -24,12 +28,12 @@ def told_report(told: Observations) -> Report:
         date.fromisoformat(told.date)
     except ValueError:
         raise ReportError(f"date {told.date!r} is not YYYY-MM-DD") from None
-    rtt = None if told.path is None else read("path.rtt", told.path.rtt, units.parse_seconds)
+    rtt = None if told.path is None else told.path.rtt
     entries = [
-        *(tcp_entry(each, f"tcp[{at}]", rtt) for at, each in enumerate(told.tcp)),
+        *(tcp_entry(each, rtt) for each in told.tcp),
         *(latency_entry(each, f"latency[{at}]") for at, each in enumerate(told.latency)),
         *(disk_entry(each, f"disk[{at}]") for at, each in enumerate(told.disk)),
-        *(copy_entry(each, f"copy[{at}]") for at, each in enumerate(told.copy)),
+        *(copy_entry(each) for each in told.copy),
     ]
     if not entries:
         raise ReportError("observations tell of no tcp, latency, disk or copy")
@@ -50,17 +54,11 @@ def _target(told: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:
     yield "share", f"//{_name(told.server, 'server')}/-"
     if rtt is not None:
         yield "connect_seconds", rtt
-    loss = None if told.path is None else ratio("path.loss", told.path.loss)
-    if loss is not None:
-        yield "loss_ratio", loss
-    yield "starts", [_start(each, f"start[{at}]") for at, each in enumerate(told.start)]
-
-
-def _start(start: Start, where: str) -> dict[str, Any]:
-    return known(
-        sender=one_of(f"{where}.sender", start.sender, SIDES),
-        better=one_of(f"{where}.better", start.better, ("sender", "receiver")),
-        words=start.words,
+    if told.path is not None and told.path.loss is not None:
+        yield "loss_ratio", told.path.loss
+    yield (
+        "starts",
+        [known(sender=each.sender, better=each.better, words=each.words) for each in told.start],
     )
 
 
@@ -77,13 +75,12 @@ def _name(host: Host | None, side: str) -> str:
 def _host(host: Host | None, side: str) -> HostFacts | None:
     if host is None:
         return None
-    link = read(f"{side}.link", host.link, units.parse_rate)
     interface = None
-    if link is not None or host.mtu is not None:
+    if host.link is not None or host.mtu is not None:
         interface = InterfaceFacts(
             name="(as told)",
             address="",
-            rate_bits_per_second=None if link is None else round(8 * link),
+            rate_bits_per_second=None if host.link is None else round(8 * host.link),
             duplex=host.duplex,
             mtu_bytes=host.mtu,
             driver=None,
@@ -97,7 +94,7 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
         python="",
         cores=host.cores or 0,
         quota_cores=None,
-        memory_total_bytes=read(f"{side}.memory", host.memory, units.parse_size),
+        memory_total_bytes=host.memory,
         virtual=None,
         privileged=False,
         interface=interface,

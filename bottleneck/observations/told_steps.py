@@ -7,25 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from bottleneck.observations.figures import known, needed, one_of, ratio, read
 from bottleneck.observations.records import Copy, Disk, Latency, Tcp
 from bottleneck.report import ReportError, Step
 from bottleneck.reports import units
 from probes.net import fit
-from probes.records import DIALECTS, SIDES, Measured, Outcome, Run, Sample, Skipped, Usage
+from probes.records import Measured, Outcome, Run, Sample, Skipped, Usage
 
 Entry = tuple[Step, Outcome]
 RUN_SECONDS = 10.0
 """How long a run is taken to last where its size was not told: the rate alone counts."""
 NO_RATE = "its rate was not told"
-COPIES = tuple(
-    f"{by}{verb}.{cache}"
-    for by in ("", "server.")
-    for verb in ("pull", "push")
-    for cache in ("cached", "uncached")
-)
 HELD_LOW_RATIO, HELD_HIGH_RATIO = 0.6, 1.3
 """Of window over round trip: a transfer in between was held by its window."""
+
+
+def known(**values: Any) -> dict[str, Any]:
+    """What is known of these, by name."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _measured(bytes_per_second: float, details: dict[str, Any]) -> Measured:
@@ -60,16 +58,13 @@ def _of_run(run: Run, details: dict[str, Any]) -> Measured:
     return Measured((run,), unseen, None, {**details, "told_by": "a person"})
 
 
-def tcp_entry(tcp: Tcp, where: str, rtt: float | None) -> Entry:
+def tcp_entry(tcp: Tcp, rtt: float | None) -> Entry:
     """TCP alone; held by its window where its rate is what that carries."""
-    sender = one_of(f"{where}.sender", tcp.sender, SIDES)
-    rate = needed(f"{where}.rate", tcp.rate, units.parse_rate)
-    window = read(f"{where}.window", tcp.window, units.parse_size)
-    streams = tcp.streams or 1
+    rate, window, streams = tcp.rate, tcp.window, tcp.streams or 1
     setting = {
-        "verb": "push" if sender == "client" else "pull",
+        "verb": "push" if tcp.sender == "client" else "pull",
         "streams": streams,
-        **known(buffer_bytes=read(f"{where}.buffer", tcp.buffer, units.parse_size)),
+        **known(buffer_bytes=tcp.buffer),
     }
     limits = {}
     if window is not None and rtt is not None:
@@ -82,20 +77,18 @@ def tcp_entry(tcp: Tcp, where: str, rtt: float | None) -> Entry:
 
 def latency_entry(latency: Latency, where: str) -> Entry:
     """Messages and their answers, with the line through the times of one round trip."""
-    connection = one_of(f"{where}.connection", latency.connection, ("cold", "warm"))
     rows: list[dict[str, Any]] = []
     for at, each in enumerate(latency.table):
-        row = f"{where}.table[{at}]"
+        if each.message > units.MOST_RATE * each.time:
+            raise ReportError(f"{where}.table[{at}]: no message of this size takes so little time")
         rows.append(
             {
-                "message_bytes": needed(f"{row}.message", each.message, units.parse_size),
+                "message_bytes": each.message,
                 "round_trips": each.round_trips,
-                "connection": connection,
-                "seconds": needed(f"{row}.time", each.time, units.parse_seconds),
+                "connection": latency.connection,
+                "seconds": each.time,
             }
         )
-        if rows[-1]["message_bytes"] > units.MOST_RATE * rows[-1]["seconds"]:
-            raise ReportError(f"{row}: no message of this size takes so little time")
     once = [row for row in rows if row["round_trips"] == 1]
     if not once:
         raise ReportError(f"{where}.table: no message that was answered once")
@@ -112,52 +105,34 @@ def latency_entry(latency: Latency, where: str) -> Entry:
 
 def disk_entry(disk: Disk, where: str) -> Entry:
     """A disk alone, or by zone: then its best zone is its rate."""
-    side = one_of(f"{where}.side", disk.side, SIDES)
-    zones = [
-        {
-            "at_ratio": ratio(f"{where}.zones[{at}].at", each.at),
-            "bytes_per_second": needed(f"{where}.zones[{at}].rate", each.rate, units.parse_rate),
-        }
-        for at, each in enumerate(disk.zones)
-    ]
-    rate = read(f"{where}.rate", disk.rate, units.parse_rate)
+    zones = [{"at_ratio": each.at, "bytes_per_second": each.rate} for each in disk.zones]
+    rate = disk.rate
     if rate is None and not zones:
         raise ReportError(f"{where} tells neither a rate nor zones")
-    best = rate or max(zone["bytes_per_second"] or 0.0 for zone in zones)
-    setting = {
-        "side": side,
-        "verb": one_of(f"{where}.verb", disk.verb, ("read", "write")),
-        "pattern": "told",
-    }
+    best = rate or max(each.rate for each in disk.zones)
+    setting = {"side": disk.side, "verb": disk.verb, "pattern": "told"}
     details = {"zones": zones, **known(tool=disk.tool)}
-    return Step("disk", setting, side), _measured(best, details)
+    return Step("disk", setting, disk.side), _measured(best, details)
 
 
-def copy_entry(copy: Copy, where: str) -> Entry:
+def copy_entry(copy: Copy) -> Entry:
     """A copy; one without a rate was not measured."""
-    name = one_of(f"{where}.copy", copy.copy, COPIES)
-    dialect = "unknown"
-    if copy.dialect is not None:
-        dialect = one_of(f"{where}.dialect", copy.dialect, DIALECTS)
     setting = {
-        "copy": name,
-        "dialect": dialect,
+        "copy": copy.copy,
+        "dialect": copy.dialect or "unknown",
         "end": "folder",
         "engine": _engine(copy),
         **known(
             streams=copy.streams,
-            size_bytes=read(f"{where}.size", copy.size, units.parse_size),
-            request_bytes=read(f"{where}.request", copy.request, units.parse_size),
+            size_bytes=copy.size,
+            request_bytes=None if copy.request is None else units.parse_size(copy.request),
             depth=copy.depth,
-            from_place_ratio=ratio(f"{where}.from_place", copy.from_place),
-            to_place_ratio=ratio(f"{where}.to_place", copy.to_place),
+            from_place_ratio=copy.from_place,
+            to_place_ratio=copy.to_place,
         ),
     }
-    step = Step("smb-copy", setting, "server" if name.startswith("server.") else "client")
-    rate = read(f"{where}.rate", copy.rate, units.parse_rate)
-    if rate is None:
-        return step, Skipped(NO_RATE)
-    return step, _measured(rate, {})
+    step = Step("smb-copy", setting, "server" if copy.copy.startswith("server.") else "client")
+    return step, Skipped(NO_RATE) if copy.rate is None else _measured(copy.rate, {})
 
 
 def _engine(copy: Copy) -> str:

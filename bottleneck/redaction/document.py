@@ -13,9 +13,15 @@ from typing import Any
 from bottleneck import report
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction import keys as table
-from bottleneck.redaction import vocabulary
-from bottleneck.redaction.names import Names, is_token
-from bottleneck.redaction.sentence import GONE, Sentences, is_address, is_interface
+from bottleneck.redaction.names import Names, TooManyNames, is_token
+from bottleneck.redaction.texts import (
+    GONE,
+    Texts,
+    is_address,
+    is_figure,
+    is_interface,
+    may_stay,
+)
 from bottleneck.report import Report
 
 Place = tuple[str, ...]
@@ -32,11 +38,14 @@ class Redaction:
 
     def __init__(self) -> None:
         self.names = Names()
-        self.sentences = Sentences(self.names)
+        self.texts = Texts(self.names)
 
     def text(self, sentence: str) -> str:
         """A sentence for a person."""
-        return self.sentences.redacted(sentence)
+        try:
+            return self.texts.redacted(sentence)
+        except TooManyNames:
+            return GONE
 
     def document(self, document: dict[str, Any]) -> dict[str, Any]:
         """The document of report.to_json."""
@@ -47,7 +56,10 @@ class Redaction:
 
     def report(self, known: Report) -> Report:
         """A report as it may be shown to anybody. Errors: ReportError, it cannot be written."""
-        return report.from_json(self.document(report.to_json(known, Diagnosis(None, (), ""))))
+        try:
+            return report.from_json(self.document(report.to_json(known, Diagnosis(None, (), ""))))
+        except TooManyNames as error:
+            raise report.ReportError(str(error)) from None
 
     def learn_arguments(self, arguments: Sequence[str]) -> None:
         """Takes the names that a command line tells."""
@@ -72,7 +84,7 @@ class Redaction:
         if option in table.ROLES:
             return self.names.token(table.ROLES[option], text)
         if text.startswith(("//", "\\\\")):
-            return self.sentences.unc(text, "server-host")
+            return self.texts.unc(text, "server-host")
         if option in table.PATH_OPTIONS:
             return self.names.token("path", text)
         if option in table.PLACE_OPTIONS and "/" in text and "://" not in text:
@@ -93,16 +105,16 @@ class Redaction:
                 self._share(share)
 
     def _host_name(self, name: str, side: str) -> str:
-        return self.sentences.host(name, f"{side}-host") if name else name
+        return self.texts.host(name, f"{side}-host") if name else name
 
     def _share(self, text: str) -> str:
         if text.startswith(("//", "\\\\")):
-            found = self.sentences.unc(text, "server-host")
+            found = self.texts.unc(text, "server-host")
             # As a whole too: a share's name may have blanks, in which a sentence would be cut.
             for one, other in (("/", "\\"), ("\\", "/")):
                 self.names.alias("share", text.replace(one, other), found.replace(one, other))
             return found
-        return self.sentences.path(text) if text.startswith(("/", ".")) else self.text(text)
+        return self.texts.path(text) if text.startswith(("/", ".")) else self.text(text)
 
     def _object(self, told: dict[str, Any], place: Place) -> dict[str, Any]:
         return {self._key(key): self._value(value, (*place, key)) for key, value in told.items()}
@@ -163,11 +175,11 @@ class Redaction:
         return self._device if above in table.NAMED_DISKS else self.text
 
     def _word(self, text: str) -> str:
-        return text if vocabulary.may_stay(text) else self._split(text)
+        return text if may_stay(text) else self._split(text)
 
     def _split(self, text: str) -> str:
         """Several words, or somebody's: one token for them all, so that two stay two."""
-        if all(vocabulary.may_stay(each) for each in re.split(r"[\s,]+", text) if each):
+        if all(may_stay(each) for each in re.split(r"[\s,]+", text) if each):
             return text
         return self.names.token("word", text)
 
@@ -175,12 +187,12 @@ class Redaction:
         return text if table.TECHNICAL_TEXT.fullmatch(text) else self.text(text)
 
     def _place(self, text: str) -> str:
-        return self.sentences.place(text)
+        return self.texts.place(text)
 
     def _path(self, text: str) -> str:
         if not text or text == "." or is_token(text):
             return text
-        return self.sentences.path(text) if text[0] in "/~" else self.names.token("path", text)
+        return self.texts.path(text) if text[0] in "/~" else self.names.token("path", text)
 
     def _file(self, text: str) -> str:
         if text:
@@ -197,9 +209,9 @@ class Redaction:
 
     def _device(self, text: str) -> str:
         filesystem = re.fullmatch(r"[a-z][a-z0-9]{1,11}(\.[a-z0-9_-]{1,32})?", text)
-        if filesystem and vocabulary.may_stay(text.partition(".")[0]):
+        if filesystem and may_stay(text.partition(".")[0]):
             return text
-        return self.sentences.device(text)
+        return self.texts.device(text)
 
     def _model(self, text: str) -> str:
         """Of a disk; what looks like a serial number in it is replaced."""
@@ -212,7 +224,7 @@ class Redaction:
             return self._share(text)
         host, colon, path = text.partition(":/")
         if colon:
-            return f"{self.sentences.place(host)}:/{self.names.token('path', path)}"
+            return f"{self.texts.place(host)}:/{self.names.token('path', path)}"
         return self._path(text) if "/" in text else self._device(text)
 
     def _mount_options(self, text: str) -> str:
@@ -222,13 +234,13 @@ class Redaction:
         key, equals, value = text.partition("=")
         if not re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", key):
             return GONE
-        if not equals or vocabulary.is_figure(value) and not is_address(value):
+        if not equals or is_figure(value) and not is_address(value):
             return text
         if is_address(value):
-            return f"{key}={self.sentences.place(value)}"
+            return f"{key}={self.texts.place(value)}"
         if key in table.MOUNT_NAMES:
             role = table.MOUNT_NAMES[key]
-            known = self.sentences.place(value) if role == "address" else None
+            known = self.texts.place(value) if role == "address" else None
             return f"{key}={known or self.names.token(role, value)}"
-        stays = key in table.MOUNT_WORDS and vocabulary.may_stay(value)
+        stays = key in table.MOUNT_WORDS and may_stay(value)
         return f"{key}={value if stays else self.names.token('path', value)}"

@@ -18,6 +18,14 @@ def is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
+MOST_NAMES = 2_000
+"""Of one report: each sentence is searched for all of them."""
+
+
+class TooManyNames(ValueError):
+    """More than a report of a run has; one line."""
+
+
 FAMILIES = ("host", "share", "user", "domain", "file", "path", "address", "device", "interface")
 """Of roles, in the order in which a word of a sentence is looked up."""
 
@@ -42,6 +50,8 @@ class Names:
             return name
         key = _family(role), name.casefold()
         if key not in self._tokens:
+            if len(self._tokens) >= MOST_NAMES:
+                raise TooManyNames(f"more than {MOST_NAMES} names to replace")
             count = self._counts[role] = self._counts.get(role, 0) + 1
             alone = role in UNNUMBERED and count == 1
             self._tokens[key] = role if alone else f"{role}-{count}"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 
-from bottleneck.analysis.changes import Change, CopyChange, FactChange, RateChange
+from bottleneck.analysis.changes import Change, FactChange, RateChange
 from bottleneck.analysis.finding import Verdict
 from bottleneck.report import Step
-from bottleneck.reports import layout
-from bottleneck.reports.layout import Columns, Signs
+from bottleneck.reports.document import Block, Points, Table, Text, columns, points
 from bottleneck.reports.safe import safe
+from bottleneck.reports.terminal import show
 from bottleneck.reports.units import link_text, rate_text, size_text, times_text
-from bottleneck.reports.words import cap_text, stage_text
+from bottleneck.reports.words import cap_text, known, stage_text
 from bottleneck.wire import to_plain
 from probes.records import Spread
 
@@ -34,39 +35,38 @@ def print_change(change: Change, console: Console, verbose: bool = False) -> Non
     verbose: every stage and every fact, not those alone that differ beyond the noise. Foreign text
     is made safe.
     """
-    signs = layout.signs(console)
-    layout.paragraph(console, safe(change.summary, 2000), "bold")
+    show(console, _blocks(change, verbose))
+
+
+def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
+    yield Text(safe(change.summary, 2000), "strong")
     if change.copies:
-        _print_copies(change, console, signs)
-        layout.bullets(console, "What became of the caps", [_told(each) for each in change.copies])
-    _print_stages(change, console, verbose)
+        yield _copies(change)
+        yield from points("What became of the caps", [each.sentence for each in change.copies])
+    yield from _stages(change, verbose)
     facts = [_fact(each) for each in change.facts]
-    shown = facts if verbose else facts[:FACTS_SHOWN]
-    layout.bullets(console, "What else is different", shown)
-    if len(facts) > len(shown):
-        layout.line(console, f"  and {len(facts) - len(shown)} more with --verbose", "dim")
+    yield from points("What else is different", facts, None if verbose else FACTS_SHOWN)
     for when, names in (("before", change.only_before), ("after", change.only_after)):
         if names:
-            layout.bullets(console, f"Copies of the report {when} alone", [safe(", ".join(names))])
+            yield from points(f"Copies of the report {when} alone", [", ".join(names)])
 
 
-def _print_copies(change: Change, console: Console, signs: Signs) -> None:
-    layout.heading(console, "Copies, before and after")
+def _copies(change: Change) -> Table:
     titles = ("copy", "before", "after", "change", "cap now")
-    table = Columns(titles, right=frozenset({1, 2, 3}))
+    table = Table("Copies, before and after", columns(*titles, right="1 2 3"))
     for each in change.copies:
         table.add(
             safe(each.copy, 40),
-            _rate(each.before_bytes_per_second, signs),
-            _rate(each.after_bytes_per_second, signs),
-            signs.none if each.ratio is None else _times(each.ratio, each.significant),
-            _cap(each.after_verdict, signs),
+            known(_rate, each.before_bytes_per_second),
+            known(_rate, each.after_bytes_per_second),
+            None if each.ratio is None else _times(each.ratio, each.significant),
+            _cap(each.after_verdict),
         )
-    table.print(console)
+    return table
 
 
-def _rate(rate: Spread | None, signs: Signs) -> str:
-    return signs.none if rate is None else rate_text(rate.median)
+def _rate(rate: Spread) -> str:
+    return rate_text(rate.median)
 
 
 def _times(ratio: float, significant: bool) -> str:
@@ -75,30 +75,26 @@ def _times(ratio: float, significant: bool) -> str:
     return times_text(ratio) if ratio >= 1 else f"1/{times_text(1 / ratio)}"
 
 
-def _cap(verdict: Verdict, signs: Signs) -> str:
-    return signs.none if verdict.cause == "not-measured" else cap_text(verdict)
+def _cap(verdict: Verdict) -> str | None:
+    return None if verdict.cause == "not-measured" else cap_text(verdict)
 
 
-def _told(change: CopyChange) -> str:
-    return safe(change.sentence, 600)
-
-
-def _print_stages(change: Change, console: Console, verbose: bool) -> None:
+def _stages(change: Change, verbose: bool) -> Iterator[Block]:
     rows = [each for each in change.stages if verbose or each.significant]
     if not rows:
         if change.stages:
-            layout.heading(console, "Stages: none differs by more than the noise of its runs")
+            yield Points("Stages: none differs by more than the noise of its runs", ())
         return
-    layout.heading(console, "Stages, before and after")
-    table = Columns(("stage", "before", "after", "change"), right=frozenset({1, 2, 3}))
+    titles = columns("stage", "before", "after", "change", right="1 2 3")
+    table = Table("Stages, before and after", titles)
     for each in rows:
         table.add(
             _stage(each),
-            rate_text(each.before_bytes_per_second.median),
-            rate_text(each.after_bytes_per_second.median),
+            _rate(each.before_bytes_per_second),
+            _rate(each.after_bytes_per_second),
             _times(each.ratio, each.significant),
         )
-    table.print(console)
+    yield table
 
 
 def _stage(change: RateChange) -> str:

@@ -1,17 +1,15 @@
-"""The disks on a terminal: their tables of comparisons, and what lies under each folder."""
+"""The disks: their tables of comparisons, and what lies under each folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
-
 from bottleneck.analysis import steps
 from bottleneck.report import Report
-from bottleneck.reports import layout
+from bottleneck.reports.document import Points, points
 from bottleneck.reports.safe import safe
-from bottleneck.reports.table import Row, Table, first, written
+from bottleneck.reports.table import Field, Form, Row, figure, first
 from bottleneck.reports.units import (
     count_text,
     link_text,
@@ -20,8 +18,10 @@ from bottleneck.reports.units import (
     seconds_text,
     size_text,
 )
+from bottleneck.reports.words import known
 
 MOST_LAYERS = 12
+LONGEST_STACK = 2000
 WAYS = {
     "acknowledged": "acknowledged at once",
     "sustained": "after the knee",
@@ -30,20 +30,16 @@ WAYS = {
 }
 
 
-def print_disks(report: Report, console: Console) -> None:
-    """What lies under each side's folder, top first; nothing where no disk step tells."""
-    layout.bullets(console, "Disks", disk_lines(report))
-
-
-def disk_lines(report: Report) -> list[str]:
-    """The same as sentences, each stack once; safe."""
+def disk_points(report: Report) -> Iterator[Points]:
+    """What lies under each side's folder, top first, each stack once; nothing if none tells."""
     stacks = list(dict.fromkeys(_stacks(report)))
-    return [
+    told = [
         f"{side}: {stack}"
         for side, stack in stacks
         # A device that was read by itself is the lower part of its folder's stack.
         if not any(side == other and more.endswith(f" on {stack}") for other, more in stacks)
     ]
+    yield from points("Disks", told, longest=LONGEST_STACK)
 
 
 def _stacks(report: Report) -> Iterator[tuple[str, str]]:
@@ -101,17 +97,12 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
         yield "as a system tells that was not tested"
 
 
-def _zone(row: Row) -> tuple[str | None, ...]:
-    verb = safe(row["verb"] or "", 8)
-    where = f"{percent_text(row['from_ratio'])} to {percent_text(row['to_ratio'])}"
-    return (
-        f"{row['side']} {safe(row['device'] or 'disk', 24)} {verb} {where}",
-        rate_text(row["bytes_per_second"]),
-        written(rate_text, row["curve_bytes_per_second"]),
-        written(seconds_text, row["latency_median_seconds"]),
-        written(seconds_text, row["latency_p99_seconds"]),
-        row["standing"] or "",
-    )
+def _span(row: Row) -> str:
+    return f"{percent_text(row['from_ratio'])} to {percent_text(row['to_ratio'])}"
+
+
+def _disk(row: Row) -> str:
+    return f"{row['side']} {safe(row['device'] or 'disk', 24)}"
 
 
 def _edges_and_weak(rows: tuple[Row, ...]) -> tuple[Row, ...]:
@@ -119,66 +110,64 @@ def _edges_and_weak(rows: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(row for at, row in enumerate(rows) if at in (0, last) or row["standing"])
 
 
-def _place(row: Row) -> tuple[str | None, ...]:
-    span = f"{percent_text(row['from_ratio'])} to {percent_text(row['to_ratio'])}"
-    return (
-        f"{row['side']}: {'the file' if row['pattern'] == 'file' else 'own file'}",
-        safe(row["device"], 24),
-        span,
-        written(count_text, row["fragments"]),
-        rate_text(row["bytes_per_second"]),
-        written(rate_text, row["place_bytes_per_second"]),
-        written(rate_text, row["edge_bytes_per_second"]),
-    )
-
-
-def _random(row: Row) -> tuple[str | None, ...]:
-    return (
-        f"{row['side']} {safe(row['device'] or 'disk', 24)}",
-        f"{row['depth']}",
-        count_text(row["reads_per_second"]),
-        rate_text(row["bytes_per_second"]),
-        written(seconds_text, row["median_seconds"]),
-        written(seconds_text, row["p99_seconds"]),
-    )
-
-
-def _writing(row: Row) -> tuple[str | None, ...]:
-    return (
-        f"{row['side']}: {WAYS[row['way']]}",
-        rate_text(row["bytes_per_second"]),
-        written(size_text, row["knee_bytes"] or row["request_bytes"]),
-        written(seconds_text, row["wait_seconds"] or row["flush_seconds"]),
-    )
+def _whose(row: Row) -> str:
+    return f"{row['side']}: {'the file' if row['pattern'] == 'file' else 'own file'}"
 
 
 TABLES = {
-    "zones": Table(
+    "zones": Form(
         "Disk by zone, from the outer edge to the inner",
-        ("", "rate", "the curve's", "latency", "p99", ""),
-        _zone,
-        frozenset({1, 2, 3, 4}),
+        (
+            Field("", lambda row: f"{_disk(row)} {safe(row['verb'] or '', 8)} {_span(row)}"),
+            figure("rate", rate_text, "bytes_per_second"),
+            figure("the curve's", rate_text, "curve_bytes_per_second"),
+            figure("latency", seconds_text, "latency_median_seconds"),
+            figure("p99", seconds_text, "latency_p99_seconds"),
+            Field("", lambda row: row["standing"] or ""),
+        ),
         _edges_and_weak,
     ),
-    "place": Table(
+    "place": Form(
         "Where the files lie, and what their places can give",
-        ("", "disk", "place", "pieces", "was read", "place", "edge"),
-        _place,
-        frozenset({3, 4, 5, 6}),
+        (
+            Field("", _whose),
+            Field("disk", lambda row: safe(row["device"], 24)),
+            Field("place", _span),
+            figure("pieces", count_text, "fragments"),
+            figure("was read", rate_text, "bytes_per_second"),
+            figure("place", rate_text, "place_bytes_per_second"),
+            figure("edge", rate_text, "edge_bytes_per_second"),
+        ),
         first(1),
     ),
-    "random": Table(
+    "random": Form(
         "Small reads at random places",
-        ("", "at once", "reads/s", "rate", "median", "p99"),
-        _random,
-        frozenset({1, 2, 3, 4, 5}),
+        (
+            Field("", _disk),
+            figure("at once", str, "depth"),
+            figure("reads/s", count_text, "reads_per_second"),
+            figure("rate", rate_text, "bytes_per_second"),
+            figure("median", seconds_text, "median_seconds"),
+            figure("p99", seconds_text, "p99_seconds"),
+        ),
         first(2),
     ),
-    "sustained": Table(
+    "sustained": Form(
         "Writing for long, and with each write forced",
-        ("", "rate", "knee, size", "waits"),
-        _writing,
-        frozenset({1, 2, 3}),
+        (
+            Field("", lambda row: f"{row['side']}: {WAYS[row['way']]}"),
+            figure("rate", rate_text, "bytes_per_second"),
+            Field(
+                "knee, size",
+                lambda row: known(size_text, row["knee_bytes"] or row["request_bytes"]),
+                right=True,
+            ),
+            Field(
+                "waits",
+                lambda row: known(seconds_text, row["wait_seconds"] or row["flush_seconds"]),
+                right=True,
+            ),
+        ),
         first(4),
     ),
 }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate, Missing
+from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
-from bottleneck.reports import layout
-from bottleneck.reports.layout import Columns
+from bottleneck.reports.document import Block, Table, Text, columns, points
+from bottleneck.reports.terminal import show
 from bottleneck.reports.units import (
     bits_beside,
     link_text,
@@ -29,25 +32,23 @@ NOT_ESTIMATED = (
 
 def print_estimate(found: Estimate, console: Console) -> None:
     """Writes it; readable from 80 columns on."""
-    layout.paragraph(console, found.verdict.sentence, "bold")
-    layout.line(
-        console, f"Confidence: {confidence_text(found.verdict)}; nothing of it was measured."
-    )
-    layout.heading(console, "Ceilings, lowest first")
-    table = Columns(("", "rate", ""), right=frozenset({1, 2}))
-    for thumb in found.thumbs:
-        rate = thumb.claim.ceiling.bytes_per_second
-        table.add(cap_text(thumb.claim.ceiling), rate_text(rate), bits_beside(rate))
-    table.print(console)
+    show(console, _blocks(found))
+
+
+def _blocks(found: Estimate) -> Iterator[Block]:
+    yield Text(found.verdict.sentence, "strong")
+    yield Text(f"Confidence: {confidence_text(found.verdict)}; nothing of it was measured.")
+    table = Table("Ceilings, lowest first", columns("", "rate", "", right="1 2"))
+    for each in found.claims:
+        rate = each.ceiling.bytes_per_second
+        table.add(cap_text(each.ceiling), rate_text(rate), bits_beside(rate))
+    yield table
     if found.in_turn is not None and found.overlapped is not None:
-        layout.heading(console, "The copy")
-        layout.paragraph(console, _expected(found.in_turn, found.overlapped), bullet="- ")
-        for line in _times(found):
-            layout.paragraph(console, line, bullet="- ")
-    rules = [f"{cap_text(each.claim.ceiling)}: {each.rule}." for each in found.thumbs]
-    layout.bullets(console, "Rules of thumb", [*rules, *_history(found)])
+        yield from points("The copy", [_expected(found.in_turn, found.overlapped), *_times(found)])
+    rules = [f"{cap_text(each.ceiling)}: {each.evidence[0]}." for each in found.claims]
+    yield from points("Rules of thumb", [*rules, *_history(found)])
     missing = [f"{part_name((e.component, e.side))}: give {e.needs}." for e in found.missing]
-    layout.bullets(console, "Not known", [*missing, NOT_ESTIMATED])
+    yield from points("Not known", [*missing, NOT_ESTIMATED])
 
 
 def _expected(in_turn: float, overlapped: float) -> str:
@@ -88,38 +89,26 @@ def _history(found: Estimate) -> list[str]:
 
 def estimate_json(found: Estimate) -> str:
     """The same as one JSON document: bytes, seconds and ratios."""
-    verdict, seconds = found.verdict, found.seconds
+    seconds = found.seconds
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "given": _given(found),
-        "ceilings": [
-            {
-                "component": each.claim.ceiling.component,
-                "side": each.claim.ceiling.side,
-                "cause": each.claim.ceiling.cause,
-                "bytes_per_second": each.claim.ceiling.bytes_per_second,
-                "low_bytes_per_second": each.claim.ceiling.low_bytes_per_second,
-                "high_bytes_per_second": each.claim.ceiling.high_bytes_per_second,
-                "rule": each.rule,
-            }
-            for each in found.thumbs
-        ],
+        "ceilings": [_ceiling(each) for each in found.claims],
         "unknown": [_unknown(each) for each in found.missing],
         "expected_bytes_per_second": {"low": found.in_turn, "high": found.overlapped},
-        "verdict": {
-            "component": verdict.component,
-            "side": verdict.side,
-            "cause": verdict.cause,
-            "confidence": verdict.confidence,
-            "ceiling_bytes_per_second": verdict.ceiling_bytes_per_second,
-            "sentence": verdict.sentence,
-        },
+        "verdict": asdict(found.verdict),
         "seconds": None if seconds is None else {"low": seconds[0], "high": seconds[1]},
         "cold_round_trips": found.cold_round_trips,
         "cold_seconds": found.cold_seconds,
         "history_bytes_per_second": found.history,
     }
     return json.dumps(document, indent=1, allow_nan=False)
+
+
+def _ceiling(claim: Claim) -> dict[str, Any]:
+    told = asdict(claim.ceiling)
+    del told["steps"], told["standing"]
+    return {**told, "rule": claim.evidence[0]}
 
 
 def _unknown(missing: Missing) -> dict[str, Any]:

@@ -1,15 +1,13 @@
-"""The interfaces that the packets leave by, on a terminal: a line or two a host."""
+"""The interfaces that the packets leave by: a line or two a host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console
-
-from bottleneck.analysis.bus import slot_text
 from bottleneck.analysis.interface_facts import interfaces, wifi_text
+from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.report import Report
-from bottleneck.reports import layout
+from bottleneck.reports.document import Points, points
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import bit_rate_text, link_text, rate_text
 from probes.records import InterfaceFacts
@@ -18,14 +16,10 @@ MOST_BELOW = 4
 ORDINARY_QDISCS = ("noqueue", "noop", "pfifo_fast", "fq_codel", "fq", "mq")
 
 
-def print_interfaces(report: Report, console: Console) -> None:
+def interface_points(report: Report) -> Iterator[Points]:
     """Both hosts' interfaces with what lies below them; nothing where none is known."""
-    layout.bullets(console, "Interfaces", interface_lines(report))
-
-
-def interface_lines(report: Report) -> list[str]:
-    """The same as sentences; safe."""
-    return [f"{side}: {each}" for side, link in interfaces(report) for each in _lines(link)]
+    told = (f"{side}: {each}" for side, link in interfaces(report) for each in _lines(link))
+    yield from points("Interfaces", told)
 
 
 def _lines(link: InterfaceFacts) -> Iterator[str]:

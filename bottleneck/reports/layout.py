@@ -1,13 +1,12 @@
-"""Lines of a terminal: columns, hanging bullets, bars; no line ends in a space."""
+"""Lines of a terminal: hanging bullets, bars, the signs to draw with; no line ends in a space."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
@@ -18,8 +17,6 @@ WIDE, VERY_WIDE = 110, 160
 """Columns from which on there is room for longer bars, and for more of them."""
 PROSE_COLUMNS = 120
 """The longest line of sentences: eyes lose the next one behind a longer one."""
-FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
-"""Of a heat map: of each figure, and of the bar beside it."""
 
 
 @dataclass(frozen=True)
@@ -38,57 +35,6 @@ class Signs:
 
 UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", cap="◀ cap", knee="◀", dash="–", none="·")
 ASCII = Signs(blocks="#", rising="", cap="<- cap", knee="<-", dash="-", none=".")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table."""
-
-    cells: tuple[str, ...]
-    style: str = ""
-
-
-@dataclass
-class Columns:
-    """A table whose first column alone gives way where the terminal is narrow."""
-
-    titles: tuple[str, ...]
-    right: frozenset[int] = frozenset()
-    """Columns that are aligned to the right."""
-    rows: list[Row] = field(default_factory=list)
-
-    def add(self, *cells: str, style: str = "") -> None:
-        """One more line."""
-        self.rows.append(Row(cells, style))
-
-    @property
-    def widths(self) -> list[int]:
-        """Of each column, where there is room for all of its cells."""
-        lines = (self.titles, *(row.cells for row in self.rows))
-        return [max(cell_len(cells[at]) for cells in lines) for at in range(len(self.titles))]
-
-    @property
-    def width(self) -> int:
-        """Of the whole, where there is room for it."""
-        return sum(self.widths) + len(GAP) * (len(self.titles) - 1)
-
-    def print(self, console: Console) -> None:
-        """Writes it within the console's width."""
-        widths = self.widths
-        rest = sum(widths[1:]) + len(GAP) * (len(widths) - 1)
-        widths[0] = max(8, min(widths[0], console.width - rest))
-        for row in (Row(self.titles, "dim"), *self.rows):
-            cells = [
-                _cell(text, width, at in self.right)
-                for at, (text, width) in enumerate(zip(row.cells, widths, strict=True))
-            ]
-            line(console, GAP.join(cells), row.style)
-
-
-def _cell(text: str, width: int, right: bool) -> str:
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "~"
-    return " " * (width - cell_len(text)) + text if right else set_cell_size(text, width)
 
 
 def line(console: Console, text: str, style: str = "") -> None:
@@ -170,16 +116,3 @@ def spark(value: float, most: float, with_signs: Signs) -> str:
         if heights
         else ""
     )
-
-
-def heat_columns(width: int, label: int, many: int) -> int:
-    """Cells of each bar in a heat map of so many columns; 0: a height is all that fits."""
-    room = width - label - many * (len(GAP) + FIGURE_COLUMNS + 1)
-    each = room // many
-    return 0 if each < LEAST_HEAT_COLUMNS else min(MOST_HEAT_COLUMNS, each)
-
-
-def heat(figure: str, value: float, most: float, width: int, with_signs: Signs) -> str:
-    """A figure of a heat map with its bar of that width beside it, or its height where it is 0."""
-    drawn = bar(value, most, width, with_signs) if width else spark(value, most, with_signs)
-    return f"{figure:>{FIGURE_COLUMNS}} {drawn}"

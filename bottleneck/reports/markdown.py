@@ -1,4 +1,4 @@
-"""Plain text as Markdown that shows just that, and reads as well where nobody renders it.
+"""A document's blocks as Markdown that shows just that, and reads as well where nobody renders it.
 
 What CommonMark (0.31) and GitHub's dialect would take as markup gets a backslash; controls are gone
 by safe() before.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable
 
+from bottleneck.reports.document import Block, Points, Table, Text, Verbatim
 from bottleneck.reports.safe import safe
 
 WIDTH = 100
@@ -53,17 +55,32 @@ def paragraph(text: str, longest: int = 600, bullet: str = "", most: int = 20) -
     return [f"{indent if at else bullet}{each}" for at, each in enumerate(lines)]
 
 
-def table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """A table with its columns padded; the cells are foreign text, and short."""
-    cells = [tuple(inline(safe(each, 40)) for each in row) for row in rows]
+def section(title: str, blocks: Iterable[Block], most: int = 20) -> list[str]:
+    """Blocks under a heading, each point in at most so many lines; nothing where there are none."""
+    lines: list[str] = []
+    for block in blocks:
+        match block:
+            case Text(text):
+                lines += [*paragraph(text, most=most), ""]
+            case Points():
+                for each in block.lines:
+                    lines += paragraph(each, len(each), "- ", most)
+                lines += [f"- and {block.left_out} more"] if block.left_out else []
+            case Table():
+                lines += [*_table(block), *([block.note] if block.note else []), ""]
+            case Verbatim():
+                # No line of them may begin with a fence.
+                lines += [f"```{block.language}", *block.lines, "```"]
+    return [f"## {title}", "", *lines, ""] if lines else []
+
+
+def _table(table: Table) -> list[str]:
+    """Its columns padded; the cells are foreign text, and short."""
+    titles = tuple(each.title for each in table.columns)
+    cells = [tuple(inline(safe(each, 40)) for each in row.cells) for row in table.rows]
     widths = [max(len(row[at]) for row in [titles, *cells]) for at in range(len(titles))]
     lines = [titles, tuple("-" * width for width in widths), *cells]
     return [
         f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
         for row in lines
     ]
-
-
-def fenced(lines: list[str], language: str = "") -> list[str]:
-    """Lines as they are; none may begin with a fence."""
-    return [f"```{language}", *lines, "```"]

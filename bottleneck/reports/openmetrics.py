@@ -30,115 +30,57 @@ PREFIX = "copy_bottleneck_"
 LONGEST_LABEL = 120
 MOST_SAMPLES = 500
 """Of one family: a report from a stranger may not flood a monitoring system."""
-_CAP = ("share", "copy", "dialect", "initiator", "component", "side", "cause")
+UNITS = ("bytes_per_second", "seconds", "ratio")
+_COPY = ("share", "copy", "dialect", "initiator")
+_CAP = (*_COPY, "component", "side", "cause")
+_METRIC = ("share", "metric")
 
 
 @dataclass(frozen=True)
 class Family:
-    """One metric: what it means and what its samples are told apart by."""
+    """One metric: what its samples are told apart by, and what it means."""
 
-    name: str
-    """Without the prefix; its unit is its end."""
-    unit: str
     labels: tuple[str, ...]
     help: str
 
 
+_CONFIDENCE = (
+    "How sure it is that this component caps the copy, 0 to 1; 0 of component unknown: measured, "
+    "and nothing could be named."
+)
 FAMILIES = {
-    family.name: family
-    for family in (
-        Family(
-            "copy_bytes_per_second",
-            "bytes_per_second",
-            ("share", "copy", "dialect", "initiator"),
-            "Median rate of a copy.",
-        ),
-        Family(
-            "copy_predicted_bytes_per_second",
-            "bytes_per_second",
-            ("share", "copy", "dialect", "initiator"),
-            "Rate of a copy once its cap is lifted, predicted.",
-        ),
-        Family(
-            "cap_confidence",
-            "",
-            _CAP,
-            "How sure it is that this component caps the copy, 0 to 1; 0 of component unknown: "
-            "measured, and nothing could be named.",
-        ),
-        Family(
-            "cap_ceiling_bytes_per_second",
-            "bytes_per_second",
-            _CAP,
-            "The most that the component which caps the copy allows.",
-        ),
-        Family(
-            "ceiling_bytes_per_second",
-            "bytes_per_second",
-            (*_CAP, "standing"),
-            "The most that one component allows a copy; standing at-least: or more.",
-        ),
-        Family(
-            "stage_bytes_per_second",
-            "bytes_per_second",
-            ("share", "stage", "step", "side", "verb"),
-            "Median rate of a stage that was measured alone; of several alike the first.",
-        ),
-        Family(
-            "expectation_bytes_per_second",
-            "bytes_per_second",
-            ("share", "metric"),
-            "What was found where a rate was expected.",
-        ),
-        Family(
-            "expectation_seconds",
-            "seconds",
-            ("share", "metric"),
-            "What was found where a time was expected.",
-        ),
-        Family(
-            "expectation_ratio",
-            "ratio",
-            ("share", "metric"),
-            "What was found where a ratio was expected.",
-        ),
-        Family(
-            "expectation_state",
-            "",
-            ("share", "metric", "expectation", "state"),
-            "1 for the state that an expectation is in, 0 for the others.",
-        ),
-        Family(
-            "check_state",
-            "",
-            ("share", "state"),
-            "1 for the state of the whole check, 0 for the others.",
-        ),
-        Family(
-            "report_status",
-            "",
-            ("share", "status"),
-            "1 for how the run ended, 0 for the others.",
-        ),
-        Family(
-            "report_timestamp_seconds",
-            "seconds",
-            ("share",),
-            "When the run began, in seconds since 1970.",
-        ),
-        Family(
-            "report_duration_seconds",
-            "seconds",
-            ("share",),
-            "How long the run took.",
-        ),
-        Family(
-            "build_info",
-            "",
-            ("share", "version"),
-            "Always 1; version is that of the program which measured.",
-        ),
-    )
+    "copy_bytes_per_second": Family(_COPY, "Median rate of a copy."),
+    "copy_predicted_bytes_per_second": Family(
+        _COPY, "Rate of a copy once its cap is lifted, predicted."
+    ),
+    "cap_confidence": Family(_CAP, _CONFIDENCE),
+    "cap_ceiling_bytes_per_second": Family(
+        _CAP, "The most that the component which caps the copy allows."
+    ),
+    "ceiling_bytes_per_second": Family(
+        (*_CAP, "standing"),
+        "The most that one component allows a copy; standing at-least: or more.",
+    ),
+    "stage_bytes_per_second": Family(
+        ("share", "stage", "step", "side", "verb"),
+        "Median rate of a stage that was measured alone; of several alike the first.",
+    ),
+    "expectation_bytes_per_second": Family(_METRIC, "What was found where a rate was expected."),
+    "expectation_seconds": Family(_METRIC, "What was found where a time was expected."),
+    "expectation_ratio": Family(_METRIC, "What was found where a ratio was expected."),
+    "expectation_state": Family(
+        (*_METRIC, "expectation", "state"),
+        "1 for the state that an expectation is in, 0 for the others.",
+    ),
+    "check_state": Family(
+        ("share", "state"), "1 for the state of the whole check, 0 for the others."
+    ),
+    "report_status": Family(("share", "status"), "1 for how the run ended, 0 for the others."),
+    "report_timestamp_seconds": Family(("share",), "When the run began, in seconds since 1970."),
+    "report_duration_seconds": Family(("share",), "How long the run took."),
+    "build_info": Family(
+        ("share", "version"), "Always 1; version is that of the program which measured."
+    ),
 }
 """Every metric by its name, in the order of the text."""
 
@@ -160,16 +102,17 @@ def openmetrics_text(judgement: Judgement, share: str = "") -> str:
         # The same labels twice are refused by every reader: the first is kept.
         if math.isfinite(value) and len(samples) < MOST_SAMPLES:
             samples.setdefault((about, *(safe(each, LONGEST_LABEL) for each in labels)), value)
-    gauges = [_gauge(FAMILIES[name], samples) for name, samples in found.items() if samples]
+    gauges = [_gauge(name, samples) for name, samples in found.items() if samples]
     write: Any = generate_latest
     text: str = write(SimpleNamespace(collect=lambda: gauges)).decode("utf-8")
     return text
 
 
-def _gauge(family: Family, samples: dict[tuple[str, ...], float]) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(
-        PREFIX + family.name, family.help, labels=family.labels, unit=family.unit
-    )
+def _gauge(name: str, samples: dict[tuple[str, ...], float]) -> GaugeMetricFamily:
+    family = FAMILIES[name]
+    # A metric's unit is its name's end.
+    unit = next((each for each in UNITS if name.endswith(f"_{each}")), "")
+    gauge = GaugeMetricFamily(PREFIX + name, family.help, labels=family.labels, unit=unit)
     for labels, value in samples.items():
         gauge.add_metric(labels, value)
     return gauge

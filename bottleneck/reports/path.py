@@ -1,15 +1,13 @@
-"""The path between the hosts on a terminal: round trip, routers, packet sizes, queues."""
+"""The path between the hosts: round trip, routers, packet sizes, queues."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
-
 from bottleneck.analysis import steps
 from bottleneck.report import Report, Step
-from bottleneck.reports import layout
+from bottleneck.reports.document import Points, points
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import (
     count_text,
@@ -21,15 +19,15 @@ from probes.records import Details, Measured
 
 MOST_HOPS = 12
 MOST_REASONS = 6
+LONGEST_LINE = 2000
 
 
-def print_path(report: Report, console: Console) -> None:
+def path(report: Report) -> Iterator[Points]:
     """A point each for the round trip, the routers and both directions; nothing if not measured."""
-    layout.bullets(console, "Path between the hosts", list(path_lines(report)))
+    yield from points("Path between the hosts", _path_lines(report), longest=LONGEST_LINE)
 
 
-def path_lines(report: Report) -> Iterator[str]:
-    """The same as sentences; safe."""
+def _path_lines(report: Report) -> Iterator[str]:
     for step, outcome in report.entries:
         if step.stage == "path" and isinstance(outcome, Measured):
             yield from _lines(step, outcome.details, steps.on_one_host(report))

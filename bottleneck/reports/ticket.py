@@ -11,8 +11,9 @@ from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import remarks
+from bottleneck.reports.document import Block, Table, Verbatim, columns, points
 from bottleneck.reports.interfaces import interface_text
-from bottleneck.reports.markdown import WIDTH, fenced, inline, paragraph, table
+from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import (
     count_text,
@@ -29,7 +30,6 @@ MOST_LINES = 60
 MOST_COPIES = 5
 MOST_ADVICE = 2
 MOST_CEILINGS = 5
-MOST_MISSING = 3
 LEAST_ROWS = 1
 FIXED_FIGURES = 12
 """Lines of the figures' block beside its rows, with its fences."""
@@ -51,7 +51,7 @@ def ticket_text(report: Report, diagnosis: Diagnosis) -> str:
             break
     figures = ticket_figures.lines(report, diagnosis, max(LEAST_ROWS, room))
     title = "To compare it: bottleneck compare BEFORE.md AFTER.md"
-    lines += _section(title, fenced(figures, "json"))
+    lines += section(title, [Verbatim(tuple(figures), "json")])
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -65,16 +65,12 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
         "",
         *paragraph(f"Verdict: {diagnosis.summary}{_confidence(chosen)}", 700, most=most + 1),
         "",
-        *_section("What to do first", _first(chosen, most)),
-        *_section("Figures", [*_copies(report, diagnosis), *_around(report, chosen, most)]),
-        *_section("Hosts", list(_hosts(report, most))),
-        *_section("Not measured", _missing(report, most)),
-        *_section("To repeat it", fenced(_command(report)[: most + 1], "sh")),
+        *section("What to do first", _first(chosen), most),
+        *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
+        *section("Hosts", _hosts(report), most),
+        *section("Not measured", points("", remarks.missing_lines(report), most, 190), most),
+        *section("To repeat it", _command(report, most), most),
     ]
-
-
-def _section(title: str, lines: list[str]) -> list[str]:
-    return [f"## {title}", "", *lines, ""] if lines else []
 
 
 def _title(chosen: CopyDiagnosis | None) -> str:
@@ -100,32 +96,29 @@ def _confidence(chosen: CopyDiagnosis | None) -> str:
     return f" Confidence: {confidence_text(chosen.verdict)}."
 
 
-def _first(chosen: CopyDiagnosis | None, most: int) -> list[str]:
-    advice = chosen.advice[:MOST_ADVICE] if chosen is not None else ()
-    return [line for each in advice for line in paragraph(each, 280, "- ", most)]
+def _first(chosen: CopyDiagnosis | None) -> Iterator[Block]:
+    yield from points("", chosen.advice[:MOST_ADVICE] if chosen is not None else (), longest=280)
 
 
-def _copies(report: Report, diagnosis: Diagnosis) -> list[str]:
+def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     chosen = diagnosis.chosen
     ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
-    rows: list[tuple[str, ...]] = []
+    titles = ("copy", "dialect", "rate", "low-high (runs)", "cap", "sure")
+    table = Table("", columns(*titles))
     for copy in ordered[:MOST_COPIES]:
         rate = copy.bytes_per_second
-        spread = _spread(report, copy)
-        rows.append(
-            (
-                copy.copy,
-                dialect_text(copy.dialect).removeprefix("SMB "),
-                "not made" if rate is None else rate_text(rate),
-                _range(spread),
-                cap_text(copy.verdict),
-                _sure(copy),
-            )
+        table.add(
+            copy.copy,
+            dialect_text(copy.dialect).removeprefix("SMB "),
+            "not made" if rate is None else rate_text(rate),
+            _range(_spread(report, copy)),
+            cap_text(copy.verdict),
+            _sure(copy),
         )
-    titles = ("copy", "dialect", "rate", "low-high (runs)", "cap", "sure")
-    left = len(diagnosis.copies) - len(rows)
-    more = [f"and {left} more copies"] if left > 0 else []
-    return [*table(titles, rows), *more, ""] if rows else []
+    left = len(ordered) - len(table.rows)
+    table.note = f"and {left} more copies" if left > 0 else ""
+    if table.rows:
+        yield table
 
 
 def _sure(copy: CopyDiagnosis) -> str:
@@ -150,24 +143,23 @@ def _range(spread: Spread | None) -> str:
     return f"{range_text(spread.low, spread.high)} ({spread.runs})"
 
 
-def _around(report: Report, chosen: CopyDiagnosis | None, most: int) -> list[str]:
+def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     """The ceilings, the round trip, and what both hosts were busy with."""
     if chosen is None:
-        return []
-    lines: list[str] = []
+        return
     made = _made(report, chosen)
     ceilings = [f"{cap_text(e)} {rate_text(e.bytes_per_second)}" for e in chosen.ceilings]
     if ceilings:
         told = "; ".join(ceilings[:MOST_CEILINGS])
-        lines += paragraph(f"Ceilings of {chosen.copy}: {told}.", 500, "- ", most)
+        yield from points("", [f"Ceilings of {chosen.copy}: {told}."], longest=500)
     after = chosen.predicted_bytes_per_second
     if after is not None:
         told = f"Once its cap is lifted: {range_text(after.low, after.high)}."
-        lines += paragraph(told, 200, "- ", most)
+        yield from points("", [told], longest=200)
     found = rtt.rtt(report, made)
     trip = "Round trip: not known" if found is None else f"Round trip: {_trip(found)}"
     busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]
-    return [*lines, *paragraph("; ".join([trip, *busy]) + ".", 400, "- ", most)]
+    yield from points("", ["; ".join([trip, *busy]) + "."], longest=400)
 
 
 def _trip(found: rtt.Rtt) -> str:
@@ -182,12 +174,13 @@ def _busy(side: str, usage: Usage | None) -> str:
     return core if used is None else f"{core}, RAM in use {size_text(used)}"
 
 
-def _hosts(report: Report, most: int) -> Iterator[str]:
+def _hosts(report: Report) -> Iterator[Block]:
     for side, host in (("client", report.client), ("server", report.server)):
         if host is None:
-            yield f"- {side}: nothing is known of it (no agent there)"
+            told = f"{side}: nothing is known of it (no agent there)"
         else:
-            yield from paragraph(f"{side}: {', '.join(_host(host))}", 390, "- ", most)
+            told = f"{side}: {', '.join(_host(host))}"
+        yield from points("", [told], longest=390)
 
 
 def _host(host: HostFacts) -> Iterator[str]:
@@ -208,31 +201,21 @@ def _host(host: HostFacts) -> Iterator[str]:
             yield f"disk {' on '.join(disk)}{' (' + kind[0] + ')' if kind else ''}"
 
 
-def _missing(report: Report, most: int) -> list[str]:
-    told = remarks.missing(report)
-    lines = [line for each in told[:most] for line in paragraph(each, 190, "- ", most)]
-    more = len(told) - most
-    return [*lines, f"- and {more} more"] if more > 0 else lines
-
-
-def _command(report: Report) -> list[str]:
-    """What repeats the run, for a shell; of a report that does not tell it, as far as it can be."""
+def _command(report: Report, most: int) -> Iterator[Block]:
+    """What repeats the run, for a shell; nothing where it was not made here."""
     words = command_words(report)
     if not words:
-        return ["# figures that were told: there is no run to repeat"]
+        return
     text = safe(shlex.join(words), LONGEST_COMMAND)
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text, WIDTH - 4, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
+    yield Verbatim(tuple(lines[: most + 1]), "sh")
 
 
 def command_words(report: Report) -> list[str]:
-    """The command that repeats the run, without secrets; not safe. Empty: there is none."""
-    return list(steps.texts(report.tool, "command")) or _rebuilt(report)
+    """The command that this very process was started by, without secrets; not safe.
 
-
-def _rebuilt(report: Report) -> list[str]:
-    share = steps.word(report.target, "share")
-    if share is None or "observations" in report.tool or "ticket" in report.tool:
-        return []
-    return ["bottleneck", "diagnose", share, *(["--agent", "..."] if report.server else [])]
+    Empty of a report that was loaded: what a stranger's would have typed is for nobody to paste.
+    """
+    return list(steps.texts(report.tool, "command"))

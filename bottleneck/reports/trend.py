@@ -8,50 +8,53 @@ from rich.console import Console
 
 from bottleneck import trend as trends_of
 from bottleneck.analysis.finding import Verdict, WordError
+from bottleneck.analysis.rules import check_words
 from bottleneck.reports import layout
-from bottleneck.reports.layout import Columns, Signs
+from bottleneck.reports.document import Block, Table, Text, columns
+from bottleneck.reports.layout import Signs
 from bottleneck.reports.safe import safe
+from bottleneck.reports.terminal import show
 from bottleneck.reports.units import count_text, percent_text, range_text, rate_text
-from bottleneck.reports.words import cap_text, dialect_text
+from bottleneck.reports.words import cap_text, dialect_text, known
 from bottleneck.trend import Kept, Trend
 
-BLOCKS, DIGITS = "▁▂▃▄▅▆▇█", "_.:-=+*#"
-"""Levels of a sparkline in rising order: with an encoding that has blocks, and without."""
+DIGITS = "_.:-=+*#"
+"""Levels of a sparkline in rising order, with an encoding that has no blocks."""
 LONGEST_LINE = 24
 """Runs that a sparkline shows, the latest ones."""
 WIDE_COLUMNS = 110
 DATE_CHARACTERS, MINUTE_CHARACTERS = 10, 16
 
 
-def print_trend(trends: Sequence[Trend], console: Console, signs: Signs) -> None:
+def print_trend(trends: Sequence[Trend], console: Console) -> None:
     """Writes a line for each copy that has two runs or more, and nothing where none has."""
+    width = LONGEST_LINE if console.width >= WIDE_COLUMNS else LONGEST_LINE // 2
+    show(console, _trend(trends, width, layout.signs(console)))
+
+
+def _trend(trends: Sequence[Trend], width: int, signs: Signs) -> Iterator[Block]:
     told = [each for each in trends if len(each.points) > 1]
     if not told:
         return
     most = max(len(each.points) for each in told)
     since = min(each.points[0].started for each in told)
-    layout.heading(console, f"Trend: {count_text(most)} runs since {_date(since)}")
     titles = ("copy", "dialect", "runs", "first", "last", "change", "now")
-    table = Columns(titles, right=frozenset({3, 4, 5}))
+    heading = f"Trend: {count_text(most)} runs since {_date(since)}"
+    table = Table(heading, columns(*titles, right="3 4 5"))
     for each in told:
         first, last = each.points[0].bytes_per_second, each.points[-1].bytes_per_second
         table.add(
             safe(each.copy, 40),
             dialect_text(each.dialect),
-            sparkline(
-                [point.bytes_per_second for point in each.points],
-                LONGEST_LINE if console.width >= WIDE_COLUMNS else LONGEST_LINE // 2,
-                signs,
-            ),
+            sparkline([point.bytes_per_second for point in each.points], width, signs),
             rate_text(first),
             rate_text(last),
             _change(first, last),
             trends_of.standing(each),
-            style="bold" if trends_of.standing(each) == "lower" else "",
+            mark="chosen" if trends_of.standing(each) == "lower" else "",
         )
-    table.print(console)
-    for sentence in remarks(told):
-        layout.paragraph(console, sentence, bullet="- ")
+    yield table
+    yield from (Text(sentence, hanging="- ") for sentence in remarks(told))
 
 
 def sparkline(rates: Sequence[float], width: int, signs: Signs) -> str:
@@ -59,7 +62,7 @@ def sparkline(rates: Sequence[float], width: int, signs: Signs) -> str:
 
     It begins at 0, not at the lowest rate: noise is not blown up.
     """
-    levels = BLOCKS if signs is not layout.ASCII else DIGITS
+    levels = signs.rising or DIGITS
     shown = rates[-width:]
     most = max(shown)
     return "".join(levels[round(rate / most * (len(levels) - 1))] for rate in shown)
@@ -85,20 +88,21 @@ def remarks(trends: Iterable[Trend]) -> Iterator[str]:
             yield f"{name}: the cap changed on {_date(now.started)} {caps}."
 
 
-def print_runs(runs: Sequence[Kept], console: Console, signs: Signs) -> None:
+def print_runs(runs: Sequence[Kept], console: Console) -> None:
     """Writes a line for each run, in the given order."""
-    table = Columns(("share", "started", "status", "copy", "rate", "cap"), right=frozenset({4}))
+    titles = ("share", "started", "status", "copy", "rate", "cap")
+    table = Table("", columns(*titles, right="4"))
+    none = layout.signs(console).none
     for each in runs:
-        rate = each.bytes_per_second
         table.add(
-            safe(f"{each.share or signs.none} ({each.client or signs.none})", 80),
+            safe(f"{each.share or none} ({each.client or none})", 80),
             safe(each.started[:MINUTE_CHARACTERS].replace("T", " ")),
             safe(each.status, 12),
-            safe(each.copy or signs.none, 24),
-            signs.none if rate is None else rate_text(rate),
-            signs.none if each.cap is None else _cap(each.cap),
+            known(lambda copy: safe(copy, 24), each.copy or None),
+            known(rate_text, each.bytes_per_second),
+            known(_cap, each.cap),
         )
-    table.print(console)
+    show(console, [table])
 
 
 def _change(first: float, last: float) -> str:
@@ -115,7 +119,8 @@ def _cap(cap: str) -> str:
     component, _, rest = cap.partition("/")
     side, _, cause = rest.rpartition("/")
     try:
-        return cap_text(Verdict(component, side or None, cause, 0.0, None, ""))
+        check_words(component, side or None, cause)
     except WordError:
         # A word of a version that came later.
         return safe(cap, 80)
+    return cap_text(Verdict(component, side or None, cause, 0.0, None, ""))

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from bottleneck.analysis.finding import Ceiling, Next, Rung, Verdict
 from bottleneck.report import Step
 from bottleneck.reports.safe import safe
-from bottleneck.reports.units import percent_text, size_text
+from bottleneck.reports.units import percent_text, range_text, size_text
 from probes.records import Usage
 
 DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}
 """Before a ceiling's rate, by its standing."""
+STANDINGS = {
+    "measured": "measured",
+    "estimated": "by its load",
+    "inferred": "inferred from a copy",
+    "at-least": "more was not tried",
+}
+"""How a ceiling is known, by its standing."""
 SURE_RATIO = 0.9
 FAIR_RATIO = 0.7
+T = TypeVar("T")
+
+
+def known(write: Callable[[T], str], value: T | None) -> str | None:
+    """A cell's text; None: what it would tell is not known."""
+    return None if value is None else write(value)
+
+
+def spread_text(low: float, high: float, always: bool = False) -> str:
+    """A range with the dash that print has; empty where both ends read alike.
+
+    always: then the one figure.
+    """
+    told = range_text(low, high)
+    return told.replace("-", "\u2013") if always or "-" in told else ""
 
 
 def confidence_text(verdict: Verdict) -> str:

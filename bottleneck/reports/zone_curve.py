@@ -1,49 +1,34 @@
-"""The zone curve on a terminal: a column a piece of the disk, and the files' places under it."""
+"""The zone curves; on a terminal a column a piece of the disk, the files' places under it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from rich.console import Console
 
 from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons.zones import all_zones
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
-from bottleneck.reports import layout
+from bottleneck.reports.document import FileMark, ZoneCurve
 from bottleneck.reports.layout import Signs
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import megabytes_text, megabytes_unit
 
 ROWS = 8
-MOST_COLUMNS = 120
+LEAST_COLUMNS, MOST_COLUMNS = 20, 120
 LABEL = 8
 """Characters left of the chart: the rate of its lines."""
 MOST_FILES = 8
 NAMES = {"sequential": "this run's own file", "file": "the file"}
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A file's place on the disk of a curve."""
-
-    text: str
-    spans: tuple[tuple[float, float], ...]
-    """From and to, as ratios of the disk."""
-
-
-def print_zone_curves(report: Report, console: Console, signs: Signs) -> None:
-    """A chart for each disk that was measured zone by zone."""
+def zone_curves(report: Report) -> Iterator[ZoneCurve]:
+    """One for each disk that was measured zone by zone."""
     for each in all_zones(report):
-        layout.heading(console, title(each))
-        columns = min(MOST_COLUMNS, console.width - LABEL - 2)
-        for line in chart(each, marks(report, each), max(20, columns), signs):
-            layout.line(console, line)
+        yield ZoneCurve(_title(each), each, tuple(_marks(report, each))[:MOST_FILES])
 
 
-def title(zones: Zones) -> str:
+def _title(zones: Zones) -> str:
     """What the curve is of, in one line; safe to print."""
     setting = zones.found.step.setting
     side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
@@ -52,12 +37,8 @@ def title(zones: Zones) -> str:
     return f"{side} disk{device}, {does} zone by zone, {megabytes_unit()}"
 
 
-def marks(report: Report, zones: Zones) -> tuple[Mark, ...]:
+def _marks(report: Report, zones: Zones) -> Iterator[FileMark]:
     """The files of a report that lie on the disk of a curve; the sentences' names for them."""
-    return tuple(_marks(report, zones))[:MOST_FILES]
-
-
-def _marks(report: Report, zones: Zones) -> Iterator[Mark]:
     for found in steps.measured(report, "disk"):
         place, name = disk_zones.place_of(found), NAMES.get(disk_zones.pattern(found))
         side = steps.word(found.step.setting, "side")
@@ -66,26 +47,29 @@ def _marks(report: Report, zones: Zones) -> Iterator[Mark]:
             continue
         # A cached read has the same file as the uncached one.
         if steps.word(found.step.setting, "cache") == "uncached":
-            yield Mark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
+            yield FileMark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
 
 
-def chart(zones: Zones, files: tuple[Mark, ...], columns: int, signs: Signs) -> Iterator[str]:
-    """The lines of one chart, LABEL + 2 + columns wide at most."""
+def chart(curve: ZoneCurve, width: int, signs: Signs) -> Iterator[str]:
+    """The lines of one chart on a terminal of so many columns."""
+    columns = max(LEAST_COLUMNS, min(MOST_COLUMNS, width - LABEL - 2))
+    zones = curve.zones
     most = max(zone.bytes_per_second for zone in zones.zones)
     levels = [_rate_at(zones, (at + 0.5) / columns) for at in range(columns)]
+    side, corner, floor = "│└─" if signs.rising else "|+-"
     for row in range(ROWS, 0, -1):
         label = megabytes_text(most * row / ROWS) if row in (ROWS, ROWS // 2) else ""
         cells = "".join(_cell(level, most, row, signs) for level in levels)
-        yield f"{label:>{LABEL}} {_side(signs)}{cells}".rstrip()
+        yield f"{label:>{LABEL}} {side}{cells}".rstrip()
     edge, last = "0 %", "100 %"
     if zones.curve is not None and zones.curve.falls:
         edge, last = "0 %, outer edge", "inner edge, 100 %"
-    yield f"{'0':>{LABEL}} {_corner(signs)}{_floor(signs) * columns}"
+    yield f"{'0':>{LABEL}} {corner}{floor * columns}"
     yield f"{'':>{LABEL}}  {edge}{last:>{columns - len(edge)}}"
     weak = _weak_line(zones, columns)
     if weak:
         yield f"{'weak':>{LABEL}}  {weak}".rstrip()
-    for mark in files:
+    for mark in curve.files:
         yield from _mark_lines(mark, columns)
 
 
@@ -106,18 +90,6 @@ def _cell(level: float | None, most: float, row: int, signs: Signs) -> str:
     return " " if eighths <= 0 else signs.rising[min(8, eighths) - 1]
 
 
-def _side(signs: Signs) -> str:
-    return "|" if signs is layout.ASCII else "│"
-
-
-def _corner(signs: Signs) -> str:
-    return "+" if signs is layout.ASCII else "└"
-
-
-def _floor(signs: Signs) -> str:
-    return "-" if signs is layout.ASCII else "─"
-
-
 def _weak_line(zones: Zones, columns: int) -> str:
     curve = zones.curve
     weak = [zones.zones[at] for at in curve.weak] if curve is not None else []
@@ -125,7 +97,7 @@ def _weak_line(zones: Zones, columns: int) -> str:
     return _line(spans, columns, "!") if spans else ""
 
 
-def _mark_lines(mark: Mark, columns: int) -> Iterator[str]:
+def _mark_lines(mark: FileMark, columns: int) -> Iterator[str]:
     drawn = _line(mark.spans, columns, "^")
     text = mark.text
     after = len(drawn.rstrip()) + 1

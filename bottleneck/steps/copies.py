@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import bounds, explaining, user_file
-from bottleneck.steps.allowance import LEAST_BUDGET_SECONDS
-from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, ready_cache
-from bottleneck.steps.source import free_bytes
+from bottleneck.steps import schedule, user_file
+from bottleneck.steps.server_files import NEEDS_SERVER_CACHE, free_bytes, ready_cache
 from probes import smb_copy
 from probes.records import Endpoint, Skipped, run_rate
 from probes.smb import run_folder
-from probes.stage import Refused, Unavailable
+from probes.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 
 STEP_OVERHEAD_SECONDS = 0.6
 """Login, open, evict, prove: what a copy costs beside its transfer."""
 LEAST_SECONDS = 1.5
-TASTE_BYTES = 2 * plan.MIB
-TASTE_SHARE_OF_LEFT = 0.2
-TASTE_TIMES = 4.0
-"""How much faster a long copy may be than a taste of it: round trips and the start of TCP."""
+CALIBRATION_BYTES = 2 * plan.MIB
+CALIBRATION_SHARE_OF_LEFT = 0.2
+CALIBRATION_TIMES = 4.0
+"""How much faster a long copy may be than that one: round trips and the start of TCP."""
 GRACE_SECONDS = 8.0
 SMB1 = "smb1"
 SMB1_SHARE_OF_BUDGET = 0.15
@@ -62,16 +60,16 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
     """After the first round of the share's own dialect: looks, SMB1 and repetitions."""
     opened = str(bench.share.facts["dialect"])
     others = bench.options.dialects
-    explanations = explaining.Explanations.of(bench)
+    explanations = schedule.Explanations.of(bench)
     explanations.refine()
-    found = explaining.in_doubt(bench)
+    found = schedule.in_doubt(bench)
     clear = found is not None and not found
-    in_time = explaining.in_time(bench, SMB1_SECONDS)
+    in_time = schedule.in_time(bench, SMB1_SECONDS)
     if clear and in_time and not others:
         _smb1(bench, endpoint)
     explanations.make(*([] if others or in_time or not clear else [SMB1]))
     for number in range(1, plan.MAX_ROUNDS):
-        found = explaining.in_doubt(bench)
+        found = schedule.in_doubt(bench)
         if found is not None and not found:
             break
         bench.ledger.why = found[0].reason if found else "what one run may be off by"
@@ -84,7 +82,7 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
 def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
     """Copies whose runs lie far apart, again while there is time: another load may have gone."""
     for _ in range(MOST_REPETITIONS):
-        found = explaining.in_doubt(bench) or ()
+        found = schedule.in_doubt(bench) or ()
         unsteady = [each.copy for each in found if each.unstable and each.dialect == dialect]
         fitting = [copy for copy in unsteady if _fits(bench, dialect, copy)]
         if not fitting:
@@ -117,13 +115,13 @@ def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
         # A short run has no time to be careful where the bare network's rate is known.
         by_tcp = any(name.startswith("tcp.") for name in _rates(bench))
         if bench.options.budget_seconds >= LEAST_BUDGET_SECONDS or not by_tcp:
-            _taste(bench, dialect)
+            _calibrate(bench, dialect)
         _copy(bench, dialect, labels, "push.cached", "memory")
     if dialect == bench.share.facts["dialect"]:
         _copy(bench, dialect, labels, "pull.cached", "memory")
 
 
-def _taste(bench: Bench, dialect: str) -> None:
+def _calibrate(bench: Bench, dialect: str) -> None:
     """A small copy each way, not counted: a file sized by the bare network may take for ever.
 
     What goes wrong here will go wrong in the copy itself, which says why.
@@ -139,13 +137,13 @@ def _taste(bench: Bench, dialect: str) -> None:
             copy=copy,
             dialect=dialect,
             end="memory",
-            size_bytes=TASTE_BYTES,
-            seconds=TASTE_SHARE_OF_LEFT * max(LEAST_SECONDS, bench.left()),
+            size_bytes=CALIBRATION_BYTES,
+            seconds=CALIBRATION_SHARE_OF_LEFT * max(LEAST_SECONDS, bench.left()),
             folder=bench.options.folder,
             seed=bench.seed,
             fill_source=verb == "push",
         )
-        if _room(bench, "push.cached", "memory") < TASTE_BYTES:
+        if _room(bench, "push.cached", "memory") < CALIBRATION_BYTES:
             return
         bench.tell(f"a first {verb}")
         try:
@@ -161,7 +159,7 @@ def _taste(bench: Bench, dialect: str) -> None:
             if error.kind == "login":
                 raise
             return
-        bench.tasted[verb] = run_rate(ran.samples)
+        bench.calibrated[verb] = run_rate(ran.samples)
 
 
 def _round(bench: Bench, dialect: str, labels: dict[str, Any], number: int, extra: bool) -> None:
@@ -185,7 +183,9 @@ def _labels_of(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any]
     if not asked and bench.left() < 3 * LEAST_SECONDS:
         bench.note("smb1: no time left to try it; give a larger --budget")
         return None
-    setting = run_folder.Setting(dialect=dialect, run=secrets.token_hex(8))
+    setting = run_folder.Setting(
+        dialect=dialect, run=secrets.token_hex(8), outlived=bench.options.outlived
+    )
     try:
         with bench.client.hold("run-folder", setting, endpoint, 30) as held:
             return {name: held.facts.get(name) for name in ("signing", "encryption")}
@@ -208,23 +208,20 @@ def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any
         folder=bench.options.folder,
         **labels,
     )
-    plain = asdict(setting)
-    for varying in ("seed", "size_bytes", "seconds", "fill_source", "file", "file_seconds"):
-        plain.pop(varying)
-    return Step("smb-copy", plain, "client")
+    return bench.step("smb-copy", setting, "client")
 
 
 def _rates(bench: Bench) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known = bounds.of_stages(bench)
-    for step, rate in bounds.measured(bench):
+    known = plan.known_rates(bench.ledger)
+    for step, rate in plan.measured(bench.ledger):
         setting = step.setting
         if step.stage == "smb-copy" and setting["dialect"] != "smb1":
             verb = setting["copy"].partition(".")[0]
             known[setting["copy"] if setting["end"] == "folder" else f"{verb}.memory"] = rate
-    for verb, rate in bench.tasted.items():
+    for verb, rate in bench.calibrated.items():
         # beside the bare network's rate it is there to tell a path that is far below that
-        times = TASTE_TIMES if f"tcp.{verb}" in known else 1.0
+        times = CALIBRATION_TIMES if f"tcp.{verb}" in known else 1.0
         known.setdefault(f"{verb}.memory", times * rate)
     return known
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import allowance, disk_doubts, user_file
+from bottleneck.steps import user_file
 from probes import disk
 from probes.host import source_file
+from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
 
@@ -28,6 +29,8 @@ LEAST_LEFT_SECONDS = 4.0
 """What fio's start and its pauses may take beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
 """Enough to fill most caches, and no more than a server's RAM can bear to have dirty."""
+NEAR_RATIO = 0.6
+"""Of what its disk gives, from which on a copy may be held by it."""
 ALONE_TIMES = 4.0
 """How much longer a step is where nothing but the disk was asked for."""
 
@@ -49,6 +52,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
             size_bytes=bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2,
             seconds=bench.times.fill,
             seed=bench.seed,
+            parts=HELD_PARTS,
         )
         bench.tell(f"writing a file on the {side}")
         lifetime = bench.options.budget_seconds + 60
@@ -68,7 +72,7 @@ def measure_disks(bench: Bench) -> None:
 
     Where nothing but the disk was asked for, all of it; alone what --device and --file name.
     """
-    alone = allowance.alone(bench, disk.NAME)
+    alone = bench.alone("disk")
     bench.ledger.why = "what each disk gives alone"
     named = (bench.options.device, bench.options.file)
     at_server = any(each is not None and each.side == "server" for each in named)
@@ -81,22 +85,22 @@ def measure_disks(bench: Bench) -> None:
 
 def explain_disks(bench: Bench) -> None:
     """What tells why a disk gives what it gives: after copies that may come near to it."""
-    if allowance.alone(bench, disk.NAME):
+    if bench.alone("disk"):
         return
     for each in plan.disk_steps(plan.SIDES, bench.options):
-        if each.pattern != "sequential" and disk_doubts.explains(bench, each):
+        if each.pattern != "sequential" and explains(bench, each):
             _measure_all(bench, each)
 
 
 def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
-    times = ALONE_TIMES if allowance.alone(bench, disk.NAME) else 1.0
+    times = ALONE_TIMES if bench.alone("disk") else 1.0
     for device in _devices(bench, each) if each.pattern == "zones" else [""]:
         _measure(bench, each, device, times)
 
 
 def _looks(bench: Bench) -> bool:
     """Whether a device or a file was named and nothing else was asked for: nothing is written."""
-    steps = plan.disk_steps(plan.SIDES, bench.options, allowance.alone(bench, disk.NAME))
+    steps = plan.disk_steps(plan.SIDES, bench.options, bench.alone("disk"))
     return all(each.pattern in ("zones", "file") for each in steps)
 
 
@@ -122,7 +126,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         label = f"disk {each.side} {each.verb} {each.cache}"
     # Where a file lies explains a copy: without it the run is complete, unless it was asked for.
     looks_at_file = bench.options.file is not None and bench.options.device is None
-    alone = allowance.alone(bench, disk.NAME) and not looks_at_file
+    alone = bench.alone("disk") and not looks_at_file
     asked = bench.options.device is not None or alone
     optional = each.pattern not in ("sequential", "file") and not asked
     with bench.outcome(step, label, optional=optional):
@@ -175,7 +179,7 @@ def _until(bench: Bench, each: plan.DiskStep) -> float:
     if each.cache == "cached":
         return CACHED_UNTIL_RATIO
     usual = bench.options.budget_seconds >= plan.LEAST_DISK_BUDGET_SECONDS
-    alone = allowance.alone(bench, disk.NAME)
+    alone = bench.alone("disk")
     return LATE_RATIO if usual and not alone else UNTIL_RATIO
 
 
@@ -194,7 +198,7 @@ def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
     if readable or _looks(bench):
         return readable or list(nodes)
     # Files that are placed in the folder show its zones, but have to be written first.
-    return [""] if plan.has_time_to_write(bench.options, allowance.alone(bench, disk.NAME)) else []
+    return [""] if plan.has_time_to_write(bench.options, bench.alone("disk")) else []
 
 
 def _readable(bench: Bench, side: plan.Side, node: str) -> bool:
@@ -205,3 +209,48 @@ def _readable(bench: Bench, side: plan.Side, node: str) -> bool:
     except (StageError, Unavailable, Refused) as error:
         bench.note(f"{side}: {node}: {error}")
         return False
+
+
+def explains(bench: Bench, step: plan.DiskStep) -> bool:
+    """Whether a step of the disk beyond its rate is worth its time in this run."""
+    if plan.has_time_to_write(bench.options, alone=False):
+        return True
+    match step.pattern:
+        case "file":
+            return True
+        case "zones":
+            named = (bench.options.device, bench.options.file)
+            if any(each is not None and each.side == step.side for each in named):
+                return True
+            return _near(bench, step.side)
+        case "synced":
+            return _forced(bench, step.side)
+    return False
+
+
+def _near(bench: Bench, side: plan.Side) -> bool:
+    """Whether a copy ran near what the disk of a side reads or writes."""
+    known = plan.known_rates(bench.ledger)
+    for step, rate in plan.measured(bench.ledger):
+        name = str(step.setting.get("copy", ""))
+        if step.stage not in ("smb-copy", "native-copy") or step.setting.get("end") == "memory":
+            continue
+        if name.startswith("server."):
+            continue
+        verb, _, cache = name.rpartition(".")
+        sender = "client" if verb.endswith("push") else "server"
+        does = "write" if sender != side else "read"
+        disk = known.get(f"{side}.{does}")
+        if disk is not None and rate >= NEAR_RATIO * disk and (does, cache) != ("read", "cached"):
+            return True
+    return False
+
+
+def _forced(bench: Bench, side: plan.Side) -> bool:
+    """Whether a host is known to force each write to its disk."""
+    config = (bench.samba_config or []) if side == "server" else []
+    if any(each.get("option") == "sync always" for each in config):
+        return True
+    facts = bench.facts.get(side)
+    options = facts.folder.mount_options if facts is not None and facts.folder is not None else None
+    return "sync" in (options or "").split(",")

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import AgentLost, StageError
 from bottleneck.report import Step
-from bottleneck.steps import allowance, served
-from bottleneck.steps.meeting import LABEL, SMBCLIENT, Meeting, meet
+from bottleneck.steps import server_copies
+from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
 from probes import smb_copy, smbclient_copy
 from probes.host.free_space import beyond_reserve_bytes
 from probes.records import Details, Failed, Skipped
 from probes.smb import run_folder
-from probes.stage import Refused, Unavailable
+from probes.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 
 SET_UP_SECONDS = 1.2
 """To open the client's share and to find out what the server copies with."""
@@ -51,9 +51,9 @@ def measure_initiators(bench: Bench) -> None:
     with ExitStack() as stack:
         bench.tell("opening a share on the client")
         try:
-            meeting = meet(bench, stack, each)
+            served = open_copies(bench, stack, each)
             while left:
-                _copy(meeting, left.pop(0))
+                _copy(served, left.pop(0))
         except Unavailable as error:
             _end(bench, left, Skipped(str(error)))
         except (StageError, Refused) as error:
@@ -69,14 +69,14 @@ def measure_initiators(bench: Bench) -> None:
 def _seconds_each(bench: Bench, copies: int) -> float | None:
     """Seconds for each of so many copies; None: too few in this run."""
     seconds = (SHARE_OF_LEFT * bench.left() - SET_UP_SECONDS) / copies
-    if bench.options.budget_seconds < allowance.LEAST_BUDGET_SECONDS:
+    if bench.options.budget_seconds < LEAST_BUDGET_SECONDS:
         return None
     return min(seconds, bench.times.copy) if seconds >= LEAST_COPY_SECONDS else None
 
 
 def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed) -> None:
     for copy in copies:
-        step = _step(bench, copy, allowance.dialect(bench), SMBCLIENT, bench.share.facts)
+        step = _step(bench, copy, str(bench.share.facts["dialect"]), SMBCLIENT, bench.share.facts)
         bench.ledger.end(step, outcome)
     bench.save(bench.report())
 
@@ -93,48 +93,47 @@ def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -
         signing=agreed.get("signing"),
         encryption=agreed.get("encryption"),
     )
-    plain = asdict(setting)
-    for varying in ("seed", "size_bytes", "seconds", "fill_source", "file", "file_seconds"):
-        plain.pop(varying)
-    return Step(smb_copy.NAME, {**plain, "engine": engine}, "server")
+    step = bench.step("smb-copy", setting, "server")
+    step.setting["engine"] = engine
+    return step
 
 
-def _copy(meeting: Meeting, copy: str) -> None:
-    bench = meeting.bench
-    step = _step(bench, copy, meeting.dialect, meeting.engine, meeting.share.facts)
-    with bench.outcome(step, f"server.{copy} {meeting.dialect}"):
+def _copy(served: ServerCopies, copy: str) -> None:
+    bench = served.bench
+    step = _step(bench, copy, served.dialect, served.engine, served.share.facts)
+    with bench.outcome(step, f"server.{copy} {served.dialect}"):
         if bench.left() < LEAST_SECONDS:
             raise Unavailable("no time left in the budget: give a larger --budget")
         verb = copy.partition(".")[0]
-        size = _size(meeting, verb)
+        size = _size(served, verb)
         if size < plan.MIB:
             raise Unavailable("no source file, or no room for a copy of 1 MiB")
         if verb == "push":
-            _push(meeting, step, copy, size)
+            _push(served, step, copy, size)
         else:
-            _pull(meeting, step, copy, size)
+            _pull(served, step, copy, size)
 
 
-def _size(meeting: Meeting, verb: str) -> int:
+def _size(served: ServerCopies, verb: str) -> int:
     """Bytes of both copies of a verb, by what others the same way have shown, whoever began."""
-    bench = meeting.bench
+    bench = served.bench
     same_way = ("pull." if verb == "push" else "push.", f"server.{verb}.")
     known = [
         rate
         for step in bench.ledger.steps
-        if step.stage == smb_copy.NAME
+        if step.stage == "smb-copy"
         and step.setting["end"] == "folder"
         and step.setting["copy"].startswith(same_way)
-        and step.setting["dialect"] == meeting.dialect
+        and step.setting["dialect"] == served.dialect
         and (rate := bench.ledger.rate(step)) is not None
     ]
     rate = min(max(known), WORST_RATIO * min(known)) if known else None
-    seconds = min(meeting.seconds, max(LEAST_SECONDS / 2, bench.left() / WORST_RATIO))
-    return plan.copy_bytes(rate, seconds, _room(meeting, verb), bench.options.size_bytes)
+    seconds = min(served.seconds, max(LEAST_SECONDS / 2, bench.left() / WORST_RATIO))
+    return plan.copy_bytes(rate, seconds, _room(served, verb), bench.options.size_bytes)
 
 
-def _room(meeting: Meeting, verb: str) -> int:
-    bench, facts = meeting.bench, meeting.share.facts
+def _room(served: ServerCopies, verb: str) -> int:
+    bench, facts = served.bench, served.share.facts
     # One file that was pushed or is to be pulled, and one more while it is replaced.
     free = beyond_reserve_bytes(int(facts["free_bytes"]), int(facts["total_bytes"])) // 2
     if verb == "push":
@@ -142,29 +141,29 @@ def _room(meeting: Meeting, verb: str) -> int:
         return min(free, int(source.facts["size_bytes"]) if source else 0)
     assert bench.server is not None
     there = int(bench.server.ask("usable-bytes", folder=bench.server_path))
-    return min(there, max(free, meeting.good_bytes), plan.LARGEST_COPY_BYTES)
+    return min(there, max(free, served.good_bytes), plan.LARGEST_COPY_BYTES)
 
 
-def _push(meeting: Meeting, step: Step, copy: str, size: int) -> None:
-    bench, first = meeting.bench, not meeting.good_bytes
-    if meeting.by is not None:
-        setting = _own_setting(meeting, copy, size, fill_source=first)
-        peer = replace(meeting.share, path=bench.sources["server"].path)
-        ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS, by=meeting.by)
+def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
+    bench, first = served.bench, not served.good_bytes
+    if served.by is not None:
+        setting = _own_setting(served, copy, size, fill_source=first)
+        peer = replace(served.share, path=bench.sources["server"].path)
+        ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS, by=served.by)
         cache = {**ran.details["cache"], "side": "server"}
-        bench.take(step, ran, {"cache": cache, **_about(meeting)})
+        bench.take(step, ran, {"cache": cache, **_about(served)})
         if first and ran.details["hash_ok"]:
-            meeting.name, meeting.good_bytes = run_folder.SOURCE, size
+            served.name, served.good_bytes = run_folder.SOURCE, size
         return
-    size, path = served.whole_source(meeting, size)
+    size, path = server_copies.whole_source(served, size)
     name = f"pushed-{secrets.token_hex(8)}"
     known: dict[str, Any] = {}
 
     def finish() -> float:
         """smbclient flushes nothing; the client's agent does, where it sees the file."""
-        if not meeting.path:
+        if not served.path:
             return 0.0
-        place = {"path": meeting.path, "file_name": name}
+        place = {"path": served.path, "file_name": name}
         try:
             seconds = float(bench.client.ask("served-flush", FLUSH_SECONDS, **place))
         except (StageError, Refused, Unavailable) as error:
@@ -175,33 +174,33 @@ def _push(meeting: Meeting, step: Step, copy: str, size: int) -> None:
 
     ran = bench.run(
         step,
-        _smbclient_setting(meeting, copy, size, name),
-        replace(meeting.share, path=path),
+        _smbclient_setting(served, copy, size, name),
+        replace(served.share, path=path),
         max(LEAST_SECONDS, bench.left()) + GRACE_SECONDS,
         engine="smbclient-copy",
         finish=finish,
     )
-    intact = known["hash_ok"] = served.looked_at(meeting, name, size)
-    bench.take(step, ran, {**known, **_about(meeting)})
+    intact = known["hash_ok"] = server_copies.looked_at(served, name, size)
+    bench.take(step, ran, {**known, **_about(served)})
     if intact is not False:
-        served.replace_source(meeting, name, size)
+        server_copies.replace_source(served, name, size)
 
 
-def _pull(meeting: Meeting, step: Step, copy: str, size: int) -> None:
-    bench = meeting.bench
-    size = served.source_of(meeting, size)
+def _pull(served: ServerCopies, step: Step, copy: str, size: int) -> None:
+    bench = served.bench
+    size = server_copies.source_of(served, size)
     if size < plan.MIB:
         raise Unavailable("there is no source file on the client's share")
-    about = {"cache": served.client_cache(meeting, copy, size), **_about(meeting)}
-    if meeting.by is not None:
-        setting = _own_setting(meeting, copy, size)
+    about = {"cache": server_copies.client_cache(served, copy, size), **_about(served)}
+    if served.by is not None:
+        setting = _own_setting(served, copy, size)
         seconds = setting.seconds + GRACE_SECONDS
-        ran = bench.run(step, setting, meeting.share, seconds, by=meeting.by)
+        ran = bench.run(step, setting, served.share, seconds, by=served.by)
     else:
         ran = bench.run(
             step,
-            _smbclient_setting(meeting, copy, size, meeting.name),
-            meeting.share,
+            _smbclient_setting(served, copy, size, served.name),
+            served.share,
             max(LEAST_SECONDS, bench.left()) + GRACE_SECONDS,
             engine="smbclient-copy",
         )
@@ -209,12 +208,12 @@ def _pull(meeting: Meeting, step: Step, copy: str, size: int) -> None:
 
 
 def _own_setting(
-    meeting: Meeting, copy: str, size: int, fill_source: bool = False
+    served: ServerCopies, copy: str, size: int, fill_source: bool = False
 ) -> smb_copy.Setting:
-    bench = meeting.bench
+    bench = served.bench
     return smb_copy.Setting(
         copy=copy,
-        dialect=meeting.dialect,
+        dialect=served.dialect,
         end="folder",
         size_bytes=size,
         seconds=max(LEAST_SECONDS, bench.left()),
@@ -224,11 +223,13 @@ def _own_setting(
     )
 
 
-def _smbclient_setting(meeting: Meeting, copy: str, size: int, name: str) -> smbclient_copy.Setting:
-    bench, facts = meeting.bench, meeting.share.facts
+def _smbclient_setting(
+    served: ServerCopies, copy: str, size: int, name: str
+) -> smbclient_copy.Setting:
+    bench, facts = served.bench, served.share.facts
     return smbclient_copy.Setting(
         copy=copy,
-        dialect=meeting.dialect,
+        dialect=served.dialect,
         size_bytes=size,
         seconds=max(LEAST_SECONDS, bench.left()),
         name=name,
@@ -239,10 +240,10 @@ def _smbclient_setting(meeting: Meeting, copy: str, size: int, name: str) -> smb
     )
 
 
-def _about(meeting: Meeting) -> dict[str, Any]:
-    facts = meeting.share.facts
+def _about(served: ServerCopies) -> dict[str, Any]:
+    facts = served.share.facts
     return {
-        "engine": meeting.engine,
+        "engine": served.engine,
         "engine_server": facts["engine_server"],
         "on_folder_disk": facts["on_folder_disk"],
     }

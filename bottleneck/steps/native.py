@@ -11,15 +11,14 @@ from bottleneck import plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import bounds
 from bottleneck.steps.copies import LEAST_SECONDS
-from bottleneck.steps.server_folder import NEEDS_SERVER_CACHE, locate, ready_cache
+from bottleneck.steps.server_files import NEEDS_SERVER_CACHE, locate, ready_cache
 from probes import native_copy
 from probes.host import mounted_folder, source_file
-from probes.host.free_space import beyond_reserve_bytes
-from probes.host.mount import LOOPBACK, SMB_FILESYSTEMS, Mount
+from probes.host.folders import LOOPBACK, SMB_FILESYSTEMS, Mount
+from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
+from probes.stage import Refused, Unavailable, described
 
 STEP_OVERHEAD_SECONDS = 0.4
 """Start, evict, prove, remove: what a copy costs beside its transfer and its check."""
@@ -33,7 +32,6 @@ SMB_SHARE_OF_TIME = 0.5
 """Of what is left, for our own copies of the same share beside the system's."""
 FILL_FACTOR = 1.5
 """The source of all pulls may take longer to write than a copy that counts."""
-BETWEEN_HOSTS = ("tcp", "latency", "matrix", "udp", "path")
 SILENT = ("no answer within", "no end within its time; ")
 """What a step says of a mount that hangs: the next one would only wait for it again."""
 
@@ -51,7 +49,8 @@ class Mounted:
     """Size of the file that pulls read; it only shrinks."""
     fill_rate: float | None = None
     """Bytes per second at which that file was written through the mount."""
-    room_bytes: int = plan.LARGEST_COPY_BYTES
+    tells_room: bool = False
+    """Whether the mount says how much room there is."""
     lost: str = ""
     """Why nothing can be copied there, or no more."""
     own_path: str = ""
@@ -96,7 +95,7 @@ def read_mount(bench: Bench) -> Mounted:
     if not smb or not (bench.access.username or bench.access.allow_guest):
         stages = tuple(stage for stage in stages if stage != "smb-copy")
     if not bench.address:
-        left_out = [stage for stage in stages if stage in BETWEEN_HOSTS]
+        left_out = [each.name for each in described(stages) if "server" in each.needs]
         if left_out:
             bench.note(
                 f"{', '.join(left_out)}: the mount does not tell its server's address: "
@@ -147,6 +146,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
         size_bytes=bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2,
         seconds=seconds,
         seed=bench.seed,
+        parts=HELD_PARTS,
     )
     bench.tell("writing a file in the mounted folder")
     lifetime = bench.options.budget_seconds + 60
@@ -163,10 +163,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     mounted.folder = endpoint.folder
     mounted.source_bytes = int(facts["size_bytes"])
     mounted.fill_rate = mounted.source_bytes / max(float(facts["seconds"]), 1e-6)
-    total = int(facts["total_bytes"])
-    if total:
-        free = int(facts["free_bytes"]) - mounted.source_bytes
-        mounted.room_bytes = beyond_reserve_bytes(free, total)
+    mounted.tells_room = int(facts["total_bytes"]) > 0
     mounted.server_path = locate(bench, mounted.folder.rpartition("/")[2], "the mounted folder")
     bench.server_path = bench.server_path or mounted.server_path
 
@@ -200,10 +197,10 @@ def _fits(bench: Bench, mounted: Mounted, copy: str, reserve: float) -> bool:
 
 def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
     """What is known to bound the copies, by plan.Rates' names."""
-    known = bounds.of_stages(bench)
+    known = plan.known_rates(bench.ledger)
     if mounted.fill_rate is not None:
         known["push.memory"] = mounted.fill_rate
-    for step, rate in bounds.measured(bench):
+    for step, rate in plan.measured(bench.ledger):
         if step.stage == "native-copy":
             known[step.setting["copy"]] = rate
     pushed = [known[copy] for copy in plan.COPIES[:2] if copy in known]
@@ -221,7 +218,11 @@ def _size(bench: Bench, mounted: Mounted, copy: str) -> int:
         usable = int(bench.client.ask("usable-bytes", folder=bench.options.folder))
         room = min(mounted.source_bytes, usable)
     else:
-        room = min(mounted.room_bytes, mounted.own_bytes)
+        room = mounted.own_bytes
+        if mounted.tells_room:
+            # Asked each time: what this run holds there counts too, whoever made it.
+            usable = bench.client.ask("usable-bytes", ANSWER_SECONDS, folder=mounted.folder)
+            room = min(room, int(usable))
     return plan.copy_bytes(rate, seconds, room, bench.options.size_bytes)
 
 
@@ -235,6 +236,7 @@ def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> No
         size_bytes=bench.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2),
         seconds=bench.times.fill,
         seed=bench.seed,
+        parts=HELD_PARTS,
     )
     lifetime = bench.options.budget_seconds + 60
     held = bench.client.hold(

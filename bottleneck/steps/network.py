@@ -1,4 +1,4 @@
-"""The network's steps: each host's loopback, then TCP between the hosts in both directions."""
+"""TCP between the hosts in both directions, or with a peer that is no agent."""
 
 from __future__ import annotations
 
@@ -6,40 +6,20 @@ import socket
 from dataclasses import asdict, replace
 
 from bottleneck import plan
-from bottleneck.analysis.model import looks_like
-from bottleneck.analysis.steps import mtu_bytes
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
-from bottleneck.reports.units import link_text
-from bottleneck.steps import bounds
-from bottleneck.steps.allowance import alone
+from bottleneck.steps.turns import HOLD_SECONDS, link_that_fits
 from bottleneck.tcp_peer import TcpPeer
-from probes import loopback, tcp, tcp_by_iperf3, tcp_by_ttcp
+from probes import tcp, tcp_by_iperf3, tcp_by_ttcp
 from probes.records import Endpoint
-from probes.stage import Unavailable
+from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 
 WHYS = ("what the network carries", "whether several streams carry more than one")
-HOLD_SECONDS = 30.0
-"""How much longer than its transfer a responder waits."""
 PEER_SECONDS = 40.0
 """The same of a peer that is no agent: it may be busy, or wait for somebody to start it."""
 EXTRA_UNTIL_RATIO = 0.3
 """Of the budget: later than that, more streams would cost a copy."""
 OR_PEER = f"{NEEDS_AGENT}, or a peer that is there already: --tcp-peer iperf3://HOST"
-
-
-def measure_loopbacks(bench: Bench) -> None:
-    """TCP to oneself on each host that has an agent."""
-    seconds = bench.times.loopback
-    bench.ledger.why = "what this tool itself can move there"
-    for side, host in bench.reached.items():
-        setting = loopback.Setting("push", 1, seconds=seconds)
-        step = bench.step("loopback", setting, side)
-        with (
-            bench.outcome(step, f"loopback {side}"),
-            host.hold("loopback", setting, Endpoint(), seconds + HOLD_SECONDS) as peer,
-        ):
-            bench.initiate(step, setting, peer, seconds + HOLD_SECONDS, both=False)
 
 
 def measure_transfers(bench: Bench) -> None:
@@ -62,24 +42,20 @@ def measure_transfers(bench: Bench) -> None:
                 raise Unavailable(OR_PEER)
             if each.streams > 1:
                 bench.keep_time(EXTRA_UNTIL_RATIO)
-            with bench.server.hold("tcp", setting, Endpoint(), seconds + HOLD_SECONDS) as peer:
+            with bench.server.hold("tcp", setting, bench.caller, seconds + HOLD_SECONDS) as peer:
                 there = replace(peer, host=bench.address)
                 bench.initiate(step, setting, there, seconds + HOLD_SECONDS)
 
 
 def _fills(bench: Bench, verb: str) -> bool:
     """Whether one stream of a direction carried what a link of a standard rate does; noted."""
-    if bench.options.budget_seconds >= plan.LONG_BUDGET_SECONDS or alone(bench, tcp.NAME):
+    if bench.options.budget_seconds >= LONG_BUDGET_SECONDS or bench.alone("tcp"):
         return False
-    told = bench.report()
-    rate = bounds.of_stages(bench).get(f"tcp.{verb}")
-    match = None if rate is None else looks_like(rate, mtu_bytes(told))
-    if match is not None:
-        bench.note(
-            f"tcp {verb} x4: left out, since one stream fills a link of "
-            f"{link_text(match.bits_per_second)}"
-        )
-    return match is not None
+    rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}")
+    link = None if rate is None else link_that_fits(bench, rate)
+    if link is not None:
+        bench.note(f"tcp {verb} x4: left out, since one stream fills a link of {link}")
+    return link is not None
 
 
 def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:

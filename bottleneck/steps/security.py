@@ -9,14 +9,13 @@ from itertools import product
 from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.report import Step
-from bottleneck.steps import source
-from bottleneck.steps.allowance import alone, dialect, seconds_for
+from bottleneck.steps import server_files
+from bottleneck.steps.turns import seconds_for
 from probes import smb_tax
 from probes.records import Skipped
 from probes.smb.session import SECURITIES
-from probes.stage import Unavailable
+from probes.stage import NO_ROOM, Unavailable
 
-USUAL_SECONDS = 3.0
 MOST_ROUNDS = 3
 COPIES_A_ROUND = 2 * len(SECURITIES)
 LOGIN_SECONDS = 0.1
@@ -46,12 +45,12 @@ def measure_security(bench: Bench) -> None:
     What the server does not allow is a note; it is a Skipped step where this stage is all that
     was asked for.
     """
-    seconds = seconds_for(bench, smb_tax.NAME, USUAL_SECONDS, parts=2)
+    seconds = seconds_for(bench, smb_tax.STAGE, smb_tax.STAGE.usual_seconds, parts=2)
     if seconds is None:
         return
-    if source.room_bytes(bench) < source.FIRST_BYTES:
+    if server_files.room_bytes(bench) < server_files.FIRST_BYTES:
         for security, verb in product(SECURITIES, smb_tax.VERBS):
-            bench.ledger.end(_step(bench, verb, security), Skipped(source.NO_ROOM))
+            bench.ledger.end(_step(bench, verb, security), Skipped(NO_ROOM))
         return
     until = time.monotonic() + seconds
     taxed = _Taxed(max(LEAST_SECONDS, seconds / COPIES_A_ROUND / 2 - LOGIN_SECONDS))
@@ -61,7 +60,7 @@ def measure_security(bench: Bench) -> None:
             for verb in smb_tax.VERBS:
                 if security not in taxed.denied:
                     _copy(bench, verb, security, taxed)
-                elif alone(bench, smb_tax.NAME):
+                elif bench.alone(smb_tax.STAGE.name):
                     reason = taxed.denied[security]
                     bench.ledger.end(_step(bench, verb, security), Skipped(reason))
         now = time.monotonic()
@@ -70,15 +69,12 @@ def measure_security(bench: Bench) -> None:
 
 
 def _setting(bench: Bench, verb: str, security: str) -> smb_tax.Setting:
-    return smb_tax.Setting(verb, dialect(bench), security, 0, 0.0, bench.seed)
+    return smb_tax.Setting(verb, str(bench.share.facts["dialect"]), security, 0, 0.0, bench.seed)
 
 
 def _step(bench: Bench, verb: str, security: str) -> Step:
     """The step of a copy, without what is chosen on the way."""
-    step = bench.step(smb_tax.NAME, _setting(bench, verb, security), "client")
-    for varying in ("size_bytes", "seconds"):
-        step.setting.pop(varying)
-    return step
+    return bench.step(smb_tax.STAGE.name, _setting(bench, verb, security), "client")
 
 
 def _copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
@@ -86,7 +82,7 @@ def _copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
     step = _step(bench, verb, security)
     deadline = max(LEAST_DEADLINE_SECONDS, DEADLINE_TIMES * taxed.copy_seconds)
     # a server that insists on its security is well kept: that is no stage missing
-    optional = not alone(bench, smb_tax.NAME)
+    optional = not bench.alone(smb_tax.STAGE.name)
     with bench.outcome(step, f"security {security} {verb}", optional):
         if verb not in taxed.sizes:
             taxed.sizes[verb] = _size(bench, verb, taxed.copy_seconds)
@@ -103,15 +99,15 @@ def _copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
 
 def _size(bench: Bench, verb: str, seconds: float) -> int:
     """Bytes that a plain copy moves in about that time; what file and share have room for."""
-    spoken = dialect(bench)
-    held = source.ready_bytes(bench, spoken)
-    rate = held / source.FILL_SECONDS
+    spoken = str(bench.share.facts["dialect"])
+    held = server_files.ready_bytes(bench, spoken)
+    rate = held / server_files.FILL_SECONDS
     for step in bench.ledger.steps:
         setting = step.setting
         if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == ("memory", spoken):
             told = bench.ledger.rate(step)
             if told is not None and setting["copy"].startswith(verb):
                 rate = told
-    most = held if verb == "pull" else source.room_bytes(bench)
+    most = held if verb == "pull" else server_files.room_bytes(bench)
     size = min(most, MOST_BYTES, max(plan.MIB, int(rate * seconds)))
     return size // plan.MIB * plan.MIB or size

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
-from bottleneck.report import Step
-from bottleneck.steps import allowance
 from probes import smb_copy
 from probes.host import page_cache
 from probes.smb.run_folder import joined
@@ -103,16 +101,14 @@ def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
         file=joined(bench.options.target.folder, named.path),
         **labels,  # type: ignore[arg-type]  # signing and encryption, as the session told them
     )
-    plain = asdict(setting)
-    for varying in ("seed", "size_bytes", "seconds", "fill_source", "file_seconds"):
-        plain.pop(varying)
-    step = Step(smb_copy.NAME, plain, "client")
+    step = bench.step("smb-copy", setting, "client")
+    step.setting["file"] = setting.file
     with bench.outcome(step, f"{copy} {dialect}"):
         if why:
             bench.note(f"--file: what the server's cache holds of it is not known: {why}")
         if bench.left() < LEAST_SECONDS:
             raise Unavailable("no time left in the budget: give a larger --budget")
-        seconds = bench.left() if allowance.alone(bench, smb_copy.NAME) else bench.times.copy
+        seconds = bench.left() if bench.alone("smb-copy") else bench.times.copy
         usable = int(bench.client.ask("usable-bytes", folder=bench.options.folder))
         setting = replace(
             setting,

@@ -19,23 +19,30 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Iterator, Sequence, Tuple, Union
 
 from probes.host import free_space, tools
 from probes.host.child import end_with_parent
+from probes.host.reader import reader
+from probes.records import Sample
 from probes.stage import Unavailable
 
 OLDEST = (3, 0)
 """Nanosecond latencies and bw_bytes came with it."""
 
 BLOCK_BYTES = 1024 * 1024
+STAT_BLOCK_BYTES = 512
+"""Unit of st_blocks (stat(2))."""
 DEPTH = 4
 """Requests in flight of direct I/O."""
 POLL_SECONDS = 0.01
 QUIET_START_SECONDS = 0.5
 """fio waits 0.1 s between its threads' start and the first I/O; some I/O no counter shows."""
 REPORT_LIMIT_BYTES = 16 << 20
+LARGEST = 2**63
+"""No honest count of bytes or nanoseconds is above it."""
+LARGEST_ERRNO = 4095
+"""Linux has no larger one (MAX_ERRNO)."""
 NAME = "bottleneck"
 """Of a call's first job; of the others it is followed by their number."""
 
@@ -61,8 +68,6 @@ class Job:
     block_bytes: int = BLOCK_BYTES
     depth: int = DEPTH
     """Requests in flight where it is direct."""
-    durable: bool = False
-    """Each write is made durable (fdatasync(2)) before the next."""
     more_fds: Tuple[int, ...] = ()
     """Further files of the same size, of which a random read takes one each time."""
 
@@ -85,8 +90,6 @@ class Result:
     latency_most_seconds: float | None = None
     """Of the slowest request, from its sending off on."""
     ios: int = 0
-    sync_median_seconds: float | None = None
-    sync_p99_seconds: float | None = None
 
     @property
     def bytes_per_second(self) -> float:
@@ -94,18 +97,9 @@ class Result:
         return self.moved_bytes / self.elapsed_seconds
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The kernel's count of a running job's I/O."""
-
-    elapsed_seconds: float
-    moved_bytes: int
-
-
 def version() -> str:
     """fio's version. Errors: Unavailable where it is missing or too old, with the remedy."""
-    if tools.find("fio") is None:
-        raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+    _program()
     told = tools.version("fio")
     if told is None:
         raise Unavailable(f"fio on {socket.gethostname()} does not start: apt reinstall fio")
@@ -113,6 +107,13 @@ def version() -> str:
     if numbers < OLDEST:
         raise Unavailable(f"fio on {socket.gethostname()} is {told}; 3.0 or newer is needed")
     return told
+
+
+def _program() -> str:
+    path = tools.find("fio")
+    if path is None:
+        raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+    return path
 
 
 def arguments(*jobs: Job) -> list[str]:
@@ -152,11 +153,8 @@ def _job(number: int, job: Job) -> list[str]:
         chosen += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
     if job.part == "write":
         chosen += ["--refill_buffers", "--fallocate=none"]
-        if job.durable:
-            chosen.append("--fdatasync=1")
-        else:
-            chosen.append("--end_fsync=1")
-        if not job.direct and not job.durable:
+        chosen.append("--end_fsync=1")
+        if not job.direct:
             # else all of it would be flushed at the end, long after the time is over
             chosen.append("--fdatasync=8")
     return chosen
@@ -165,9 +163,7 @@ def _job(number: int, job: Job) -> list[str]:
 @contextlib.contextmanager
 def running(jobs: Union[Job, Sequence[Job]], deadline: float) -> Iterator[Run]:
     """A started fio with its jobs; killed at the deadline (monotonic) or when the block is left."""
-    path = tools.find("fio")
-    if path is None:
-        raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+    path = _program()
     jobs = [jobs] if isinstance(jobs, Job) else jobs
     for job in jobs:
         if job.part == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
@@ -230,7 +226,7 @@ class Run:
                 return
             time.sleep(POLL_SECONDS / 2)
 
-    def progress(self, every_seconds: float) -> Iterator[Progress]:
+    def progress(self, every_seconds: float) -> Iterator[Sample]:
         """The kernel's counts of a single job until fio ends; none where it counts no such I/O."""
         next_at = self._began + every_seconds
         while self._alive():
@@ -244,7 +240,7 @@ class Run:
                 # direct I/O is counted when it is sent off
                 moved -= self._job.depth * self._job.block_bytes
             if moved > 0:
-                yield Progress(now - self._began, moved)
+                yield Sample(now - self._began, moved)
 
     def result(self) -> Result:
         """fio's report of its one job, once it has ended. Errors: FioFailed."""
@@ -266,10 +262,11 @@ class Run:
             _kill_group(self._process)
             self._process.wait()
             raise FioFailed("fio did not end within its time and was stopped")
-        for each in self._jobs:
-            if each.part == "write":
-                # somebody else may fill the disk meanwhile; who leaves the block kills fio
-                self._room.look_at(each.fd)
+        files = [each.fd for each in self._jobs if each.part == "write"]
+        wrote = sum(os.fstat(fd).st_blocks for fd in files) * STAT_BLOCK_BYTES
+        for fd in files:
+            # somebody else may fill the disk meanwhile; who leaves the block kills fio
+            self._room.look_at(fd, wrote)
         return True
 
     def _threads(self) -> int:
@@ -279,21 +276,16 @@ class Run:
             return 0
 
     def _counted(self) -> int:
-        """Bytes that fio moved so far, of /proc/PID/io (proc(5)); 0: not readable."""
+        """Bytes that fio moved so far, by the kernel's account of it; 0: not readable."""
         try:
-            text = Path(f"/proc/{self._process.pid}/io").read_text(encoding="ascii")
-        except OSError:
+            told = reader().moved(self._process.pid)
+        except (OSError, Unavailable):
+            told = None
+        if told is None:
             return 0
-        counts = parse_io(text)
         if self._job.part == "write":
-            return counts.get("write_bytes" if self._job.direct else "wchar", 0)
-        return counts.get("read_bytes" if self._job.direct else "rchar", 0)
-
-
-def parse_io(text: str) -> dict[str, int]:
-    """The lines of /proc/PID/io."""
-    pairs = (line.partition(":") for line in text.splitlines())
-    return {name: int(value) for name, _, value in pairs if value.strip().isdigit()}
+            return told.disk_written_bytes if self._job.direct else told.written_bytes
+        return told.disk_read_bytes if self._job.direct else told.read_bytes
 
 
 def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> list[Result]:
@@ -327,7 +319,9 @@ def _name(number: int) -> str:
 def _refuse_error(told: dict[str, Any], job: Job, said: str) -> None:
     error = told.get("error")
     if isinstance(error, bool) or error != 0:
-        why = os.strerror(error) if isinstance(error, int) and error > 0 else "no error code"
+        why = "no error code"
+        if isinstance(error, int) and 0 < error <= LARGEST_ERRNO:
+            why = os.strerror(error)
         at = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
         raise FioFailed(f"fio could not {job.part}{at}: {why}{said}")
 
@@ -336,21 +330,17 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
     part = told.get(job.part)
     if return_code != 0 or not isinstance(part, dict):
         raise FioFailed(f"fio ended with code {return_code}{said}")
-    moved, milliseconds = _number(part, "io_bytes"), _number(part, "runtime")
+    moved, milliseconds = int(_number(part, "io_bytes") or 0), int(_number(part, "runtime") or 0)
     if not moved or not milliseconds:
         raise FioFailed(f"fio ended well but moved nothing{said}")
-    sync = told.get("sync")
-    sync = sync if isinstance(sync, dict) else {}
     return Result(
-        moved_bytes=int(moved),
+        moved_bytes=moved,
         elapsed_seconds=milliseconds / 1000,
-        latency_median_seconds=_latency_seconds(part, "clat_ns", "50.000000"),
-        latency_p99_seconds=_latency_seconds(part, "clat_ns", "99.000000"),
+        latency_median_seconds=_latency_seconds(part, "50.000000"),
+        latency_p99_seconds=_latency_seconds(part, "99.000000"),
         short_ios=int(_number(part, "short_ios") or 0),
         latency_most_seconds=_most_seconds(part),
         ios=int(_number(part, "total_ios") or 0),
-        sync_median_seconds=_latency_seconds(sync, "lat_ns", "50.000000"),
-        sync_p99_seconds=_latency_seconds(sync, "lat_ns", "99.000000"),
     )
 
 
@@ -375,14 +365,14 @@ def _refuse(name: str) -> None:
 
 def _number(part: dict[str, Any], name: str) -> float | None:
     value = part.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return value
+    return value if 0 <= value <= LARGEST else None
 
 
-def _latency_seconds(part: dict[str, Any], kind: str, name: str) -> float | None:
-    """A percentile of clat (completion) or lat (sending off too); fio counts in nanoseconds."""
-    latency = part.get(kind)
+def _latency_seconds(part: dict[str, Any], name: str) -> float | None:
+    """A percentile of the completion latency; fio counts in nanoseconds."""
+    latency = part.get("clat_ns")
     table = latency.get("percentile") if isinstance(latency, dict) else None
     nanoseconds = _number(table, name) if isinstance(table, dict) else None
     return None if nanoseconds is None else nanoseconds / 1e9

@@ -10,7 +10,6 @@ import contextlib
 import os
 import pwd
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,31 +18,19 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Optional, Tuple, Union
+from typing import Iterable, Iterator, Optional, Tuple, Union
 
+from probes.host import removal, tools
 from probes.host.child import end_with_parent
-from probes.host.listeners import listeners, sockets
+from probes.host.own_folder import OwnFolder, own_folder
+from probes.host.ownership import others_can_change
+from probes.host.socket_owner import listeners, sockets
 from probes.stage import Unavailable
 
 START_SECONDS = 20.0
 """How long smbd may take until it listens."""
 STOP_SECONDS = 3.0
 """How long smbd may take to end before it is killed."""
-
-# Waits until its stdin closes, which happens however the starter dies. The first line is the
-# process group to end; a second line says that the starter cleaned up itself.
-_GUARDIAN = """
-trap '' HUP INT TERM
-read -r group
-read -r word && exit 0
-attempt=0
-while [ "$attempt" -lt 50 ]; do
-    [ -n "$group" ] && kill -s KILL -- "-$group" 2>/dev/null
-    sleep 0.1
-    rm -rf -- "$1" 2>/dev/null && exit 0
-    attempt=$((attempt + 1))
-done
-"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +50,7 @@ class Samba:
 
 def find_smbd() -> Optional[str]:
     """Path of the smbd program, or None; looks in the system folders that PATH may lack too."""
-    return _find("smbd")
+    return tools.find("smbd")
 
 
 @contextmanager
@@ -84,7 +71,7 @@ def private_samba(
     = NT1") and win over the defaults. Raises Unavailable where Samba is not installed or does not
     come up, with the last line of its log. The thread that starts it has to outlive the server.
     """
-    smbd, pdbedit = find_smbd(), _find("pdbedit")
+    smbd, pdbedit = find_smbd(), tools.find("pdbedit")
     if smbd is None or pdbedit is None:
         raise Unavailable(
             f"Samba is not installed on {socket.gethostname()}: apt-get install samba"
@@ -92,12 +79,12 @@ def private_samba(
     shared = Path(folder).resolve()
     if not shared.is_dir():
         raise Unavailable(f"there is no folder {shared} to serve")
-    lines = [share, username, password, *options, *share_options]
+    lines = [share, username, password, address, *options, *share_options]
     if not all(line.isprintable() and not line.endswith("\\") for line in lines):
         raise Unavailable("an option, name or password has characters that Samba cannot take")
     account = _account()
     with (
-        vanishing_folder("bottleneck-samba-") as (state, watch),
+        vanishing_folder("bottleneck-samba-") as (state, made),
         _reserved(address, port) as chosen,
     ):
         configuration = state / "smb.conf"
@@ -110,7 +97,7 @@ def private_samba(
         (state / "users").write_text(f'!{account} = "{username}"\n')
         _add_user(pdbedit, configuration, account, password)
         server = _start(smbd, configuration)
-        watch(server.pid)
+        made.ends_first(server.pid)
         try:
             _wait_until_listening(server, address, chosen, state)
             yield Samba(
@@ -128,51 +115,37 @@ def private_samba(
 
 @contextmanager
 def vanishing_folder(
-    prefix: str, parent: Union[str, os.PathLike[str], None] = None
-) -> Iterator[Tuple[Path, Callable[[int], None]]]:
-    """A fresh folder of our own, and a function that takes the process group to end with it.
+    prefix: str,
+    parent: Union[str, os.PathLike[str], None] = None,
+    remedy: str = "set TMPDIR to another folder",
+) -> Iterator[Tuple[Path, OwnFolder]]:
+    """A fresh folder of our own, and what holds it, which may be told of a process group in it.
 
     Both go when the block is left; a guardian process sees to it when this process is killed, at
-    whatever moment. parent None is the system's folder for temporary files.
+    whatever moment. parent None is the system's folder for temporary files. Raises Unavailable
+    with the remedy where others could put something else in its place: a server goes by its path.
     """
     # Short: the paths of smbd's sockets in it may have 107 bytes (unix(7)).
-    state = Path(parent or tempfile.gettempdir(), prefix + secrets.token_urlsafe(6))
-    # Before the folder is there: between the two a kill could leave it behind.
-    guardian = subprocess.Popen(
-        ["/bin/sh", "-c", _GUARDIAN, "bottleneck-samba", str(state)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,
-    )
-    pipe = guardian.stdin
-    assert pipe is not None
-
-    def tell(line: object) -> None:
-        with contextlib.suppress(BrokenPipeError):  # a killed guardian: we clean up ourselves
-            pipe.write(f"{line}\n".encode())
-            pipe.flush()
-
-    made = False
-    try:
-        state.mkdir(mode=0o700)
-        made = True
-        yield state, tell
-    finally:
-        if made:
-            _remove(state)
-        tell("done\ndone")
-        pipe.close()
-        guardian.wait()
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder although the last process of the group may still be closing its files."""
-    deadline = time.monotonic() + STOP_SECONDS
-    while folder.exists() and time.monotonic() < deadline:
-        shutil.rmtree(folder, ignore_errors=True)
-        time.sleep(0.01)
+    name = prefix + secrets.token_urlsafe(6)
+    path = Path(parent or tempfile.gettempdir(), name).absolute()
+    # The dot: others may make theirs beside it (/tmp). Before it is made, as it can be exchanged.
+    foreign = others_can_change(f"{path.parent}/.", sticky=True)
+    if foreign:
+        raise Unavailable(
+            f"{foreign}: users other than root and this one can change what lies there, "
+            f"so no server is given a folder below it; {remedy}"
+        )
+    with own_folder(removal.TREE, str(path.parent), name) as made:
+        made.create()
+        try:
+            yield path, made
+        finally:
+            # By another name too, where somebody who may has moved it.
+            with contextlib.suppress(OSError):
+                made.empty()
+            # The last process of the group may still be closing its files; the guardian goes on.
+            with contextlib.suppress(OSError):
+                made.remove(STOP_SECONDS)
 
 
 @contextmanager
@@ -192,11 +165,6 @@ def _reserved(address: str, port: int) -> Iterator[int]:
         except OSError as error:
             raise Unavailable(f"{address} port {port}: {error.strerror or error}") from error
         yield int(held.getsockname()[1])
-
-
-def _find(program: str) -> Optional[str]:
-    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin", "/usr/bin"))
-    return shutil.which(program, path=path)
 
 
 def _account() -> str:

@@ -12,7 +12,12 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Iterator, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional
+
+from probes.host import sysfs
+from probes.host.folders import parse_mountinfo
+from probes.host.sysfs import text
+from probes.records import Details
 
 UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest page-aligned signed number."""
@@ -62,14 +67,11 @@ class MemoryLimit:
 def parse_mounts(mountinfo: str) -> list[Mount]:
     """The cgroup mounts in /proc/PID/mountinfo (proc(5))."""
     found = []
-    for line in mountinfo.splitlines():
-        mount, _, source = line.partition(" - ")
-        fields, kind = mount.split(), source.split()
-        if len(fields) < 5 or len(kind) < 3 or kind[0] not in ("cgroup", "cgroup2"):
-            continue
-        version = 2 if kind[0] == "cgroup2" else 1
-        options = frozenset(kind[2].split(",")) if version == 1 else frozenset[str]()
-        found.append(Mount(version, options, _unescaped(fields[3]), _unescaped(fields[4])))
+    for each in parse_mountinfo(mountinfo):
+        if each.filesystem in ("cgroup", "cgroup2"):
+            version = 2 if each.filesystem == "cgroup2" else 1
+            options = frozenset(each.options.split(",")) if version == 1 else frozenset[str]()
+            found.append(Mount(version, options, each.root, each.point))
     return found
 
 
@@ -117,7 +119,7 @@ def quotas(pid: int) -> list[Quota]:
         cores = _quota_cores(version, folder)
         if cores is None:
             continue
-        counts = parse_pairs(_text(folder / "cpu.stat"))
+        counts = parse_pairs(text(folder / "cpu.stat"))
         found.append(
             Quota(str(folder), cores, counts.get("nr_periods"), counts.get("nr_throttled"))
         )
@@ -135,12 +137,12 @@ def memory_limit(pid: int) -> MemoryLimit | None:
     for version, folder in folders(pid, "memory"):
         limit_name = "memory.max" if version == 2 else "memory.limit_in_bytes"
         used_name = "memory.current" if version == 2 else "memory.usage_in_bytes"
-        limit, used = _text(folder / limit_name).strip(), _text(folder / used_name).strip()
+        limit, used = text(folder / limit_name).strip(), text(folder / used_name).strip()
         if not limit.isdigit() or not used.isdigit() or int(limit) >= UNLIMITED_BYTES:
             continue
         if lowest is not None and int(limit) >= lowest.limit_bytes:
             continue
-        counts = parse_pairs(_text(folder / "memory.stat"))
+        counts = parse_pairs(text(folder / "memory.stat"))
         if version == 2:
             cached = counts.get("file", 0) - counts.get("shmem", 0)
             dirty = counts.get("file_dirty", 0) + counts.get("file_writeback", 0)
@@ -154,9 +156,9 @@ def memory_limit(pid: int) -> MemoryLimit | None:
 
 def _quota_cores(version: int, folder: Path) -> float | None:
     if version == 2:
-        return parse_cpu_max(_text(folder / "cpu.max"))
-    quota = _text(folder / "cpu.cfs_quota_us").strip()
-    period = _text(folder / "cpu.cfs_period_us").strip()
+        return parse_cpu_max(text(folder / "cpu.max"))
+    quota = text(folder / "cpu.cfs_quota_us").strip()
+    period = text(folder / "cpu.cfs_period_us").strip()
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
         return None
     return int(quota) / int(period)
@@ -164,7 +166,7 @@ def _quota_cores(version: int, folder: Path) -> float | None:
 
 def folders(pid: int, controller: str) -> Iterator[tuple[int, Path]]:
     """The group's folder and its ancestors' within the mount, innermost first."""
-    memberships = parse_memberships(_text(Path(f"/proc/{pid}/cgroup")))
+    memberships = parse_memberships(text(Path(f"/proc/{pid}/cgroup")))
     for mount in _mounts():
         if mount.version == 1 and controller not in mount.controllers:
             continue
@@ -186,14 +188,14 @@ def folders(pid: int, controller: str) -> Iterator[tuple[int, Path]]:
 @functools.lru_cache(maxsize=1)
 def _mounts() -> tuple[Mount, ...]:
     """Cgroup mounts of this process; else of init or of an ancestor in another mount namespace."""
-    here = parse_mounts(_text(Path("/proc/self/mountinfo")))
+    here = parse_mounts(text(Path("/proc/self/mountinfo")))
     visible = tuple(mount for mount in here if Path(mount.point).is_dir())
     if visible:
         return visible
     for pid in (1, *_ancestors()):
         there = [
             mount._replace(point=f"/proc/{pid}/root{mount.point}")
-            for mount in parse_mounts(_text(Path(f"/proc/{pid}/mountinfo")))
+            for mount in parse_mounts(text(Path(f"/proc/{pid}/mountinfo")))
         ]
         reachable = tuple(mount for mount in there if os.access(mount.point, os.R_OK))
         if reachable:
@@ -205,18 +207,100 @@ def _ancestors() -> Iterator[int]:
     pid = os.getppid()
     while pid > 1:
         yield pid
-        parent = re.search(r"^PPid:\s+(\d+)", _text(Path(f"/proc/{pid}/status")), re.MULTILINE)
+        parent = re.search(r"^PPid:\s+(\d+)", text(Path(f"/proc/{pid}/status")), re.MULTILINE)
         pid = int(parent[1]) if parent else 0
 
 
-def _text(path: Path) -> str:
-    """The file's text; empty where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+V1_FILES = {
+    "read_bytes_per_second": "blkio.throttle.read_bps_device",
+    "write_bytes_per_second": "blkio.throttle.write_bps_device",
+    "reads_per_second": "blkio.throttle.read_iops_device",
+    "writes_per_second": "blkio.throttle.write_iops_device",
+}
+"""admin-guide/cgroup-v1/blkio-controller.rst."""
+V2_FILE = "io.max"
+V2_KEYS = {
+    "rbps": "read_bytes_per_second",
+    "wbps": "write_bytes_per_second",
+    "riops": "reads_per_second",
+    "wiops": "writes_per_second",
+}
+"""admin-guide/cgroup-v2.rst."""
+LAYERS = 16
+"""More devices below one another than anyone builds."""
+
+_SYS = Path("/sys")
 
 
-def _unescaped(field: str) -> str:
-    """Octal escapes of mountinfo (\\040 is a blank) undone."""
-    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
+def io_limits(device: Optional[str], pid: int = 0) -> Optional[Details]:
+    """The lowest limits that hold for a process (0: this one) on a device and those below it.
+
+    device: its kernel name. Keys: read_bytes_per_second, write_bytes_per_second,
+    reads_per_second, writes_per_second, each only where it is limited; group: the innermost
+    control group that sets one of them. None: no limit is seen.
+
+    v1 holds back buffered writes hardly ever: the kernel's own threads send them off.
+    """
+    numbers = _numbers(device) if device else []
+    found: Details = {}
+    for version, folder in folders(pid or os.getpid(), "blkio"):
+        here = _of_group(version, folder)
+        for number in numbers:
+            for name, value in here.get(number, {}).items():
+                found.setdefault("group", str(folder))
+                found[name] = min(value, found.get(name, value))
+    return found or None
+
+
+def parse_v1(text: str) -> dict[str, int]:
+    """`major:minor limit` lines of a blkio.throttle file; 0 is no limit."""
+    pairs = (line.split() for line in text.splitlines())
+    return {
+        pair[0]: int(pair[1])
+        for pair in pairs
+        if len(pair) == 2 and pair[1].isdigit() and int(pair[1]) > 0
+    }
+
+
+def parse_v2(text: str) -> dict[str, dict[str, int]]:
+    """Limits by device of io.max, as `8:16 rbps=2097152 wbps=max riops=max wiops=120`."""
+    found = {}
+    for line in text.splitlines():
+        number, *words = line.split() or [""]
+        pairs = (word.partition("=") for word in words)
+        told = {
+            V2_KEYS[key]: int(value)
+            for key, _, value in pairs
+            if key in V2_KEYS and value.isdigit()
+        }
+        if told:
+            found[number] = told
+    return found
+
+
+def _of_group(version: int, folder: Path) -> Dict[str, Dict[str, int]]:
+    """What one group sets, by device number."""
+    if version == 2:
+        return parse_v2(sysfs.word(folder / V2_FILE) or "")
+    found: Dict[str, Dict[str, int]] = {}
+    for name, file in V1_FILES.items():
+        for number, value in parse_v1(sysfs.word(folder / file) or "").items():
+            found.setdefault(number, {})[name] = value
+    return found
+
+
+def _numbers(device: str) -> List[str]:
+    """Device numbers of a device's whole disk and of all below: limits are set on those."""
+    waiting = [_SYS / "class/block" / device]
+    numbers: List[str] = []
+    while waiting and len(numbers) < LAYERS:
+        node = waiting.pop(0)
+        if sysfs.there(node / "partition"):
+            node = node.resolve().parent
+        number = sysfs.word(node / "dev")
+        if number and number not in numbers:
+            numbers.append(number)
+        slaves = node / "slaves"
+        if sysfs.there(slaves):
+            waiting += sorted(slaves.iterdir())
+    return numbers

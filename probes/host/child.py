@@ -17,6 +17,21 @@ from typing import Any, Callable, Dict
 
 from probes.stage import Refused, Unavailable
 
+PR_SET_DUMPABLE = 4
+
+
+def keep_private() -> None:
+    """From now on this process leaves no core, and root alone may read its memory and environ.
+
+    What it starts inherits the limit; what it forks inherits both, until exec(2). Where the system
+    is not Linux it is the limit alone. Without root other processes of this user can no longer
+    read /proc/PID/fd, io and environ of this one (proc(5)); /proc/self/fd stays open to itself.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 MEMORY_LIMIT_BYTES = 512 << 20
 PR_SET_PDEATHSIG = 1
 
@@ -107,7 +122,7 @@ def _enter(parent: int, keep: tuple[int, ...]) -> None:
     end_with_parent(parent)
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(each, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    keep_private()
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     # What the parent has is here too until it is written to, and is no work of the child's.
     most = _inherited_bytes() + MEMORY_LIMIT_BYTES

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Iterator, List, Optional, Tuple
 
 from probes.host import tools
 from probes.host.child import end_with_parent
-from probes.host.patience import HANGS, is_held
+from probes.host.deadline import HANGS, is_held
+from probes.host.reader import reader
+from probes.stage import Unavailable
 
 START_SECONDS = 10.0
 KILL_SECONDS = 1.0
@@ -58,7 +59,7 @@ def find(same_filesystem: bool) -> Program:
     path = tools.find("cp")
     if path is None:
         python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        arguments = (sys.executable, "-c", _GATED_PYTHON)
+        arguments = (sys.executable, "-I", "-c", _GATED_PYTHON)
         return Program(f"shutil.copyfile of Python {python}", arguments)
     maker, version = _of_cp(path)
     options = ["--reflink=never"] if same_filesystem and maker.endswith("coreutils") else []
@@ -154,8 +155,8 @@ class Copying:
     def progress(self, until: float, every_seconds: float) -> Iterator[int]:
         """Bytes written so far, now and then, until the program has ended well.
 
-        From /proc/PID/io: looking at the file would be one more call into the mount. Nothing where
-        the system has no such file. Errors: CopyBroke.
+        By the kernel's account of the process: looking at the file would be one more call into the
+        mount. Nothing where the system keeps none. Errors: CopyBroke.
         """
         assert self._process.stderr is not None
         stream = self._process.stderr.fileno()
@@ -193,16 +194,7 @@ class Copying:
 
     def _written_bytes(self) -> Optional[int]:
         try:
-            text = Path(f"/proc/{self._process.pid}/io").read_text(encoding="ascii")
-        except OSError:
+            told = reader().moved(self._process.pid)
+        except (OSError, Unavailable):
             return None
-        return parse_written(text)
-
-
-def parse_written(text: str) -> Optional[int]:
-    """wchar of /proc/PID/io: bytes that a process handed to write(2) and its like (proc(5))."""
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if name == "wchar" and value.strip().isdecimal():
-            return int(value)
-    return None
+        return told.written_bytes if told else None

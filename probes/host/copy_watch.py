@@ -10,17 +10,18 @@ import random
 import select
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from probes.host import counters, dirty_limit, process_io
-from probes.host.counters import DeviceCounts
-from probes.host.inet_diag import Seen
-from probes.host.memory import read_memory
-from probes.host.process_io import Moved, Tally
+from probes import meaning
+from probes.host import open_files
+from probes.host.memory import read_dirty_limit, read_memory
+from probes.host.open_files import Tally
+from probes.host.proc import DeviceCounts, Moved
+from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
-from probes.host.sock_diag import Sockets
-from probes.host.socket_track import Connection, Track
+from probes.host.sock_diag import Seen, Sockets
+from probes.host.socket_watch import Connection, Track
+from probes.meaning import Address, Port, Seconds
 from probes.records import Details
 from probes.stage import Unavailable
 
@@ -37,12 +38,12 @@ MOST_DISKS = 8
 class Setting:
     """Which copy: its connection at this host, its processes; what is empty is not watched."""
 
-    own_address: str = ""
-    own_port: int = 0
-    peer_address: str = ""
-    peer_port: int = 0
-    pids: Tuple[int, ...] = ()
-    seconds: float = 60.0
+    own_address: Address = ""
+    own_port: Port = 0
+    peer_address: Address = ""
+    peer_port: Port = 0
+    pids: Tuple[meaning.Count, ...] = ()
+    seconds: Seconds = 60.0
     """The watch ends by itself after this."""
 
 
@@ -126,7 +127,7 @@ class Watch:
                 self.track = Track(each, self.sockets.question(each))
 
     def _look(self, now: float) -> None:
-        waits = process_io.waits_for_disk(self.setting.pids)
+        waits = open_files.waits_for_disk(self.setting.pids)
         if waits is not None:
             self.states.append((now, waits))
             # A watch of hours keeps the last of them.
@@ -150,7 +151,7 @@ class Watch:
                 now,
                 connection,
                 self.tally.moved(),
-                parse_disks(_text("/proc/diskstats")),
+                _used_devices(),
                 memory.dirty_bytes if memory else None,
             )
         )
@@ -189,15 +190,10 @@ class Watch:
         return self.track.between(began, ended)
 
 
-def parse_disks(diskstats: str) -> Dict[str, DeviceCounts]:
-    """Every block device of /proc/diskstats that was ever used."""
-    found = {}
-    for line in diskstats.splitlines():
-        fields = line.split()
-        told = counters.parse_device(line, fields[2]) if len(fields) > 2 else None
-        if told is not None and told.read_bytes + told.written_bytes > 0:
-            found[fields[2]] = told
-    return found
+def _used_devices() -> Dict[str, DeviceCounts]:
+    """The block devices that were ever used."""
+    told = reader().devices()
+    return {name: each for name, each in told.items() if each.read_bytes + each.written_bytes > 0}
 
 
 def disks(
@@ -243,15 +239,8 @@ def _dirty(counts: List[Count]) -> Details:
     found: Details = {}
     if seen:
         found.update(first_bytes=seen[0], last_bytes=seen[-1], high_bytes=max(seen))
-    limit = dirty_limit.read()
+    limit = read_dirty_limit()
     if limit is not None:
         # mm/page-writeback.c, dirty_freerun_ceiling()
         found["free_run_bytes"] = (limit.background_bytes + limit.limit_bytes) // 2
     return found
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return ""

@@ -17,7 +17,7 @@ RESYNCS = ("resync", "recover", "check", "repair", "reshape")
 def costly(layers: Sequence[Details]) -> Iterator[HostSetting]:
     """What costs, of `layers(folder)`: as records.HostSetting, top first; never raises.
 
-    Untested where the layer itself is (Windows, macOS).
+    Untested where the layer itself is (macOS).
     """
     for layer in layers:
         for option, value, why, remedy in _of(layer):

@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Dict, NamedTuple, Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Dict, Iterable, Optional, Tuple
 
-from probes.host import cgroup, file_server, interface, pressure, processes
-from probes.host.account import Account
-from probes.host.memory import read_memory
-from probes.host.pressure import Pressure
-from probes.host.processes import ProcessTimes, ThreadTimes
-
-SECTOR_BYTES = 512
-"""Of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""
+from probes.host import cgroup, interface, processes, socket_owner
+from probes.host.memory import Pressure, read_memory, read_pressure
+from probes.host.proc import CoreTimes, ProcessStat, ThreadTimes
+from probes.host.processes import Account, ProcessTimes
+from probes.host.reader import reader
+from probes.meaning import Address, Count, Text
+from probes.records import Usage
 
 _ACCOUNT = Account()
 """Of this process's readings."""
@@ -30,29 +28,16 @@ _ACCOUNT = Account()
 class Watched:
     """What is counted beside cores and memory."""
 
-    interface: Optional[str] = None
+    interface: Optional[Text] = None
     """Towards the peer."""
-    folder_device: Optional[str] = None
+    folder_device: Optional[Text] = None
     """Kernel name of the block device under the folder."""
     file_server: bool = True
     """Whether a file server of this host carries the copy beside the agent's children."""
-    server_pids: Tuple[int, ...] = ()
+    server_pids: Tuple[Count, ...] = ()
     """More processes that carry it."""
-    peer_address: str = ""
+    peer_address: Address = ""
     """The other host's IP address: of the file server's processes those that serve it count."""
-
-
-@dataclass(frozen=True)
-class CoreTimes:
-    """One core since boot; guest time is part of the user time."""
-
-    core: int
-    busy_seconds: float
-    """Neither idle nor waiting for I/O; interrupts and stolen time included."""
-    interrupt_seconds: float
-    """irq and softirq."""
-    stolen_seconds: float
-    total_seconds: float
 
 
 @dataclass(frozen=True)
@@ -99,91 +84,34 @@ class Counters:
     pressure: Pressure = Pressure()
 
 
-class DeviceCounts(NamedTuple):
-    """One block device since boot."""
-
-    read_bytes: int
-    written_bytes: int
-    busy_seconds: float
-    """Time with I/O in flight (field 10 of iostats.rst)."""
-
-
-def parse_cores(stat: str) -> dict[int, CoreTimes]:
-    """The cores of /proc/stat (proc(5)) by number."""
-    found = {}
-    for line in stat.splitlines():
-        name, *words = line.split()
-        if not name.startswith("cpu") or not name[3:].isdigit() or len(words) < 7:
-            continue
-        times = [int(word) * processes.TICK_SECONDS for word in words[:8]]
-        user, nice, system, idle, waiting, irq, softirq = times[:7]
-        stolen = times[7] if len(times) > 7 else 0.0
-        busy = user + nice + system + irq + softirq + stolen
-        core = int(name[3:])
-        found[core] = CoreTimes(core, busy, irq + softirq, stolen, busy + idle + waiting)
-    return found
-
-
-def parse_interface(net_dev: str, interface: str) -> tuple[int, int] | None:
-    """Bytes sent and received by an interface in /proc/net/dev; None: not in it."""
-    for line in net_dev.splitlines():
-        name, colon, numbers = line.partition(":")
-        fields = numbers.split()
-        if colon and name.strip() == interface and len(fields) >= 9:
-            return int(fields[8]), int(fields[0])
-    return None
-
-
-def parse_device(diskstats: str, device: str) -> DeviceCounts | None:
-    """A block device in /proc/diskstats; None: not in it."""
-    for line in diskstats.splitlines():
-        fields = line.split()
-        if len(fields) >= 13 and fields[2] == device:
-            read, written = int(fields[5]), int(fields[9])
-            return DeviceCounts(read * SECTOR_BYTES, written * SECTOR_BYTES, int(fields[12]) / 1e3)
-    return None
-
-
-def read_device(device: str | None) -> DeviceCounts | None:
-    """What a block device has read and written since boot."""
-    return parse_device(_text("/proc/diskstats"), device) if device else None
-
-
 def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT) -> Counters:
     """This host now; agent_pid is the process whose descendants carry the copy.
 
     account: what earlier readings left; by default this process's own.
 
-    Errors: Unavailable on a system without /proc and without psutil.
+    Errors: Unavailable where nobody tells of this host's processes.
     """
-    if not Path("/proc/stat").exists():
-        from probes.host import elsewhere
-
-        return elsewhere.read_counters(watched, agent_pid)
-    seen = processes.read_all()
+    host = reader()
+    seen = host.processes()
     clock_seconds = time.monotonic()
     servers = set(watched.server_pids) & set(seen)
     if watched.file_server:
         servers |= _serving(seen, watched, agent_pid, account)
     untold = watched.file_server and not servers and bool(account.candidates)
     below = processes.descendants(seen, agent_pid)
-    usable = _usable_cores(servers | {agent_pid})
-    cores = parse_cores(_text("/proc/stat"))
+    cores = host.cores()
+    usable = usable_cores(servers | {agent_pid}, cores)
     ours = processes.ancestors(seen, agent_pid) | below
     account.take(watched, seen, clock_seconds, servers, ours, usable)
     carriers = below | account.living()
     memory = read_memory()
-    traffic = None
-    if watched.interface:
-        traffic = parse_interface(_text("/proc/net/dev"), watched.interface)
-    device = read_device(watched.folder_device)
+    traffic = host.traffic(watched.interface) if watched.interface else None
+    device = host.devices().get(watched.folder_device) if watched.folder_device else None
     return Counters(
         clock_seconds=clock_seconds,
         cores=tuple(cores[core] for core in sorted(usable & set(cores))),
         processes=_times(seen, below, agent_pid, account),
-        threads=tuple(
-            each for pid in sorted(carriers) for each in processes.thread_times(seen[pid])
-        ),
+        threads=tuple(each for pid in sorted(carriers) for each in host.threads(pid)),
         other_cpu_seconds=account.other_cpu_seconds,
         others_complete=processes.sees_all(seen),
         quotas=_quotas(servers | {agent_pid}),
@@ -199,38 +127,42 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
         device_read_bytes=device.read_bytes if device else None,
         device_written_bytes=device.written_bytes if device else None,
         device_busy_seconds=device.busy_seconds if device else None,
-        pressure=pressure.read(watched.folder_device),
+        pressure=read_pressure(watched.folder_device),
     )
 
 
 def _serving(
-    seen: dict[int, processes.ProcessStat], watched: Watched, agent_pid: int, account: Account
+    seen: dict[int, ProcessStat], watched: Watched, agent_pid: int, account: Account
 ) -> frozenset[int]:
     """The file-server processes that serve the peer; looked for anew where any began or ended."""
-    candidates = frozenset((pid, seen[pid].started_ticks) for pid in file_server.file_servers(seen))
+    candidates = frozenset(
+        (pid, seen[pid].started_ticks) for pid in socket_owner.file_servers(seen)
+    )
     known = account.serving and (account.watched, account.candidates) == (watched, candidates)
     if not known:
-        found = file_server.serving(seen, agent_pid, watched.peer_address)
+        found = socket_owner.serving(seen, agent_pid, watched.peer_address)
         account.candidates, account.serving = candidates, frozenset(found)
     return account.serving
 
 
 def _times(
-    seen: dict[int, processes.ProcessStat], below: set[int], agent_pid: int, account: Account
+    seen: dict[int, ProcessStat], below: set[int], agent_pid: int, account: Account
 ) -> tuple[ProcessTimes, ...]:
     """The carriers' times; of the agent itself only what it inherited from children that ended."""
     found = dict(account.servers)
     for pid in below | ({agent_pid} & set(seen)):
         stat = seen[pid]
-        own = 0.0 if pid == agent_pid else stat.cpu_seconds
-        found[pid, stat.started_ticks] = ProcessTimes(
-            pid, stat.started_ticks, own, stat.reaped_seconds
-        )
+        times = processes.times_of(stat)
+        if pid == agent_pid:
+            times = replace(times, cpu_seconds=0.0)
+        found[pid, stat.started_ticks] = times
     return tuple(found[key] for key in sorted(found))
 
 
-def _usable_cores(pids: set[int]) -> set[int]:
-    """Cores that any of the processes may use by affinity and cpuset; sched_getaffinity(2)."""
+def usable_cores(pids: Iterable[int], cores: Dict[int, CoreTimes]) -> set[int]:
+    """Those that any of the processes may use by affinity and cpuset (sched_getaffinity(2))."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set(cores)
     found: set[int] = set()
     for pid in pids:
         # a process that ended meanwhile uses no core
@@ -250,9 +182,181 @@ def _quotas(pids: set[int]) -> tuple[QuotaCounts, ...]:
     return tuple(found[group] for group in sorted(found))
 
 
-def _text(path: str) -> str:
-    """A file of /proc; empty where it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+OVERRUN_RATIO = 1.3
+OVERRUN_SECONDS = 0.05
+"""More CPU time than a quota allows, by which it is not the copy's: a burst is less."""
+
+
+def usage(before: Counters, after: Counters) -> Usage:
+    """What the host was busy with between two moments of its own clock.
+
+    other_cpu_seconds is what other user processes used that could be seen. Where not all could be
+    seen (a container, hidepid) it is at least the cores' busy time without interrupts and copy;
+    then kernel threads are in it too. Kernel threads that work for the copy (write-back,
+    encryption, RAID) are else in nobody's account, and so are this product's waiting parents.
+    Time of a process that started and ended within the window is known in sum alone.
+    """
+    wall_seconds = after.clock_seconds - before.clock_seconds
+    if wall_seconds <= 0:
+        raise ValueError("two readings of one moment say nothing")
+    busy, interrupt, stolen, total = _cores(before, after)
+    ratios = tuple(min(1.0, used / whole) if whole > 0 else 0.0 for used, whole in busy)
+    copy_seconds = _copy_seconds(before, after)
+    then, now = before.pressure, after.pressure
+    quotas = [
+        each
+        for each in after.quotas
+        if copy_seconds <= OVERRUN_RATIO * each.quota_cores * wall_seconds + OVERRUN_SECONDS
+    ]
+    return Usage(
+        wall_seconds=wall_seconds,
+        core_busy_ratios=ratios,
+        busiest_core_ratio=max(ratios, default=0.0),
+        softirq_ratio=interrupt / total if total else 0.0,
+        steal_ratio=stolen / total if total else 0.0,
+        copy_cpu_seconds=copy_seconds,
+        busiest_process_ratio=_busiest_seconds(before, after) / wall_seconds,
+        other_cpu_seconds=_other_seconds(
+            before, after, copy_seconds, sum(used for used, _ in busy), interrupt + stolen
+        ),
+        quota_cores=min((each.quota_cores for each in quotas), default=None),
+        throttled_ratio=_throttled_ratio(before, after, quotas),
+        run_delay_seconds=_run_delay_seconds(before, after),
+        memory_total_bytes=after.memory_total_bytes,
+        memory_used_bytes=after.memory_used_bytes,
+        memory_cached_bytes=after.memory_cached_bytes,
+        memory_dirty_bytes=after.memory_dirty_bytes,
+        interface_sent_bytes=_grown(before.interface_sent_bytes, after.interface_sent_bytes),
+        interface_received_bytes=_grown(
+            before.interface_received_bytes, after.interface_received_bytes
+        ),
+        device_read_bytes=_grown(before.device_read_bytes, after.device_read_bytes),
+        device_written_bytes=_grown(before.device_written_bytes, after.device_written_bytes),
+        device_busy_ratio=_share(
+            before.device_busy_seconds, after.device_busy_seconds, wall_seconds
+        ),
+        memory_dirty_limit_bytes=now.dirty_limit_bytes,
+        swapped_in_bytes=_grown(then.swapped_in_bytes, now.swapped_in_bytes),
+        swapped_out_bytes=_grown(then.swapped_out_bytes, now.swapped_out_bytes),
+        memory_waiting_ratio=_share(
+            then.memory_waiting_seconds, now.memory_waiting_seconds, wall_seconds
+        ),
+        io_waiting_ratio=_share(then.io_waiting_seconds, now.io_waiting_seconds, wall_seconds),
+    )
+
+
+def _cores(
+    before: Counters, after: Counters
+) -> tuple[tuple[tuple[float, float], ...], float, float, float]:
+    """Per core (busy, whole) seconds; then interrupts, stolen and whole time of all of them."""
+    earlier = {each.core: each for each in before.cores}
+    pairs, interrupt, stolen, total = [], 0.0, 0.0, 0.0
+    for each in after.cores:
+        was = earlier.get(each.core)
+        if was is None:
+            continue  # it came online in between
+        whole = max(0.0, each.total_seconds - was.total_seconds)
+        pairs.append((max(0.0, each.busy_seconds - was.busy_seconds), whole))
+        interrupt += max(0.0, each.interrupt_seconds - was.interrupt_seconds)
+        stolen += max(0.0, each.stolen_seconds - was.stolen_seconds)
+        total += whole
+    return tuple(pairs), interrupt, stolen, total
+
+
+def _copy_seconds(before: Counters, after: Counters) -> float:
+    """CPU time of the carriers, those that ended in between included.
+
+    A child's time moves into its parent's account when it is waited for, so the sum over the
+    tree grows by exactly what was used. Where a parent does not wait, the sum would shrink:
+    then the ones alive at both moments are what is known.
+    """
+    earlier = {(each.pid, each.started_ticks): each for each in before.processes}
+    whole = sum(each.cpu_seconds + each.reaped_seconds for each in after.processes)
+    whole -= sum(each.cpu_seconds + each.reaped_seconds for each in before.processes)
+    alive = 0.0
+    for each in after.processes:
+        was = earlier.get((each.pid, each.started_ticks))
+        alive += each.cpu_seconds - (was.cpu_seconds if was else 0.0)
+    # The accounts above are kept in ticks of 10 ms: under a small quota they see half of it.
+    return max(0.0, whole, alive, sum(_threads_growth(before, after)))
+
+
+def _threads_growth(before: Counters, after: Counters) -> list[float]:
+    """CPU time of each thread alive at the end, by the scheduler's own nanoseconds."""
+    earlier = {each.thread: each.cpu_seconds for each in before.threads}
+    return [max(0.0, each.cpu_seconds - earlier.get(each.thread, 0.0)) for each in after.threads]
+
+
+def _busiest_seconds(before: Counters, after: Counters) -> float:
+    """CPU time of the busiest thread; children that ended in between count as one, in sum."""
+    grown = _threads_growth(before, after)
+    living = {(each.pid, each.started_ticks) for each in after.processes}
+    known = {(each.pid, each.started_ticks): each for each in before.processes}
+    ended = sum(
+        each.cpu_seconds + each.reaped_seconds for key, each in known.items() if key not in living
+    )
+    reaped = 0.0
+    for each in after.processes:
+        was = known.get((each.pid, each.started_ticks))
+        reaped += each.reaped_seconds - (was.reaped_seconds if was else 0.0)
+    wall_seconds = after.clock_seconds - before.clock_seconds
+    # no thread has more than one core; the accounts are kept in ticks
+    return min(wall_seconds, max(0.0, reaped - ended, *grown))
+
+
+def _other_seconds(
+    before: Counters,
+    after: Counters,
+    copy_seconds: float,
+    busy_seconds: float,
+    interrupt_seconds: float,
+) -> float:
+    seen = after.other_cpu_seconds - before.other_cpu_seconds
+    unseen = 0.0
+    if not after.others_complete:
+        unseen = busy_seconds - interrupt_seconds - copy_seconds
+    return min(busy_seconds, max(0.0, seen, unseen))
+
+
+def _throttled_ratio(before: Counters, after: Counters, quotas: list[QuotaCounts]) -> float | None:
+    """Of the group that was stopped most; 0.0 where a quota would be seen and there is none."""
+    if not quotas and after.quotas_visible:
+        return 0.0
+    earlier = {each.group: each for each in before.quotas}
+    ratios = []
+    for each in quotas:
+        was = earlier.get(each.group)
+        if was is None or None in (each.periods, each.throttled_periods):
+            continue
+        if was.periods is None or was.throttled_periods is None:
+            continue
+        assert each.periods is not None and each.throttled_periods is not None
+        periods = each.periods - was.periods
+        stopped = each.throttled_periods - was.throttled_periods
+        ratios.append(min(1.0, max(0.0, stopped / periods)) if periods > 0 else 0.0)
+    return max(ratios, default=None)
+
+
+def _run_delay_seconds(before: Counters, after: Counters) -> float | None:
+    """Over the threads that carry the copy and are alive at the end."""
+    earlier = {each.thread: each.run_delay_seconds or 0.0 for each in before.threads}
+    delays = [
+        max(0.0, each.run_delay_seconds - earlier.get(each.thread, 0.0))
+        for each in after.threads
+        if each.run_delay_seconds is not None
+    ]
+    return sum(delays) if delays else None
+
+
+def _share(before: float | None, after: float | None, wall_seconds: float) -> float | None:
+    """How much of the window passed into an account of seconds."""
+    if before is None or after is None:
+        return None
+    return min(1.0, max(0.0, after - before) / wall_seconds)
+
+
+def _grown(before: int | None, after: int | None) -> int | None:
+    """How much a counter grew; one that ran backwards was reset and tells nothing."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before

@@ -1,18 +1,44 @@
-"""A host before the first stage: what runs there, on what, and towards whom."""
+"""A host before the first stage: what runs there, on what, towards whom, and what a run would use.
+
+Writes nothing. Facts alone: what is missing and what that costs is judged by who asked.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import locale
 import os
 import platform
 import re
 import socket
-from dataclasses import replace
+import sys
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Callable, Dict, List, Optional, Tuple
 
-from probes.host import cgroup, costly_layers, folders, interface, layers, tools
+from probes.host import (
+    cgroup,
+    costly_layers,
+    ethtool,
+    folders,
+    free_space,
+    interface,
+    layers,
+    nameless,
+    page_cache,
+    testparm,
+    tools,
+)
+from probes.host.deadline import NoAnswer, answered
 from probes.host.memory import read_memory
-from probes.host.tcp_settings import tcp_settings
+from probes.host.sock_diag import Sockets
+from probes.host.sysfs import text, word
+from probes.host.tcp_settings import sysctl, tcp_settings
+from probes.meaning import Address, Folder, Text
 from probes.records import HostFacts
+from probes.stage import Unavailable
 
 BUFFER_SYSCTLS = (
     "net.core.rmem_max",
@@ -44,7 +70,7 @@ HYPERVISOR_VENDORS = {
 CONTAINER_WORDS = ("docker", "podman", "kubepods", "containerd", "lxc", "machine.slice")
 
 
-def host_facts(toward: str, folder: str | None) -> HostFacts:
+def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
     """Facts of this host; what the system does not tell is None.
 
     toward: IP address of the peer, or empty. folder: an existing folder that copies use here.
@@ -55,7 +81,7 @@ def host_facts(toward: str, folder: str | None) -> HostFacts:
     return HostFacts(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
-        distribution=_distribution(),
+        distribution=_about().get("PRETTY_NAME"),
         python=platform.python_version(),
         cores=_cores(),
         quota_cores=min((each.quota_cores for each in cgroup.quotas(pid)), default=None),
@@ -63,21 +89,13 @@ def host_facts(toward: str, folder: str | None) -> HostFacts:
         virtual=_virtual(),
         privileged=os.geteuid() == 0,
         interface=interface.interface_facts(toward) if toward else None,
-        congestion_control=_sysctl("net.ipv4.tcp_congestion_control"),
-        socket_buffers={
-            name: value for name in BUFFER_SYSCTLS if (value := _sysctl(name)) is not None
-        },
+        congestion_control=sysctl("net.ipv4.tcp_congestion_control") or None,
+        socket_buffers={name: value for name in BUFFER_SYSCTLS if (value := sysctl(name))},
         folder=None if folder is None else replace(folders.folder_facts(folder), layers=below),
         tools=tools.versions(),
         tcp_settings=tcp_settings(),
         disk_settings=tuple(costly_layers.costly(below)),
     )
-
-
-def parse_os_release(text: str) -> str | None:
-    """PRETTY_NAME of /etc/os-release (os-release(5))."""
-    found = re.search(r"^PRETTY_NAME=(['\"]?)(.*)\1\s*$", text, re.MULTILINE)
-    return found[2] if found else None
 
 
 def parse_hypervisor(cpuinfo: str, vendor: str | None, product: str | None) -> str | None:
@@ -93,9 +111,9 @@ def parse_hypervisor(cpuinfo: str, vendor: str | None, product: str | None) -> s
 
 def parse_container(cgroup_text: str, markers: list[str]) -> str | None:
     """The container technology around us; markers: of the files and variables found."""
-    for word in (*markers, *CONTAINER_WORDS):
-        if word in markers or word in cgroup_text:
-            return word
+    for each in (*markers, *CONTAINER_WORDS):
+        if each in markers or each in cgroup_text:
+            return each
     return None
 
 
@@ -103,19 +121,19 @@ def _virtual() -> str | None:
     """Container, hypervisor, or both as "docker on kvm"."""
     dmi = Path("/sys/class/dmi/id")
     below = parse_hypervisor(
-        _text("/proc/cpuinfo") or "",
-        _text(str(dmi / "sys_vendor")),
-        _text(str(dmi / "product_name")),
+        text("/proc/cpuinfo"),
+        word(dmi / "sys_vendor"),
+        word(dmi / "product_name"),
     )
     markers = []
     if Path("/.dockerenv").exists():
         markers.append("docker")
     if Path("/run/.containerenv").exists():
         markers.append("podman")
-    named = _text("/run/systemd/container")
+    named = word(Path("/run/systemd/container"))
     if named:
         markers.insert(0, named)
-    around = parse_container(_text("/proc/self/cgroup") or "", markers)
+    around = parse_container(text("/proc/self/cgroup"), markers)
     return " on ".join(each for each in (around, below) if each) or None
 
 
@@ -125,22 +143,189 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _distribution() -> str | None:
-    for path in ("/etc/os-release", "/usr/lib/os-release"):
-        text = _text(path)
-        if text is not None:
-            return parse_os_release(text)
-    return None
+PROGRAMS = ("fio", "ssh", "smbclient", "smbd", "smartctl")
+ENGINES = ("libaio", "io_uring")
+FOLDER_SECONDS = 5.0
+TESTPARM_SECONDS = 3.0
+LONGEST_TROUBLE = 200
 
 
-def _sysctl(name: str) -> str | None:
-    value = _text("/proc/sys/" + name.replace(".", "/"))
-    return None if value is None else " ".join(value.split())
+@dataclass(frozen=True)
+class Place:
+    """A folder that copies would use."""
+
+    path: str
+    trouble: str = ""
+    """Why no file can be made there; empty: it can."""
+    filesystem: Optional[str] = None
+    nameless: bool = False
+    """Whether a file without a name can be made: it goes by itself, however a run ends."""
+    usable_bytes: Optional[int] = None
+    """What a run may write there; None: its file system does not tell."""
 
 
-def _text(path: str) -> str | None:
-    """A file's text without blanks around it; None: not there or not ours to read."""
+@dataclass(frozen=True)
+class Readiness:
+    """One host; what cannot be told is None or absent."""
+
+    name: str
+    system: str
+    distribution: Optional[str]
+    families: Tuple[str, ...]
+    """ID and ID_LIKE of os-release(5): what decides how programs are installed."""
+    python: str
+    privileged: bool
+    clock_seconds: float
+    """Since 1970, UTC, when this was asked."""
+    encoding: str
+    """Of text on this host, by its locale."""
+    programs: Dict[str, str] = field(default_factory=dict)
+    """Versions of those that are installed; "?": it does not say."""
+    engines: Tuple[str, ...] = ()
+    """Of ENGINES, those that fio has."""
+    psutil: Optional[str] = None
+    """Its version; None: not installed for this Python."""
+    proc: bool = False
+    """Whether /proc tells of processes and memory."""
+    cache: str = ""
+    """How the page cache is proven: cachestat, mincore; empty: it cannot be."""
+    sockets: str = ""
+    """Why the kernel tells of no sockets; empty: it does."""
+    quotas: bool = False
+    """Whether a CPU quota on this process would be seen."""
+    interface: Optional[str] = None
+    """The one towards the other host."""
+    driver: Optional[str] = None
+    """Whoever answers ethtool's questions about it; None: nobody."""
+    place: Optional[Place] = None
+    share_folder: Optional[str] = None
+    """The folder of the named share by this host's smb.conf; None: not found."""
+
+
+def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text = "") -> Readiness:
+    """This host as a run would find it.
+
+    toward: IP address of the other host, or empty. folder: where copies would be made, or None.
+    share: the name of a share that this host serves, or empty.
+    """
+    about = _about()
+    facts = interface.interface_facts(toward) if toward else None
+    there = _share_folder(share) if share else None
+    if folder is None:
+        folder = there
+    return Readiness(
+        name=socket.gethostname(),
+        system=f"{platform.system()} {platform.release()}",
+        distribution=about.get("PRETTY_NAME"),
+        families=tuple([about.get("ID", ""), *about.get("ID_LIKE", "").split()]),
+        python=platform.python_version(),
+        privileged=hasattr(os, "geteuid") and os.geteuid() == 0,
+        clock_seconds=time.time(),
+        encoding=locale.getpreferredencoding(False),
+        programs=_programs(),
+        engines=_engines(),
+        psutil=_psutil(),
+        proc=Path("/proc/self/stat").exists() and Path("/proc/meminfo").exists(),
+        cache=_cache(),
+        sockets=_sockets(),
+        quotas=cgroup.shows_quotas(os.getpid()),
+        interface=facts.name if facts else None,
+        driver=ethtool.read_card(facts.name).driver if facts else None,
+        place=None if folder is None else _place(folder),
+        share_folder=there,
+    )
+
+
+def parse_os_release(written: str) -> Dict[str, str]:
+    """Names and values of os-release(5), without their quotes."""
+    pairs = (line.partition("=") for line in written.splitlines() if not line.startswith("#"))
+    return {name.strip(): value.strip().strip("'\"") for name, equals, value in pairs if equals}
+
+
+def parse_engines(printed: str) -> Tuple[str, ...]:
+    """Those of ENGINES that `fio --enghelp` lists."""
+    listed = {line.strip() for line in printed.splitlines()}
+    return tuple(each for each in ENGINES if each in listed)
+
+
+def _programs() -> Dict[str, str]:
+    found = {each: tools.version(each) or "?" for each in PROGRAMS if tools.find(each)}
+    return {name: version[:40] for name, version in found.items()}
+
+
+def _engines() -> Tuple[str, ...]:
+    path = tools.find("fio")
+    return parse_engines(tools.printed([path, "--enghelp"], tools.ANSWER_SECONDS)) if path else ()
+
+
+def _psutil() -> Optional[str]:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
+        import psutil
+    except Exception:  # whatever a broken installation raises
         return None
+    return str(getattr(psutil, "__version__", "?"))
+
+
+def _cache() -> str:
+    """The kernel's answer for no file at all: ENOSYS says that it has no cachestat."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall(page_cache.CACHESTAT, -1, None, None, 0)
+    return "mincore" if ctypes.get_errno() == errno.ENOSYS else "cachestat"
+
+
+def _sockets() -> str:
+    try:
+        with Sockets() as sockets:
+            sockets.find((9,), "127.0.0.1", serving=False)
+    except (Unavailable, OSError) as error:
+        return str(error)[:LONGEST_TROUBLE]
+    return ""
+
+
+def _place(path: str) -> Place:
+    """A folder, asked in a thread that is left where its file system does not answer."""
+    told: List[Place] = []
+    look: Callable[[], None] = lambda: told.append(_looked_at(path))  # noqa: E731
+    try:
+        answered(path, time.monotonic() + FOLDER_SECONDS, look)
+    except NoAnswer as error:
+        return Place(path, str(error)[:LONGEST_TROUBLE])
+    return told[0]
+
+
+def _looked_at(path: str) -> Place:
+    try:
+        usable = free_space.usable_bytes(path) if os.statvfs(path).f_blocks else None
+        facts = folders.folder_facts(path)
+    except OSError as error:
+        return Place(path, (error.strerror or str(error)).lower())
+    trouble, without_name = "", False
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        trouble = "no right to write there"
+    elif hasattr(os, "O_TMPFILE"):
+        try:
+            os.close(os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600))
+            without_name = True
+        except OSError as error:
+            if error.errno not in nameless.WITHOUT_TMPFILE:
+                trouble = (error.strerror or str(error)).lower()
+    return Place(path, trouble, facts.filesystem, without_name, usable)
+
+
+def _share_folder(share: str) -> Optional[str]:
+    """The folder of a share by smb.conf; None: there is none, or its name holds variables."""
+    if share.startswith("-"):
+        return None
+    options = ["-s", f"--section-name={share}", "--parameter-name=path"]
+    try:
+        told = testparm.run(options, None, TESTPARM_SECONDS)
+    except Unavailable:
+        return None
+    path = told.stdout.decode("utf-8", "surrogateescape").strip()
+    return path if path.startswith("/") and "%" not in path and "\n" not in path else None
+
+
+def _about() -> Dict[str, str]:
+    return parse_os_release(text("/etc/os-release") or text("/usr/lib/os-release"))

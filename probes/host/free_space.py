@@ -9,12 +9,16 @@ import os
 import socket
 from typing import Optional, Union
 
+from probes.meaning import Folder
 from probes.stage import Refused, Unavailable
 
 GIB = 1024**3
 MIB = 1024**2
 LEAST_BYTES = 4 * MIB
 """A file smaller than this says nothing about a disk."""
+HELD_PARTS = 4
+"""Of what may be used, a file that a run holds all the time takes one in so many: its copies are
+made beside it, and often beside another such file."""
 LOOK_BYTES = 64 * MIB
 """After so much was written the room is looked at again: others write too."""
 METADATA_PART = 256
@@ -33,17 +37,22 @@ def beyond_reserve_bytes(free_bytes: int, total_bytes: int) -> int:
     return beyond - -(-beyond // METADATA_PART)
 
 
-def usable_bytes(folder: str) -> int:
+def usable_bytes(folder: Folder) -> int:
     """Bytes that this user may write into folder, less the reserve; never negative."""
-    return beyond_reserve_bytes(*_told(os.statvfs(folder)))
+    return beyond_reserve_bytes(*told(folder))
 
 
-def fitting(size_bytes: int, folder: str) -> int:
-    """size_bytes, or as many whole MiB as fit; Unavailable where not even 4 MiB may be used."""
-    return fitting_in(size_bytes, folder, *_told(os.statvfs(folder)))
+def fitting(size_bytes: int, folder: str, parts: int = 1) -> int:
+    """size_bytes, or as many whole MiB as fit; Unavailable where not even 4 MiB may be used.
+
+    parts: of what may be used one part at most, as other files of the run need room beside it.
+    """
+    return fitting_in(size_bytes, folder, *told(folder), parts)
 
 
-def fitting_in(size_bytes: int, folder: str, free_bytes: int, total_bytes: int) -> int:
+def fitting_in(
+    size_bytes: int, folder: str, free_bytes: int, total_bytes: int, parts: int = 1
+) -> int:
     """The same of a file system that told this of itself; 0 of 0 (some FUSE) is no answer."""
     if not total_bytes:
         return size_bytes
@@ -54,25 +63,29 @@ def fitting_in(size_bytes: int, folder: str, free_bytes: int, total_bytes: int) 
             f" beside the {reserve_bytes(total_bytes) // MIB} MiB that stay free (a tenth, and at"
             " least 2 GiB); make room or choose another folder"
         )
+    usable = max(usable // parts, min(usable, LEAST_BYTES))
     return size_bytes if size_bytes <= usable else usable // MIB * MIB
 
 
 def room_bytes(fd: int) -> Optional[int]:
     """Bytes that may still be written to an open file; None: its file system does not tell."""
-    free, total = _told(os.statvfs(fd))
+    free, total = told(fd)
     return beyond_reserve_bytes(free, total) if total else None
 
 
 class Watch:
-    """Looks at the room again while a file grows: somebody else may fill the disk meanwhile."""
+    """Looks at the room again while a file of ours grows: others may fill the disk meanwhile."""
 
-    def __init__(self, folder: str) -> None:
-        """folder: for the message."""
+    def __init__(self, folder: str, free_bytes: Optional[int] = None) -> None:
+        """folder: for the message. free_bytes: before the file has grown; None: not known."""
         self._folder = folder
+        self._free_bytes = free_bytes
         self._unseen_bytes = 0
+        self._wrote_bytes = 0
 
     def due(self, wrote_bytes: int) -> bool:
         """Whether, with what was written since the last call, it is time for another look."""
+        self._wrote_bytes += wrote_bytes
         self._unseen_bytes += wrote_bytes
         if self._unseen_bytes < LOOK_BYTES:
             return False
@@ -80,21 +93,36 @@ class Watch:
         return True
 
     def look(self, free_bytes: int, total_bytes: int) -> None:
-        """Refused ("space") where less than the reserve is free by now. 0 of 0 is no answer."""
+        """Refused ("space") where less than the reserve is free by now. 0 of 0 is no answer.
+
+        Somebody else is blamed for no more than what this file did not take.
+        """
         reserve = reserve_bytes(total_bytes)
-        if total_bytes and free_bytes < reserve:
-            raise Refused(
-                "space",
-                f"{self._folder} ({socket.gethostname()}) has no room by now, somebody else fills"
-                f" it: {free_bytes // MIB} MiB are free and {reserve // MIB} MiB stay free;"
-                " make room there",
-            )
+        if not total_bytes or free_bytes >= reserve:
+            if self._free_bytes is None:
+                self._free_bytes = free_bytes
+            return
+        own = self._wrote_bytes + self._wrote_bytes // METADATA_PART + LEAST_BYTES
+        others = self._free_bytes is not None and self._free_bytes - free_bytes > own
+        remedy = "make room there" if others else "make room there or give a smaller --size"
+        raise Refused(
+            "space",
+            f"{self._folder} ({socket.gethostname()}) has no room by now"
+            f"{', somebody else fills it' if others else ''}: {free_bytes // MIB} MiB are free and"
+            f" {reserve // MIB} MiB stay free; {remedy}",
+        )
 
-    def look_at(self, file: Union[int, str]) -> None:
-        """The same of the file system of an open file or a path, asked now."""
-        self.look(*_told(os.statvfs(file)))
+    def look_at(self, file: Union[int, str], wrote_bytes: Optional[int] = None) -> None:
+        """The same of the file system of an open file or a path, asked now.
+
+        wrote_bytes: in all, where nobody calls due().
+        """
+        if wrote_bytes is not None:
+            self._wrote_bytes = wrote_bytes
+        self.look(*told(file))
 
 
-def _told(answer: os.statvfs_result) -> tuple[int, int]:
-    """Bytes that are free for this user, and all bytes."""
+def told(place: Union[int, str, os.PathLike[str]]) -> tuple[int, int]:
+    """Bytes that are free for this user, and all bytes, of what a path or open file lies on."""
+    answer = os.statvfs(place)
     return answer.f_bavail * answer.f_frsize, answer.f_blocks * answer.f_frsize

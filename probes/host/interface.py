@@ -8,9 +8,11 @@ the rest. What cannot be read is None or absent: no fact is worth a run.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from typing import Any, Dict
 
-from probes.host import ethtool, links, pci, qdisc, route, usb, wifi
+from probes.host import ethtool, links, pci, route, tools
 from probes.host.links import Link
 from probes.host.sysfs import there, word
 from probes.records import InterfaceFacts
@@ -81,7 +83,7 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         rate = rate or parse_rate(word(folder / "speed"))
         duplex = duplex or parse_duplex(word(folder / "duplex"))
     radio = folder is not None and there(folder / "phy80211")
-    on_usb = usb.read_link(link.parent or str(folder / "device" if folder else ""))
+    on_usb = pci.read_usb(link.parent or str(folder / "device" if folder else ""))
     shape, shape_rate = _shaping(link)
     return InterfaceFacts(
         name=link.name,
@@ -111,7 +113,7 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         usb_version=on_usb.version if on_usb else None,
         qdisc=shape,
         qdisc_rate_bytes_per_second=shape_rate,
-        wifi=wifi.read_radio(link.name) if radio else {},
+        wifi=read_radio(link.name) if radio else {},
     )
 
 
@@ -138,7 +140,7 @@ def _kind(link: Link, folder: Path | None) -> str | None:
 
 def _shaping(link: Link) -> tuple[str | None, int | None]:
     try:
-        kind, rate = qdisc.read_shaping(link.index)
+        kind, rate = links.read_shaping(link.index)
     except OSError:
         return link.qdisc, None
     return kind or link.qdisc, rate
@@ -161,3 +163,55 @@ def _driver(folder: Path) -> str | None:
         return os.readlink(folder / "device" / "driver").rpartition("/")[2]  # noqa: PTH115
     except OSError:
         return None
+
+
+WIRELESS = Path("/proc/net/wireless")
+IW_SECONDS = 1.0
+_BITRATE = r"^\s*%s bitrate:\s*(\d+(?:\.\d+)?)\s*MBit/s"
+_SIGNAL = re.compile(r"^\s*signal:\s*(-\d+)(?:\s*\[.*\])?\s*dBm", re.MULTILINE)
+
+Radio = Dict[str, Any]
+"""bits_per_second (to the access point), received_bits_per_second, signal_dbm; each if told."""
+
+
+def read_radio(name: str) -> Radio:
+    """The radio link of an interface now; empty: nothing told it. Takes a second at the most."""
+    try:
+        signal = parse_wireless(WIRELESS.read_text(encoding="ascii", errors="replace"), name)
+    except OSError:
+        signal = None
+    found: Radio = {} if signal is None else {"signal_dbm": signal}
+    return {**found, **parse_iw(_iw(name))}
+
+
+def parse_iw(text: str) -> Radio:
+    """What `iw dev NAME link` prints; empty: it is not connected."""
+    found: Radio = {}
+    for name, way in (("bits_per_second", "tx"), ("received_bits_per_second", "rx")):
+        match = re.search(_BITRATE % way, text, re.MULTILINE)
+        if match:
+            found[name] = round(float(match[1]) * 1e6)
+    match = _SIGNAL.search(text)
+    if match:
+        found["signal_dbm"] = int(match[1])
+    return found
+
+
+def parse_wireless(text: str, name: str) -> int | None:
+    """Signal in dBm of an interface in /proc/net/wireless; None: not in it, or no dBm."""
+    for line in text.splitlines():
+        interface, colon, numbers = line.partition(":")
+        fields = numbers.split()
+        if colon and interface.strip() == name and len(fields) >= 3:
+            try:
+                level = round(float(fields[2].rstrip(".")))
+            except ValueError:
+                return None
+            return level if -127 <= level < 0 else None
+    return None
+
+
+def _iw(name: str) -> str:
+    """What iw tells; empty: it is not installed, fails or takes too long."""
+    program = tools.find("iw")
+    return tools.printed([program, "dev", name, "link"], IW_SECONDS) if program else ""

@@ -1,54 +1,148 @@
-"""Memory of this host or, where its limit is lower, of this process's control group."""
+"""Memory of a host: what it has, how short of it it is, and how much may wait there to be written.
+
+Of this host or, where its limit is lower, of this process's control group. Sources: proc(5);
+/proc/vmstat (mm/vmstat.c: pswpin and pswpout in pages, the dirty threshold as the kernel has it
+now), /proc/pressure (Documentation/accounting/psi.rst), /sys/class/bdi
+(Documentation/ABI/testing/sysfs-class-bdi), sysctl/vm.rst (dirty_ratio, dirty_bytes),
+mm/page-writeback.c (domain_dirty_limits).
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Dict, NamedTuple, Optional
 
 from probes.host import cgroup
+from probes.host.proc import Memory, meminfo
+from probes.host.reader import reader
+from probes.host.sysfs import text
+from probes.stage import Unavailable
+
+_PROC = Path("/proc")
+_SYS = Path("/sys")
+_VM = _PROC / "sys/vm"
+_SOME = re.compile(r"^some .*\btotal=(\d+)", re.MULTILINE)
 
 
-class Memory(NamedTuple):
-    """Memory at one moment, in bytes."""
-
-    total_bytes: int
-    used_bytes: int
-    """Without the page cache; files of tmpfs are in use, they cannot be dropped."""
-    cached_bytes: int
-    """Page cache and reclaimable kernel memory."""
-    dirty_bytes: int
-    """Dirty and under write-back."""
-
-
-def parse_meminfo(text: str) -> Memory | None:
-    """Memory of /proc/meminfo (proc(5)); None: a line that is needed is missing."""
-    told = {}
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        words = value.split()
-        if words and words[0].isdigit():
-            told[name] = int(words[0]) * 1024
-    if not {"MemTotal", "MemFree", "Cached", "Dirty", "Writeback"} <= set(told):
-        return None
-    cached = told["Cached"] - told.get("Shmem", 0)
-    cached += told.get("Buffers", 0) + told.get("SReclaimable", 0)
-    return Memory(
-        total_bytes=told["MemTotal"],
-        used_bytes=max(0, told["MemTotal"] - told["MemFree"] - cached),
-        cached_bytes=max(0, cached),
-        dirty_bytes=told["Dirty"] + told["Writeback"],
-    )
-
-
-def read_memory() -> Memory | None:
+def read_memory() -> Optional[Memory]:
     """Memory that counts for this process: the host's, or its group's where that has less."""
     try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    host = parse_meminfo(text)
+        host = reader().memory()
+    except Unavailable:
+        host = None
     limit = cgroup.memory_limit(os.getpid())
     if limit is None or (host is not None and limit.limit_bytes >= host.total_bytes):
         return host
     return Memory(limit.limit_bytes, limit.used_bytes, limit.cached_bytes, limit.dirty_bytes)
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """One moment of a host; None: its system does not tell."""
+
+    swapped_in_bytes: Optional[int] = None
+    swapped_out_bytes: Optional[int] = None
+    dirty_limit_bytes: Optional[int] = None
+    """Written data from which on a writer to the device waits for the disk."""
+    memory_waiting_seconds: Optional[float] = None
+    """Time in which at least one task waited for memory: swapped out, or to be made free."""
+    io_waiting_seconds: Optional[float] = None
+    """The same for I/O; a writer that is held at the dirty limit is one."""
+
+
+def read_pressure(device: str | None, proc: Path = _PROC, sys: Path = _SYS) -> Pressure:
+    """This host now; device: kernel name of what is written to, for a dirty limit of its own."""
+    pages = parse_vmstat(text(proc / "vmstat"))
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    told = {
+        name: pages[key] * page_bytes if key in pages else None
+        for name, key in (
+            ("in", "pswpin"),
+            ("out", "pswpout"),
+            ("limit", "nr_dirty_threshold"),
+        )
+    }
+    limits = [each for each in (told["limit"], _device_limit(device, sys)) if each is not None]
+    return Pressure(
+        swapped_in_bytes=told["in"],
+        swapped_out_bytes=told["out"],
+        dirty_limit_bytes=min(limits, default=None),
+        memory_waiting_seconds=parse_some(text(proc / "pressure/memory")),
+        io_waiting_seconds=parse_some(text(proc / "pressure/io")),
+    )
+
+
+def parse_vmstat(vmstat: str) -> dict[str, int]:
+    """Counts of /proc/vmstat by name."""
+    pairs = (line.split() for line in vmstat.splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+
+
+def parse_some(pressure: str) -> float | None:
+    """Seconds of the line `some` of a file in /proc/pressure; None: the kernel has none."""
+    match = _SOME.search(pressure)
+    return int(match[1]) / 1e6 if match else None
+
+
+def _device_limit(device: str | None, sys: Path) -> int | None:
+    """A dirty limit that holds for one device alone, whatever the others have."""
+    if not device or "/" in device:
+        return None
+    folder = (sys / "class/block" / device).resolve()
+    for each in (folder, folder.parent):  # a partition has its disk's
+        most = text(each / "bdi/max_bytes").strip()
+        if most.isdigit():
+            strict = text(each / "bdi/strict_limit").strip() == "1"
+            return int(most) if strict else None
+    return None
+
+
+class DirtyLimit(NamedTuple):
+    """Limits of dirty memory, in bytes; a writer is slowed from half-way between the two."""
+
+    background_bytes: int
+    """The kernel begins to write."""
+    limit_bytes: int
+    """Writers wait for the disk."""
+
+
+def read_dirty_limit() -> Optional[DirtyLimit]:
+    """The limits that hold for this process now; None where the system tells none.
+
+    They follow the memory that is available, so they move.
+    """
+    names = ("dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes")
+    told = {name: _number(_VM / name) for name in names}
+    available = meminfo().get("MemAvailable")
+    group = cgroup.memory_limit(os.getpid())
+    if group is not None and available is not None:
+        available = min(available, max(0, group.limit_bytes - group.used_bytes))
+    return dirty_limits(told, available)
+
+
+def dirty_limits(
+    told: Dict[str, Optional[int]], available_bytes: Optional[int]
+) -> Optional[DirtyLimit]:
+    """The limits by the four settings of vm.dirty_*; pure. None: one is not known."""
+
+    def limit(name: str) -> Optional[int]:
+        fixed, ratio = told.get(f"{name}_bytes"), told.get(f"{name}_ratio")
+        if fixed:
+            return fixed
+        if ratio is None or available_bytes is None:
+            return None
+        return available_bytes * ratio // 100
+
+    background, most = limit("dirty_background"), limit("dirty")
+    if background is None or most is None:
+        return None
+    # the kernel halves a background limit that is not below the other
+    return DirtyLimit(background if background < most else most // 2, most)
+
+
+def _number(path: Path) -> Optional[int]:
+    written = text(path).strip()
+    return int(written) if written.isdigit() else None

@@ -1,7 +1,6 @@
 """The run's own folder in a mounted share, with the file that pulls read; gone however it ends.
 
-A mount has no file that goes by itself: a guardian process removes what this one left when it was
-killed, and only names that a run gives, in a folder whose name nobody else has.
+A mount has no file that goes by itself: see own_folder.py for what removes it all the same.
 """
 
 from __future__ import annotations
@@ -9,16 +8,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Callable, Iterator, Optional, TypeVar
+from typing import Callable, Iterator, TypeVar
 
-from probes.host import free_space, source_file
-from probes.host.locate import SOURCE, check_name
-from probes.host.patience import NoAnswer, answered
+from probes.host import free_space, removal, source_file
+from probes.host.deadline import NoAnswer, answered
+from probes.host.own_folder import OwnFolder
+from probes.host.served_file import SOURCE, check_name
+from probes.meaning import Count, Folder, Hex, Seconds, Size, Text
 from probes.records import Endpoint
 from probes.stage import Refused
 
@@ -27,7 +26,6 @@ T = TypeVar("T")
 ANSWER_SECONDS = 10.0
 """What a step before or after a copy may take in a mount."""
 REMOVE_SECONDS = 4.0
-OURS = re.compile(re.escape(SOURCE) + r"|pushed-[0-9a-f]{16}")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 LOST = (errno.ENOTCONN, errno.EHOSTDOWN, errno.ECONNABORTED, errno.ESHUTDOWN, errno.ETIMEDOUT)
@@ -42,42 +40,22 @@ KNOWN_ERRORS = (
 )
 """What refused() has a sentence for."""
 
-# Waits until its stdin closes, which happens however its starter dies; a line says that there is
-# nothing left to do. A copy that is being killed may still hold its file, which NFS and FUSE then
-# only hide: hence the attempts.
-_GUARDIAN = """
-trap '' HUP INT TERM
-read -r word && exit 0
-attempt=0
-missing=0
-while [ "$attempt" -lt 150 ] && [ "$missing" -lt 10 ]; do
-    [ -L "$1" ] && exit 0
-    if cd -- "$1" 2>/dev/null; then
-        rm -f -- source pushed-* 2>/dev/null
-        cd /
-        rmdir -- "$1" 2>/dev/null && exit 0
-    else
-        missing=$((missing + 1))
-    fi
-    sleep 0.1
-    attempt=$((attempt + 1))
-done
-"""
-
 
 @dataclass(frozen=True)
 class Setting:
     """Whose folder, and what is put into it."""
 
-    folder: str
+    folder: Folder
     """The mounted share, or a folder on it."""
-    run: str
+    run: Hex
     """Hex id of the run."""
-    size_bytes: int
-    seconds: float
+    size_bytes: Size
+    seconds: Seconds
     """The source file ends early when writing it has taken so long."""
-    seed: str
+    seed: Text
     """Of the payload, hex."""
+    parts: Count = 1
+    """See free_space.fitting."""
 
 
 @contextmanager
@@ -91,22 +69,21 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """
     name = f"bottleneck-{setting.run}"
     check_name(name)
-    path = os.path.join(setting.folder, name)  # noqa: PTH118
-    guardian = start_guardian(path)
-    fd, left = None, False
-    try:
+    with ExitStack() as stack:
         with speaking_of(setting.folder):
+            made = _waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
+            stack.callback(made.close)
             free, total = _waited(setting.folder, lambda: _room(setting.folder))
-            size_bytes = free_space.fitting_in(setting.size_bytes, setting.folder, free, total)
-            try:
-                _waited(setting.folder, lambda: os.mkdir(path, 0o700))  # noqa: PTH102
-            except NoAnswer:
-                left = True
-                raise
-            left = True
-            fd = _waited(setting.folder, lambda: _created(path))
+            size_bytes = free_space.fitting_in(
+                setting.size_bytes, setting.folder, free, total, setting.parts
+            )
+            path = os.path.join(setting.folder, name)  # noqa: PTH118
+            opened: list[int] = []
+            stack.callback(_removed, path, made, opened)
+            _waited(setting.folder, made.create)
+            opened.append(_waited(setting.folder, lambda: made.new_file(SOURCE)))
             began = time.monotonic()
-            written = _filled(fd, setting, size_bytes)
+            written = _filled(opened[0], setting, size_bytes)
             seconds = time.monotonic() - began
         facts = {
             "size_bytes": written,
@@ -115,14 +92,6 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             "total_bytes": total,
         }
         yield Endpoint(folder=path, facts=facts)
-    finally:
-        try:
-            if left:
-                _removed(path, fd)
-                left = False
-        finally:
-            # Where something may be left the guardian tries on, also where we cannot wait.
-            dismiss(guardian, "" if left else "done")
 
 
 @contextmanager
@@ -165,11 +134,6 @@ def _room(folder: str) -> tuple[int, int]:
     return told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize
 
 
-def _created(path: str) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    return os.open(os.path.join(path, SOURCE), flags, 0o600)  # noqa: PTH118
-
-
 def _filled(fd: int, setting: Setting, size_bytes: int) -> int:
     now = time.monotonic()
 
@@ -179,30 +143,15 @@ def _filled(fd: int, setting: Setting, size_bytes: int) -> int:
     return answered(setting.folder, now + setting.seconds + ANSWER_SECONDS, fill)
 
 
-def remove(path: str) -> None:
-    """Removes a run's folder and this run's files in it, and nothing else. Errors: OSError."""
-    check_name(os.path.basename(path))  # noqa: PTH119
-    try:
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return
-    try:
-        for name in filter(OURS.fullmatch, os.listdir(folder)):
-            # A step that gave up on a mount that hung may remove its file only now.
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=folder)
-    finally:
-        os.close(folder)
-    os.rmdir(path)  # noqa: PTH106
+def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
+    """Removes the folder; what then may be left the guardian tries on, as long as it takes."""
 
-
-def _removed(path: str, fd: Optional[int]) -> None:
     def work() -> None:
-        if fd is not None:
+        for fd in opened:
             # First: NFS and FUSE only hide an open file, and its folder would stay.
             with contextlib.suppress(OSError):
                 os.close(fd)
-        remove(path)
+        made.remove()
 
     try:
         answered(path, time.monotonic() + REMOVE_SECONDS, work)
@@ -211,25 +160,3 @@ def _removed(path: str, fd: Optional[int]) -> None:
         raise TimeoutError(text) from None
     except OSError as error:
         raise OSError(f"{path} may be left: {(error.strerror or str(error)).lower()}") from None
-
-
-def start_guardian(path: str) -> subprocess.Popen[bytes]:
-    """A process that removes a run's folder and this run's files in it once we are gone."""
-    return subprocess.Popen(
-        ["/bin/sh", "-c", _GUARDIAN, "bottleneck-mounted-folder", path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,
-    )
-
-
-def dismiss(guardian: subprocess.Popen[bytes], word: str) -> None:
-    """Ends a guardian; without a word it removes the folder first, when it can."""
-    assert guardian.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # a killed guardian: we cleaned up ourselves
-        guardian.stdin.write(f"{word}\n".encode() if word else b"")
-        guardian.stdin.close()
-    if word:
-        guardian.wait()

@@ -1,10 +1,15 @@
-"""Files without a name: the kernel removes them at their last close, kill -9 included."""
+"""Files without a name: the kernel removes them at their last close, kill -9 included.
+
+And where a run's temporary folders lie: TMPDIR takes the place of /tmp and of /var/tmp alike
+(file-hierarchy(7)).
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import secrets
+import tempfile
 
 WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 """What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""
@@ -37,3 +42,11 @@ def _created_and_unlinked(folder: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+ON_DISK = "/var/tmp"
+
+
+def on_disk() -> str:
+    """For what has to lie on a disk, where /tmp may be memory: /var/tmp, or what TMPDIR names."""
+    return tempfile.gettempdir() if os.environ.get("TMPDIR") else ON_DISK

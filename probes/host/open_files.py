@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import stat
-from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
 
-from probes.host import folders, mount
+from probes.host import folders
 from probes.host.folders import MountEntry
+from probes.host.proc import Moved
+from probes.host.reader import reader
 
 ACCESS, WRITES_ALONE, READS_AND_WRITES, APPENDS = 0o3, 0o1, 0o2, 0o2000
 """Of the flags in fdinfo (open(2)): O_ACCMODE, O_WRONLY, O_RDWR, O_APPEND."""
@@ -58,12 +61,8 @@ class Place:
 
 def inodes(pid: int) -> Set[int]:
     """Inodes of the sockets that a process holds. Errors: OSError, where it may not be asked."""
-    found = set()
-    for _, target in _links(pid):
-        match = re.fullmatch(r"socket:\[(\d+)\]", target)
-        if match:
-            found.add(int(match[1]))
-    return found
+    matches = (re.fullmatch(r"socket:\[(\d+)\]", target) for _, target in links(pid))
+    return {int(match[1]) for match in matches if match}
 
 
 def holders(inode: int, pids: List[int]) -> Tuple[int, ...]:
@@ -87,7 +86,7 @@ def regular_files(pid: int) -> List[OpenFile]:
     found = []
     with contextlib.suppress(OSError):
         mounts = _mounts(pid)
-        for fd, target in _links(pid):
+        for fd, target in links(pid):
             if not target.startswith("/") or target.endswith(KEPT_BY_SERVERS):
                 continue
             with contextlib.suppress(OSError, ValueError):
@@ -158,7 +157,7 @@ def _place(entry: MountEntry, folder: str) -> Place:
     kind = entry.filesystem
     remote = _is_remote(entry)
     port = options.get("port", "")
-    smb = kind in mount.SMB_FILESYSTEMS
+    smb = kind in folders.SMB_FILESYSTEMS
     return Place(
         folder=folder,
         here=not remote and _is_ours(folder),
@@ -167,13 +166,13 @@ def _place(entry: MountEntry, folder: str) -> Place:
         remote=remote,
         remote_address=options.get("addr") or None if remote else None,
         remote_port=int(port) if remote and re.fullmatch(r"\d{1,5}", port) else 0,
-        dialect=mount.DIALECT_OF_VERSION.get(options.get("vers", "")) if smb else None,
+        dialect=folders.DIALECT_OF_VERSION.get(options.get("vers", "")) if smb else None,
     )
 
 
 def _is_remote(entry: MountEntry) -> bool:
     kind = entry.filesystem
-    return kind in mount.REMOTE_FILESYSTEMS or kind.startswith("fuse.")
+    return kind in folders.REMOTE_FILESYSTEMS or kind.startswith("fuse.")
 
 
 def _is_ours(folder: str) -> bool:
@@ -197,8 +196,8 @@ def _fields(text: str) -> Dict[str, str]:
     return {name: value.strip() for name, _, value in pairs}
 
 
-def _links(pid: int) -> Iterator[Tuple[str, str]]:
-    """Number and target of each open file."""
+def links(pid: int) -> Iterator[Tuple[str, str]]:
+    """Number and target of each open file. Errors: OSError, where it may not be asked."""
     folder = f"/proc/{pid}/fd"
     for name in os.listdir(folder)[:MOST_FILES]:
         with contextlib.suppress(OSError):
@@ -208,3 +207,88 @@ def _links(pid: int) -> Iterator[Tuple[str, str]]:
 def _text(path: str) -> str:
     with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - a tenth of Path's time
         return file.read()
+
+
+MOST_THREADS = 256
+"""Of those that one look for waiting ones asks."""
+T = TypeVar("T")
+
+
+def moved(pids: Iterable[int]) -> Optional[Moved]:
+    """The sum over processes; None: none of them lets us ask (it needs their user, or root)."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            told = reader().moved(pid)
+            if told is not None:
+                found.append(told)
+    return Moved(*map(sum, zip(*found))) if found else None
+
+
+@dataclass
+class Tally:
+    """What processes moved, those of them that end meanwhile included: it never falls."""
+
+    pids: Tuple[int, ...]
+    last: Dict[int, Moved] = field(default_factory=dict)
+    parents: Dict[int, int] = field(default_factory=dict)
+    most: Optional[Moved] = None
+
+    def __post_init__(self) -> None:
+        seen = reader().processes() if self.pids else {}
+        self.parents = {pid: seen[pid].parent for pid in self.pids if pid in seen}
+
+    def moved(self) -> Optional[Moved]:
+        """The sum by now; None: none of them ever let us ask."""
+        gone = set()
+        for pid in self.pids:
+            try:
+                told = reader().moved(pid)
+            except ProcessLookupError:
+                gone.add(pid)
+                continue
+            except OSError:
+                continue
+            if told is not None:
+                self.last[pid] = told
+        for pid in gone:
+            # A parent that waits for a child takes its account over (kernel/exit.c,
+            # wait_task_zombie).
+            if self.parents.get(pid) in set(self.pids) - gone:
+                self.last.pop(pid, None)
+        if self.last:
+            total = Moved(*map(sum, zip(*self.last.values())))
+            self.most = total if self.most is None else Moved(*map(max, zip(self.most, total)))
+        return self.most
+
+
+def parse_state(stat: str) -> str:
+    """The state in a line of /proc/PID/stat; empty: there is no such line."""
+    return stat.rpartition(")")[2].strip()[:1]
+
+
+def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
+    """Whether any thread of the processes is in uninterruptible sleep now; None: none is left.
+
+    A file server has threads for its disk beside the one that hears the network. Of more than
+    MOST_THREADS each look asks others.
+    """
+    seen = None
+    left = MOST_THREADS
+    for pid in _turned(list(pids)):
+        with contextlib.suppress(OSError):
+            for thread in _turned(os.listdir(f"/proc/{pid}/task"))[:left]:
+                left -= 1
+                with contextlib.suppress(OSError):
+                    seen = parse_state(_text(f"/proc/{pid}/task/{thread}/stat")) == "D"
+                    if seen:
+                        return True
+        if not left:
+            break
+    return seen
+
+
+def _turned(items: Sequence[T]) -> List[T]:
+    """The same, begun anywhere."""
+    at = random.randrange(len(items)) if items else 0
+    return [*items[at:], *items[:at]]

@@ -1,35 +1,18 @@
-"""CPU time and run delay of processes and threads, from /proc/PID/stat and schedstat."""
+"""What lists of a host's processes tell: who descends from whom, who used how much time; pure.
+
+What only the reading before tells, the time of processes that ended and that of all others, is
+added up here, on the host: a list of every process of a busy machine would not fit a line.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from dataclasses import dataclass, field
+from typing import Dict, FrozenSet, Optional, Tuple
 
-KERNEL_THREAD = 0x00200000
-"""PF_KTHREAD in the flags of /proc/PID/stat (include/linux/sched.h)."""
+from probes.host.proc import ProcessStat
 
 KERNEL_THREADS_PARENT = 2
 """kthreadd; who sees it sees every process of the machine."""
-
-TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
-
-
-class ProcessStat(NamedTuple):
-    """What one line of /proc/PID/stat tells (proc(5))."""
-
-    pid: int
-    name: str
-    parent: int
-    kernel: bool
-    cpu_seconds: float
-    reaped_seconds: float
-    """CPU time of its children that ended and were waited for."""
-    threads: int
-    started_ticks: int
-    core: int
-    """Where it ran last."""
 
 
 @dataclass(frozen=True)
@@ -40,58 +23,6 @@ class ProcessTimes:
     started_ticks: int
     cpu_seconds: float
     reaped_seconds: float
-
-
-@dataclass(frozen=True)
-class ThreadTimes:
-    """A thread of a process that carries the copy, at one moment."""
-
-    thread: int
-    cpu_seconds: float
-    run_delay_seconds: Optional[float]
-    """Ready to run and not let, since its start: other work, or its cgroup's quota."""
-
-
-def parse_stat(text: str) -> ProcessStat | None:
-    """One /proc/PID/stat; None: no such line. The name may hold blanks and parentheses."""
-    head, _, tail = text.rpartition(")")
-    pid, _, name = head.partition("(")
-    fields = tail.split()
-    if len(fields) < 37:
-        return None
-    own = (int(fields[11]) + int(fields[12])) * TICK_SECONDS
-    reaped = (int(fields[13]) + int(fields[14])) * TICK_SECONDS
-    return ProcessStat(
-        pid=int(pid),
-        name=name,
-        parent=int(fields[1]),
-        kernel=bool(int(fields[6]) & KERNEL_THREAD),
-        cpu_seconds=own,
-        reaped_seconds=reaped,
-        threads=int(fields[17]),
-        started_ticks=int(fields[19]),
-        core=int(fields[36]),
-    )
-
-
-def parse_schedstat(text: str) -> tuple[float, float] | None:
-    """CPU seconds and run delay seconds of /proc/PID/schedstat (sched-stats.rst)."""
-    words = text.split()
-    if len(words) < 2:
-        return None
-    return int(words[0]) / 1e9, int(words[1]) / 1e9
-
-
-def read_all() -> dict[int, ProcessStat]:
-    """Every process that can be seen; one that ends meanwhile is left out."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        stat = parse_stat(_text(f"/proc/{name}/stat"))
-        if stat is not None:
-            found[stat.pid] = stat
-    return found
 
 
 def sees_all(processes: dict[int, ProcessStat]) -> bool:
@@ -156,29 +87,89 @@ def inherited_seconds(
     return found
 
 
-def thread_times(stat: ProcessStat) -> list[ThreadTimes]:
-    """Times of every thread of a process; empty where it ended meanwhile."""
-    threads = [stat.pid]
-    if stat.threads > 1:
-        with contextlib.suppress(OSError):
-            threads = [int(name) for name in os.listdir(f"/proc/{stat.pid}/task")]
-    found = []
-    for thread in threads:
-        told = parse_schedstat(_text(f"/proc/{stat.pid}/task/{thread}/schedstat"))
-        if told is not None:
-            found.append(ThreadTimes(thread, told[0], told[1]))
-            continue
-        # a kernel without CONFIG_SCHED_INFO knows the CPU time alone
-        own = parse_stat(_text(f"/proc/{stat.pid}/task/{thread}/stat"))
-        if own is not None:
-            found.append(ThreadTimes(thread, own.cpu_seconds, None))
-    return found
+Key = Tuple[int, int]
+"""Pid and start of a process."""
 
 
-def _text(path: str) -> str:
-    """A file of /proc; empty where it cannot be read or its process ended."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return ""
+@dataclass
+class Account:
+    """Kept from reading to reading, for as long as one agent lives."""
+
+    watched: Optional[object] = None
+    """What the servers were looked for by; another look begins anew."""
+    candidates: FrozenSet[Key] = frozenset()
+    """The file-server processes among which they were looked for."""
+    serving: FrozenSet[int] = frozenset()
+    """What was found there: to look costs milliseconds, and a connection's process keeps it."""
+    clock_seconds: float = 0.0
+    seen: Dict[int, ProcessStat] = field(default_factory=dict)
+    other_cpu_seconds: float = 0.0
+    """CPU time of all others on our cores since the first reading."""
+    servers: Dict[Key, ProcessTimes] = field(default_factory=dict)
+    """Each file-server process that ever carried the copy, those that ended included."""
+
+    def take(
+        self,
+        watched: object,
+        seen: dict[int, ProcessStat],
+        clock_seconds: float,
+        servers: set[int],
+        ours: set[int],
+        cores: set[int],
+    ) -> None:
+        """One more reading.
+
+        Args:
+            watched: what the servers were looked for by.
+            seen: all processes.
+            servers: those of file servers that carry the copy now.
+            ours: those that are not others, servers aside.
+            cores: an other process counts where its last core is one of these, or not known.
+        """
+        if watched != self.watched:
+            self.watched, self.servers = watched, {}
+        first = not self.seen
+        inherited = {} if first else inherited_seconds(self.seen, seen)
+        wall_seconds = clock_seconds - self.clock_seconds
+        for (pid, started), last in self.servers.items():
+            now, was = seen.get(pid), self.seen.get(pid)
+            if now is not None and now.started_ticks == started:
+                self.servers[pid, started] = times_of(now)
+            elif was is not None and was.started_ticks == started:
+                # A process has one core at most: the rest is of another one that ended with it.
+                late = min(wall_seconds, inherited.pop(was.parent, 0.0))
+                self.servers[pid, started] = ProcessTimes(
+                    pid, started, last.cpu_seconds + late, last.reaped_seconds
+                )
+        for pid in servers:
+            self.servers[pid, seen[pid].started_ticks] = times_of(seen[pid])
+        if not first:
+            others = (
+                each
+                for each in seen.values()
+                if each.pid not in ours and (each.pid, each.started_ticks) not in self.servers
+            )
+            self.other_cpu_seconds += sum(
+                self._grown(each) + inherited.get(each.pid, 0.0)
+                for each in others
+                if not each.kernel and (each.core is None or each.core in cores)
+            )
+        self.seen, self.clock_seconds = seen, clock_seconds
+
+    def living(self) -> set[int]:
+        """The servers that were alive at the last reading."""
+        return {
+            pid
+            for pid, started in self.servers
+            if pid in self.seen and self.seen[pid].started_ticks == started
+        }
+
+    def _grown(self, now: ProcessStat) -> float:
+        was = self.seen.get(now.pid)
+        before = was.cpu_seconds if was is not None and same(was, now) else 0.0
+        return max(0.0, now.cpu_seconds - before)
+
+
+def times_of(stat: ProcessStat) -> ProcessTimes:
+    """The process as one that carries the copy."""
+    return ProcessTimes(stat.pid, stat.started_ticks, stat.cpu_seconds, stat.reaped_seconds)

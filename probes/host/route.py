@@ -1,15 +1,18 @@
-"""Where packets to an address leave this host, by the kernel's own answer.
+"""Where packets to an address leave this host, and whether they reach a port there.
 
-rtnetlink(7), RTM_GETROUTE: policy routing and this host's own addresses come out right.
+By the kernel's own answer: rtnetlink(7), RTM_GETROUTE: policy routing and this host's own addresses
+come out right.
 """
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 
 from probes.host import rtnetlink
 from probes.host.rtnetlink import ANSWER_SECONDS, ATTRIBUTE, HEADER, NETLINK_ROUTE, NLM_F_REQUEST
+from probes.meaning import Called, Port, Seconds
 
 RTM_GETROUTE = 26
 RTM_NEWROUTE = 24
@@ -54,3 +57,26 @@ def parse_route(answer: bytes) -> int | None:
         if kind == RTM_NEWROUTE and len(body) >= ROUTE.size:
             return rtnetlink.number(rtnetlink.attributes(body[ROUTE.size :]), RTA_OIF)
     return None
+
+
+_SAYINGS = {
+    errno.ECONNREFUSED: "refused",
+    errno.EHOSTUNREACH: "no route to it, or a firewall rejects it",
+    errno.ENETUNREACH: "no route to it",
+}
+
+
+def reach(host: Called, port: Port, patience_seconds: Seconds) -> str:
+    """Empty where a connection is taken within so many seconds, else why not, in a few words.
+
+    The connection is closed at once and nothing is sent.
+    """
+    try:
+        socket.create_connection((host, port), timeout=patience_seconds).close()
+    except socket.timeout:  # noqa: UP041 - only since Python 3.10 it is TimeoutError
+        return f"no answer within {patience_seconds:.0f} s"
+    except socket.gaierror:
+        return "the name does not resolve"
+    except OSError as error:
+        return _SAYINGS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+    return ""

@@ -1,4 +1,4 @@
-"""Questions to the kernel's rtnetlink(7): dumps as messages, messages as attributes."""
+"""Questions to the kernel by netlink(7): dumps as messages, messages as attributes."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ def dump(kind: int, body: bytes) -> bytes:
     return answer
 
 
-def messages(answer: bytes) -> Iterator[tuple[int, bytes]]:
-    """Type and body of each message; what is cut off or malformed ends them."""
+def messages(answer: bytes, sequence: int = 1) -> Iterator[tuple[int, bytes]]:
+    """Type and body of each message of a sequence; what is cut off or malformed ends them."""
     at = 0
     while at + HEADER.size <= len(answer):
-        length, kind, _, _, _ = HEADER.unpack_from(answer, at)
+        length, kind, _, number, _ = HEADER.unpack_from(answer, at)
         if length < HEADER.size or at + length > len(answer):
             return
-        yield kind, answer[at + HEADER.size : at + length]
+        if number == sequence:
+            yield kind, answer[at + HEADER.size : at + length]
         at += (length + 3) & ~3
 
 

@@ -6,18 +6,18 @@ tell what moves.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
-from probes.host import open_files, process_io, processes, tcp_info
-from probes.host.inet_diag import Seen
-from probes.host.listeners import listeners
+from probes.host import open_files, processes, tcp_info
 from probes.host.open_files import OpenFile, Place
-from probes.host.process_io import Moved
-from probes.host.sock_diag import Sockets
+from probes.host.proc import Moved
+from probes.host.reader import reader
+from probes.host.sock_diag import Seen, Sockets, plain_address
+from probes.host.socket_owner import listeners
+from probes.meaning import Address, Count, Port, Seconds
 from probes.stage import Refused, Unavailable
 
 SMB_PORTS = (445, 139)
@@ -86,13 +86,13 @@ class _Family:
 
 
 def find(
-    pid: int,
-    address: str,
-    own_address: str,
-    own_port: int,
-    peer_address: str,
-    peer_port: int,
-    look_seconds: float,
+    pid: Count,
+    address: Address,
+    own_address: Address,
+    own_port: Port,
+    peer_address: Address,
+    peer_port: Port,
+    look_seconds: Seconds,
 ) -> Running:
     """What copies here, by two looks so many seconds apart.
 
@@ -124,7 +124,7 @@ def _require_proc() -> None:
 
 
 def _family(pid: int) -> _Family:
-    seen = processes.read_all()
+    seen = reader().processes()
     if pid not in seen:
         raise Refused("unreachable", f"process {pid}: there is none on this host")
     # Whoever watches the shell that it was started from is none of the shell's copies.
@@ -144,7 +144,7 @@ def _family(pid: int) -> _Family:
         except OSError:
             continue  # a child that ended meanwhile
         family.files[each] = open_files.regular_files(each)
-    family.moved = process_io.moved(family.pids)
+    family.moved = open_files.moved(family.pids)
     return family
 
 
@@ -168,7 +168,7 @@ def _candidates(
     if wanted.pid:
         found = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
         mounted = {
-            (_plain(each.remote_address or ""), port)
+            (str(plain_address(each.remote_address or "") or each.remote_address), port)
             for each in remotes
             for port in ((each.remote_port,) if each.remote_port else FILE_PORTS)
         }
@@ -187,14 +187,6 @@ def _exactly(sockets: Sockets, wanted: Wanted) -> List[Seen]:
     own, peer = wanted.own[1], wanted.peer[1]
     near = [each for each in found if own == each.own[1] or peer == each.peer[1]]
     return exact or near
-
-
-def _plain(address: str) -> str:
-    try:
-        told = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    return str(getattr(told, "ipv4_mapped", None) or told)
 
 
 def _busiest(
@@ -228,7 +220,7 @@ def _serves(seen: Seen) -> bool:
 def _told(
     seen: Optional[Seen], first: Dict[bytes, Seen], wanted: Wanted, family: _Family
 ) -> Running:
-    known = processes.read_all()
+    known = reader().processes()
     if wanted.pid and wanted.pid not in known:
         raise Refused("unreachable", f"process {wanted.pid}: it has just ended")
     holding = () if seen is None else open_files.holders(seen.inode, sorted(known, reverse=True))
@@ -236,7 +228,7 @@ def _told(
     pids = list(family.pids or holding)
     if kernel:
         pids += [pid for pid, each in known.items() if each.kernel and each.name == KERNEL_CLIENT]
-    now = process_io.moved(family.pids)
+    now = open_files.moved(family.pids)
     link = None
     if seen is not None:
         link = Link(*seen.own, *seen.peer, serving=_serves(seen), kernel=kernel)

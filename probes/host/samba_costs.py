@@ -1,4 +1,4 @@
-"""Which values of smb.conf cost throughput, why, and what to do: pure, over what testparm prints.
+"""Which values of smb.conf cost throughput, when, why, and what to do.
 
 Runs on Python 3.9 with the standard library alone. Sources: smb.conf(5) and the vfs_*(8) pages of
 Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_write.c and aio.c.
@@ -7,12 +7,9 @@ Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_wr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from dataclasses import dataclass
+from typing import Callable, Mapping, Optional, Tuple
 
-from probes.host.samba_modules import MODULES
-
-Section = Dict[str, str]
 Values = Mapping[str, str]
 
 KIB, MIB = 1024, 1024 * 1024
@@ -24,21 +21,9 @@ _READ_BY_ONE = "while it waits for the disk, smbd answers nothing else on that c
 
 
 @dataclass(frozen=True)
-class Costly:
-    """One setting that costs something."""
+class Rule:
+    """An option of smb.conf, and when it costs."""
 
-    option: str
-    value: str
-    share: Optional[str]
-    """The share whose section sets it; None: it holds for all shares."""
-    matters_for: str
-    """all, read, write, small-files, smb1, durability."""
-    why: str
-    remedy: str
-
-
-@dataclass(frozen=True)
-class _Rule:
     option: str
     costs: Callable[[str, Values], bool]
     """From the option's value and all values that hold with it."""
@@ -47,80 +32,13 @@ class _Rule:
     remedy: str
 
 
-def parse(text: str) -> Dict[str, Section]:
-    """Sections, by name as printed, of what `testparm -s` prints; [global] is "global"."""
-    sections: Dict[str, Section] = {}
-    current: Section = {}
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            current = sections.setdefault(line[1:-1], {})
-        elif "=" in line and not line.startswith("#"):
-            name, _, value = line.partition("=")
-            current[name.strip().lower()] = value.strip()
-    return sections
+def _one_of(words: Tuple[str, ...]) -> Callable[[str, Values], bool]:
+    return lambda value, _: value.lower() in words
 
 
-def parse_log_level(text: str) -> Optional[str]:
-    """The log level that the text of an smb.conf sets; testparm prints its own instead."""
-    section, found = "global", None
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            section = line[1:-1].strip().lower()
-        name, equals, value = line.partition("=")
-        # Samba reads over case and blanks in names
-        option = "".join(name.split()).lower()
-        if equals and section == "global" and option in ("loglevel", "debuglevel"):
-            found = value.strip()
-    return found
-
-
-def costly(sections: Mapping[str, Section], share: str = "") -> List[Costly]:
-    """What costs throughput in [global] and in the share's section.
-
-    share: a share's name in any case; one without a section of its own may be [homes]'s. "" looks
-    at all of them.
-    """
-    everywhere = sections.get("global", {})
-    shares = {name: section for name, section in sections.items() if name != "global"}
-    if share:
-        known = {name.lower(): name for name in shares}
-        name = known.get(share.lower(), known.get("homes"))
-        shares = {name: shares[name]} if name else {}
-    in_all = _of(everywhere)
-    found = [] if share and shares else list(in_all)
-    for name, section in shares.items():
-        for each in _of({**everywhere, **section}):
-            told = each if each in in_all else replace(each, share=name)
-            if told not in found:
-                found.append(told)
-    return found
-
-
-def _of(values: Values) -> List[Costly]:
-    found = []
-    for rule in _RULES:
-        value = values.get(rule.option)
-        if value is not None and rule.costs(value, values):
-            found.append(Costly(rule.option, value, None, rule.matters_for, rule.why, rule.remedy))
-    for module in values.get("vfs objects", "").replace(",", " ").split():
-        known = MODULES.get(module.partition(":")[0].rpartition("/")[2])
-        if known is not None:
-            matters_for, why = known
-            remedy = "leave it out of vfs objects if nobody needs it, and measure again"
-            found.append(Costly("vfs objects", module, None, matters_for, why, remedy))
-    return found
-
-
-def _yes(value: str, _: Values) -> bool:
-    return value.lower() in ("yes", "true", "1", "on")
-
-
-def _no(value: str, _: Values) -> bool:
-    return value.lower() in ("no", "false", "0", "off")
-
-
-def _zero(value: str, _: Values) -> bool:
-    return value == "0"
+_yes = _one_of(("yes", "true", "1", "on"))
+_no = _one_of(("no", "false", "0", "off"))
+_zero = _one_of(("0",))
 
 
 def _positive(value: str, _: Values) -> bool:
@@ -133,10 +51,6 @@ def _below(limit: int) -> Callable[[str, Values], bool]:
         return number is not None and number < limit
 
     return below
-
-
-def _one_of(words: Tuple[str, ...]) -> Callable[[str, Values], bool]:
-    return lambda value, _: value.lower() in words
 
 
 def _fixed_buffers(value: str, _: Values) -> bool:
@@ -172,8 +86,8 @@ def _number(value: str) -> Optional[int]:
         return None
 
 
-_RULES = (
-    _Rule(
+RULES = (
+    Rule(
         "socket options",
         _fixed_buffers,
         "all",
@@ -181,35 +95,35 @@ _RULES = (
         "round trip",
         "take SO_SNDBUF and SO_RCVBUF out of it",
     ),
-    _Rule(
+    Rule(
         "socket options",
         _nagle,
         "small-files",
         "without TCP_NODELAY a short reply waits until the client has acknowledged the one before",
         "socket options = TCP_NODELAY (the default)",
     ),
-    _Rule(
+    Rule(
         "aio read size",
         _zero,
         "read",
         f"reads are made one after the other: {_READ_BY_ONE}",
         "aio read size = 1 (the default)",
     ),
-    _Rule(
+    Rule(
         "aio write size",
         _zero,
         "write",
         f"writes are made one after the other: {_READ_BY_ONE}",
         "aio write size = 1 (the default)",
     ),
-    _Rule(
+    Rule(
         "aio max threads",
         _below(8),
         "all",
         "no more reads and writes than that reach the disk at once",
         "aio max threads = 100 (the default)",
     ),
-    _Rule(
+    Rule(
         "use sendfile",
         _sends_by_sendfile,
         "read",
@@ -217,7 +131,7 @@ _RULES = (
         f"{_READ_BY_ONE}",
         "aio read size = 1, or use sendfile = no; measure both",
     ),
-    _Rule(
+    Rule(
         "min receivefile size",
         _positive,
         "write",
@@ -225,14 +139,14 @@ _RULES = (
         f"{_READ_BY_ONE}",
         "min receivefile size = 0 (the default); measure both",
     ),
-    _Rule(
+    Rule(
         "sync always",
         _syncs_always,
         "write",
         "every write is followed by an fsync: the rate is that of the disk's smallest writes",
         "sync always = no (the default); clients still flush when they ask for it",
     ),
-    _Rule(
+    Rule(
         "strict sync",
         _no,
         "durability",
@@ -240,7 +154,7 @@ _RULES = (
         "and a push looks faster than the disk",
         "strict sync = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "strict allocate",
         _yes,
         "write",
@@ -248,70 +162,70 @@ _RULES = (
         "no unwritten extents (ZFS, ext3)",
         "strict allocate = no (the default) on such file systems",
     ),
-    _Rule(
+    Rule(
         "strict locking",
         _yes,
         "all",
         "smbd looks for locks before each single read and write",
         "strict locking = auto (the default)",
     ),
-    _Rule(
+    Rule(
         "smb2 max read",
         _below(MIB),
         "read",
         "clients may not ask for more in one request: more round trips and more work per byte",
         "smb2 max read = 8388608 (the default)",
     ),
-    _Rule(
+    Rule(
         "smb2 max write",
         _below(MIB),
         "write",
         "clients may not send more in one request: more round trips and more work per byte",
         "smb2 max write = 8388608 (the default)",
     ),
-    _Rule(
+    Rule(
         "smb2 max trans",
         _below(MIB),
         "small-files",
         "folders are listed in smaller pieces: more round trips",
         "smb2 max trans = 8388608 (the default)",
     ),
-    _Rule(
+    Rule(
         "smb2 max credits",
         _below(512),
         "all",
         "at most that many 64 KiB are in flight per connection: too few for a long path",
         "smb2 max credits = 8192 (the default)",
     ),
-    _Rule(
+    Rule(
         "max mux",
         _below(50),
         "smb1",
         "SMB1 clients may have no more requests in flight",
         "max mux = 50 (the default)",
     ),
-    _Rule(
+    Rule(
         "max xmit",
         _below(16644),
         "smb1",
         "SMB1 requests that are signed, and all where large readwrite is off, are no longer",
         "max xmit = 16644 (the default)",
     ),
-    _Rule(
+    Rule(
         "large readwrite",
         _no,
         "smb1",
         "SMB1 reads and writes are kept below max xmit instead of 64 KiB and more",
         "large readwrite = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "server max protocol",
         _one_of(_OLD_DIALECTS),
         "all",
         "requests are 64 KiB at most in that dialect, and what SMB 3 adds is missing",
         "server max protocol = SMB3 (the default)",
     ),
-    _Rule(
+    Rule(
         "server max protocol",
         _one_of(("smb2", "smb2_10")),
         "all",
@@ -319,70 +233,70 @@ _RULES = (
         "encryption nor multi-channel",
         "server max protocol = SMB3 (the default)",
     ),
-    _Rule(
+    Rule(
         "server multi channel support",
         _no,
         "all",
         "a client uses one connection, and so one core of the server, whatever both have",
         "server multi channel support = yes (the default since 4.15)",
     ),
-    _Rule(
+    Rule(
         "server signing",
         _one_of(_REQUIRED),
         "all",
         "every message is signed: work for one core on both sides, in SMB1 and 2 most of all",
         "keep it where the network is not trusted; SMB 3.1.1 signs by AES-GMAC, the cheapest",
     ),
-    _Rule(
+    Rule(
         "server smb encrypt",
         _one_of(_ENCRYPTS),
         "all",
         "every message is encrypted: work for one core on both sides",
         "keep it where the network is not trusted; AES-128-GCM of SMB 3.1.1 is the cheapest",
     ),
-    _Rule(
+    Rule(
         "server smb3 signing algorithms",
         _not_first("AES-128-GMAC"),
         "all",
         "AES-GMAC is not the first choice of SMB 3.1.1's signatures: the others cost more",
         "put AES-128-GMAC first (the default)",
     ),
-    _Rule(
+    Rule(
         "server smb3 encryption algorithms",
         _not_first("AES-128-GCM"),
         "all",
         "AES-128-GCM is not the first choice of SMB 3.1.1's ciphers: the others cost more",
         "put AES-128-GCM first (the default)",
     ),
-    _Rule(
+    Rule(
         "oplocks",
         _no,
         "small-files",
         "clients may not cache: each open, read and write is a round trip of its own",
         "oplocks = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "level2 oplocks",
         _no,
         "small-files",
         "two clients that read one file may not cache it",
         "level2 oplocks = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "kernel oplocks",
         _yes,
         "small-files",
         "leases and level 2 oplocks are off with it: clients cache less",
         "kernel oplocks = no (the default), unless local programs share the files",
     ),
-    _Rule(
+    Rule(
         "smb2 leases",
         _no,
         "small-files",
         "clients cache less: closing and opening a file again throws its cache away",
         "smb2 leases = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "case sensitive",
         _one_of(("no", "auto")),
         "small-files",
@@ -391,42 +305,42 @@ _RULES = (
         "fewer files in one folder; or case sensitive = yes, where every client spells each name "
         "as it is",
     ),
-    _Rule(
+    Rule(
         "hide unreadable",
         _yes,
         "small-files",
         "each file is looked at for rights before it is listed",
         "hide unreadable = no (the default)",
     ),
-    _Rule(
+    Rule(
         "hide unwriteable files",
         _yes,
         "small-files",
         "each file is looked at for rights before it is listed",
         "hide unwriteable files = no (the default)",
     ),
-    _Rule(
+    Rule(
         "stat cache",
         _no,
         "small-files",
         "the spelling of each path is looked up again and again",
         "stat cache = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "getwd cache",
         _no,
         "small-files",
         "the path of the current folder is asked again and again",
         "getwd cache = yes (the default)",
     ),
-    _Rule(
+    Rule(
         "log level",
         _logs_much,
         "all",
         "from level 3 on smbd writes lines for each single request",
         "log level = 1",
     ),
-    _Rule(
+    Rule(
         "deadtime",
         lambda value, _: 0 < (_number(value) or 0) <= 15,
         "small-files",

@@ -6,23 +6,22 @@ For copies that the other host starts: its program may neither flush nor look at
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
+import re
 import stat
 import time
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, Optional
 
-from probes.host import free_space, locate, payload, source_file
+from probes.host import folders, free_space, open_files, page_cache, payload, source_file, testparm
+from probes.meaning import Folder, Seconds, Size, Text
+from probes.records import Details
+from probes.stage import Unavailable
 
 COMPARE_BYTES = 4 << 20
-SYNC_FILE_RANGE_WRITE = 2
-"""sync_file_range(2)."""
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
-def flush(path: str, file_name: str) -> float:
+def flush(path: Folder, file_name: Text) -> float:
     """Returns when the file's content is on the disk: the seconds that it took.
 
     path: a run's folder as locate() found it; file_name: that of a run's file. Errors: ValueError,
@@ -35,11 +34,11 @@ def flush(path: str, file_name: str) -> float:
 
 
 def resize(
-    path: str,
-    file_name: str,
-    size_bytes: int,
-    seed: str,
-    limit_seconds: float,
+    path: Folder,
+    file_name: Text,
+    size_bytes: Size,
+    seed: Text,
+    limit_seconds: Seconds,
     create: bool = False,
 ) -> int:
     """Makes the file size_bytes long: cut, or continued with the payload for so many seconds.
@@ -59,7 +58,7 @@ def resize(
         return wanted
 
 
-def intact(path: str, file_name: str, size_bytes: int, seed: str) -> bool:
+def intact(path: Folder, file_name: Text, size_bytes: Size, seed: Text) -> bool:
     """Whether the file has that size and is the payload of the seed from end to end."""
     with _opened(path, file_name, os.O_RDONLY) as fd:
         return holds_payload(fd, size_bytes, bytes.fromhex(seed))
@@ -82,23 +81,19 @@ def holds_payload(fd: int, size_bytes: int, seed: bytes) -> bool:
 
 def start_write_back(fd: int) -> None:
     """Has the kernel begin to write what is dirty, as it does in a long copy; does not wait."""
-    if hasattr(_libc, "sync_file_range"):
-        whole = ctypes.c_int64(0)
-        _libc.sync_file_range(fd, whole, whole, ctypes.c_uint(SYNC_FILE_RANGE_WRITE))
+    source_file.sync_range(fd, 0, 0, source_file.SYNC_WRITE)
 
 
-def remove(path: str, file_name: str = "") -> None:
+def remove(path: Folder, file_name: Text = "") -> None:
     """Deletes one of the run's own files in its folder, or all of them; the folder stays.
 
     What another user owns stays too: the server of the share removes it. Errors: ValueError for
     any other name, OSError where there is no such folder.
     """
-    locate.check_name(os.path.basename(path))  # noqa: PTH119
+    check_name(os.path.basename(path))  # noqa: PTH119
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        for each in filter(
-            locate.RUN_FILE.fullmatch, [file_name] if file_name else os.listdir(folder)
-        ):
+        for each in filter(RUN_FILE.fullmatch, [file_name] if file_name else os.listdir(folder)):
             with contextlib.suppress(OSError):
                 os.unlink(each, dir_fd=folder)  # noqa: PTH108
     finally:
@@ -107,8 +102,8 @@ def remove(path: str, file_name: str = "") -> None:
 
 @contextmanager
 def _opened(path: str, name: str, flags: int) -> Iterator[int]:
-    locate.check_name(os.path.basename(path))  # noqa: PTH119
-    if not locate.RUN_FILE.fullmatch(name):
+    check_name(os.path.basename(path))  # noqa: PTH119
+    if not RUN_FILE.fullmatch(name):
         raise ValueError("not the name of a run's file")
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -124,3 +119,151 @@ def _opened(path: str, name: str, flags: int) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+RUN_FOLDER = re.compile(r"bottleneck-[0-9a-f]{8,64}")
+SOURCE = "source"
+RUN_FILE = re.compile(r"source|pushed-[0-9a-f]{16}")
+"""Names of the files that a run puts into its folder on a share."""
+WALK_DEPTH = 4
+WALK_SECONDS = 2.0
+TESTPARM_SECONDS = 3.0
+REAL_FILESYSTEMS = frozenset(
+    ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "bcachefs", "f2fs", "jfs", "vfat", "exfat")
+    + ("ntfs", "ntfs3", "fuseblk", "tmpfs", "overlay", "hfsplus", "ufs")
+)
+"""Local ones that people share; network file systems are not walked."""
+
+
+def locate(folder_name: Text, hint: Optional[Text]) -> Optional[str]:
+    """This host's path of the run's folder (bottleneck-<hex>); None: not found.
+
+    hint: the server's path of the share's folder, where the user gave one. Errors: ValueError for
+    any other name.
+    """
+    check_name(folder_name)
+    for candidate in _candidates(folder_name, hint):
+        if _is_folder(candidate):
+            return candidate
+    return None
+
+
+def check_name(folder_name: str) -> None:
+    """Refuses what is not the name of a run's folder."""
+    if not RUN_FOLDER.fullmatch(folder_name):
+        raise ValueError("not the name of a run's folder")
+
+
+def set_cache(
+    path: Folder, requested: Text, first_bytes: Size = 0, file_name: Text = SOURCE
+) -> Details:
+    """Evicts or warms the first bytes of the file `source` in the run's folder, and proves it.
+
+    What lies behind them is left as it is: it need not be read from a slow disk again.
+    path: as locate() found it. requested: cached, uncached. first_bytes: 0 is the whole file.
+    file_name: another file of the run there.
+    Returns side, requested, proven, cached_ratio_before (None: cannot be told). Errors: ValueError
+    for a path that is not a run's folder or a source that is not a regular file; OSError.
+    """
+    if requested not in ("cached", "uncached"):
+        raise ValueError(f"a file cannot be made {requested}")
+    with _opened(path, file_name, os.O_RDONLY) as fd:
+        whole_bytes = os.fstat(fd).st_size
+        size_bytes = min(first_bytes or whole_bytes, whole_bytes)
+        if requested == "cached":
+            page_cache.warm(fd, size_bytes)
+        else:
+            page_cache.evict(fd, size_bytes)
+        state = page_cache.state(fd, size_bytes)
+    return {
+        "side": "server",
+        "requested": requested,
+        "proven": page_cache.proven(state, requested == "cached"),
+        "cached_ratio_before": None if state is None else state.cached_ratio,
+    }
+
+
+def parse_testparm(text: str) -> list[str]:
+    """The paths of the shares that `testparm -s` prints; ones with variables are left out."""
+    paths = re.findall(r"^\s*path\s*=\s*(/.*?)\s*$", text, re.MULTILINE)
+    return [path for path in dict.fromkeys(paths) if "%" not in path]
+
+
+def _candidates(folder_name: str, hint: str | None) -> Iterator[str]:
+    if hint:
+        yield os.path.join(hint, folder_name)  # noqa: PTH118
+    yield from _held_open(folder_name)
+    roots = _share_paths()
+    for root in roots:
+        yield os.path.join(root, folder_name)  # noqa: PTH118
+    yield from _walked([*roots, *_mount_points()], folder_name)
+
+
+def _held_open(folder_name: str) -> Iterator[str]:
+    """What any process that we may look at holds open under that name."""
+    for pid in filter(str.isdigit, _names("/proc")):
+        with contextlib.suppress(OSError):  # it ended, or is another user's
+            for _, target in open_files.links(int(pid)):
+                before, found, after = target.partition(f"/{folder_name}")
+                if found and (not after or after.startswith("/")):
+                    yield before + found
+
+
+def _share_paths() -> list[str]:
+    try:
+        told = testparm.run(["-s"], None, TESTPARM_SECONDS)
+    except Unavailable:
+        return []
+    return parse_testparm(told.stdout.decode("utf-8", "surrogateescape"))
+
+
+def _mount_points() -> list[str]:
+    found = [each.point for each in folders.mounts() if each.filesystem in REAL_FILESYSTEMS]
+    return found or ["/"]
+
+
+def _walked(roots: list[str], folder_name: str) -> Iterator[str]:
+    """Level by level below each root, on its own file system, until depth or time is over."""
+    until = time.monotonic() + WALK_SECONDS
+    seen: set[tuple[int, int]] = set()
+    level = roots
+    for _ in range(WALK_DEPTH):
+        deeper: list[str] = []
+        for folder in level:
+            if time.monotonic() >= until:
+                return
+            for entry in _folders_in(folder, seen):
+                if entry.name == folder_name:
+                    yield entry.path
+                deeper.append(entry.path)
+        level = deeper
+
+
+def _folders_in(folder: str, seen: set[tuple[int, int]]) -> list[os.DirEntry[str]]:
+    """Folders in a folder that was not looked at before; neither links nor other file systems."""
+    try:
+        told = os.stat(folder)  # noqa: PTH116
+        if (told.st_dev, told.st_ino) in seen:
+            return []
+        seen.add((told.st_dev, told.st_ino))
+        with os.scandir(folder) as entries:
+            found = [each for each in entries if each.is_dir(follow_symlinks=False)]
+            return [
+                each for each in found if each.stat(follow_symlinks=False).st_dev == told.st_dev
+            ]
+    except OSError:
+        return []  # not ours to read, or gone
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False

@@ -10,18 +10,21 @@ import ctypes
 import errno
 import os
 import socket
+import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator
 
 from probes.host import free_space, nameless, payload
+from probes.host.child import end_with_parent
+from probes.meaning import Count, Folder, Seconds, Size, Text
 from probes.records import Endpoint
 from probes.stage import Refused
 
 STEP_BYTES = 4 * 1024 * 1024
-SYNC_WAIT_BEFORE, SYNC_WRITE, SYNC_WAIT_AFTER = 1, 2, 4
-"""Flags of sync_file_range(2)."""
+SYNC_WRITE, SYNC_WRITTEN = 2, 1 | 2 | 4
+"""Flags of sync_file_range(2): begin to write; wait until it is written."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -30,12 +33,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Setting:
     """What to hold."""
 
-    folder: str
-    size_bytes: int
-    seconds: float
+    folder: Folder
+    size_bytes: Size
+    seconds: Seconds
     """The file ends early when writing it has taken so long."""
-    seed: str
+    seed: Text
     """Of the payload, hex."""
+    parts: Count = 1
+    """See free_space.fitting."""
 
 
 @contextmanager
@@ -48,19 +53,38 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """
     fd = open_new(setting.folder)
     try:
-        size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
+        size_bytes = free_space.fitting(setting.size_bytes, setting.folder, setting.parts)
         began = time.monotonic()
         written = fill(fd, size_bytes, bytes.fromhex(setting.seed), began + setting.seconds)
         if not written:
             raise _full(setting.folder)
         facts = {"size_bytes": written, "seconds": time.monotonic() - began}
-        yield Endpoint(path=f"/proc/{os.getpid()}/fd/{fd}", facts=facts)
+        with _shown(fd) as path:
+            yield Endpoint(path=path, facts=facts)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full(setting.folder) from None
         raise
     finally:
         os.close(fd)
+
+
+@contextmanager
+def _shown(fd: int) -> Iterator[str]:
+    """A path by which other processes of this user open the file.
+
+    It is that of a program which only holds it: ours is closed to them (keep_private).
+    """
+    parent = os.getpid()
+    with subprocess.Popen(
+        ["/bin/sh", "-c", "read -r _"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(fd,),
+        preexec_fn=lambda: end_with_parent(parent),
+    ) as holder:
+        yield f"/proc/{holder.pid}/fd/{fd}"
 
 
 def open_new(folder: str) -> int:
@@ -100,7 +124,7 @@ def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0)
         if not step:
             break
         _write_all(fd, payload.block(ring, offset, step), offset)
-        _start_writing(fd, offset, step)
+        sync_range(fd, offset, step, SYNC_WRITE)
         if offset > start:
             _finish_writing(fd, offset - STEP_BYTES, STEP_BYTES)
         offset += step
@@ -124,16 +148,12 @@ def _write_all(fd: int, block: memoryview, offset: int) -> None:
         done += os.pwrite(fd, block[done:], offset + done)
 
 
-def _start_writing(fd: int, offset: int, size: int) -> None:
-    _sync_range(fd, offset, size, SYNC_WRITE)
-
-
 def _finish_writing(fd: int, offset: int, size: int) -> None:
-    if not _sync_range(fd, offset, size, SYNC_WAIT_BEFORE | SYNC_WRITE | SYNC_WAIT_AFTER):
+    if not sync_range(fd, offset, size, SYNC_WRITTEN):
         os.fsync(fd)
 
 
-def _sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
+def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
     """sync_file_range(2); False where the system or the file system has none."""
     if not hasattr(_libc, "sync_file_range"):
         return False

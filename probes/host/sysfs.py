@@ -1,8 +1,16 @@
-"""The files of /sys, each of which holds one value; some are kept from some users."""
+"""The files of /proc and /sys that hold a few words; some are kept from some users."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+
+def text(path: Path | str) -> str:
+    """A file's text; empty where it is not there or cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def word(path: Path) -> str | None:

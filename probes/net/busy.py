@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Dict, Optional
 
-from probes.host.counters import CoreTimes, parse_cores
-
-STAT = Path("/proc/stat")
-
+from probes.host.counters import usable_cores
+from probes.host.proc import CoreTimes
+from probes.host.reader import reader
+from probes.stage import Unavailable
 
 Cores = Dict[int, CoreTimes]
 """The cores that this process may use, at one moment, by number."""
 
 
 def read() -> Optional[Cores]:
-    """The cores now (proc(5), sched_getaffinity(2)); None on a system without /proc/stat."""
+    """The cores now; None where the system does not tell."""
     try:
-        text = STAT.read_text(encoding="ascii", errors="replace")
-    except OSError:
+        cores = reader().cores()
+    except Unavailable:
         return None
-    usable = os.sched_getaffinity(0)
-    return {core: each for core, each in parse_cores(text).items() if core in usable}
+    usable = usable_cores({0}, cores)
+    return {core: each for core, each in cores.items() if core in usable}
 
 
 def busy_cores(before: Optional[Cores], after: Optional[Cores]) -> Optional[float]:

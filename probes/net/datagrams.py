@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import hmac
+import socket
 import struct
+import sys
+import time
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional, Tuple
 
+from probes.host.socket_timeouts import RECEIVING, wait_at_most
 from probes.records import Details
 
 HEADER = struct.Struct("!16sQQ")
@@ -99,3 +105,158 @@ def account(tally: Tally, sent: int, dropped: Optional[int]) -> Details:
     if not dropped:
         told["longest_gap_datagrams"] = tally.longest_gap(sent)
     return told
+
+
+RECEIVE_BUFFER_BYTES = 8 << 20
+WAIT_SECONDS = 0.02
+"""Of one call that receives."""
+HELLO = (1 << 64) - 1
+"""The number of a datagram that only makes the way known."""
+HELLO_INTERVAL_SECONDS = 0.05
+
+_MAPPED = "::ffff:"
+_LINUX = sys.platform.startswith("linux")
+# asm-generic/socket.h and linux/in.h, in6.h; Python 3.9 has no names for them
+_SO_RCVBUFFORCE, _SO_TIMESTAMPNS, _SO_MEMINFO = 33, 35, 55
+_DROPS_AT = 8  # SK_MEMINFO_DROPS of linux/sock_diag.h
+_IP_MTU_DISCOVER, _IP_RECVERR, _IP_MTU = 10, 11, 14
+_IPV6_MTU_DISCOVER, _IPV6_MTU, _IPV6_RECVERR = 23, 24, 25
+_PMTUDISC_DO = 2
+_TIMESPEC = struct.Struct("@ll")
+_MOST_WAITED_NS = 1_000_000_000
+"""In the socket; more is a clock that was set meanwhile."""
+
+
+def beside(control: socket.socket) -> socket.socket:
+    """A UDP socket at this end's address of a connection, on a port of its own."""
+    family, own = _plain(control.family, control.getsockname())
+    made = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        made.bind((own[0], 0, *own[2:]))
+        if _LINUX:
+            # past net.core.rmem_max where we may: else 3 ms of our own absence are drops
+            try:
+                made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+            except OSError:
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+            made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            _whole_and_reported(made)
+        else:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        wait_at_most(made, WAIT_SECONDS, RECEIVING)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _whole_and_reported(made: socket.socket) -> None:
+    """No fragments, and a queue of this host that is full is an error and no silent loss."""
+    if made.family == socket.AF_INET:
+        made.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_DO)
+        made.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
+    else:
+        made.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_DO)
+        made.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
+
+
+def connect(made: socket.socket, control: socket.socket, port: int) -> None:
+    """To a port at the other end's address of the connection: nobody else is heard from then."""
+    _, other = _plain(control.family, control.getpeername())
+    made.connect((other[0], port, *other[2:]))
+
+
+def largest_payload_bytes(made: socket.socket) -> Optional[int]:
+    """What a datagram of a connected socket holds in one packet of its route; None: not told."""
+    if not _LINUX:
+        return None
+    if made.family == socket.AF_INET:
+        return made.getsockopt(socket.IPPROTO_IP, _IP_MTU) - 28
+    return made.getsockopt(socket.IPPROTO_IPV6, _IPV6_MTU) - 48
+
+
+def dropped(made: socket.socket) -> Optional[int]:
+    """Datagrams that reached the socket and found no room in it; None: the system does not tell.
+
+    Source: SO_MEMINFO (Linux 4.12), the same counter as SO_RXQ_OVFL's.
+    """
+    if not _LINUX:
+        return None
+    try:
+        raw = made.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 64)
+    except OSError:
+        return None
+    if len(raw) < 4 * (_DROPS_AT + 1):
+        return None
+    return int(struct.unpack_from("=I", raw, 4 * _DROPS_AT)[0])
+
+
+def receive(made: socket.socket, buffer: bytearray) -> Tuple[int, int]:
+    """Size of one datagram, and when the kernel had it, monotonic ns; (-1, 0): none came.
+
+    It is the kernel's moment, so that the scheduling of this process is not taken for the path's
+    unevenness. Its stamp is by the wall clock, of which only the time since then is taken.
+    """
+    try:
+        size, extra, _, _ = made.recvmsg_into([buffer], 64)
+    except BlockingIOError:
+        return -1, 0
+    except ConnectionRefusedError:
+        # told by ICMP of what was sent before the other end listened
+        return -1, 0
+    for level, kind, content in extra:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESPEC.unpack_from(content)
+            waited = time.time_ns() - seconds * 1_000_000_000 - nanoseconds
+            return size, time.monotonic_ns() - min(max(waited, 0), _MOST_WAITED_NS)
+    return size, time.monotonic_ns()
+
+
+def send(made: socket.socket, content: bytearray) -> bool:
+    """Sends one datagram; whether this host's own queue took it.
+
+    Raises RuntimeError where it does not fit into a packet, or nobody listens.
+    """
+    try:
+        made.send(content)
+    except ConnectionRefusedError:
+        raise RuntimeError("nobody receives the datagrams any more") from None
+    except OSError as error:
+        if error.errno in (errno.ENOBUFS, errno.EAGAIN):
+            return False
+        if error.errno == errno.EMSGSIZE:
+            raise RuntimeError(f"{len(content)} bytes fit into no packet of this path") from None
+        raise
+    return True
+
+
+def hello(token: bytes) -> bytes:
+    """The datagram that opens the way through what stands between."""
+    return HEADER.pack(token, HELLO, 0)
+
+
+def hear_hello(
+    made: socket.socket, control: socket.socket, token: bytes, seconds: float
+) -> Optional[int]:
+    """The port that the control connection's other end says hello from; None: it did not come.
+
+    Nothing is ever sent to another address than that one: no stranger can have us flood anybody.
+    """
+    _, other = _plain(control.family, control.getpeername())
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            content, sender = made.recvfrom(2048)
+        except (BlockingIOError, ConnectionRefusedError):
+            continue
+        known = hmac.compare_digest(content, hello(token))
+        if known and sender[0] == other[0]:
+            return int(sender[1])
+    return None
+
+
+def _plain(family: int, address: Tuple[Any, ...]) -> Tuple[int, Tuple[Any, ...]]:
+    """An address, of IPv4 where it only looks like IPv6 (RFC 4291 section 2.5.5.2)."""
+    if family == socket.AF_INET6 and address[0].lower().startswith(_MAPPED) and "." in address[0]:
+        return socket.AF_INET, (address[0][len(_MAPPED) :], address[1])
+    return family, address

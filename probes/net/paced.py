@@ -1,19 +1,21 @@
-"""Sends numbered datagrams at a pace that is never exceeded, and tells what it really sent."""
+"""Sends numbered datagrams at a pace; receives them until the last, and gives account of them."""
 
 from __future__ import annotations
 
 import secrets
 import select
 import socket
+import threading
 import time
-from dataclasses import dataclass
-from typing import List, Optional
+from dataclasses import dataclass, field
+from typing import Generator, List, Optional, Tuple
 
 from probes.host import payload
-from probes.net import port, udp_socket
-from probes.net.datagrams import HEADER
+from probes.net import datagrams, port
+from probes.net.datagrams import HEADER, Tally, account
 from probes.net.port import Meeting
-from probes.records import Details
+from probes.records import Details, Sample
+from probes.stage import Last, Unavailable
 
 MOST_PAYLOAD_BYTES = 65_000
 HELLOS = 3
@@ -58,7 +60,7 @@ class Sender:
 
     def agree(self, more: Optional[Details] = None) -> None:
         """Tells the receiver how many there will be at most, and waits until it is ready."""
-        fits = udp_socket.largest_payload_bytes(self.made)
+        fits = datagrams.largest_payload_bytes(self.made)
         self.payload_bytes = min(self.pace.payload_bytes, fits or MOST_PAYLOAD_BYTES)
         planned = self.pace.planned(self.payload_bytes)
         self.meeting.tell({**(more or {}), "planned": planned, "payload_bytes": self.payload_bytes})
@@ -75,7 +77,7 @@ class Sender:
         buffers = _buffers(size)
         number = refused = 0
         for _ in range(HELLOS):
-            udp_socket.send(self.made, bytearray(udp_socket.hello(self.token)))
+            datagrams.send(self.made, bytearray(datagrams.hello(self.token)))
         began = now = due = last = time.monotonic()
         until, look = began + self.pace.seconds, began
         while number < planned and now < until:
@@ -90,7 +92,7 @@ class Sender:
             due = max(due, now - MOST_BURST_SECONDS)
             buffer = buffers[number % _BUFFERS]
             HEADER.pack_into(buffer, 0, self.token, number, time.monotonic_ns())
-            if udp_socket.send(self.made, buffer):
+            if datagrams.send(self.made, buffer):
                 number += 1
                 last = now
                 due += gap
@@ -113,3 +115,133 @@ def _buffers(size: int) -> List[bytearray]:
     """Datagrams of incompressible content, their headers to be filled in."""
     ring = payload.ring(secrets.token_bytes(16))
     return [bytearray(payload.block(ring, index * size, size)) for index in range(_BUFFERS)]
+
+
+INTERVAL_SECONDS = 0.1
+"""Between two samples."""
+FIRST_SECONDS = 0.01
+"""Between two looks for the first arrival."""
+SILENCE_SECONDS = 0.3
+"""After the sender's end, what has not come for so long is lost."""
+
+
+@dataclass
+class Receiver:
+    """Receives in a thread of its own until the sender's last datagram, or silence after it."""
+
+    meeting: Meeting
+    pace: Pace
+    made: socket.socket
+    token: bytes
+    plan: Details
+    tally: Tally = field(init=False)
+    payload_bytes: int = field(init=False)
+    first: float = 0.0
+    latest: Tuple[float, int] = (0.0, 0)
+    """Moment of the last new datagram, and payload of all new ones."""
+    sent: Optional[int] = None
+    """How many there were, once the sender has told."""
+    sender: Details = field(default_factory=dict)
+    errors: List[str] = field(default_factory=list)
+    closing: bool = False
+    greeted: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
+    dropped_before: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        self.payload_bytes = int(self.plan["payload_bytes"])
+        if not HEADER.size <= self.payload_bytes <= self.pace.payload_bytes:
+            raise ValueError("a plan of another run")
+        self.tally = Tally(int(self.plan["planned"]))
+        self.dropped_before = datagrams.dropped(self.made)
+        threading.Thread(target=self._guard, daemon=True).start()
+
+    def watch(self) -> Generator[Sample, None, None]:
+        """Samples from the first arrival to a Last; the payload of the first opens the window.
+
+        Raises EOFError where the control connection is closed meanwhile.
+        """
+        opened = False
+        deadline = time.monotonic() + self.pace.seconds + port.STALL_SECONDS
+        try:
+            while not self.ended.is_set():
+                if time.monotonic() > deadline:
+                    raise RuntimeError("the datagrams did not end in their time")
+                if self.sent is None and self._told_within(
+                    INTERVAL_SECONDS if opened else FIRST_SECONDS
+                ):
+                    self.sender = self.meeting.hear(port.CONNECT_SECONDS)
+                    self.sent = int(self.sender["sent"])
+                    if not 0 <= self.sent <= self.tally.most:
+                        raise RuntimeError("more datagrams were sent than agreed on")
+                elif self.sent is not None:
+                    self.ended.wait(INTERVAL_SECONDS)
+                moment, moved = self.latest
+                if self.tally.unique and not opened:
+                    opened = True
+                    yield Sample(0.0, 0)
+                elif opened and self.sent is None:
+                    yield Sample(moment - self.first, moved - self.payload_bytes)
+        finally:
+            self.closing = True
+            self.ended.wait(10 * datagrams.WAIT_SECONDS)
+        if self.errors:
+            raise RuntimeError(f"the datagrams broke off: {self.errors[0]}")
+        if self.tally.unique < 2:
+            arrived = f"{self.tally.unique} of {self.sent} datagrams arrived"
+            if not self.greeted:
+                raise Unavailable(f"{arrived}, though TCP connects: a firewall blocks UDP")
+            raise RuntimeError(
+                f"{arrived} that have {self.payload_bytes} bytes, though those of {HEADER.size} "
+                "bytes do: the path drops longer ones"
+            )
+        moment, moved = self.latest
+        yield Last(moment - self.first, moved - self.payload_bytes)
+
+    def _told_within(self, seconds: float) -> bool:
+        """Whether the control connection has something to read, or is closed."""
+        return bool(select.select([self.meeting.control], [], [], seconds)[0])
+
+    def told(self) -> Details:
+        """What became of them all."""
+        drops = datagrams.dropped(self.made)
+        if drops is not None and self.dropped_before is not None:
+            drops = (drops - self.dropped_before) & 0xFFFFFFFF
+        sent = self.sent or 0
+        return {
+            **account(self.tally, sent, drops),
+            **{name: self.sender[name] for name in TELLS},
+            "payload_bytes": self.payload_bytes,
+            "receive_buffer_bytes": self.made.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+        }
+
+    def _guard(self) -> None:
+        try:
+            self._receive()
+        except OSError as error:
+            self.errors.append(str(error))
+        finally:
+            self.ended.set()
+
+    def _receive(self) -> None:
+        made, tally, token, size = self.made, self.tally, self.token, self.payload_bytes
+        buffer = bytearray(size + 1)
+        moved, quiet_since = 0, time.monotonic()
+        while not self.closing:
+            got, arrived_ns = datagrams.receive(made, buffer)
+            if got < 0:
+                quiet = time.monotonic() - quiet_since > SILENCE_SECONDS
+                if self.sent is not None and (quiet or tally.unique >= self.sent):
+                    return
+                continue
+            sent_by, number, sent_ns = HEADER.unpack_from(buffer)
+            if got != size or sent_by != token:
+                known = sent_by == token and number == datagrams.HELLO
+                self.greeted, tally.stray = self.greeted or known, tally.stray + (not known)
+                continue
+            if tally.take(number, sent_ns, arrived_ns):
+                quiet_since = arrived_ns / 1e9
+                moved += size
+                if tally.unique == 1:
+                    self.first = quiet_since
+                self.latest = (quiet_since, moved)

@@ -2,7 +2,8 @@
 
 A meeting is one control connection, over which the request and what the responder saw travel, and
 any number of data connections, which carry payload and nothing else. A connection that does not
-present the session's nonce within two seconds is closed and counts for nothing.
+present the session's nonce within two seconds is closed and counts for nothing; where the session's
+peer is known, one from another host is closed at once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.host.socket_timeouts import wait_at_most
+from probes.net.callers import is_stranger
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable
 
@@ -38,6 +40,7 @@ _MAGIC = b"cb-data2"
 _CONTROL = 0xFFFF
 _MOST_WAITING = 16
 _MOST_MEETINGS = 8
+_BACKLOG = 4096
 
 
 @dataclass
@@ -199,21 +202,31 @@ def _waiting_for_calls(listener: socket.socket, receive_buffer_bytes: int) -> so
     # On the listener: what it accepts inherits it, and tells its window scale in the SYN's answer.
     if receive_buffer_bytes:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-    listener.listen(MOST_CONNECTIONS)
+    listener.listen(_BACKLOG)
     return listener
 
 
 def _accept(listener: socket.socket, waiting: _Waiting) -> None:
     slots = threading.BoundedSemaphore(_MOST_WAITING)
+    entering: Dict[socket.socket, bool] = {}
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             return
-        if not slots.acquire(timeout=HELLO_SECONDS):
+        if is_stranger(connection):
             connection.close()
             continue
-        threading.Thread(target=_admit, args=(connection, slots, waiting), daemon=True).start()
+        if not slots.acquire(blocking=False):
+            # The one that has been silent for longest makes room; our own speaks at once.
+            with contextlib.suppress(StopIteration, KeyError, OSError):  # it had just spoken
+                oldest = next(iter(entering))
+                del entering[oldest]
+                oldest.shutdown(socket.SHUT_RDWR)
+            slots.acquire()
+        entering[connection] = True
+        arguments = (connection, entering, slots, waiting)
+        threading.Thread(target=_admit, args=arguments, daemon=True).start()
 
 
 @dataclass
@@ -260,26 +273,42 @@ class _Waiting:
             return meeting
 
 
-def _admit(connection: socket.socket, slots: threading.BoundedSemaphore, waiting: _Waiting) -> None:
+def _admit(
+    connection: socket.socket,
+    entering: Dict[socket.socket, bool],
+    slots: threading.BoundedSemaphore,
+    waiting: _Waiting,
+) -> None:
     try:
-        hello = _read_exactly(connection, _HELLO.size, time.monotonic() + HELLO_SECONDS)
-        magic, told, number, index = _HELLO.unpack(hello)
-        known = magic == _MAGIC and hmac.compare_digest(told, waiting.nonce.encode())
-        if not known or index >= MOST_CONNECTIONS and index != _CONTROL:
-            connection.close()
-            return
-        request = None
-        if index == _CONTROL:
-            request = _message(_read_line(connection, CONNECT_SECONDS, MOST_REQUEST_BYTES))
-    except (OSError, EOFError, ValueError):
+        found = _hello(connection, waiting.nonce)
+    except (OSError, EOFError):
+        found = None
+    finally:
+        stays = entering.pop(connection, False)
+        slots.release()
+    if found is None or not stays:
         connection.close()
         return
-    finally:
-        slots.release()
+    number, index = found
+    request = None
+    if index == _CONTROL:
+        try:
+            request = _message(_read_line(connection, CONNECT_SECONDS, MOST_REQUEST_BYTES))
+        except (OSError, EOFError, ValueError):
+            connection.close()
+            return
     _prepare(connection)
     meeting = waiting.add(number, index, connection, request)
     if meeting is not None:
         _serve(meeting, waiting.serve)
+
+
+def _hello(connection: socket.socket, nonce: str) -> Optional[Tuple[int, int]]:
+    """The meeting's number and the connection's in it; None: a stranger."""
+    hello = _read_exactly(connection, _HELLO.size, time.monotonic() + HELLO_SECONDS)
+    magic, told, number, index = _HELLO.unpack(hello)
+    known = magic == _MAGIC and hmac.compare_digest(told, nonce.encode())
+    return (number, index) if known and (index < MOST_CONNECTIONS or index == _CONTROL) else None
 
 
 def _serve(meeting: Meeting, serve: Serve) -> None:

@@ -16,12 +16,11 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Generator, Iterator, List, Optional, Tuple
 
-from probes.host import payload, tcp_info
-from probes.net import busy, limits, port
+from probes.host import limits, payload, tcp_info
+from probes.net import busy, port
 from probes.net import flow as flows
-from probes.net.arrivals import Arrivals
+from probes.net.arrivals import Arrivals, Looks, spacing_seconds
 from probes.net.flow import Flow
-from probes.net.looks import Looks, spacing_seconds
 from probes.net.port import Meeting
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last

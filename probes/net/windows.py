@@ -1,9 +1,21 @@
-"""Which windows and streams to try, in which order, and which of them are enough; pure."""
+"""Which windows, streams and buffers to try, in which order, and which of them are enough; pure."""
 
 from __future__ import annotations
 
 import math
-from typing import Container, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Container,
+    Dict,
+    Generator,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from probes.records import Details
 
@@ -138,3 +150,44 @@ def knee(
 def _cost(cell: Details) -> Tuple[bool, int, int]:
     window, streams = int(cell["window_bytes"]), int(cell["streams"])
     return window == AUTOTUNED, window * streams, streams
+
+
+NOISE_RATIO = 0.9
+"""Enough as well where the fastest of a point's runs is, but not below this."""
+
+
+def smallest_buffer(
+    points: Sequence[Details], again_bytes_per_second: Optional[float] = None
+) -> Optional[int]:
+    """The smallest buffer_bytes that reaches 95 % of the best rate, or might; None: no points.
+
+    points: buffer_bytes, bytes_per_second, high_bytes_per_second. again_bytes_per_second: of the
+    best point's second run; where it was less, it is what the others have to reach, as the highest
+    of many that scatter is too high.
+    """
+    if not points:
+        return None
+    best = max(float(each["bytes_per_second"]) for each in points)
+    if again_bytes_per_second is not None:
+        best = max(LEAST_AGAIN_RATIO * best, min(best, again_bytes_per_second))
+    return min(int(each["buffer_bytes"]) for each in points if _enough_buffer(each, best))
+
+
+def _enough_buffer(point: Details, best: float) -> bool:
+    rate, high = float(point["bytes_per_second"]), float(point["high_bytes_per_second"])
+    return rate >= ENOUGH_RATIO * best or (
+        rate >= NOISE_RATIO * best and high >= ENOUGH_RATIO * best
+    )
+
+
+T = TypeVar("T")
+
+
+def drained(running: Generator[Any, None, T]) -> T:
+    """Runs it to its end; what it returns."""
+    while True:
+        try:
+            next(running)
+        except StopIteration as end:
+            result: T = end.value
+            return result

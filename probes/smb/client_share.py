@@ -7,26 +7,31 @@ server, for the server alone and gone with the run; else, where there is no smbd
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import secrets
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from probes.drivers.impacket_server import DIALECT, impacket_server
 from probes.drivers.samba import find_smbd, private_samba, vanishing_folder
-from probes.host import locate, mounted_folder, served_file
+from probes.host import free_space, removal, served_file
+from probes.host.own_folder import OwnFolder, own_folder
+from probes.meaning import Address, Called, Folder, Hex, Text
 from probes.records import Access, Details, Endpoint
 from probes.smb import run_folder
-from probes.stage import Unavailable
+from probes.smb.impacket_server import DIALECT, impacket_server
+from probes.stage import Refused, Unavailable
 
 SHARE = "bottleneck"
 USER = "bottleneck"
 GIVEN, SAMBA, IMPACKET = "given", "samba", "impacket"
 """Who serves the share: the user's server, a private Samba, impacket's server."""
-WATCH_SECONDS = 0.05
+WATCH_SECONDS = 0.02
 WRITE_BACK_BYTES = 8 << 20
 
 
@@ -34,15 +39,15 @@ WRITE_BACK_BYTES = 8 << 20
 class Setting:
     """Which share, for whom, and how it is to be reached."""
 
-    run: str
+    run: Hex
     """Hex id of the run, 16 digits."""
-    dialect: str
+    dialect: Text
     """In which the copies will run."""
-    folder: str
+    folder: Folder
     """The client's folder; a private share lies in a folder of its own below it."""
-    address: str = ""
+    address: Address = ""
     """Private share: where it listens."""
-    allow: tuple[str, ...] = ()
+    allow: tuple[Called, ...] = ()
     """Private share: the addresses that it answers."""
     signed: bool = False
     """Private share: it requires signing, as the server's share does."""
@@ -63,16 +68,16 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     name = f"bottleneck-{setting.run}"
     with ExitStack() as stack:
         if peer.share:
-            opened = stack.enter_context(_in_run_folder(setting, peer))
-            path = locate.locate(name, None) or ""
+            opened = stack.enter_context(_in_run_folder(setting, peer, outlived=True))
+            path = served_file.locate(name, None) or ""
             if path:
                 stack.enter_context(_guarded(path))
             server = GIVEN
         else:
             opened, server, path = stack.enter_context(_private(setting, name))
         if path:
-            stack.callback(served_file.remove, path)
-            stack.enter_context(_writing_back(Path(path)))
+            stack.callback(_clear, path)
+            stack.enter_context(_beside(_WriteBack(path).look))
         near = bool(path) and Path(path).stat().st_dev == Path(setting.folder).stat().st_dev
         facts = {
             **opened.facts,
@@ -83,10 +88,27 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         yield replace(opened, facts=facts)
 
 
+def single_address(text: str) -> str:
+    """An IP address without its scope, as file servers compare them.
+
+    Raises Unavailable for everything else that their lists of hosts understand: names, networks,
+    ALL. Another host may have told it.
+    """
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        address = None
+    if address is None or address.is_unspecified or address.is_multicast:
+        raise Unavailable(
+            f"{text!r} is not the IP address of one host: a share opened here answers no others"
+        )
+    return str(address).partition("%")[0]
+
+
 @contextmanager
-def _in_run_folder(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
+def _in_run_folder(setting: Setting, peer: Endpoint, outlived: bool) -> Iterator[Endpoint]:
     """A session of our own with the share: it makes the folder, and tells what is demanded."""
-    made = run_folder.Setting(run=setting.run, dialect=setting.dialect)
+    made = run_folder.Setting(run=setting.run, dialect=setting.dialect, outlived=outlived)
     with run_folder.hold(made, peer) as held:
         yield held
 
@@ -94,12 +116,19 @@ def _in_run_folder(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 @contextmanager
 def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]:
     access = Access(USER, secrets.token_urlsafe(24))
+    allow = tuple(map(single_address, setting.allow))
+    free_space.fitting(free_space.LEAST_BYTES, setting.folder)
     with ExitStack() as stack:
-        root, _ = stack.enter_context(vanishing_folder("bottleneck-share-", setting.folder))
+        remedy = "choose another --folder, or give --client-share"
+        root, made = stack.enter_context(
+            vanishing_folder("bottleneck-share-", setting.folder, remedy)
+        )
+        kept = _Reserve(made, setting.folder)
         if find_smbd() is None:
-            yield stack.enter_context(_by_impacket(setting, root, name, access))
+            opened = stack.enter_context(_by_impacket(setting, root, name, access, allow, kept))
+            yield opened, IMPACKET, str(root / name)
             return
-        options = [f"hosts allow = {' '.join(setting.allow)}"]
+        options = [f"hosts allow = {' '.join(allow)}"]
         options += ["restrict anonymous = 2", "server max protocol = SMB3_11"]
         if setting.signed:
             options.append("server signing = mandatory")
@@ -116,25 +145,35 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
                 share_options=["browseable = no"],
             )
         )
+        kept.end = partial(os.killpg, served.process_id, signal.SIGKILL)
+        stack.enter_context(kept.watched())
         place = Endpoint(host=served.host, port=served.port, share=served.share, access=access)
-        held = stack.enter_context(_in_run_folder(setting, place))
+        held = stack.enter_context(_in_run_folder(setting, place, outlived=False))
         yield held, SAMBA, str(root / name)
 
 
 @contextmanager
 def _by_impacket(
-    setting: Setting, root: Path, name: str, access: Access
-) -> Iterator[tuple[Endpoint, str, str]]:
+    setting: Setting,
+    root: Path,
+    name: str,
+    access: Access,
+    allow: tuple[str, ...],
+    kept: _Reserve,
+) -> Iterator[Endpoint]:
     if setting.signed or setting.encrypted:
         raise Unavailable(
             "copies with this server are signed or encrypted, which only Samba can match: "
             "install samba on the client, or give --client-share"
         )
-    path = root / name
-    path.mkdir(mode=0o700)
-    with impacket_server(
-        root, share=SHARE, access=access, address=setting.address, allow=setting.allow
-    ) as served:
+    (root / name).mkdir(mode=0o700)
+    with (
+        impacket_server(root, share=SHARE, access=access, address=setting.address, allow=allow) as (
+            served,
+            kept.end,
+        ),
+        kept.watched(),
+    ):
         # Its answers about free space are not those that a session of ours asks for.
         told = os.statvfs(root)
         facts: Details = {
@@ -144,28 +183,86 @@ def _by_impacket(
             "free_bytes": told.f_bavail * told.f_frsize,
             "total_bytes": told.f_blocks * told.f_frsize,
         }
-        yield replace(served, folder=name, facts=facts), IMPACKET, str(path)
+        yield replace(served, folder=name, facts=facts)
+
+
+class _Reserve:
+    """Ends a private share before what others write to it touches what has to stay free."""
+
+    def __init__(self, made: OwnFolder, place: str) -> None:
+        """made: what is served; place: where it lies, for the message."""
+        self.end: Callable[[], None] = lambda: None
+        """Ends its server at once."""
+        self._made = made
+        self._place = place
+        self._free_bytes = 0
+        self._looks = 0
+        """Since it fell."""
+        self._ended = ""
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Watches it until left. Raises Refused ("space") where it was ended meanwhile."""
+        with _beside(self._look):
+            try:
+                yield
+            except Exception:
+                # With the share all that is done with it breaks.
+                if not self._ended:
+                    raise
+        if self._ended:
+            raise Refused("space", self._ended)
+
+    def _look(self) -> None:
+        free, total = free_space.told(self._made.pin)
+        fallen = max(0, self._free_bytes - free)
+        self._looks += 1
+        # What comes until the next look, if it comes as fast as since the last fall: some file
+        # systems (ZFS, btrfs) tell at once what was written in seconds.
+        coming = 2 * fallen // self._looks
+        self._free_bytes = free
+        if fallen:
+            self._looks = 0
+        if self._ended or not total or free - coming >= free_space.reserve_bytes(total):
+            return
+        self._ended = (
+            f"{self._place}: the share opened here was closed, since little more than the room "
+            "that has to stay free was left; make room there, or give --client-share"
+        )
+        self.end()
+        self._made.empty()
+
+
+def _clear(path: str) -> None:
+    """Removes the run's files in its folder on the share."""
+    # Somebody may have moved it; what stays goes with the session or with the private folder.
+    with contextlib.suppress(OSError):
+        served_file.remove(path)
 
 
 @contextmanager
 def _guarded(path: str) -> Iterator[None]:
     """Has the folder removed although this process is killed; its name is this run's alone."""
-    guardian = mounted_folder.start_guardian(path)
-    try:
+    place, name = os.path.split(path)
+    with own_folder(removal.RUN, place, name) as made:
+        made.adopt()
         yield
-    finally:
         # Whatever is left by now the session removes, which is left after this.
-        mounted_folder.dismiss(guardian, "clean")
+        made.gone()
 
 
 @contextmanager
-def _writing_back(folder: Path) -> Iterator[None]:
-    """Has the disk begin to write what arrives, as copies that we make ourselves do.
-
-    The server's program flushes nothing on its way: all would wait for the end.
-    """
+def _beside(look: Callable[[], None]) -> Iterator[None]:
+    """Has a thread look again and again until the block is left."""
     ended = threading.Event()
-    thread = threading.Thread(target=_write_back, args=(folder, ended), daemon=True)
+
+    def work() -> None:
+        while not ended.wait(WATCH_SECONDS):
+            # a file that went meanwhile, or that is another user's, is left alone
+            with contextlib.suppress(OSError):
+                look()
+
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
         yield
@@ -174,18 +271,25 @@ def _writing_back(folder: Path) -> Iterator[None]:
         thread.join()
 
 
-def _write_back(folder: Path, ended: threading.Event) -> None:
-    begun: dict[str, int] = {}
-    while not ended.wait(WATCH_SECONDS):
-        # a file that went meanwhile, or that is another user's, is left alone
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(folder):
-                size = entry.stat(follow_symlinks=False).st_size
-                if size - begun.get(entry.name, 0) < WRITE_BACK_BYTES:
-                    continue
-                begun[entry.name] = size
-                fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    served_file.start_write_back(fd)
-                finally:
-                    os.close(fd)
+class _WriteBack:
+    """Has the disk begin to write what arrives, as copies that we make ourselves do.
+
+    The server's program flushes nothing on its way: all would wait for the end.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._begun: dict[str, int] = {}
+
+    def look(self) -> None:
+        """Begins it for each file that has grown enough."""
+        for entry in os.scandir(self._folder):
+            size = entry.stat(follow_symlinks=False).st_size
+            if size - self._begun.get(entry.name, 0) < WRITE_BACK_BYTES:
+                continue
+            self._begun[entry.name] = size
+            fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                served_file.start_write_back(fd)
+            finally:
+                os.close(fd)

@@ -30,11 +30,11 @@ class FolderSink:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._since_writeback = 0
-        self._room = free_space.Watch(folder)
         try:
             self._fd = nameless.create(folder)
         except OSError as error:
             raise _refused(folder, error) from error
+        self._room = free_space.Watch(folder, free_space.told(self._fd)[0])
 
     def take(self, offset: int, view: memoryview) -> None:
         """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does.

@@ -10,6 +10,7 @@ import struct
 import time
 import uuid
 
+from probes.meaning import Called, Port
 from probes.records import DIALECTS, Details, Endpoint
 from probes.smb.facts import security_mode
 from probes.smb.frames import Broken, Wire
@@ -30,7 +31,7 @@ _SIGNING_ENABLED_1, _SIGNING_REQUIRED_1 = 4, 8
 _CAPABILITIES = 0x7F
 
 
-def offered(host: str, port: int) -> Details:
+def offered(host: Called, port: Port) -> Details:
     """What a server says to one question per dialect.
 
     Returns dialects (names, oldest first), signing (of the newest: "signing required", "signing

@@ -6,32 +6,40 @@ the last handle goes: closed by us, or by the server when our connection breaks.
 
 from __future__ import annotations
 
-import re
+import math
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from probes.host import journal
+from probes.host.removal import RUN_FILE as OURS
+from probes.meaning import Hex, Number, Text
 from probes.records import Endpoint
 from probes.smb import compression
 from probes.smb.frames import Broken
-from probes.smb.session import Handle, Session, open_session
+from probes.smb.session import SMB_PORT, Handle, Session, open_session
 from probes.stage import Refused, Unavailable
 
 NAME = "run-folder"
-OURS = re.compile(r"source|pushed-[0-9a-f]{16}|small-[0-9a-f]{16}-[0-9]{1,6}")
-"""Names of the files that a run puts into its folder."""
 SOURCE = "source"
 """The file that pulls read; push steps with fill_source write it."""
+LEFT_SECONDS = 3.0
+"""For what killed runs left: then no further removal is begun."""
 
 
 @dataclass(frozen=True)
 class Setting:
     """Which run's folder, and by which dialect it is held."""
 
-    run: str
+    run: Hex
     """Hex id of the run."""
-    dialect: str = ""
+    dialect: Text = ""
     """"": the best that the server offers."""
+    outlived: bool = True
+    """Whether the server lives on when this run is killed with all that it started."""
+    seconds: Number = journal.LONGEST_SECONDS
+    """How long the run may take: until then other hosts leave its folder alone."""
 
 
 def joined(folder: str, name: str) -> str:
@@ -44,13 +52,18 @@ def joined(folder: str, name: str) -> str:
 def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Creates bottleneck-RUN in peer.folder, with an empty source file, and keeps both open.
 
-    Yields the peer with that folder and with facts: what was agreed (SessionFacts), the server's
-    interfaces (Interface), the compression that it offers (None: unknown), free_bytes and
-    total_bytes of the share. Raises Refused or Unavailable; Broken where something may be left.
+    Removes first what a run left there that was killed with the server. Yields the peer with that
+    folder and with facts: what was agreed (SessionFacts), the server's interfaces (Interface), the
+    compression that it offers (None: unknown), free_bytes and total_bytes of the share. Raises
+    Refused or Unavailable; Broken where something may be left.
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
-    with open_session(peer, setting.dialect) as session:
+    with (
+        open_session(peer, setting.dialect) as session,
+        _noted(session, setting, peer, path) as note,
+    ):
         folder = session.create_folder(path)
+        note.there = True
         source = session.create_file(joined(path, SOURCE))
         space = session.space(folder)
         facts = {
@@ -63,8 +76,48 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         try:
             yield replace(peer, folder=path, facts=facts)
         finally:
-            if not _vanished(session, source, folder):
-                _sweep(setting, peer, path)
+            note.there = not (_vanished(session, source, folder) or _swept(setting, peer, path))
+
+
+@dataclass
+class _Note:
+    there: bool = False
+    """Whether the folder may be there."""
+
+
+@contextmanager
+def _noted(session: Session, setting: Setting, peer: Endpoint, path: str) -> Iterator[_Note]:
+    """Has it in the journal until it is gone; what is there of killed runs goes first."""
+    note = _Note()
+    if not setting.outlived:
+        yield note
+        return
+    place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
+    until = time.monotonic() + LEFT_SECONDS
+    for facts, left in journal.left(journal.SHARE):
+        if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
+            # Whatever is wrong with it is no reason to measure nothing: the next one tries again.
+            with suppress(Refused, Unavailable, Broken):
+                left.close(gone=_removed(session, facts["name"]))
+    entry = journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
+    try:
+        yield note
+    finally:
+        entry.close(gone=not note.there)
+
+
+def _removed(session: Session, path: str) -> bool:
+    """Removes a folder of a killed run by its name; whether it is gone."""
+    try:
+        for name in filter(OURS.fullmatch, session.names(path)):
+            session.remove_file(joined(path, name))
+        session.close(session.open_folder(path))
+        session.close(session.open_folder(path))
+    except Refused as refused:
+        if refused.kind == "share":
+            return True
+        raise
+    return False
 
 
 def _compression(session: Session, peer: Endpoint) -> list[str] | None:
@@ -89,15 +142,14 @@ def _vanished(session: Session, source: Handle, folder: Handle) -> bool:
     return False
 
 
-def _sweep(setting: Setting, peer: Endpoint, path: str) -> None:
-    """Removes by name what a server that died left of this run, and nothing else."""
+def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
+    """Removes by name what a server that died left of this run, and nothing else.
+
+    Whether it is gone: with a file of somebody else in it, it stays.
+    """
     try:
         with open_session(peer, setting.dialect) as session:
-            for name in filter(OURS.fullmatch, session.names(path)):
-                session.remove_file(joined(path, name))
-            session.close(session.open_folder(path))
+            return _removed(session, path)
     except (Refused, Unavailable) as error:
-        if isinstance(error, Refused) and error.kind == "share":
-            return
-        text = f"//{peer.host}/{peer.share}: the folder {path} may be left there: {error}"
-        raise Broken(text) from error
+        remedy = "may be left there, and the next run there removes it, or bottleneck cleanup"
+        raise Broken(f"//{peer.host}/{peer.share}: the folder {path} {remedy}: {error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,8 @@ from probes.stage import Refused, Unavailable
 
 SMB_PORT = 445
 CONNECT_SECONDS = 5.0
+HEAD_START_SECONDS = 0.5
+"""Of an address before the next one of the same host is tried; all are tried longer after that."""
 STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
 SECURITIES = ("plain", "signed", "encrypted")
@@ -114,7 +116,7 @@ def open_session(
 
 
 def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
-    from probes.drivers import smbprotocol_session
+    from probes.smb import smbprotocol_session
 
     if dialect == "smb1":
         return _smb1(peer, security)
@@ -136,7 +138,7 @@ def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, .
 
 def _smb1(peer: Endpoint, security: str) -> Session:
     try:
-        from probes.drivers import impacket_session
+        from probes.smb import impacket_session
     except ImportError as error:
         raise DialectMissing("SMB1 needs impacket here: install copy-bottleneck[smb1]") from error
     return impacket_session.open_session(peer, security)
@@ -166,12 +168,26 @@ def refuse_guest(peer: Endpoint, access: Access, guest: bool) -> None:
         )
 
 
+def first_to_answer(host: str, port: int) -> socket.socket:
+    """A connection with that address of a host's which answers; a dead one costs little.
+
+    Errors: those of socket.create_connection.
+    """
+    addresses = [each[4][0] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for address in addresses if len(addresses) > 1 else ():
+        with suppress(OSError):  # tried again, and longer
+            connection = socket.create_connection((str(address), port), HEAD_START_SECONDS)
+            connection.settimeout(CONNECT_SECONDS)
+            return connection
+    return socket.create_connection((host, port), CONNECT_SECONDS)
+
+
 def connect(peer: Endpoint) -> socket.socket:
     """A prepared TCP connection within CONNECT_SECONDS per address. Raises Refused."""
     host, port = peer.host, peer.port or SMB_PORT
     where = f"{host} port {port}"
     try:
-        sock = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+        sock = first_to_answer(host, port)
     except socket.gaierror:
         text = f"{host}: connect: the name does not resolve; check it, or give an address"
     except TimeoutError:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from probes.meaning import Text
 from probes.records import Endpoint
 from probes.smb.session import open_session
 
@@ -14,7 +15,7 @@ from probes.smb.session import open_session
 class Setting:
     """By which dialect; "": the best that the server offers."""
 
-    dialect: str = ""
+    dialect: Text = ""
 
 
 @contextmanager

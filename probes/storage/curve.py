@@ -1,17 +1,141 @@
-"""A disk's curve of zones, made of jobs: samples, a row a zone, and the whole disk's figures."""
+"""A disk's curve of zones, made of jobs: samples, a row a zone, and the whole disk's figures.
+
+The rate of a span without the jump that it took to get there: the first request of a job waits for
+the head's jump, and those that are sent off with it wait too: the slowest request of a job took the
+jump beyond its share of the whole. How much longer than the usual jump it took is not the jump's: a
+disk that orders its requests lets some wait. Single small reads at random places tell what a jump
+costs, and how many go at once.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
-from typing import Iterator, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from probes.drivers import fio
 from probes.records import Details, Sample
 from probes.stage import Last
-from probes.storage import random_reads
-from probes.storage.job import GRACE_SECONDS
-from probes.storage.settled import Settled
+from probes.storage.sequential import GRACE_SECONDS
+
+READ_BYTES = 4096
+"""Every disk's sector goes into it."""
+DEEP = 32
+"""What SATA's NCQ holds."""
+ALONE_SHARE = 2 / 3
+"""Of the time for one read at a time: its median needs many, and they take longest."""
+
+
+class RandomReads(NamedTuple):
+    """What single small reads gave."""
+
+    median_seconds: float | None
+    """Of a read that is alone, from its sending off to its end."""
+    p99_seconds: float | None
+    alone_per_second: float
+    deep_per_second: float | None
+    """With 32 at once; None: the file system does not take them past the page cache."""
+    read_bytes: int
+    """By all of them together."""
+
+
+def measure_random(
+    fds: Sequence[int], size_bytes: int, direct: bool, seconds: float
+) -> RandomReads:
+    """Reads of 4 KiB at places drawn anew each time, one at a time and then 32 at once.
+
+    fds: files or a device, open for reading; size_bytes: of each, from its start on. Errors:
+    fio.FioFailed.
+    """
+    span_bytes = size_bytes // READ_BYTES * READ_BYTES * len(fds)
+    more = tuple(fds[1:])
+    alone = fio.Job(
+        fds[0],
+        "randread",
+        span_bytes,
+        seconds * ALONE_SHARE if direct else seconds,
+        direct,
+        looping=True,
+        block_bytes=READ_BYTES,
+        depth=1,
+        more_fds=more,
+    )
+    jobs = [alone]
+    if direct:
+        jobs.append(
+            fio.Job(
+                fds[0],
+                "randread",
+                span_bytes,
+                seconds * (1 - ALONE_SHARE),
+                direct,
+                looping=True,
+                block_bytes=READ_BYTES,
+                depth=DEEP,
+                more_fds=more,
+            )
+        )
+    with fio.running(jobs, time.monotonic() + seconds + GRACE_SECONDS) as run:
+        results = run.results()
+    return RandomReads(
+        results[0].latency_median_seconds,
+        results[0].latency_p99_seconds,
+        results[0].ios / results[0].elapsed_seconds,
+        results[1].ios / results[1].elapsed_seconds if direct else None,
+        sum(each.moved_bytes for each in results),
+    )
+
+
+def seek_seconds(found: RandomReads, bytes_per_second: float) -> float | None:
+    """A jump's own cost: the median read less the time that its bytes take at that rate; pure."""
+    if found.median_seconds is None or bytes_per_second <= 0:
+        return None
+    return max(0.0, found.median_seconds - READ_BYTES / bytes_per_second)
+
+
+def random_details(found: RandomReads) -> Details:
+    """The figures as a step's details hold them."""
+    return {
+        "bytes": READ_BYTES,
+        "depth_1_per_second": found.alone_per_second,
+        "depth_32_per_second": found.deep_per_second,
+        "median_seconds": found.median_seconds,
+        "p99_seconds": found.p99_seconds,
+    }
+
+
+class Settled(NamedTuple):
+    """What a job moved while the head was where it should be."""
+
+    moved_bytes: int
+    seconds: float
+    jump_seconds: float
+    """Left out."""
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Throughput of the span."""
+        return self.moved_bytes / self.seconds
+
+
+def settled(job: fio.Job, result: fio.Result, usual_seconds: float | None) -> Settled:
+    """A sequential job's payload and time, the time of the first jump taken off.
+
+    usual_seconds: what a jump usually takes; None: not known, then nothing is taken off. A job too
+    short to show its own jump is taken to have made the usual one.
+    """
+    elapsed, blocks = result.elapsed_seconds, result.moved_bytes / job.block_bytes
+    depth = job.depth if job.direct else 1
+    jump = 0.0
+    if usual_seconds is not None:
+        jump = usual_seconds
+        if blocks > 2 * depth and result.latency_most_seconds is not None:
+            # with d a block's time: elapsed = jump + blocks * d, slowest = jump + depth * d
+            share = depth / blocks
+            jump = (result.latency_most_seconds - share * elapsed) / (1 - share)
+        jump = min(max(jump, 0.0), usual_seconds, elapsed / 2)
+    return Settled(result.moved_bytes, elapsed - jump, jump)
+
 
 RANDOM_SHARE = 0.2
 """Of the time, for the single small reads."""
@@ -65,9 +189,7 @@ def row(each: Sequence[Settled], results: Sequence[fio.Result]) -> Details:
     return found
 
 
-def details(
-    rows: list[Details], each: Sequence[Settled], small: random_reads.RandomReads | None
-) -> Details:
+def details(rows: list[Details], each: Sequence[Settled], small: RandomReads | None) -> Details:
     """The zones in the order of their addresses, and the figures of the whole disk; pure."""
     rows = sorted(rows, key=lambda one: float(one["from_ratio"]))
     seconds = sum(one.seconds for one in each)
@@ -75,6 +197,6 @@ def details(
     found: Details = {"zones": rows, "settled_ratio": seconds / (seconds + jumps)}
     if small is not None:
         typical = statistics.median(one["bytes_per_second"] for one in rows)
-        found["seek_seconds"] = random_reads.seek_seconds(small, typical)
-        found["random"] = random_reads.details(small)
+        found["seek_seconds"] = seek_seconds(small, typical)
+        found["random"] = random_details(small)
     return found

@@ -1,24 +1,28 @@
 """A file of the user's, read once from its start: what the disk gives at the place where it lies.
 
 Opened for reading only, and where that is allowed so that not even the time of its last access
-changes. It is not put out of the page cache: direct reads pass the cache by.
+changes. It is not put out of the page cache: direct reads pass the cache by. They are made by
+threads of this process: fio opens its file anew and would change the time of its last access.
 """
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import socket
 import stat
+import threading
+import time
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, List, Optional
 
-from probes.host import page_cache, place
+from probes.host import folders, page_cache, place
+from probes.meaning import Count, Folder, Name
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 from probes.storage import others
-from probes.storage.direct_reads import BLOCK_BYTES, DEPTH, Pass
-from probes.storage.job import LEAST_WINDOWS, window_rates
+from probes.storage.sequential import LEAST_WINDOWS, cache_details, window_rates
 from probes.storage.setting import Setting
 from probes.storage.synced import middle_and_worst
 
@@ -76,12 +80,9 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         "direct": direct,
         "file_bytes": status.st_size,
         "place": lies,
-        "cache": {
-            "side": setting.side,
-            "requested": setting.cache,
-            "proven": _proven(counted["device_read_bytes"], run.moved_bytes, held),
-            "cached_ratio_before": None if held is None else held.cached_ratio,
-        },
+        "cache": cache_details(
+            setting, held, _proven(counted["device_read_bytes"], run.moved_bytes, held)
+        ),
         "latency_seconds": middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
     }
@@ -160,3 +161,126 @@ def _called(kind: int) -> str:
         (stat.S_ISSOCK, "a socket"),
     )
     return next((name for test, name in names if test(kind)), "no file")
+
+
+BLOCK_BYTES = 1024 * 1024
+DEPTH = 4
+"""Requests in flight of direct I/O, as fio has them here."""
+JOIN_SECONDS = 5.0
+"""For a request that is on its way when somebody gives up."""
+
+
+class Shorter(RuntimeError):
+    """The file lost bytes while it was read."""
+
+
+class Pass:
+    """A pass that is under way: requests are sent off until the bytes or the time are over."""
+
+    def __init__(self, fd: int, size_bytes: int, seconds: float, depth: int = DEPTH) -> None:
+        """size_bytes: whole blocks, from the file's start. depth: 1 for reads through the cache."""
+        self.latencies_seconds: List[float] = []
+        self.began = time.monotonic()
+        self._fd = fd
+        self._size_bytes = size_bytes
+        self._until = self.began + seconds
+        self._lock = threading.Lock()
+        self._next_bytes = 0
+        self._moved_bytes = 0
+        self._ended = self.began
+        self._stopped = False
+        self._error: Optional[BaseException] = None
+        self._threads = [threading.Thread(target=self._read, daemon=True) for _ in range(depth)]
+        for each in self._threads:
+            each.start()
+
+    @property
+    def moved_bytes(self) -> int:
+        """What has arrived so far."""
+        return self._moved_bytes
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Until the last request came back."""
+        return self._ended - self.began
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the pass has ended within so many seconds. Errors: Shorter, OSError."""
+        until = time.monotonic() + seconds
+        for each in self._threads:
+            each.join(max(0.0, until - time.monotonic()))
+        if any(each.is_alive() for each in self._threads):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def stop(self) -> None:
+        """Sends no further request off and waits for those under way."""
+        self._stopped = True
+        for each in self._threads:
+            each.join(JOIN_SECONDS)
+
+    def _read(self) -> None:
+        # a mapping of its own: direct I/O wants memory at the start of a page
+        with mmap.mmap(-1, BLOCK_BYTES) as memory, memoryview(memory) as view:
+            try:
+                while True:
+                    with self._lock:
+                        offset, sent = self._next_bytes, time.monotonic()
+                        over = offset >= self._size_bytes or sent >= self._until
+                        if over or self._stopped:
+                            return
+                        self._next_bytes += BLOCK_BYTES
+                    self._take(view, offset)
+                    with self._lock:
+                        self._ended = time.monotonic()
+                        self._moved_bytes += BLOCK_BYTES
+                        self.latencies_seconds.append(self._ended - sent)
+            except (OSError, Shorter) as error:
+                self._error = self._error or error
+                self._stopped = True
+
+    def _take(self, view: memoryview, offset: int) -> None:
+        done = 0
+        while done < BLOCK_BYTES:
+            with view[done:] as rest:
+                got = os.preadv(self._fd, [rest], offset + done)
+            if got == 0 or os.fstat(self._fd).st_size < offset + BLOCK_BYTES:
+                raise Shorter("the file became shorter while it was read")
+            done += got
+
+
+def look(folder: Folder, parts: List[Name], first_bytes: Count) -> Details:
+    """path, size_bytes, cached_ratio (None: cannot be told) and device of a file below a folder.
+
+    first_bytes: what a copy of it may read, and so all of it that the ratio speaks of.
+    parts: the names on the way, as a share shows them: where there is none of that very spelling,
+    the only one that differs by case alone is taken. device: kernel name of what it lies on. The
+    file is opened for reading, and its time of access stays where its owner asks. Errors:
+    Unavailable with the reason.
+    """
+    path = folder
+    for part in parts:
+        path = os.path.join(path, _spelled(path, part))  # noqa: PTH118 - names may be any bytes
+    with opened(path) as fd:
+        size_bytes = os.fstat(fd).st_size
+        told = page_cache.state(fd, min(size_bytes, first_bytes))
+    return {
+        "path": path,
+        "size_bytes": size_bytes,
+        "cached_ratio": None if told is None else told.cached_ratio,
+        "device": folders.folder_facts(os.path.dirname(path)).device,  # noqa: PTH120 - any bytes
+    }
+
+
+def _spelled(folder: str, name: str) -> str:
+    """The name as the folder has it."""
+    if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118 - any bytes
+        return name
+    try:
+        alike = [each for each in os.listdir(folder) if each.casefold() == name.casefold()]
+    except OSError:
+        alike = []
+    found: Optional[str] = alike[0] if len(alike) == 1 else None
+    return found or name

@@ -1,4 +1,4 @@
-"""What a block device does beside us: /proc/diskstats around a window, and in a quiet look before.
+"""What a block device does beside us: its counts around a window, and in a quiet look before.
 
 A partition is judged by its whole disk: what goes on in the disk's other partitions takes the same
 head's time.
@@ -6,49 +6,30 @@ head's time.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from probes.host.counters import SECTOR_BYTES
+from probes.host.proc import DeviceCounts
+from probes.host.reader import reader
 from probes.records import Details
+from probes.stage import Unavailable
 
 QUIET_SECONDS = 0.3
 PAGE_BYTES = 4096
 USUAL_REQUEST_BYTES = 512 * 1024
 """What a disk takes in one request where the kernel does not tell."""
 
-DISKSTATS = Path("/proc/diskstats")
 SYS_BLOCK = Path("/sys/class/block")
-
-
-class Counts(NamedTuple):
-    """One block device since boot (Documentation/admin-guide/iostats.rst)."""
-
-    reads: int
-    read_bytes: int
-    writes: int
-    written_bytes: int
-    busy_seconds: float
-    """Time with I/O in flight."""
 
 
 class Look(NamedTuple):
     """The device under a folder at one moment, and the whole disk that it is a part of."""
 
     clock_seconds: float
-    own: Optional[Counts]
-    whole: Optional[Counts]
-
-
-def parse(diskstats: str, device: str) -> Counts | None:
-    """A block device in /proc/diskstats; None: not in it, or it counts nothing at all."""
-    for line in diskstats.splitlines():
-        fields = line.split()
-        if len(fields) >= 13 and fields[2] == device:
-            reads, read, writes, written, busy = (int(fields[at]) for at in (3, 5, 7, 9, 12))
-            return Counts(reads, read * SECTOR_BYTES, writes, written * SECTOR_BYTES, busy / 1e3)
-    return None
+    own: Optional[DeviceCounts]
+    whole: Optional[DeviceCounts]
 
 
 def whole_disk(device: str) -> str:
@@ -61,11 +42,10 @@ def look(device: str | None) -> Look:
     """The counts of a device now; device: its kernel name, None: there is none."""
     own = whole = None
     if device is not None:
-        try:
-            text = DISKSTATS.read_text(encoding="ascii", errors="replace")
-        except OSError:
-            text = ""
-        own, whole = parse(text, device), parse(text, whole_disk(device))
+        # a host that tells nothing counts nothing
+        with contextlib.suppress(Unavailable):
+            told = reader().devices()
+            own, whole = told.get(device), told.get(whole_disk(device))
     return Look(time.monotonic(), own, whole)
 
 
@@ -132,7 +112,7 @@ def _number(path: Path, unit_bytes: int) -> int:
         return 0
 
 
-def _between(before: Counts, after: Counts, elapsed_seconds: float) -> Details:
+def _between(before: DeviceCounts, after: DeviceCounts, elapsed_seconds: float) -> Details:
     busy_seconds = after.busy_seconds - before.busy_seconds
     return {
         "reads": after.reads - before.reads,

@@ -17,10 +17,10 @@ from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, payload, place, source_file
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Running, Unavailable
-from probes.storage import curve, others, random_reads
-from probes.storage.job import takes_direct
+from probes.storage import curve, others
+from probes.storage.curve import Settled, settled
+from probes.storage.sequential import takes_direct
 from probes.storage.setting import Setting
-from probes.storage.settled import Settled, settled
 
 LEAST_BLOCKS = 4
 """Of a file: less is the disk's first moment alone."""
@@ -91,7 +91,7 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
     # what was moved was written from the start on; behind it a file has a hole
     sizes = [file.result.moved_bytes // fio.BLOCK_BYTES * fio.BLOCK_BYTES for file in files]
     cold = [_evicted(file.fd, size) for file, size in zip(files, sizes)]
-    small = random_reads.measure(
+    small = curve.measure_random(
         [file.fd for file in files], min(sizes), direct, setting.seconds * curve.RANDOM_SHARE
     )
     if not direct:

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from probes.meaning import Count, Device, File, FolderOrNone, Seconds, Size, Text
+
 
 @dataclass(frozen=True)
 class Setting:
     """What to measure on which host."""
 
-    verb: str
+    verb: Text
     """read, write."""
-    cache: str
+    cache: Text
     """uncached, cached (reads alone; a write is always flushed to disk)."""
-    folder: str
-    side: str
+    folder: FolderOrNone
+    side: Text
     """The host that this is about: client, server."""
-    size_bytes: int
-    seconds: float
+    size_bytes: Size
+    seconds: Seconds
     """The measured time; fio's start comes on top of it."""
-    seed: str = ""
-    path: str = ""
+    seed: Text = ""
+    path: File = ""
     """The file to read where the peer names none; opened for reading only."""
-    pattern: str = "sequential"
+    pattern: Text = "sequential"
     """sequential, zones, file, synced, sustained."""
-    device: str = ""
+    device: Device = ""
     """zones alone: a block device's node, opened for reading only; empty: files in the folder."""
-    zones: int = 9
+    zones: Count = 9
     """zones alone: how many spans, from the outer edge to the inner."""

@@ -6,16 +6,76 @@ cache may take more. Where one of them is full the rate falls: the knee.
 
 from __future__ import annotations
 
-import ctypes
+import math
 import os
 import time
-from typing import Generator, List, Tuple
+from typing import Generator, List, NamedTuple, Optional, Sequence, Tuple
 
-from probes.host import dirty_limit
+from probes.host.memory import read_dirty_limit
+from probes.host.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Running
-from probes.storage import growing_file, knee
+from probes.storage import growing_file
 from probes.storage.setting import Setting
+
+LEAST_WINDOWS = 4
+"""On either side of the knee: fewer are a hiccup."""
+LEAST_RATIO = 1.5
+"""A cache is at least so much faster than what lies behind it."""
+LEAST_SIGMAS = 6.0
+"""The best of many places to cut pure noise in two differs by up to four."""
+
+Window = Tuple[float, int]
+"""Seconds of one stretch of a run, and the bytes that were taken in it."""
+
+
+class Knee(NamedTuple):
+    """A change of rate."""
+
+    at_bytes: int
+    """Taken before it."""
+    before_bytes_per_second: float
+    after_bytes_per_second: float
+
+
+def find(windows: Sequence[Window]) -> Optional[Knee]:
+    """Where two constant rates, the second lower, fit the windows best; pure.
+
+    By least squares, each window weighing as long as it took. None where no cut leaves a second
+    rate that is lower by a third, and by six standard errors of the two means.
+    """
+    spans = [each for each in windows if each[0] > 0]
+    best: Optional[Tuple[float, int]] = None
+    for cut in range(LEAST_WINDOWS, len(spans) - LEAST_WINDOWS + 1):
+        before, after = _mean(spans[:cut]), _mean(spans[cut:])
+        if before <= after:
+            continue
+        residual = _residual(spans[:cut], before) + _residual(spans[cut:], after)
+        if best is None or residual < best[0]:
+            best = residual, cut
+    if best is None:
+        return None
+    first, second = spans[: best[1]], spans[best[1] :]
+    before, after = _mean(first), _mean(second)
+    doubt = math.hypot(_error(first, before), _error(second, after))
+    if before < LEAST_RATIO * after or before - after < LEAST_SIGMAS * doubt:
+        return None
+    return Knee(sum(size for _, size in first), before, after)
+
+
+def _mean(spans: Sequence[Window]) -> float:
+    return sum(size for _, size in spans) / sum(seconds for seconds, _ in spans)
+
+
+def _residual(spans: Sequence[Window], rate: float) -> float:
+    return sum(seconds * (size / seconds - rate) ** 2 for seconds, size in spans)
+
+
+def _error(spans: Sequence[Window], rate: float) -> float:
+    """Standard error of the mean."""
+    variance = _residual(spans, rate) / sum(seconds for seconds, _ in spans)
+    return math.sqrt(variance / (len(spans) - 1))
+
 
 WINDOWS = 100
 """In which the time is looked at; none is shorter than LEAST_WINDOW_SECONDS."""
@@ -26,10 +86,6 @@ FLUSH_STEP_BYTES = 16 * 1024 * 1024
 FLUSH_AHEAD_STEPS = 4
 """On their way to the disk while the first of them is waited for."""
 SAMPLE_SECONDS = 0.25
-WAIT_BEFORE, WRITE, WAIT_AFTER = 1, 2, 4
-"""sync_file_range(2)."""
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def measure(setting: Setting, peer: Endpoint) -> Running:
@@ -48,7 +104,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
     RuntimeError where nothing reached the disk.
     """
     with growing_file.growing(setting) as file:
-        limit = dirty_limit.read()
+        limit = read_dirty_limit()
         yield Sample(0.0, 0)
         began = time.monotonic()
         windows = _write(file, began, setting.seconds)
@@ -60,7 +116,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         if not flushed_bytes:
             raise RuntimeError(f"nothing of what was written reached the disk in {FLUSH_SECONDS} s")
         yield Last(ended - began, flushed_bytes)
-    found = knee.find(windows)
+    found = find(windows)
     durable = flushed_bytes / (ended - began)
     whole = file.written_bytes / (written - began)
     return {
@@ -105,8 +161,8 @@ def _flush(
     """
     told = time.monotonic()
     for offset in range(0, file.written_bytes, FLUSH_STEP_BYTES):
-        _sync_range(file.fd, offset, FLUSH_AHEAD_STEPS * FLUSH_STEP_BYTES, WRITE)
-        if not _sync_range(file.fd, offset, FLUSH_STEP_BYTES, WAIT_BEFORE | WRITE | WAIT_AFTER):
+        sync_range(file.fd, offset, FLUSH_AHEAD_STEPS * FLUSH_STEP_BYTES, SYNC_WRITE)
+        if not sync_range(file.fd, offset, FLUSH_STEP_BYTES, SYNC_WRITTEN):
             break
         now = time.monotonic()
         flushed_bytes = min(offset + FLUSH_STEP_BYTES, file.written_bytes)
@@ -117,11 +173,3 @@ def _flush(
             yield Sample(now - began, flushed_bytes)
     os.fsync(file.fd)
     return file.written_bytes
-
-
-def _sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
-    """sync_file_range(2); False where the system or the file system has none."""
-    if not hasattr(_libc, "sync_file_range"):
-        return False
-    span = (ctypes.c_int64(offset), ctypes.c_int64(size))
-    return bool(_libc.sync_file_range(fd, *span, ctypes.c_uint(flags)) == 0)

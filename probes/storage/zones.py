@@ -6,17 +6,23 @@ is none to read, files are placed in the folder instead (probes/storage/placed.p
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+import stat
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from probes.drivers import fio
 from probes.host import folders
+from probes.host.layers import kernel_name
+from probes.meaning import Device
 from probes.records import Endpoint, Sample
 from probes.stage import Running, Unavailable
-from probes.storage import block_device, curve, others, placed, random_reads
+from probes.storage import curve, others, placed
+from probes.storage.curve import settled
 from probes.storage.setting import Setting
-from probes.storage.settled import settled
 
 PASS_STEP = 1 / 8
 """Of a zone between the passes' beginnings: none reads again what a cache may hold."""
@@ -55,7 +61,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 
 def _device(setting: Setting) -> Running:
-    with block_device.opened(setting.device) as device:
+    with opened(setting.device) as device:
         share = setting.seconds * (1 - curve.RANDOM_SHARE)
         rounds, each_seconds = curve.timetable(share, setting.zones)
         zones = spans(device.size_bytes, setting.zones, rounds)
@@ -63,7 +69,7 @@ def _device(setting: Setting) -> Running:
             raise Unavailable(
                 f"{setting.device} on {socket.gethostname()} is too small for {setting.zones} zones"
             )
-        small = random_reads.measure(
+        small = curve.measure_random(
             [device.fd], device.size_bytes, True, setting.seconds * curve.RANDOM_SHARE
         )
         jobs = _jobs(device.fd, zones, each_seconds)
@@ -199,3 +205,64 @@ def _refuse_nothing(node: str, moved_bytes: int, before: int | None, after: int 
         f"{node} on {socket.gethostname()} was read and the disk below it was not: what is there"
         " was never written, or lies in memory; its rate says nothing about a disk"
     )
+
+
+class Opened(NamedTuple):
+    """A block device that is open for reading."""
+
+    fd: int
+    name: str | None
+    """The kernel's; None: it does not tell."""
+    size_bytes: int
+
+
+@contextmanager
+def opened(node: str) -> Iterator[Opened]:
+    """The device of a node, open for reading; closed when left.
+
+    Errors: Unavailable with a sentence: no such node, no block device, no right to read it, no
+    medium in it.
+    """
+    host = socket.gethostname()
+    try:
+        # looked at before it is opened: opening alone starts a watchdog or rewinds a tape
+        if not stat.S_ISBLK(Path(node).stat().st_mode):
+            raise Unavailable(f"{node} on {host} is no block device")
+        fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Unavailable(_why(node, host, error)) from None
+    try:
+        told = os.fstat(fd)
+        if not stat.S_ISBLK(told.st_mode):
+            raise Unavailable(f"{node} on {host} is no block device")
+        size_bytes = os.lseek(fd, 0, os.SEEK_END)
+        if size_bytes == 0:
+            raise Unavailable(f"{node} on {host} has no size: there is no medium in it")
+        yield Opened(fd, kernel_name(f"/proc/self/fd/{fd}") or None, size_bytes)
+    finally:
+        os.close(fd)
+
+
+def readable(node: Device) -> bool:
+    """Whether this user may read the device of a node; it is opened for that, and closed."""
+    try:
+        with opened(node):
+            return True
+    except Unavailable:
+        return False
+
+
+def _why(node: str, host: str, error: OSError) -> str:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV, errno.ELOOP):
+        return f"there is no device {node} on {host}"
+    if error.errno == errno.EPERM and os.geteuid() == 0:
+        why = "a container's device rules forbid it"
+        return f"{node} on {host} may not be opened, not even by root: {why}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return (
+            f"{node} on {host} may not be read by this user: run the agent there as root or as a"
+            " member of the group disk"
+        )
+    if error.errno == errno.ENOMEDIUM:
+        return f"there is no medium in {node} on {host}"
+    return f"{node} on {host} cannot be opened: {os.strerror(error.errno or 0)}"

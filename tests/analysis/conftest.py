@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import CopyDiagnosis, Named
 from bottleneck.report import Report, Step
 from probes.records import (
     Failed,
@@ -328,6 +330,21 @@ class World:
         setting = {"copy": name, "dialect": "3.1.1", "end": "folder"}
         samples = (Sample(0.0, 0), Sample(1.5, 30_000_000))
         return self.put("smb-copy", "client", setting, Failed(error, samples))
+
+    def diagnosed(self, copy: int | str = 0) -> CopyDiagnosis:
+        """What is said of a copy, by its place or its name."""
+        found = diagnose(self.report()).copies
+        if isinstance(copy, int):
+            return found[copy]
+        return next(each for each in found if each.copy == copy)
+
+    def named(self, copy: int | str = 0) -> Named:
+        """What a copy's verdict names."""
+        return self.diagnosed(copy).verdict.named
+
+    def ceilings(self, copy: int | str = 0) -> list[Named]:
+        """All that is known around a copy, lowest first."""
+        return [each.named for each in self.diagnosed(copy).ceilings]
 
     def report(self, **changes: Any) -> Report:
         """The run as a report."""

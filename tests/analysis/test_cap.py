@@ -172,7 +172,7 @@ def test_scattered_runs_leave_a_cap_that_the_load_itself_shows(empty_world):
     world.tcp("pull", 117.6)
     world.copy("pull.cached", (20, 40, 60), server=BUSY_NEIGHBOUR)
     verdict = only(world).verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "server", "contention")
+    assert verdict.named == ("cpu", "server", "contention")
     assert verdict.confidence <= 0.75
 
 
@@ -194,7 +194,7 @@ PARTLY = {"quota_cores": 0.15, "throttled_ratio": 0.35, "copy_cpu_seconds": 0.4}
 def test_a_quota_that_holds_a_part_of_the_time_is_named_where_nothing_is_reached(world):
     world.copy("pull.cached", 70, memory=70, client=PARTLY)
     verdict = only(world).verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "client", "quota")
+    assert verdict.named == ("cpu", "client", "quota")
     assert verdict.confidence <= 0.7
 
 

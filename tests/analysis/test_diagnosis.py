@@ -4,16 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import (
-    contention,
-    cpu,
-    diagnose,
-    instrument,
-    mount,
-    round_trips,
-    steps,
-)
+from bottleneck.analysis import diagnose, steps
 from bottleneck.analysis.diagnosis import OWN_COPIES
+from bottleneck.analysis.rules.cpu import cores
+from bottleneck.analysis.rules.instrument import ceiling
+from bottleneck.analysis.rules.network import contention
+from bottleneck.analysis.rules.smb import mount, round_trips
 from bottleneck.report import Step
 from probes.records import Sample, Skipped
 
@@ -153,7 +149,7 @@ def test_every_rule_is_silent_about_a_copy_that_was_not_made(world):
     world.skip("pull.uncached", "no agent")
     report = world.report()
     (copy,) = steps.copies(report)
-    from_loads = (contention.rule, cpu.rule, instrument.rule, round_trips.rule, mount.rule)
+    from_loads = (contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule)
     assert all(not list(rule(report, copy)) for rule in from_loads)
 
 

@@ -10,6 +10,7 @@ from bottleneck.analysis.doubts import Doubt, doubts, next_look, refining
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.report import Report, Step
 from probes.records import Measured, Sample, Usage
+from probes.stage import described
 
 READ, LINK, CORE = (
     ("disk", "server", "read"),
@@ -87,35 +88,45 @@ def test_one_run_that_lies_far_off_among_four_is_another_load_that_went() -> Non
     assert not doubt.unstable
 
 
+def speaking(*stages: str) -> dict[str, tuple[str, ...]]:
+    return {each.name: each.speaks_of for each in described(stages)}
+
+
+def refines(*stages: str) -> dict[str, tuple[str, ...]]:
+    return {each.name: each.refines for each in described(stages)}
+
+
 def test_the_look_that_speaks_of_most_doubts_comes_first() -> None:
     disk = Doubt("pull.uncached", "3.1.1", frozenset({("disk", "read")}), "a tie", False)
     core = Doubt("push.cached", "3.1.1", frozenset({("cpu", "one-core")}), "a core", False)
     left = ("path", "disk", "smb-tax")
-    look = next_look((disk, disk, core), left)
+    look = next_look((disk, disk, core), speaking(*left))
     assert look is not None and look.stage == "disk" and look.why.endswith("a tie")
-    look = next_look((core,), left)
+    look = next_look((core,), speaking(*left))
     assert look is not None and look.stage == "smb-tax"
 
 
 def test_of_everything_suspected_the_first_that_is_left_is_looked_at() -> None:
     anything = Doubt("pull.cached", "3.1.1", frozenset(), "what caps it is not clear", False)
-    look = next_look((anything,), ("small-files", "latency", "disk"))
+    look = next_look((anything,), speaking("small-files", "latency", "disk"))
     assert look is not None and look.stage == "latency"
 
 
 def test_no_look_where_none_speaks_of_a_doubt_and_where_nothing_is_left() -> None:
     link = Doubt("pull.cached", "3.1.1", frozenset({("network", "link-rate")}), "x", False)
-    assert next_look((link,), ("disk", "small-files")) is None
-    assert next_look((), ("disk",)) is None
-    assert next_look((link,), ()) is None
+    assert next_look((link,), speaking("disk", "small-files")) is None
+    assert next_look((), speaking("disk")) is None
+    assert next_look((link,), {}) is None
 
 
 def test_what_helps_a_slow_disk_depends_on_the_cause_however_sure_the_disk_is() -> None:
     sure = Diagnosis(None, (copy(READ, 0.97, ceiling(READ, RATE)),), "")
-    look = refining(sure, ("3.1.1",), ("path", "disk", "smb-tax"))
+    look = refining(sure, ("3.1.1",), refines("path", "disk", "smb-tax"))
     assert look is not None and look.stage == "disk"
     assert look.why == "what is behind the disk/read that holds pull.uncached"
-    assert refining(sure, ("3.1.1",), ("path", "smb-tax")) is None, "it was looked into already"
+    assert refining(sure, ("3.1.1",), refines("path", "smb-tax")) is None, (
+        "it was looked into already"
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,10 +139,12 @@ def test_what_helps_a_slow_disk_depends_on_the_cause_however_sure_the_disk_is() 
     ],
 )
 def test_nothing_is_behind_a_link_nor_behind_a_cause_that_is_found(other: CopyDiagnosis) -> None:
-    assert refining(Diagnosis(None, (other,), ""), ("3.1.1",), ("disk", "smb-tax")) is None
+    assert refining(Diagnosis(None, (other,), ""), ("3.1.1",), refines("disk", "smb-tax")) is None
 
 
 def test_a_link_that_nobody_measured_alone_may_be_a_disk_that_a_flush_waits_for() -> None:
     guessed = Ceiling(*LINK, RATE, RATE, RATE, (0,), "inferred")
-    look = refining(Diagnosis(None, (copy(LINK, 0.8, guessed),), ""), ("3.1.1",), ("smb-tax",))
+    look = refining(
+        Diagnosis(None, (copy(LINK, 0.8, guessed),), ""), ("3.1.1",), refines("smb-tax")
+    )
     assert look is not None and look.stage == "smb-tax"

@@ -42,12 +42,8 @@ def disk(side: str, verb: str, rate: str) -> str:
     return f'[[disk]]\nside = "{side}"\nverb = "{verb}"\nrate = "{rate}"\n'
 
 
-def words(each):
-    return each.component, each.side, each.cause
-
-
 def verdicts(report):
-    return [words(each.verdict) for each in diagnose(report).copies]
+    return [each.verdict.named for each in diagnose(report).copies]
 
 
 # -- what is measured is left alone ------------------------------------------------------------
@@ -57,7 +53,7 @@ def test_reports_that_were_measured_keep_their_verdicts(world):
     world.copy("push.cached", 116)
     (found,) = diagnose(world.report()).copies
     assert found.verdict.confidence > 0.8
-    assert words(found.verdict) == ("network", "path", "link-rate")
+    assert found.verdict.named == ("network", "path", "link-rate")
 
 
 def test_a_strange_report_that_calls_itself_told_and_broke_off_raises_nothing(world):
@@ -100,7 +96,7 @@ def test_no_figure_of_a_person_makes_a_verdict_surer_than_0_8(world):
 )
 def test_a_copy_below_all_that_was_told_is_blamed_on_nothing(text):
     (found,) = diagnose(told(text, GIGABIT)).copies
-    assert words(found.verdict) == ("unknown", None, "inconclusive")
+    assert found.verdict.named == ("unknown", None, "inconclusive")
     assert found.verdict.confidence == 0
     assert found.advice
 
@@ -119,7 +115,7 @@ def test_a_rate_of_a_slower_link_than_was_told_is_pointed_at(rate):
     text = tcp("server", "940 Mbit/s") + copy("pull.uncached", rate)
     (found,) = diagnose(told(text, GIGABIT)).copies
     assert "about what a 100 Mbit/s link carries" in found.verdict.sentence
-    assert words(found.verdict) == ("unknown", None, "inconclusive")
+    assert found.verdict.named == ("unknown", None, "inconclusive")
 
 
 @pytest.mark.parametrize("rate", ["9 MB/s", "14 MB/s", "60 MB/s"])
@@ -145,7 +141,7 @@ def test_the_other_way_rules_out_the_link_and_ram_the_disk():
     assert "nor the server's disk" in pull.verdict.sentence
     assert pull.evidence[0] in pull.verdict.sentence
     assert any("Start the same copy at the server" in each for each in pull.advice)
-    assert words(push.verdict) == ("network", "path", "link-rate")
+    assert push.verdict.named == ("network", "path", "link-rate")
 
 
 def test_an_uncached_copy_does_not_rule_out_its_disk():
@@ -180,7 +176,7 @@ def test_a_copy_that_both_hosts_started_is_not_asked_for_again():
 )
 def test_what_a_copy_loses_without_its_source_in_ram_is_the_senders_disk(slow, fast, side):
     found, _ = diagnose(told(copy(*slow) + copy(*fast), GIGABIT)).copies
-    assert words(found.verdict) == ("disk", side, "read")
+    assert found.verdict.named == ("disk", side, "read")
     assert found.verdict.confidence <= 0.75
 
 
@@ -195,15 +191,15 @@ def test_a_disk_whose_cached_twin_reaches_nothing_either_has_no_next():
 def test_a_disk_whose_cached_twin_fills_the_link_has_it_for_next():
     text = copy("pull.uncached", "30 MB/s") + copy("pull.cached", "110 MB/s")
     found, _ = diagnose(told(text, GIGABIT)).copies
-    assert found.next is not None and words(found.next) == ("network", "path", "link-rate")
+    assert found.next is not None and found.next.named == ("network", "path", "link-rate")
 
 
 def test_a_cap_that_is_not_the_senders_disk_keeps_its_next():
     text = disk("client", "write", "16 MB/s") + disk("server", "read", "80 MB/s")
     text += copy("pull.uncached", "15 MB/s") + copy("pull.cached", "15.5 MB/s")
     found, _ = diagnose(told(text, GIGABIT)).copies
-    assert words(found.verdict) == ("disk", "client", "write")
-    assert found.next is not None and words(found.next) == ("disk", "server", "read")
+    assert found.verdict.named == ("disk", "client", "write")
+    assert found.next is not None and found.next.named == ("disk", "server", "read")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +231,7 @@ def test_measured_copies_blame_no_disk_by_their_twin_unless_both_caches_are_prov
 
 def test_a_copy_without_a_rate_is_told_what_bounds_it():
     (found,) = diagnose(told(tcp("client", "300 Mbit/s") + copy("push.cached"), GIGABIT)).copies
-    assert words(found.verdict) == ("network", "path", "link-rate")
+    assert found.verdict.named == ("network", "path", "link-rate")
     assert found.bytes_per_second is None
     assert found.verdict.ceiling_bytes_per_second == pytest.approx(37.5e6)
     assert "can run at no more than 37.5 MB/s" in found.verdict.sentence
@@ -244,7 +240,7 @@ def test_a_copy_without_a_rate_is_told_what_bounds_it():
 def test_a_copy_of_which_nothing_is_known_is_not_judged():
     text = tcp("server", "300 Mbit/s") + copy("push.cached")
     (found,) = diagnose(told(text)).copies
-    assert words(found.verdict) == ("unknown", None, "not-measured")
+    assert found.verdict.named == ("unknown", None, "not-measured")
     assert found.verdict.sentence == "Its rate was not told, nor what bounds it."
 
 

@@ -44,7 +44,7 @@ def pulled(empty_world):
 
 def words(found):
     verdict = found.verdict
-    return verdict.component, verdict.side, verdict.cause
+    return verdict.named
 
 
 NOBODY = ("unknown", None, "inconclusive")

@@ -20,15 +20,6 @@ def verdict_of(world, at=0):
     return diagnose(world.report()).copies[at].verdict
 
 
-def words_of(world, at=0):
-    verdict = verdict_of(world, at)
-    return verdict.component, verdict.side, verdict.cause
-
-
-def diagnosis_of(world, at=0):
-    return diagnose(world.report()).copies[at]
-
-
 # -- disk --------------------------------------------------------------------------------------
 
 
@@ -51,9 +42,9 @@ def test_a_slow_disk_on_the_way_is_named(empty_world, copy, side, verb):
             world.disk(each, does, 25 if (each, does) == (side, verb) else 500)
     memory = 116 if side == "client" else 24.5
     world.copy(copy, (23.4, 23.6, 23.9), memory=memory)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     verdict = found.verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("disk", side, verb)
+    assert verdict.named == ("disk", side, verb)
     assert verdict.ceiling_bytes_per_second == 25e6
     assert verdict.confidence >= 0.9
     assert (found.next.component, found.next.ceiling_bytes_per_second) == ("network", 117.6e6)
@@ -83,10 +74,8 @@ def test_the_sentence_reads_as_promised(world):
 def test_a_slow_disk_that_is_not_on_the_way_is_not(world, copy, side, verb):
     world.disk(side, verb, 25)
     world.copy(copy, 112, memory=116)
-    assert words_of(world) == ("network", "path", "link-rate")
-    assert (("disk", side, verb)) not in [
-        (c.component, c.side, c.cause) for c in diagnosis_of(world).ceilings
-    ]
+    assert world.named() == ("network", "path", "link-rate")
+    assert (("disk", side, verb)) not in [c.named for c in world.diagnosed().ceilings]
 
 
 def test_a_disk_read_without_proof_is_never_named(empty_world):
@@ -95,8 +84,8 @@ def test_a_disk_read_without_proof_is_never_named(empty_world):
     world.disk("server", "read", 25, proven=False)
     world.disk("client", "write", 500)
     world.copy("pull.uncached", 24)
-    assert words_of(world) == ("unknown", None, "inconclusive")
-    assert any("could not be proven" in line for line in diagnosis_of(world).evidence)
+    assert world.named() == ("unknown", None, "inconclusive")
+    assert any("could not be proven" in line for line in world.diagnosed().evidence)
 
 
 def test_a_disk_measured_under_a_quota_is_a_lower_bound(empty_world):
@@ -104,7 +93,7 @@ def test_a_disk_measured_under_a_quota_is_a_lower_bound(empty_world):
     world.busy["server"] = THROTTLED
     world.disk("server", "write", 30)
     world.copy("push.cached", 29)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     assert (found.verdict.component, found.verdict.cause) == ("cpu", "quota")
     assert [c.standing for c in found.ceilings if c.component == "disk"] == ["at-least"]
 
@@ -113,7 +102,7 @@ def test_a_ceiling_that_the_copy_exceeds_is_dropped_and_said(world):
     world.disk("server", "write", 60)
     world.entries = [e for e in world.entries if len(getattr(e[1], "runs", ())) == 1]
     world.copy("push.cached", 110, memory=116)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     assert found.verdict.component == "network"
     assert any("no ceiling of it" in line for line in found.evidence)
     assert all(c.bytes_per_second * 1.1 >= 110e6 for c in found.ceilings)
@@ -128,7 +117,7 @@ def test_a_full_link_is_named_with_what_it_looks_like(world, rate, link):
     world.tcp("pull", rate)
     world.tcp("pull", rate * 1.001, streams=4)
     world.copy("pull.cached", rate * 0.96, memory=rate * 0.99)
-    assert words_of(world) == ("network", "path", "link-rate")
+    assert world.named() == ("network", "path", "link-rate")
     assert f"a {link} link's payload at MTU 1500" in verdict_of(world).sentence
 
 
@@ -168,7 +157,7 @@ def test_tcp_that_something_else_limited_is_never_a_link(world, loads):
     world.entries = [e for e in world.entries if e[0].stage != "tcp"]
     world.tcp("pull", 60, **loads)
     world.copy("pull.cached", 58, memory=59)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     assert found.verdict.component == "unknown"
     assert [c.standing for c in found.ceilings if c.component == "network"] == ["at-least"]
     assert any("the network may carry more" in line for line in found.evidence)
@@ -178,7 +167,7 @@ def test_a_busy_core_beside_a_standard_rate_is_still_a_link(world):
     world.entries = [e for e in world.entries if e[0].stage != "tcp"]
     world.tcp("pull", 117.6, server=FULL)
     world.copy("pull.cached", 113, memory=116)
-    assert words_of(world) == ("network", "path", "link-rate")
+    assert world.named() == ("network", "path", "link-rate")
 
 
 def test_tcp_near_the_tools_own_ceiling_is_a_lower_bound(empty_world):
@@ -187,7 +176,7 @@ def test_tcp_near_the_tools_own_ceiling_is_a_lower_bound(empty_world):
     world.tcp("pull", 60)
     world.disk("client", "write", 500)
     world.copy("pull.cached", 40)
-    network = [c for c in diagnosis_of(world).ceilings if c.component == "network"]
+    network = [c for c in world.diagnosed().ceilings if c.component == "network"]
     assert [c.standing for c in network] == ["at-least"]
 
 
@@ -197,7 +186,7 @@ def test_packets_that_never_leave_the_host_prove_no_link(empty_world):
     world.client = replace(world.client, interface=link)
     world.tcp("pull", 117.6)
     world.copy("pull.cached", 115, memory=116)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     assert found.verdict.component == "unknown"
     assert [c.standing for c in found.ceilings if c.component == "network"] == ["at-least"]
 
@@ -213,7 +202,7 @@ def test_a_slow_part_between_fast_interfaces_is_pointed_at(world):
     world.entries = [e for e in world.entries if e[0].stage != "tcp"]
     world.tcp("pull", 11.77)
     world.copy("pull.cached", 11.5, memory=11.7)
-    assert any("claims 1 Gbit/s" in line for line in diagnosis_of(world).evidence)
+    assert any("claims 1 Gbit/s" in line for line in world.diagnosed().evidence)
 
 
 def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(empty_world):
@@ -221,7 +210,7 @@ def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(empty_world
     world.disk("client", "write", 500)
     world.copy("pull.cached", 11.4, memory=11.74)
     verdict = verdict_of(world)
-    assert (verdict.component, verdict.side, verdict.cause) == ("network", "path", "link-rate")
+    assert verdict.named == ("network", "path", "link-rate")
     assert verdict.confidence <= 0.8
     assert "inferred" in verdict.sentence
 
@@ -259,14 +248,14 @@ def test_somebody_elses_traffic_on_a_full_link_is_named(empty_world):
     world.disk("client", "write", 500)
     contended(world, 6, 11.7)
     verdict = verdict_of(world)
-    assert (verdict.component, verdict.side, verdict.cause) == ("network", "path", "contention")
+    assert verdict.named == ("network", "path", "contention")
     assert "5.7 MB/s" in verdict.sentence
-    assert diagnosis_of(world).next.cause == "link-rate"
+    assert world.diagnosed().next.cause == "link-rate"
 
 
 def test_the_copys_own_packets_are_nobody_elses(world):
     contended(world, 113, 113)
-    assert words_of(world) == ("network", "path", "link-rate")
+    assert world.named() == ("network", "path", "link-rate")
 
 
 def test_traffic_on_a_link_with_room_is_not_blamed(empty_world):
@@ -274,14 +263,14 @@ def test_traffic_on_a_link_with_room_is_not_blamed(empty_world):
     world.tcp("pull", 117.6)
     world.disk("client", "write", 25)
     contended(world, 24, 54)
-    assert words_of(world) == ("disk", "client", "write")
-    assert any("not known to have been full" in line for line in diagnosis_of(world).evidence)
+    assert world.named() == ("disk", "client", "write")
+    assert any("not known to have been full" in line for line in world.diagnosed().evidence)
 
 
 def test_without_an_agent_a_full_link_is_known_by_its_total(empty_world):
     world = empty_world(agent=False)
     contended(world, 6, 11.77)
-    assert words_of(world) == ("network", "path", "contention")
+    assert world.named() == ("network", "path", "contention")
 
 
 def test_without_an_agent_a_total_of_no_link_blames_nobody(empty_world):
@@ -300,8 +289,8 @@ def test_a_throttled_server_is_named_and_its_stages_are_lower_bounds(empty_world
     world.tcp("pull", 40)
     world.disk("client", "write", 500)
     world.copy("pull.cached", 30)
-    found = diagnosis_of(world)
-    assert (found.verdict.component, found.verdict.side, found.verdict.cause) == (
+    found = world.diagnosed()
+    assert found.verdict.named == (
         "cpu",
         "server",
         "quota",
@@ -315,14 +304,14 @@ def test_a_quota_that_cannot_be_seen_is_deduced_from_waiting_beside_idle_cores(e
     world.tcp("pull", 117.6)
     world.copy("pull.cached", 30, server={"run_delay_seconds": 3.2, "other_cpu_seconds": 0.02})
     verdict = verdict_of(world)
-    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "server", "quota")
+    assert verdict.named == ("cpu", "server", "quota")
     assert verdict.confidence <= 0.8
 
 
 def test_a_quota_with_room_is_not_named(world):
     seen = {"quota_cores": 0.5, "throttled_ratio": 0.1, "copy_cpu_seconds": 1.2}
     world.copy("pull.cached", 112, memory=116, server=seen)
-    assert words_of(world) == ("network", "path", "link-rate")
+    assert world.named() == ("network", "path", "link-rate")
 
 
 def test_full_cores_are_named(empty_world):
@@ -330,7 +319,7 @@ def test_full_cores_are_named(empty_world):
     world.tcp("pull", 1100)
     world.disk("client", "write", 900)
     world.copy("pull.cached", 240, client=FULL)
-    assert words_of(world) == ("cpu", "client", "all-cores")
+    assert world.named() == ("cpu", "client", "all-cores")
 
 
 def test_one_full_core_of_many_is_named(empty_world):
@@ -339,7 +328,7 @@ def test_one_full_core_of_many_is_named(empty_world):
     world.disk("client", "write", 900)
     busy = {"core_busy_ratios": (0.98, 0.2, 0.1, 0.1), "busiest_process_ratio": 0.97}
     world.copy("pull.cached", 240, server=busy)
-    assert words_of(world) == ("cpu", "server", "one-core")
+    assert world.named() == ("cpu", "server", "one-core")
 
 
 def saturated(empty_world, **busy):
@@ -348,14 +337,14 @@ def saturated(empty_world, **busy):
     world.tcp("pull", 1100)
     world.disk("client", "write", 900)
     world.copy("pull.cached", 240, client=busy)
-    return diagnosis_of(world)
+    return world.diagnosed()
 
 
 @pytest.mark.parametrize("cores", [(0.98, 0.2, 0.1, 0.1), (0.97,)], ids=["four", "one"])
 def test_this_tools_own_process_on_a_full_core_blames_nobody(empty_world, cores):
     found = saturated(empty_world, core_busy_ratios=cores, busiest_process_ratio=0.96)
     verdict = found.verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("instrument", "client", "ceiling")
+    assert verdict.named == ("instrument", "client", "ceiling")
     assert "this tool's own process used all of one core" in verdict.sentence
     assert verdict.ceiling_bytes_per_second == pytest.approx(240e6 / 0.96)
     assert found.next is None
@@ -366,13 +355,13 @@ def test_this_tools_own_process_on_a_full_core_blames_nobody(empty_world, cores)
 def test_interrupts_that_fill_the_clients_core_are_not_this_tools_process(empty_world):
     cores = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.3, "softirq_ratio": 0.48}
     verdict = saturated(empty_world, **cores).verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "client", "one-core")
+    assert verdict.named == ("cpu", "client", "one-core")
 
 
 def test_the_clients_only_core_is_all_cores_where_no_process_of_ours_fills_it(empty_world):
     busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.6, "softirq_ratio": 0.3}
     verdict = saturated(empty_world, **busy).verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("cpu", "client", "all-cores")
+    assert verdict.named == ("cpu", "client", "all-cores")
 
 
 def test_a_link_that_is_reached_beside_a_full_core_of_ours_is_named_with_doubt(world):
@@ -405,7 +394,7 @@ def test_the_only_core_is_all_cores(empty_world):
     world = empty_world()
     busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.95}
     world.copy("push.cached", 240, server=busy)
-    assert words_of(world) == ("cpu", "server", "all-cores")
+    assert world.named() == ("cpu", "server", "all-cores")
     assert "only core" in verdict_of(world).sentence
 
 
@@ -414,20 +403,20 @@ def test_other_processes_on_full_cores_are_named(empty_world):
     world.tcp("pull", 117.6)
     busy = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
     world.copy("pull.cached", 40, server=busy)
-    assert words_of(world) == ("cpu", "server", "contention")
+    assert world.named() == ("cpu", "server", "contention")
 
 
 def test_other_processes_in_idle_time_are_not(world):
     busy = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.5, "run_delay_seconds": 0.1}
     world.copy("pull.cached", 113, memory=116, server=busy)
-    assert words_of(world) == ("network", "path", "link-rate")
-    assert any("did not wait" in line for line in diagnosis_of(world).evidence)
+    assert world.named() == ("network", "path", "link-rate")
+    assert any("did not wait" in line for line in world.diagnosed().evidence)
 
 
 def test_half_loaded_hosts_are_not_named(world):
     busy = {"core_busy_ratios": (0.7, 0.5), "busiest_process_ratio": 0.7}
     world.copy("pull.cached", 112, memory=116, client=busy, server=busy)
-    assert words_of(world) == ("network", "path", "link-rate")
+    assert world.named() == ("network", "path", "link-rate")
 
 
 # -- instrument --------------------------------------------------------------------------------
@@ -439,9 +428,9 @@ def test_near_the_tools_own_ceiling_nobody_is_blamed(empty_world, side):
     world.loopback(side, 150)
     world.tcp("pull", 117.6)
     world.copy("pull.cached", 113)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     verdict = found.verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("instrument", side, "ceiling")
+    assert verdict.named == ("instrument", side, "ceiling")
     assert found.next is None
     assert found.predicted_bytes_per_second is None
 
@@ -481,7 +470,7 @@ def test_a_copy_without_any_ceiling_says_so(empty_world):
     }
     world.copy("pull.cached", 30, client=idle)
     assert "no ceiling around it" in verdict_of(world).sentence
-    assert any("--agent" in line for line in diagnosis_of(world).advice)
+    assert any("--agent" in line for line in world.diagnosed().advice)
 
 
 @pytest.mark.parametrize(
@@ -495,9 +484,9 @@ def test_a_copy_without_any_ceiling_says_so(empty_world):
 )
 def test_a_copy_that_was_not_made_has_the_reason_as_its_sentence(world, make, text):
     make(world)
-    found = diagnosis_of(world)
+    found = world.diagnosed()
     verdict = found.verdict
-    assert (verdict.component, verdict.side, verdict.cause) == ("unknown", None, "not-measured")
+    assert verdict.named == ("unknown", None, "not-measured")
     assert text in verdict.sentence
     assert found.bytes_per_second is None
 
@@ -521,7 +510,7 @@ def test_strange_details_are_no_evidence_and_no_error(world):
     step, outcome = world.entries[-1]
     for strange in ({"cache": "x", "flush_seconds": "soon"}, {"cache": {"proven": 1}}, {}):
         world.entries[-1] = (step, type(outcome)(outcome.runs, outcome.initiator, None, strange))
-        assert words_of(world) == ("network", "path", "link-rate")
+        assert world.named() == ("network", "path", "link-rate")
 
 
 @pytest.mark.parametrize(("same_host", "component"), [(True, "network"), (False, "unknown")])

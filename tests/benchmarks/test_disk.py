@@ -7,6 +7,10 @@ import statistics
 import subprocess
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "disk"
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "latency_fit.py"
 
 

@@ -28,6 +28,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_a_quick_run_writes_the_documented_cells(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     done = run("--quick", "--pairs", "2", "--json", path, "--only", "loopback.1.zero-copy.128KiB")
@@ -40,6 +41,7 @@ def test_a_quick_run_writes_the_documented_cells(tmp_path: Path) -> None:
     assert cell["ratio"] == pytest.approx(statistics.median(pairs))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="not run: needs root (network namespaces, veth, tc)")
 def test_a_shaped_link_is_told_and_the_document_on_stdout_is_all_that_is_there() -> None:
     done = run("--quick", "--json", "-", "--only", "shaped.100Mbit")
@@ -56,6 +58,7 @@ def test_a_cell_that_does_not_exist_is_a_wrong_call_and_is_named() -> None:
     assert "no such cell: loopback.3" in done.stderr and "veth.4.copy.best" in done.stderr
 
 
+@pytest.mark.long
 def test_what_looking_costs_is_told_two_ways(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     short = ("--rounds", "1", "--seconds", "0.3", "--json", path)

@@ -9,6 +9,8 @@ import pytest
 
 from probes.drivers.samba import private_samba
 
+pytestmark = pytest.mark.long
+
 
 def args(target, folder, auth, *more):
     return ("diagnose", target, "--folder", folder, "--auth-file", auth, "--yes", "--quiet", *more)
@@ -41,10 +43,21 @@ def test_a_wrong_password_is_tried_once_and_told_without_itself(
     assert left_behind(folder, shared) == []
 
 
-def test_an_unknown_host_is_named(bottleneck, folder, auth_file):
-    ended = bottleneck(*args("//no-such-host.invalid/x", folder, auth_file))
-    assert ended.code == 69
-    assert "no-such-host.invalid" in ended.complaint
+@pytest.mark.parametrize(
+    ("code", "says", "target", "more"),
+    [
+        (69, "no-such-host.invalid", "//no-such-host.invalid/x", ()),
+        (69, "nothere", "//{}/nothere", ()),
+        (69, "missing", "//{}/share/missing", ()),
+        (64, "missing", "//{}/share", ("--folder", "/missing")),
+        (69, "no-such-container", "//{}/share", ("--agent", "exec:no-such-container")),
+    ],
+)
+def test_what_is_not_there_is_named(bottleneck, samba, folder, auth_file, code, says, target, more):
+    server = f"{samba[0].host}:{samba[0].port}"
+    ended = bottleneck(*args(target.format(server), folder, auth_file, *more))
+    assert ended.code == code
+    assert says in ended.complaint
 
 
 def test_a_closed_port_is_named(bottleneck, folder, auth_file):
@@ -68,24 +81,6 @@ def test_something_else_on_the_port_is_named(bottleneck, folder, auth_file):
         greeting.join()
     assert ended.code == 69
     assert "is it a file server" in ended.complaint
-
-
-def test_a_share_that_does_not_exist_is_named(bottleneck, samba, target, folder, auth_file):
-    ended = bottleneck(*args(target.rsplit("/", 1)[0] + "/nothere", folder, auth_file))
-    assert ended.code == 69
-    assert "nothere" in ended.complaint
-
-
-def test_a_folder_on_the_share_that_does_not_exist_is_named(bottleneck, target, folder, auth_file):
-    ended = bottleneck(*args(f"{target}/missing", folder, auth_file))
-    assert ended.code == 69
-    assert "missing" in ended.complaint
-
-
-def test_a_folder_that_does_not_exist_here_is_named(bottleneck, target, tmp_path, auth_file):
-    ended = bottleneck(*args(target, tmp_path / "missing", auth_file))
-    assert ended.code == 64
-    assert "missing" in ended.complaint
 
 
 @pytest.fixture
@@ -117,12 +112,6 @@ def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folde
         )
     assert ended.code == 77
     assert server.host in ended.complaint and "write" in ended.complaint
-
-
-def test_an_agent_that_does_not_start_is_named(bottleneck, target, folder, auth_file):
-    ended = bottleneck(*args(target, folder, auth_file, "--agent", "exec:no-such-container"))
-    assert ended.code == 69
-    assert "no-such-container" in ended.complaint
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from probes.host import processes
+from probes.host.reader import reader
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
 RUN = "bottleneck-0123456789abcdef"
@@ -24,7 +27,7 @@ def made(folder, name=RUN, files=("source",)):
 
 
 def some_are_hidden():
-    return os.geteuid() != 0 or not processes.sees_all(processes.read_all())
+    return os.geteuid() != 0 or not processes.sees_all(reader().processes())
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def cleanup(bottleneck, tmp_path):
         if {"--older-than", "0", "--yes"} <= set(arguments) and some_are_hidden():
             pytest.skip("NOT RUN: what is young only goes where root sees every process")
         folder = () if "--folder" in arguments else ("--folder", own)
-        environment = {**(environment or {}), "TMPDIR": str(scratch)}
+        environment = {**(environment or {}), "XDG_STATE_HOME": str(scratch)}
         return bottleneck("cleanup", *arguments, *folder, environment=environment, **more)
 
     run.own, run.scratch = own, scratch
@@ -80,11 +83,29 @@ def test_only_the_command_line_says_yes_and_how_old(cleanup, tmp_path):
     assert done.code == 64 and "on the command line alone" in done.complaint
 
 
-def test_what_is_temporary_is_looked_at_where_tmpdir_says(cleanup):
-    path = made(cleanup.scratch)
-    done = cleanup("--dry-run", "--older-than", "0")
-    (line,) = done.out.splitlines()
-    assert str(path) in line
+KILLED = """
+import os, signal, sys
+from probes.host.own_folder import own_folder
+with own_folder("tree", sys.argv[1], "bottleneck-demo") as made:
+    made.create()
+    os.close(made.new_file("whatever"))
+    os.kill(made._guardian._process.pid, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_killed_with_all_its_processes_goes_wherever_it_lies(cleanup, tmp_path):
+    """As at a container's end. It is sure whose it is: its age is not asked for."""
+    environment = {**os.environ, "XDG_STATE_HOME": str(cleanup.scratch)}
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT, env=environment)
+    left = tmp_path / "bottleneck-demo"
+    assert (left / "whatever").exists()
+    assert f"ours    here   {left}: made" in cleanup("--dry-run").out
+    assert left.exists()
+    done = cleanup("--yes")
+    assert done.code == 0 and f"removed here   {left}" in done.out
+    assert not left.exists()
+    assert cleanup("--yes").out == "Nothing of a killed run was found.\n"
 
 
 def test_names_are_made_safe(cleanup):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 DATA = Path(__file__).parent.parent / "data"
 BEFORE, AFTER = DATA / "report-v1-lab-no-agent.json", DATA / "report-v1-lab-with-agent.json"
 OTHER = DATA / "report-v1-server-disk.json"

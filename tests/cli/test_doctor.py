@@ -7,6 +7,8 @@ import pytest
 
 from bottleneck.doctor.records import STATES
 
+pytestmark = pytest.mark.long
+
 
 def told(done):
     document = json.loads(done.out)

@@ -16,7 +16,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bottleneck import report
+from bottleneck import report, report_schema
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import app, exits
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 def one_document(text):
     """The report in a text, which holds nothing else and keeps the schema."""
     found = json.loads(text)
-    jsonschema.validate(found, report.schema())
+    jsonschema.validate(found, report_schema.schema())
     report.loads(text.encode())
     return found
 
@@ -60,6 +60,7 @@ def test_a_refusal_with_json_on_stdout_is_one_failed_report(
     assert "cret" not in out + err and "bob" not in out + err
 
 
+@pytest.mark.long
 def test_a_refusal_replaces_the_report_of_an_earlier_run(bottleneck, tmp_path):
     path = tmp_path / "report.json"
     path.write_text('{"schema": "copy-bottleneck/report/1"}')
@@ -68,6 +69,7 @@ def test_a_refusal_replaces_the_report_of_an_earlier_run(bottleneck, tmp_path):
     assert one_document(path.read_text())["status"] == "failed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["missing/report.json", "", "."])
 def test_json_that_cannot_be_written_is_refused_before_anything_starts(bottleneck, tmp_path, where):
     path = where and tmp_path / where
@@ -77,6 +79,7 @@ def test_json_that_cannot_be_written_is_refused_before_anything_starts(bottlenec
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_json_that_stops_being_writable_is_one_complaint_and_the_run_goes_on(
     begin, watched, tmp_path
 ):
@@ -110,6 +113,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
     assert err.splitlines() == ["bottleneck: interrupted"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", ["StageError", "Unavailable", "WireError", "AgentLost", "Odd"])
 def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, capsys, error):
     from bottleneck import hosts, wire
@@ -174,11 +178,12 @@ cli.main()
 """The program, with a word on stderr once it has taken the signals over."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sign", "seconds"),
     [
-        *((signal.SIGINT, seconds) for seconds in (0.0, 0.05, 0.15, 0.3, 0.6)),
-        (signal.SIGTERM, 0.0),
+        *((signal.SIGINT, seconds) for seconds in (0.0, 0.3)),
+        (signal.SIGTERM, 0.1),
         (signal.SIGHUP, 0.2),
     ],
 )
@@ -195,6 +200,7 @@ def test_a_signal_in_the_first_second_is_one_line_one_document_and_130(
     assert one_document(out)["status"] == "interrupted"
 
 
+@pytest.mark.long
 def test_nohup_is_meant(begin, watched, tmp_path):
     process = begin(
         *("probe", "loopback", "--budget", "5"), prefix=["nohup"], code=MEETING, cwd=tmp_path
@@ -207,16 +213,11 @@ def test_nohup_is_meant(begin, watched, tmp_path):
     assert process.returncode == 130
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize(
-    ("code", "arguments"),
-    [
-        (0, ("schema",)),
-        (69, ("diagnose", "//no-such-host.invalid/x", "--user", "a", "--yes", "--json", "-")),
-    ],
-)
-def test_a_closed_stream_changes_no_ending(tmp_path, closed, code, arguments):
-    program = [sys.executable, "-m", "bottleneck", *arguments]
+def test_a_closed_stream_changes_no_ending(tmp_path, closed):
+    refused = ("diagnose", "//no-such-host.invalid/x", "--user", "a", "--yes")
+    program = [sys.executable, "-m", "bottleneck", *refused]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "BOTTLENECK_PASSWORD": "p"}
     done = subprocess.run(
         ["sh", "-c", f'"$@" {closed}', "sh", *program],
@@ -225,10 +226,11 @@ def test_a_closed_stream_changes_no_ending(tmp_path, closed, code, arguments):
         env=environment,
         cwd=tmp_path,
     )
-    assert done.returncode == code, done
+    assert done.returncode == 69, done
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_full_stdout_is_one_complaint(tmp_path, begin, watched):
     process = begin(
         *("probe", "tcp", "//no-such-host.invalid/x", "--json", "-"),
@@ -240,6 +242,7 @@ def test_a_full_stdout_is_one_complaint(tmp_path, begin, watched):
     assert len(complaints) == 2 and "stdout" in complaints[1]
 
 
+@pytest.mark.long
 def test_a_full_stdout_changes_no_refusal(tmp_path, begin, watched):
     process = begin(
         *("probe", "nonsense", "--json", "-"),
@@ -251,6 +254,7 @@ def test_a_full_stdout_changes_no_refusal(tmp_path, begin, watched):
     assert len(complaints) == 1 and "nonsense" in complaints[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("between", [0.0, 0.1])
 def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path, between):
     process = begin("probe", "loopback", "--budget", "20", "--json", "-", cwd=tmp_path)
@@ -262,25 +266,6 @@ def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path,
     assert process.returncode == 130
     assert 1 <= len(complaints) <= 2
     assert one_document(out)["status"] == "interrupted"
-
-
-def test_the_password_reaches_no_child_where_nobody_is_named(begin, watched, tmp_path):
-    canary = "Canary-41-Pass"
-    process = begin(
-        *("probe", "loopback", "--budget", "5"),
-        environment={"BOTTLENECK_PASSWORD": canary},
-        cwd=tmp_path,
-    )
-    seen = {}
-    while process.poll() is None:
-        for pid in watched.descendants(process.pid):
-            try:
-                seen[pid] = Path(f"/proc/{pid}/environ").read_bytes()
-            except OSError:
-                continue
-        time.sleep(0.02)
-    assert any(seen.values())
-    assert not any(canary.encode() in each for each in seen.values())
 
 
 DEMO_SECONDS = 4.0
@@ -300,19 +285,26 @@ def left_of(process, temporary):
     return [*map(str, here), *map(str, temporary.iterdir())]
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(begin, watched, temporary, part):
-    process = begin("demo", "--quick", code=MEETING, environment={"TMPDIR": str(temporary)})
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(2))
+def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(
+    begin, watched, temporary, tmp_path, part
+):
+    state = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(temporary)}
+    process = begin("demo", "--quick", code=MEETING, environment=state)
     watched.wait_for(process, "held")
-    time.sleep((part + random.random()) * DEMO_SECONDS / 4)
+    time.sleep((part + random.random()) * DEMO_SECONDS / 2)
     family = watched.descendants(process.pid)
     process.kill()
     process.wait()
     assert watched.until(lambda: left_of(process, temporary) == [])
     assert watched.all_end(family)
+    noted = [each.read_text() for each in tmp_path.glob("state/copy-bottleneck/runs/*")]
+    assert not any('"kind": "share"' in each for each in noted)  # it has no server to come back to
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.5, 2.0])
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
 def test_sigterm_of_a_demonstration_leaves_nothing_and_a_report(begin, watched, temporary, seconds):
     process = begin(
         *("demo", "--quick", "--quiet", "--json", "-"),
@@ -339,19 +331,7 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_progress_that_nobody_reads_ends_no_run(tmp_path):
-    command = [sys.executable, "-m", "bottleneck", "probe", "loopback", "--budget", "5"]
-    reader, writer = os.pipe()
-    os.close(reader)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*command, "--json", "-"], stdout=subprocess.PIPE, stderr=writer, env=environment
-    )
-    os.close(writer)
-    assert done.returncode == 0
-    assert one_document(done.stdout.decode())["status"] == "complete"
-
-
+@pytest.mark.long
 def test_a_wrong_port_that_never_answers_can_be_interrupted(begin, watched, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

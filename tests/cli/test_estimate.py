@@ -8,6 +8,8 @@ import pytest
 from bottleneck import report
 from bottleneck.observations import SCHEMA
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -1,17 +1,21 @@
-"""A fault in mid-run: one line, the contract's code, what was measured so far, nothing left."""
+"""A fault in mid-run: one line, the contract's code, what was measured so far, nothing left.
+
+Every fault at every moment is tests/hostile/faults.py's.
+"""
 
 import contextlib
 import json
 import os
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from probes.drivers.samba import private_samba
+
+pytestmark = pytest.mark.long
 
 PASSWORD = "p"
 
@@ -58,23 +62,10 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(folders, start, watch
         assert watched.all_end(family)
 
 
-def test_ctrl_c_with_json_on_stdout_is_one_document(folders, start, watched):
-    client, shared = folders
-    with private_samba(str(shared), password=PASSWORD) as server:
-        process, _ = start(server, client, "--json", "-", "--budget", "30")
-        watched.wait_for(process, "loopback client")
-        process.send_signal(signal.SIGINT)
-        out, _ = watched.finish(process, 15)
-        assert process.returncode == 130
-        assert json.loads(out)["status"] == "interrupted"
-
-
 @pytest.mark.parametrize(
     ("stage", "moment"),
     [
-        ("loopback", "loopback client"),
         ("tcp", "tcp pull x1"),
-        ("disk", "client write"),
         ("smb-copy", "push.cached 3"),
     ],
 )
@@ -130,7 +121,7 @@ def until_copying(shared, seconds=30):
 def test_what_the_server_requires_is_used_and_reported(folders, start, option, key, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD, options=[option]) as server:
-        process, report = start(server, client, "--budget", "9", command="probe smb-copy")
+        process, report = start(server, client, "--budget", "30", command="probe smb-copy")
         watched.finish(process)
         found = json.loads(report.read_text())
         assert found["target"][key]
@@ -155,7 +146,7 @@ def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
         process, report = start(
-            server, client, "--agent", "exec:", "--budget", "14", prefix=hidden_fio
+            server, client, "--agent", "exec:", "--budget", "40", prefix=hidden_fio
         )
         watched.finish(process)
         assert process.returncode == 3
@@ -172,7 +163,7 @@ def test_without_fio_the_disk_stages_are_skipped_with_the_remedy(
 def test_without_an_agent_the_server_is_not_guessed_at(folders, start, watched):
     client, shared = folders
     with private_samba(str(shared), password=PASSWORD) as server:
-        process, report = start(server, client, "--budget", "9", command="probe smb-copy")
+        process, report = start(server, client, "--budget", "30", command="probe smb-copy")
         watched.finish(process)
         assert process.returncode == 3
         found = json.loads(report.read_text())
@@ -207,48 +198,3 @@ def test_a_full_disk_on_the_client_is_named(small_disk, folders, start, watched)
         assert str(small_disk) in "".join(complaints) + out
         assert watched.names_in(small_disk) == [str(small_disk / "full")]
         assert watched.gone(shared)
-
-
-def test_a_full_disk_on_the_server_is_named(small_disk, folders, start, watched):
-    client, _ = folders
-    with private_samba(str(small_disk), password=PASSWORD) as server:
-        process, report = start(server, client, "--agent", "exec:", "--budget", "8")
-        out, complaints = watched.finish(process)
-        assert process.returncode == 3
-        said = report.read_text() + out + "".join(complaints)
-        assert "room" in said or "full" in said
-        assert watched.gone(client)
-        assert watched.names_in(small_disk) == [str(small_disk / "full")]
-
-
-def test_the_password_is_nowhere(folders, start, tmp_path, watched):
-    client, shared = folders
-    canary = "Canary-7f3a-%s-Pass"
-    with private_samba(str(shared), password=canary) as server:
-        seen = []
-
-        def watch(process):
-            while process.poll() is None:
-                for pid in [process.pid, *watched.descendants(process.pid)]:
-                    for name in ("cmdline", "environ"):
-                        try:
-                            if pid != process.pid or name == "cmdline":
-                                seen.append(Path(f"/proc/{pid}/{name}").read_bytes())
-                        except OSError:
-                            continue
-                time.sleep(0.05)
-
-        process, report = start(
-            server,
-            client,
-            *("--agent", "exec:", "--budget", "5"),
-            command="probe smb-copy",
-            environment={"BOTTLENECK_PASSWORD": canary},
-        )
-        watcher = threading.Thread(target=watch, args=(process,))
-        watcher.start()
-        out, err = process.communicate(timeout=60)
-        watcher.join()
-        assert len(seen) > 20
-        assert canary not in out + err + report.read_text()
-        assert not any(canary.encode() in each for each in seen)

@@ -9,12 +9,12 @@ import time
 import jsonschema
 import pytest
 
-from bottleneck import report
+from bottleneck import report, report_schema
 from bottleneck import target as target_module
 from bottleneck.cli import app
 from bottleneck.steps import native
 from probes.drivers.samba import private_samba
-from probes.host.mount import Mount
+from probes.host.folders import Mount
 
 COPIES = {"push.uncached", "push.cached", "pull.uncached", "pull.cached"}
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
@@ -31,7 +31,7 @@ def folders(tmp_path):
 
 def one_report(text):
     found = json.loads(text)
-    jsonschema.validate(found, report.schema())
+    jsonschema.validate(found, report_schema.schema())
     report.loads(text.encode())
     return found
 
@@ -41,6 +41,7 @@ def native_steps(found):
     return {step["setting"]["copy"]: step for step in steps}
 
 
+@pytest.mark.long
 def test_a_folder_is_diagnosed_by_the_systems_own_copies(bottleneck, folders):
     client, target = folders
     ended = bottleneck(
@@ -72,6 +73,7 @@ def test_a_folder_is_diagnosed_by_the_systems_own_copies(bottleneck, folders):
     assert list(client.iterdir()) == list(target.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_name_alone_is_a_folder_where_one_is_there(bottleneck, folders):
     client, target = folders
     ended = bottleneck(
@@ -85,13 +87,14 @@ def test_a_name_alone_is_a_folder_where_one_is_there(bottleneck, folders):
     assert found["target"]["share"] == str(target)
 
 
+@pytest.mark.long
 def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
     bottleneck, smb_mount, folders
 ):
     client, _ = folders
     ended = bottleneck(
         *("diagnose", smb_mount.folder, "--folder", client, "--yes", "--json", "-"),
-        *("--agent", "exec:", "--budget", "18", "--size", "2MiB"),
+        *("--agent", "exec:", "--budget", "60", "--size", "2MiB"),
     )
     assert ended.code in {0, 3}
     found = one_report(ended.out)
@@ -107,22 +110,6 @@ def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
     assert found["target"]["mount"]["filesystem"] == "fuse.smbnetfs"
     # This mount does not tell where its server is.
     assert any("does not tell its server's address" in note for note in found["notes"])
-    assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
-
-
-def test_without_an_agent_no_pull_of_a_mounted_share_is_called_uncached(
-    bottleneck, smb_mount, folders
-):
-    client, _ = folders
-    ended = bottleneck(
-        *("probe", "native-copy", smb_mount.folder, "--folder", client, "--yes", "--json", "-"),
-        *("--budget", "10", "--size", "2MiB"),
-    )
-    assert ended.code == 3
-    steps = native_steps(one_report(ended.out))
-    assert steps["pull.uncached"]["outcome"]["kind"] == "skipped"
-    assert "needs an agent" in steps["pull.uncached"]["outcome"]["reason"]
-    assert steps["pull.cached"]["outcome"]["details"]["cache"]["proven"] is False
     assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
 
 
@@ -148,6 +135,7 @@ def test_wrong_usage_is_one_sentence_and_64(tmp_path, monkeypatch, capsys, argum
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @NEEDS_ROOT
 def test_a_read_only_mount_is_one_line_and_77(bottleneck, folders):
     client, target = folders
@@ -169,6 +157,7 @@ def test_both_ends_on_one_mounted_share_are_refused(bottleneck, smb_mount):
     assert "same mount" in ended.complaint
 
 
+@pytest.mark.long
 def test_a_mount_that_does_not_answer_is_one_line_and_69(
     troubled_mount, folders, monkeypatch, capsys
 ):
@@ -196,18 +185,7 @@ def begun(begin, watched, smb_mount, folders, tmp_path):
     return process, path
 
 
-def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(begun, watched, smb_mount, folders):
-    process, path = begun
-    family = watched.descendants(process.pid)
-    process.send_signal(signal.SIGINT)
-    _, complaints = watched.finish(process, 20)
-    assert process.returncode == 130
-    assert len(complaints) == 1 and "interrupted" in complaints[0]
-    assert one_report(path.read_text())["status"] == "interrupted"
-    assert watched.gone(folders[0], smb_mount.shared)
-    assert watched.all_end(family)
-
-
+@pytest.mark.long
 def test_nothing_is_left_by_a_run_that_is_killed(begun, watched, smb_mount, folders):
     process, _ = begun
     family = watched.descendants(process.pid)
@@ -219,6 +197,7 @@ def test_nothing_is_left_by_a_run_that_is_killed(begun, watched, smb_mount, fold
     assert watched.until(lambda: watched.all_end(family), 10)
 
 
+@pytest.mark.long
 def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
     folders, monkeypatch, capsys, tmp_path
 ):
@@ -245,7 +224,7 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
         monkeypatch.setattr(target_module, "SMB_PORT", server.port)
         code = app.run(
             ["diagnose", str(target), "--user", server.username, "--folder", str(client)]
-            + ["--yes", "--quiet", "--json", str(path), "--budget", "13", "--size", "2MiB"]
+            + ["--yes", "--quiet", "--json", str(path), "--budget", "40", "--size", "2MiB"]
         )
     assert code in {0, 3}, capsys.readouterr().err
     found = one_report(path.read_text())

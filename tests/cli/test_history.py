@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 RECORDED = Path(__file__).parents[1] / "data/history-v1.sql"
 
 
 def probe(bottleneck, target, auth_file, folder, *more):
     return bottleneck(
         *("probe", "smb-copy", target, "--auth-file", auth_file, "--folder", folder, "--yes"),
-        *("--budget", 5, "--size", "1MiB", *more),
+        *("--budget", 15, "--size", "1MiB", *more),
     )
 
 

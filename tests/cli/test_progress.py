@@ -17,7 +17,7 @@ from rich.console import Console
 from bottleneck import report as reports
 from bottleneck.bench import Event
 from bottleneck.cli import progress
-from bottleneck.cli.own_load import Load, OwnLoad
+from bottleneck.cli.progress import Load, OwnLoad
 from bottleneck.reports import layout, units
 from probes.records import Measured, Sample
 
@@ -55,12 +55,6 @@ def test_a_step_that_ended_is_one_plain_line_with_both_hosts_and_the_time_left(c
     ]
 
 
-def test_a_host_that_nobody_looked_at_is_not_named(capsys, usage):
-    assert told(capsys, ended(usage, server=None)) == [
-        "  3.2 s  tcp push x1: 118 MB/s, client 100% 1.17 GiB  (17 s left)"
-    ]
-
-
 def test_what_could_not_be_measured_says_why_and_acts_on_nothing(capsys):
     (line,) = told(capsys, ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None))
     assert "failed: nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in line
@@ -82,13 +76,6 @@ def test_quiet_says_nothing(capsys):
     with progress.watching(True) as tell:
         tell(ended())
     assert capsys.readouterr() == ("", "")
-
-
-def test_forced_colours_in_a_log_move_no_cursor(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    (line,) = told(capsys, ended())
-    assert "\x1b" not in line
 
 
 # -- on a terminal -----------------------------------------------------------------------------
@@ -212,10 +199,6 @@ def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
     assert count == -(-board.drawn // 30) - 1 == 2
 
 
-def test_an_encoding_without_blocks_gets_ascii(usage):
-    assert shown(ended(usage), encoding="ascii").isascii()
-
-
 def test_no_color_leaves_no_colour(usage, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown(ended(usage)))
@@ -246,6 +229,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_a_cursor_and_no_half_line():
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
@@ -303,11 +287,3 @@ def test_the_first_reading_knows_no_core_and_the_next_a_share():
     assert second is not first
     assert second.busiest_core_ratio is None or 0.0 <= second.busiest_core_ratio <= 1.0
     assert second.memory_used_bytes is None or second.memory_used_bytes > 0
-
-
-def test_where_there_is_no_proc_nothing_is_known(monkeypatch):
-    monkeypatch.delattr(os, "sched_getaffinity")
-    own = OwnLoad()
-    own.now()
-    own.read_at -= 2.0
-    assert own.now().busiest_core_ratio is None

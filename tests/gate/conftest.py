@@ -1,6 +1,7 @@
 """A recorded report, and reports as it could have been with other rates."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,19 @@ def judged():
         return judge(known, diagnose(known), expectations, **more)
 
     return made
+
+
+@pytest.fixture
+def says(judged, golden):
+    """Keeps what is judged of a report: the state with its sentence, and a line an expectation."""
+
+    def kept(known, *expectations, **more):
+        found = judged(known, *expectations, **more)
+        golden(f"{found.state}: {found.sentence}")
+        for each in found.judged:
+            golden(f"  {json.dumps(asdict(each), allow_nan=False)}")
+
+    return kept
 
 
 @pytest.fixture

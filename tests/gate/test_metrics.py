@@ -31,6 +31,7 @@ def test_each_copy_and_stage_of_a_report_has_its_rate(readings):
     assert 0 < readings["memory.client"].value < 1
 
 
+@pytest.mark.long
 def test_what_no_step_measured_has_no_value_and_says_so(readings):
     told = metrics.reading(readings, "latency")
     assert told.value is None and told.unit == "seconds" and told.reason

@@ -14,7 +14,7 @@ from bottleneck import document_file
 from bottleneck.cli import app
 from probes import disk, native_copy
 from probes.drivers import fio
-from probes.host import locate, mounted_folder, nameless, served_file, source_file
+from probes.host import mounted_folder, nameless, served_file, source_file
 from probes.records import Endpoint
 from probes.smb.ends import FolderSink
 from probes.stage import Refused, Unavailable
@@ -153,6 +153,7 @@ def ran(arguments, capsys):
     return code, capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_report_is_not_written_to_it(spellings, capsys):
     for path in spellings:
         code, complaint = ran(["probe", "loopback", "--budget", "5", "--json", path], capsys)
@@ -160,6 +161,7 @@ def test_a_report_is_not_written_to_it(spellings, capsys):
         assert "--json" in complaint and len(complaint.splitlines()) == 1, (path, complaint)
 
 
+@pytest.mark.long
 def test_it_is_no_folder_of_either_end(spellings, tmp_path, capsys):
     own = str(tmp_path)
     for number, path in enumerate(spellings):
@@ -195,12 +197,13 @@ def written_through(path, patterns):
     for run_folder in (path, f"{path}/bottleneck-0123abcd"):
         yield lambda at=run_folder: served_file.resize(at, "source", MIB, "ab", 1.0, create=True)
         yield lambda at=run_folder: served_file.remove(at, "source")
-        yield lambda at=run_folder: locate.set_cache(at, "uncached")
+        yield lambda at=run_folder: served_file.set_cache(at, "uncached")
     copy = native_copy.Setting("push.cached", "/", "/", MIB, 1.0, "ab")
     peer = Endpoint(folder="/bottleneck-0123abcd", path=path)
     yield lambda: list(native_copy.initiate(copy, peer))
 
 
+@pytest.mark.long
 def test_an_agent_that_is_told_it_writes_nothing(spellings):
     patterns = ("sequential", "zones", "synced", "sustained")
     for number, path in enumerate(spellings):
@@ -233,15 +236,14 @@ def test_what_takes_a_pipes_place_at_the_last_moment_is_seen_on_the_descriptor(
     """The name leads to a pipe when it is looked at, and to the device when it is opened."""
     path = tmp_path / "report.json"
     os.mkfifo(path)
-    look = document_file.check
+    look = document_file._check
 
-    def exchanged(at):
-        look(at)
-        monkeypatch.setattr(document_file, "_mode", lambda _: 0o010600)
+    def exchanged(place):
+        look(place)
         path.unlink()
-        path.symlink_to(device.node)
+        os.mknod(path, 0o600 | 0o060000, device.number)
 
-    monkeypatch.setattr(document_file, "check", exchanged)
+    monkeypatch.setattr(document_file, "_check", exchanged)
     with pytest.raises(OSError, match="block device, which is never written to"):
         document_file.write(path, "a report")
 

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -89,10 +88,9 @@ def _waits(link: server.Link) -> None:
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ended]]:
-    """All runs, side by side."""
+    """All runs, one after the other: each is held against its own deadline."""
     secret = SECRET.encode()
     found: dict[str, Ended] = {}
-    threads = []
     with ExitStack() as stack:
         shared = tmp_path_factory.mktemp("shared")
         options = ("server signing = mandatory",)
@@ -109,20 +107,11 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ended]
         }
         for name, end in ends.items():
             port, witness = stack.enter_context(end)
-            folder = tmp_path_factory.mktemp("client")
-
-            def work(
-                name: str = name, port: int = port, folder: Path = folder, seen: Witness = witness
-            ) -> None:
-                found[name] = _diagnosed(port, folder, seen)
-
-            threads.append(threading.Thread(target=work))
-            threads[-1].start()
-        for each in threads:
-            each.join()
+            found[name] = _diagnosed(port, tmp_path_factory.mktemp("client"), witness)
         yield found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "code", "says"),
     [

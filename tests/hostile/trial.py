@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import json
 import re
-import resource
 import secrets
 import socket
 import sys
@@ -198,7 +197,7 @@ class Agent:
         watched = Path(__file__).with_name("watched_agent.py")
         command = [sys.executable, str(watched), str(log), str(step_seconds)]
         self.host = hosts.Host.start("client", command)
-        self.host.tell("preload", name=smb_copy.NAME)
+        self.host.tell("preload", name=smb_copy.STAGE.name)
         self._read = 0
 
     def copy(self, behaviour: Behaviour, peer: Endpoint, folder: str) -> Result:
@@ -220,7 +219,7 @@ class Agent:
         before, began = self.host.number, time.monotonic()
         try:
             with self._held(behaviour, peer) as endpoint:
-                ran = self.host.initiate(smb_copy.NAME, setting, endpoint, self._deadline)
+                ran = self.host.initiate(smb_copy.STAGE.name, setting, endpoint, self._deadline)
             hash_ok = ran.details["hash_ok"]
             by = " ".join(str(ran.details[word]) for word in ("dialect", "signing", "encryption"))
         except hosts.StageError as error:
@@ -316,10 +315,16 @@ def run(chosen: list[Behaviour], workers: int, show: bool) -> tuple[list[Result]
             each.join()
     whole = {
         "elapsed_seconds": time.monotonic() - began,
-        "coordinator_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "coordinator_peak_bytes": own_peak_bytes(),
         "third_host_calls": trial.third_host_calls,
     }
     return [found[number] for number in sorted(found)], whole
+
+
+def own_peak_bytes() -> int:
+    """The most memory that this process had; getrusage(2) also counts what was before its exec."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def line(behaviour: Behaviour, result: Result) -> str:

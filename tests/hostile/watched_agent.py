@@ -55,7 +55,7 @@ if __name__ == "__main__":
         # before the drivers are imported: they take the limit by name
         session.STEP_SECONDS = frames.STALL_SECONDS = STEP_SECONDS
     # each child of its own would take most of a second to import it
-    importlib.import_module("probes.drivers.impacket_session")
+    importlib.import_module("probes.smb.impacket_session")
     os.waitpid = wait
     sys.addaudithook(hear)
     agent.Agent = Watched  # type: ignore[misc]

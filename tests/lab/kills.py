@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """Kill the program at random moments, and count what is left.
 
-Usage: python tests/lab/kills.py [--kills N] [--seed S] [--only SCENARIO] [--json F]
+Usage: python tests/lab/kills.py [--kills N] [--seed S] [--only SCENARIO] [--next cleanup|diagnose]
+                                 [--json F]
 
-Each kill is SIGKILL, to the coordinator or to one of its agents, at a moment spread over the whole
-run. Then files in every folder that the run may write to, processes (fio apart), mounts and loop
-devices are counted, as soon as all is gone or PATIENCE_SECONDS later.
+Each kill is SIGKILL at a moment spread over the whole run: to the coordinator, to an agent, to the
+server or the process of it that serves the run, or to everything that the run started, at once, as
+at a container's end. Then files in every folder that the run may write to, processes (fio apart),
+mounts and loop devices are counted, as soon as all is gone or PATIENCE_SECONDS later. Where the
+server, or everything, was killed, files may wait for the next start: `cleanup`, or a `diagnose`
+with the same arguments, after which none may be there. 10,000 files of somebody else's lie in the
+same folders; their hash has to be the same at the end.
 Exit code: 0 nothing is ever left; 1 something is; 69 this machine cannot hold the trial.
 """
 
@@ -13,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import json
 import os
 import random
@@ -22,103 +26,45 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from probes.drivers.samba import Samba, find_smbd, private_samba  # noqa: E402
+import canary  # noqa: E402
+from kill_scenarios import (  # noqa: E402
+    FREEZER,
+    SCENARIOS,
+    Place,
+    Scenario,
+    group,
+    next_start,
+    place,
+    started,
+)
+from process_tree import (  # noqa: E402
+    become_reaper,
+    command_of,
+    descendants,
+    loops,
+    mounts,
+    parents,
+    reap,
+)
+
+from probes.drivers.samba import Samba, find_smbd  # noqa: E402
 
 CLEAN, LEFT, NO_TRIAL = 0, 1, 69
 PATIENCE_SECONDS = 2.0
 END_SECONDS = 30.0
 """What a coordinator may take to end after it lost an agent."""
-PR_SET_CHILD_SUBREAPER = 36
+WAIT_FOR_NEXT = ("server", "session", "everything")
+"""After their end files may wait for the next start."""
 NOBODY = "nobody"
 """The run had ended before."""
-PASSWORD = "correct-horse-47"  # noqa: S105 - of a server that this makes for itself
-
-
-@dataclass(frozen=True)
-class Place:
-    """The folders that a run may write to."""
-
-    root: Path
-    server: Samba
-
-    @property
-    def client(self) -> Path:
-        """The client's folder."""
-        return self.root / "client"
-
-    @property
-    def share(self) -> Path:
-        """The folder that the server serves."""
-        return self.root / "share"
-
-    @property
-    def temporary(self) -> Path:
-        """TMPDIR of the run."""
-        return self.root / "tmp"
-
-    @property
-    def reports(self) -> Path:
-        """Where the report goes; the report itself may be there."""
-        return self.root / "reports"
-
-    def left(self) -> list[str]:
-        """What lies in any of them."""
-        found = []
-        for folder in (self.client, self.share, self.temporary, self.reports):
-            for parent, folders, files in os.walk(folder):
-                found += [str(Path(parent, each)) for each in (*folders, *files)]
-        return sorted(each for each in found if each != str(self.reports / "report.json"))
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One command that is killed."""
-
-    name: str
-    victims: tuple[str, ...]
-    arguments: Callable[[Place], list[str]]
-    budget_seconds: int = 5
-
-
-def _share(place: Place) -> str:
-    return f"//127.0.0.1:{place.server.port}/{place.server.share}"
-
-
-SCENARIOS = (
-    Scenario(
-        "disk",
-        ("coordinator", "agent"),
-        lambda at: ["probe", "disk", "--folder", str(at.client), "--size", "64MiB"],
-    ),
-    Scenario(
-        "zones",
-        ("coordinator", "agent"),
-        lambda at: ["probe", "disk", "--folder", str(at.client), "--size", "64MiB"],
-        budget_seconds=45,
-    ),
-    Scenario(
-        "share",
-        ("coordinator", "agent", "server-agent"),
-        lambda at: [
-            *("diagnose", _share(at), "--user", at.server.username, "--folder", str(at.client)),
-            *("--agent", "exec:", "--server-folder", str(at.share), "--size", "32MiB"),
-        ],
-    ),
-    Scenario(
-        "folder",
-        ("coordinator", "agent"),
-        lambda at: ["diagnose", str(at.share), "--folder", str(at.client), "--size", "32MiB"],
-    ),
-)
 
 
 @dataclass
@@ -130,7 +76,10 @@ class Killed:
     moment_seconds: float
     clean_seconds: float
     """Until nothing was left; PATIENCE_SECONDS where something stayed."""
+    waiting: list[str]
+    """Files that were there until the next start."""
     files: list[str]
+    """Those that it left."""
     processes: list[str]
     fio: int
     mounts: list[str]
@@ -138,86 +87,10 @@ class Killed:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was left."""
-        return not (self.files or self.processes or self.fio or self.mounts or self.loops)
-
-
-def become_reaper() -> None:
-    """Orphans below this process become its children: none can hide from descendants()."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def parents() -> dict[int, tuple[int, str]]:
-    """Of each process its parent and its state (proc(5))."""
-    found = {}
-    for each in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            text = Path(f"/proc/{each}/stat").read_text(encoding="utf-8", errors="replace")
-            state, parent = text.rpartition(")")[2].split()[:2]
-            found[int(each)] = int(parent), state
-    return found
-
-
-def descendants(of: int, without: frozenset[int] = frozenset()) -> list[int]:
-    """Live processes below one, but for some and what is below those."""
-    known = parents()
-    found, todo = [], [of]
-    while todo:
-        parent = todo.pop()
-        for pid, (its_parent, state) in known.items():
-            if its_parent == parent and pid not in without:
-                todo.append(pid)
-                if state != "Z":
-                    found.append(pid)
-    return found
-
-
-def reap(keep: frozenset[int]) -> None:
-    """Takes leave of orphans that have ended."""
-    for pid, (parent, state) in parents().items():
-        if parent == os.getpid() and state == "Z" and pid not in keep:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-
-
-def command_of(pid: int) -> str:
-    """How a process was started."""
-    try:
-        text = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-    except OSError:
-        return ""
-    return text.decode(errors="replace").strip()
-
-
-def mounts() -> set[str]:
-    """Mount points."""
-    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    return {line.split()[4] for line in lines}
-
-
-def loops() -> set[str]:
-    """Loop devices and what is behind them."""
-    found = set()
-    for each in Path("/sys/block").glob("loop*/loop/backing_file"):
-        with contextlib.suppress(OSError):
-            found.add(f"{each.parts[3]}:{each.read_text().strip()}")
-    return found
-
-
-def started(scenario: Scenario, place: Place) -> subprocess.Popen[bytes]:
-    """The scenario's command, in a session of its own."""
-    environment = {**os.environ, "TMPDIR": str(place.temporary), "PYTHONPATH": str(ROOT)}
-    environment["BOTTLENECK_PASSWORD"] = PASSWORD
-    options = ["--budget", str(scenario.budget_seconds), "--yes", "--quiet"]
-    options += ["--json", str(place.reports / "report.json")]
-    return subprocess.Popen(
-        [sys.executable, "-m", "bottleneck", *scenario.arguments(place), *options],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        start_new_session=True,
-    )
+        """Whether nothing was left that may not be."""
+        early = self.waiting and self.victim not in WAIT_FOR_NEXT
+        found = self.files or self.processes or self.fio or self.mounts or self.loops
+        return not (early or found)
 
 
 def whole_seconds(scenario: Scenario, place: Place) -> float:
@@ -234,20 +107,24 @@ def whole_seconds(scenario: Scenario, place: Place) -> float:
 
 
 def one_kill(
-    scenario: Scenario, victim: str, moment_seconds: float, place: Place, keep: frozenset[int]
+    scenario: Scenario,
+    victim: str,
+    moment_seconds: float,
+    place: Place,
+    keep: frozenset[int],
+    how: str = "cleanup",
 ) -> Killed:
-    """Starts the command, kills at the moment, and looks until nothing is left or patience ends.
+    """Starts the command, kills at the moment, looks until nothing is left or patience ends, and
+    has the next start see to what may wait for it.
 
     keep: processes of the trial itself. Where the run ended before, or the victim was not there,
     nothing was killed and the moment says how far it came.
     """
-    mounted, looped = mounts(), loops()
     process = started(scenario, place)
     began = time.monotonic()
     while time.monotonic() - began < moment_seconds and process.poll() is None:
         time.sleep(0.002)
-    struck = _strike(process, victim)
-    if struck is None:
+    if not _strike(process, victim, place):
         victim = NOBODY if process.poll() is not None else "coordinator"
         process.kill()
     moment_seconds = time.monotonic() - began
@@ -256,39 +133,75 @@ def one_kill(
     since = time.monotonic()
     while True:
         reap(keep)
-        running = descendants(os.getpid(), keep)
+        running = descendants(os.getpid(), keep | {place.server.process_id})
         commands = [command_of(each) for each in running]
         found = Killed(
             scenario=scenario.name,
             victim=victim,
             moment_seconds=moment_seconds,
             clean_seconds=time.monotonic() - since,
-            files=place.left(),
+            waiting=place.left(),
+            files=[],
             processes=[each for each in commands if each],
             fio=sum("fio" in each.partition(" ")[0] for each in commands),
-            mounts=sorted(mounts() - mounted),
-            loops=sorted(loops() - looped),
+            mounts=sorted(mounts(place.root)),
+            loops=sorted(loops(place.root)),
         )
-        if found.clean or found.clean_seconds >= PATIENCE_SECONDS:
+        if (found.clean and not found.waiting) or found.clean_seconds >= PATIENCE_SECONDS:
             break
         time.sleep(0.02)
+    if victim == "server":
+        place.serve()
+    if found.waiting:
+        next_start(scenario, place, how)
+        found.files = place.left()
     _put_right(place, running)
     return found
 
 
-def _strike(process: subprocess.Popen[bytes], victim: str) -> int | None:
-    """Kills the victim; its process id, or None where there is no such process (yet)."""
+def _strike(process: subprocess.Popen[bytes], victim: str, place: Place) -> bool:
+    """Kills the victim; False: there is no such process (yet)."""
     if process.poll() is not None:
-        return None
-    pid: int | None = process.pid
-    if victim != "coordinator":
+        return False
+    if victim == "everything":
+        return _kill_group()
+    pids = [process.pid]
+    if victim == "server":
+        os.killpg(place.server.process_id, signal.SIGKILL)
+        return True
+    if victim == "session":
+        pids = [
+            each for each in descendants(place.server.process_id) if _serves(each, place.server)
+        ]
+    elif victim != "coordinator":
         agents = sorted(each for each in descendants(process.pid) if _is_agent(each, process.pid))
         at = 1 if victim == "server-agent" else 0
-        pid = agents[at] if at < len(agents) else None
-    if pid is not None:
+        pids = agents[at : at + 1]
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return pid
+    return bool(pids)
+
+
+def _kill_group() -> bool:
+    """Everything that the run started, at once."""
+    state = group() / "freezer.state"
+    state.write_text("FROZEN")
+    while state.read_text().strip() != "FROZEN":
+        time.sleep(0.001)
+    pids = (group() / "cgroup.procs").read_text().split()
+    for pid in pids:
+        os.kill(int(pid), signal.SIGKILL)
+    state.write_text("THAWED")
+    return bool(pids)
+
+
+def _serves(pid: int, server: Samba) -> bool:
+    """Whether a process of smbd has a connection with a client."""
+    told = subprocess.run(
+        ["ss", "-Htnp", f"sport = :{server.port}"], capture_output=True, text=True, check=True
+    )
+    return f"pid={pid}," in told.stdout
 
 
 def _is_agent(pid: int, coordinator: int) -> bool:
@@ -300,55 +213,61 @@ def _put_right(place: Place, running: list[int]) -> None:
     for pid in running:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    for folder in (place.client, place.share, place.temporary, place.reports):
+    for folder in place.folders:
         for each in folder.iterdir():
+            if each.name in canary.NAMES:
+                continue
             if each.is_dir() and not each.is_symlink():
                 shutil.rmtree(each, ignore_errors=True)
             else:
                 each.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def place() -> Iterator[Place]:
-    """Folders on a disk, and a server for one of them."""
-    root = Path(mkdtemp(prefix="bottleneck-kills-", dir="/var/tmp"))  # noqa: S108 - a disk
-    try:
-        for each in ("client", "share", "tmp", "reports"):
-            (root / each).mkdir()
-        with private_samba(str(root / "share"), password=PASSWORD) as server:
-            yield Place(root, server)
-    finally:
-        shutil.rmtree(root)
+def shares(kills: int, chosen: list[Scenario]) -> list[int]:
+    """How many kills each scenario gets, by its weight."""
+    whole = sum(each.weight for each in chosen)
+    found = [kills * each.weight // whole for each in chosen]
+    for number in range(kills - sum(found)):
+        found[number % len(found)] += 1
+    return found
 
 
-def trial(kills: int, seed: int, only: str | None = None) -> Iterator[Killed]:
-    """So many kills, the moments of each scenario spread over its whole run."""
+def trial(
+    kills: int, seed: int, only: str | None = None, how: str = "cleanup", files: int = canary.FILES
+) -> Iterator[Killed]:
+    """So many kills, the moments of each scenario spread over its whole run.
+
+    Raises RuntimeError where files of somebody else's are not what they were.
+    """
     become_reaper()
     chance = random.Random(seed)
     chosen = [each for each in SCENARIOS if only in (None, each.name)]
     with place() as made:
-        # the server, its guardian and what it starts are the trial's own
-        keep = frozenset({*descendants(os.getpid()), made.server.process_id})
-        for number, scenario in enumerate(chosen):
-            own = kills // len(chosen) + (number < kills % len(chosen))
+        canary.plant(made.folders[:3], files)
+        before = canary.digest(made.folders[:3])
+        for scenario, own in zip(chosen, shares(kills, chosen), strict=True):
             seconds = whole_seconds(scenario, made) if own else 0.0
             done = 0
             while done < own:
+                # the server, its guardian and what it starts are the trial's own
+                keep = frozenset({*descendants(os.getpid()), made.server.process_id})
                 moment = (done + chance.random()) / own * seconds
                 victim = scenario.victims[done % len(scenario.victims)]
-                killed = one_kill(scenario, victim, moment, made, keep)
+                killed = one_kill(scenario, victim, moment, made, keep, how)
                 if killed.victim != NOBODY or not killed.clean:
                     done += 1
                     yield killed
                 else:
                     seconds *= 0.98
+        if canary.digest(made.folders[:3]) != before or before[0] != files:
+            raise RuntimeError(f"the {before[0]} files of somebody else's are not what they were")
 
 
 def table(found: list[Killed]) -> str:
     """A line for each scenario and victim."""
     lines = [
         f"{'scenario':9}{'killed':22}{'kills':>6}{'from s':>8}{'to s':>7}{'slowest s':>11}"
-        f"{'files':>7}{'processes':>11}{'fio':>5}{'mounts':>8}{'loops':>7}"
+        f"{'waiting':>9}{'files':>7}{'processes':>11}{'fio':>5}{'mounts':>8}{'loops':>7}"
     ]
     for key in sorted({(each.scenario, each.victim) for each in found}):
         own = [each for each in found if (each.scenario, each.victim) == key]
@@ -356,7 +275,7 @@ def table(found: list[Killed]) -> str:
         lines.append(
             f"{key[0]:9}{key[1]:22}{len(own):6}{min(moments):8.2f}{max(moments):7.2f}"
             f"{max(each.clean_seconds for each in own):11.2f}"
-            f"{sum(len(each.files) for each in own):7}"
+            f"{sum(bool(each.waiting) for each in own):9}{sum(len(each.files) for each in own):7}"
             f"{sum(len(each.processes) for each in own):11}{sum(each.fio for each in own):5}"
             f"{sum(len(each.mounts) for each in own):8}{sum(len(each.loops) for each in own):7}"
         )
@@ -366,17 +285,19 @@ def table(found: list[Killed]) -> str:
 def main() -> int:
     """Kills, prints the table, and what was left by which kill."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=[each.name for each in SCENARIOS])
+    parser.add_argument("--next", choices=("cleanup", "diagnose"), default="cleanup")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     missing = [name for name in ("fio",) if shutil.which(name) is None]
-    if find_smbd() is None or missing:
-        print("needs samba and fio", file=sys.stderr)
+    if find_smbd() is None or missing or not FREEZER.is_dir():
+        print("needs samba, fio and the freezer of cgroup v1", file=sys.stderr)
         return NO_TRIAL
     found: list[Killed] = []
-    for number, each in enumerate(trial(options.kills, options.seed, options.only), 1):
+    kills = trial(options.kills, options.seed, options.only, options.next)
+    for number, each in enumerate(kills, 1):
         found.append(each)
         told: dict[str, Any] = asdict(each)
         if not each.clean:
@@ -384,6 +305,7 @@ def main() -> int:
         elif number % 20 == 0:
             print(f"{number} kills, nothing left so far", file=sys.stderr, flush=True)
     print(table(found))
+    print(f"{len(found)} kills; {canary.FILES} files of somebody else's are what they were")
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
     return CLEAN if all(each.clean for each in found) else LEFT

@@ -23,7 +23,7 @@ from delay import delayed
 
 from probes.host import tcp_info
 from probes.host.child import end_with_parent
-from probes.net.limits import Glimpse
+from probes.host.limits import Glimpse
 
 LOOK_SECONDS = 0.02
 BLOCK_BYTES = 256 << 10

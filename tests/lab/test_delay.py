@@ -31,6 +31,7 @@ def _needs_a_path() -> None:
         pytest.skip("not run: " + "; ".join(lacks))
 
 
+@pytest.mark.long
 def test_all_that_is_sent_arrives_in_order_and_no_earlier_than_the_delay() -> None:
     with delayed(0.02) as path:
         with path.server.entered():
@@ -97,11 +98,13 @@ def _arrivals(count: int, length: int, **poorer: Any) -> int:
         return arrived
 
 
+@pytest.mark.long
 def test_packets_are_lost_at_about_the_planted_ratio_and_not_without_it() -> None:
     assert _arrivals(1000, 100) == 1000
     assert 700 < _arrivals(1000, 100, loss_ratio=0.2) < 900
 
 
+@pytest.mark.long
 def test_a_shallow_queue_drops_what_does_not_fit() -> None:
     rate = 1e6
     assert _arrivals(100, 1000, bytes_per_second=rate) == 100
@@ -113,6 +116,7 @@ def test_a_queue_without_a_rate_is_refused() -> None:
         pass
 
 
+@pytest.mark.long
 def test_packets_longer_than_what_passes_vanish_and_short_ones_pass() -> None:
     hole = {"mtu_bytes": 1500, "largest_bytes": 1300}
     assert _arrivals(10, 1300 - 28, **hole) == 10
@@ -144,6 +148,7 @@ def test_it_leaves_no_device_no_namespace_and_no_process() -> None:
     assert (namespaces(), children(), sorted(os.listdir("/proc/self/fd"))) == before
 
 
+@pytest.mark.long
 def test_a_copy_keeps_as_much_in_flight_as_the_round_trip_asks_for(tmp_path: Path) -> None:
     size = 48 * MIB
     with delayed(0.005) as path, ExitStack() as stack:

@@ -151,6 +151,7 @@ def test_a_killed_ones_disc_goes_with_the_next() -> None:
     assert _traces(child.pid) == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_needs_a_disc")
 def test_files_lie_where_they_were_put(tmp_path: Path) -> None:
     """Room at the inner end alone, a file in so many pieces: the map of the disc says so."""

@@ -12,7 +12,7 @@ from plant import Caps, Plant
 from truth import COPIES, LabWorld, lifted
 from worlds import GROUPS, WORLDS
 
-from bottleneck.analysis.finding import check_words
+from bottleneck.analysis.rules import check_words
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "report-v1-server-quota.json"
 LEAST_WORLDS, LEAST_LIFTED = 40, 15

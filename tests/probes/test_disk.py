@@ -68,7 +68,8 @@ def check_shape(samples, details):
 
 
 def test_an_uncached_read_is_proven_and_reads_each_byte_once(on_disk, source):
-    samples, details = carried_out(setting(on_disk, "read", "uncached"), source)
+    # It ends with the file; the seconds are for a disk that others keep busy.
+    samples, details = carried_out(setting(on_disk, "read", "uncached", seconds=30.0), source)
     check_shape(samples, details)
     assert samples[-1].moved_bytes == 16 * MIB
     cache = details["cache"]
@@ -78,6 +79,7 @@ def test_an_uncached_read_is_proven_and_reads_each_byte_once(on_disk, source):
     assert details["stack"][0] == folders.folder_facts(str(on_disk)).filesystem
 
 
+@pytest.mark.long
 def test_a_longer_uncached_read_tries_both_ways(on_disk, source):
     _, details = carried_out(setting(on_disk, "read", "uncached", seconds=5.0), source)
     if "trials_bytes_per_second" in details:
@@ -86,6 +88,7 @@ def test_a_longer_uncached_read_tries_both_ways(on_disk, source):
         assert details["direct"] == (trials["direct"] >= trials["buffered"])
 
 
+@pytest.mark.long
 def test_a_cached_read_is_proven_and_goes_on_for_its_time(on_disk, source):
     samples, details = carried_out(setting(on_disk, "read", "cached"), source)
     check_shape(samples, details)
@@ -191,6 +194,7 @@ def test_a_read_tells_where_its_file_lies_and_what_others_did(on_disk, source):
     assert names[0] == details["stack"][0]
 
 
+@pytest.mark.long
 def test_what_the_page_cache_gives_is_not_preceded_by_a_look_at_others(on_disk, source):
     _, details = carried_out(setting(on_disk, "read", "cached"), source)
     assert "before" not in details
@@ -230,6 +234,7 @@ def slow_disk(tmp_path):
         subprocess.run(["losetup", "-d", loop], check=True)
 
 
+@pytest.mark.long
 def test_a_slow_disk_is_read_and_written_within_the_time(slow_disk):
     """The time bounds the stage, not the file's size: nothing is flushed for seconds after it."""
     held = source_file.Setting(str(slow_disk), 128 * MIB, 1.5, "ab")

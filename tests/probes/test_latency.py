@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probes import latency
-from probes.net import cold, exchange, timetable, warm
+from probes.net import exchange, warm
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
 
@@ -49,7 +49,7 @@ def check(samples, details):
     moved = [each.moved_bytes for each in samples]
     assert moved == sorted(moved) and moved[-1] > 0
     for row in details["table"]:
-        assert row["message_bytes"] in timetable.DECADES
+        assert row["message_bytes"] in exchange.DECADES
         assert row["count"] >= 5
         assert row["low_seconds"] <= row["seconds"] <= row["high_seconds"]
         assert ("p95_seconds" in row) == (row["count"] >= 20)
@@ -58,7 +58,7 @@ def check(samples, details):
     assert {(1, "cold", trips) for trips in (0, 1, 2)} <= set(ways)
     assert (1, "warm", 1) in ways
     told = details["percentiles"]
-    known = [told[f"p{n}_seconds"] for n, least in timetable.PERCENTILES if told["count"] >= least]
+    known = [told[f"p{n}_seconds"] for n, least in exchange.PERCENTILES if told["count"] >= least]
     assert known and known == sorted(known)
     assert details["nagle"]["ratio"] == pytest.approx(
         details["nagle"]["seconds"] / details["nagle"]["plain_seconds"]
@@ -73,17 +73,19 @@ def check(samples, details):
         assert found["worst_residual_ratio"] <= 0.15
 
 
+@pytest.mark.long
 def test_on_one_host_all_of_the_table_is_there(run_stage):
     with latency.respond(latency.Setting(2.0, HERE)) as peer:
         samples, details = run_stage(latency, latency.Setting(2.0, HERE), peer)
     check(samples, details)
     ways = {(r["message_bytes"], r["connection"], r["round_trips"]) for r in details["table"]}
-    assert {(size, "warm", trips) for size in timetable.DECADES for trips in (1, 2)} <= ways
+    assert {(size, "warm", trips) for size in exchange.DECADES for trips in (1, 2)} <= ways
     assert {each[0] for each in ways if each[1] == "cold"} >= {1, 1_000_000}
     assert details["congestion_control"]
     assert "cold_trouble" not in details
 
 
+@pytest.mark.long
 def test_on_a_long_path_the_planted_delay_is_in_every_time(path, run_stage):
     """And a fit, where there is one, is of that path; benchmarks/latency_fit.py holds it to it."""
     setting = latency.Setting(2.0, "10.91.8.2")
@@ -106,6 +108,7 @@ def test_on_a_long_path_the_planted_delay_is_in_every_time(path, run_stage):
     assert details["segment_bytes"] == 1448
 
 
+@pytest.mark.long
 def test_sizes_that_a_slow_path_has_no_time_for_are_left_out_and_the_stage_ends(path, run_stage):
     setting = latency.Setting(0.5, "10.91.8.2")
     with (
@@ -123,7 +126,7 @@ def test_without_the_second_port_the_warm_times_are_kept(monkeypatch, run_stage)
     def blocked(self, sent, round_trips):
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr(cold.Cold, "seconds", blocked)
+    monkeypatch.setattr(warm.Cold, "seconds", blocked)
     with latency.respond(SHORT) as peer:
         _, details = run_stage(latency, SHORT, peer)
     assert details["cold_trouble"].endswith("timed out")
@@ -168,8 +171,8 @@ def test_the_sizes_that_are_afforded_are_the_decades_first():
 
 
 def test_percentiles_are_told_of_enough_times_alone():
-    assert timetable.percentiles([0.1] * 5) == {"count": 5, "p50_seconds": 0.1}
-    told = timetable.percentiles([each / 1000 for each in range(1, 101)])
+    assert exchange.percentiles([0.1] * 5) == {"count": 5, "p50_seconds": 0.1}
+    told = exchange.percentiles([each / 1000 for each in range(1, 101)])
     assert told == {"count": 100, "p50_seconds": 0.05, "p90_seconds": 0.09, "p99_seconds": 0.099}
 
 

@@ -16,7 +16,7 @@ def slowed(self, sent, round_trips):
 
 
 def test_however_slow_cold_connections_are_no_other_figure_changes(monkeypatch, run_stage):
-    from probes.net.cold import Cold
+    from probes.net.warm import Cold
 
     fitted = []
     monkeypatch.setattr(Cold, "seconds", slowed)

@@ -18,8 +18,13 @@ from probes.stage import Last
 
 KIB = 1 << 10
 SHORT = matrix.Setting(
-    seconds=0.12, windows=(AUTOTUNED, 16 * KIB), streams=(1, 2), address="127.0.0.1"
+    seconds=1.0,
+    windows=(AUTOTUNED, 16 * KIB),
+    streams=(1, 2),
+    most_seconds=30.0,
+    address="127.0.0.1",
 )
+"""Long enough that no cell breaks where others keep the cores busy."""
 REQUIRED = {
     "window_bytes",
     "granted_bytes",
@@ -61,10 +66,10 @@ def responding(end, setting):
         held.__exit__(None, None, None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_every_cell_is_told_and_the_best_one_is_the_stages_rate(run, verb):
-    # Long enough that no cell breaks where the cores are full.
-    setting = replace(SHORT, verb=verb, seconds=0.5)
+    setting = replace(SHORT, verb=verb)
     with matrix.respond(setting) as peer:
         samples, told = run(setting, peer)
     assert samples[0] == Sample(0.0, 0)
@@ -86,6 +91,7 @@ def test_every_cell_is_told_and_the_best_one_is_the_stages_rate(run, verb):
     assert told["limits"]["by"]
 
 
+@pytest.mark.long
 def test_a_window_that_is_asked_for_is_what_both_ends_have(run):
     with matrix.respond(SHORT) as peer:
         _, told = run(SHORT, peer)
@@ -93,8 +99,9 @@ def test_a_window_that_is_asked_for_is_what_both_ends_have(run):
     assert granted == {2 * 16 * KIB} if sys.platform == "linux" else granted
 
 
-def test_cells_that_the_time_does_not_allow_are_left_out_and_that_is_told(run):
-    setting = replace(SHORT, streams=(1, 2, 4, 8), most_seconds=0.6)
+def test_cells_that_the_time_does_not_allow_are_left_out_and_that_is_told(run, monkeypatch):
+    transfers(monkeypatch)
+    setting = replace(SHORT, streams=(1, 2, 4, 8), most_seconds=2.0)
     with matrix.respond(setting) as peer:
         samples, told = run(setting, peer)
     assert told["left_out"] is True
@@ -111,6 +118,7 @@ def test_the_ports_are_closed_with_the_session():
             socket.create_connection(("127.0.0.1", each)).close()
 
 
+@pytest.mark.long
 def test_a_window_that_the_session_was_not_opened_for_is_not_served(run):
     asked = replace(SHORT, windows=(AUTOTUNED, 64 * KIB))
     with matrix.respond(SHORT) as peer:
@@ -121,22 +129,25 @@ def test_a_window_that_the_session_was_not_opened_for_is_not_served(run):
             run(replace(SHORT, windows=(64 * KIB, 64 * KIB)), peer)
 
 
-def breaking(monkeypatch, *broken):
-    """Transfers of these windows and streams break; all that are tried."""
-    tried, real = [], transfer.initiate
+def transfers(monkeypatch, broken=()):
+    """Transfers end at once with a recorded result, or break; the (window, streams) of all."""
+    tried = []
 
     def initiate(shape, peer):
         tried.append((shape.window_bytes, shape.streams))
         if tried[-1] in broken:
             raise RuntimeError("nothing arrived after the warm-up")
-        return (yield from real(shape, peer))
+        samples = (Sample(0.0, 0), Sample(0.5, shape.streams * 50), Last(1.0, shape.streams * 100))
+        yield from samples
+        ends = {"granted_bytes": 2 * shape.window_bytes}
+        return Moved(samples, ends, ends, {"by": "receiver"}, "cubic", 0.001)
 
     monkeypatch.setattr(transfer, "initiate", initiate)
     return tried
 
 
 def test_a_cell_that_breaks_costs_itself_alone_and_is_told_with_its_reason(run, monkeypatch):
-    tried = breaking(monkeypatch, (AUTOTUNED, 1))
+    tried = transfers(monkeypatch, [(AUTOTUNED, 1)])
     with matrix.respond(SHORT) as peer:
         samples, told = run(SHORT, peer)
     assert isinstance(samples[-1], Last)
@@ -148,7 +159,7 @@ def test_a_cell_that_breaks_costs_itself_alone_and_is_told_with_its_reason(run, 
 
 
 def test_where_every_cell_breaks_the_stage_does_with_the_reason(run, monkeypatch):
-    breaking(monkeypatch, *((window, many) for window in SHORT.windows for many in SHORT.streams))
+    transfers(monkeypatch, [(window, many) for window in SHORT.windows for many in SHORT.streams])
     with matrix.respond(SHORT) as peer, pytest.raises(RuntimeError, match="nothing arrived"):
         run(SHORT, peer)
 
@@ -171,13 +182,14 @@ def test_a_matrix_without_sense_or_bound_cannot_be_asked_for(wrong):
         replace(SHORT, **wrong)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is_full(
     path, run, verb
 ):
     link, trip = 30e6, 0.01
     setting = matrix.Setting(
-        verb, 0.2, windows=(AUTOTUNED, 16 * KIB, 64 * KIB), streams=(1, 8), most_seconds=20.0
+        verb, 1.0, windows=(AUTOTUNED, 16 * KIB, 64 * KIB), streams=(1, 8), most_seconds=60.0
     )
     with path(trip / 2, link) as up:
         setting = replace(setting, address=up.server.address)

@@ -109,6 +109,7 @@ def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
     assert list(client.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", native_copy.COPIES)
 def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
     smb_mount, stack, held, client, copy
@@ -206,6 +207,7 @@ def test_a_program_that_copies_half_is_broken_and_not_fast(
             run(setting(copy, client, target), peer)
 
 
+@pytest.mark.long
 def test_without_cp_python_copies(stack, held, client, target, monkeypatch):
     peer = held(stack, target)
     monkeypatch.setattr(tools, "find", lambda name: None)
@@ -236,6 +238,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", point], check=True)
 
 
+@pytest.mark.long
 @NEEDS_ROOT
 def test_no_room_on_either_side_is_one_line(small_disk, stack, held, client, tmp_path):
     peer = held(stack, small_disk)
@@ -282,6 +285,7 @@ def test_a_run_folder_that_went_away_is_one_line(stack, held, client, target):
         run(setting("pull.cached", client, target), peer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", ["pull.cached", "push.cached"])
 def test_a_server_that_stops_ends_the_copy_at_its_deadline(
     troubled_mount, stack, held, client, monkeypatch, copy
@@ -314,6 +318,7 @@ def _sparse(fd, setting, size_bytes):
     return size_bytes
 
 
+@pytest.mark.long
 def test_the_clients_own_cache_is_emptied_before_a_pull(stack, held, client, target, monkeypatch):
     """What a user's first copy finds; seen where the file system lets it be seen."""
     peer = held(stack, target)

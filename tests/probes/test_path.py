@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.steps.path import GRACE_SECONDS
 from probes import path as stage
 from probes.net import port, rtt
 from probes.net.black_hole import Trial
@@ -152,6 +151,7 @@ def assert_at_1400(hole):
     assert hole["passes_bytes"] <= 1400 < hole["stalls_bytes"] <= hole["passes_bytes"] + 16
 
 
+@pytest.mark.long
 def test_a_black_hole_is_found_in_both_directions_and_not_filled(run_stage):
     with faulty(load=True, mtu_bytes=1500, largest_bytes=1400) as (setting, peer, _, server):
         _, details = run_stage(stage, setting, peer)
@@ -162,6 +162,7 @@ def test_a_black_hole_is_found_in_both_directions_and_not_filled(run_stage):
     assert details["interface_mtu_bytes"] == 1500
 
 
+@pytest.mark.long
 def test_without_an_agent_the_way_to_the_server_is_still_known(run_stage):
     fault = {"mtu_bytes": 1500, "largest_bytes": 1400}
     with faulty(agent=False, **fault) as (setting, peer, path, server):
@@ -179,6 +180,7 @@ def test_a_path_that_loses_packets_is_no_black_hole(run_stage, loss_ratio):
     assert [details[verb]["black_hole"] for verb in stage.VERBS] == [None, None]
 
 
+@pytest.mark.long
 def test_a_deep_queue_shows_as_buffer_delay(run_stage):
     """At 4 MB/s half a megabyte waits for an eighth of a second; reno fills it."""
     fault = {"mtu_bytes": 1500, "bytes_per_second": 4e6, "queue_bytes": 500_000}
@@ -242,14 +244,16 @@ def silent(monkeypatch, seconds):
         time.sleep(seconds)
         return Trial(1500, None)
 
-    monkeypatch.setattr(stage.segments, "pushed", waiting)
-    monkeypatch.setattr(stage.segments, "pulled", waiting)
+    monkeypatch.setattr(stage.black_hole, "pushed", waiting)
+    monkeypatch.setattr(stage.black_hole, "pulled", waiting)
     return tried
 
 
+@pytest.mark.long
 def test_where_each_try_takes_long_no_more_are_made_and_the_reason_is_told(looked, monkeypatch):
-    tried = silent(monkeypatch, 0.3)
-    monkeypatch.setattr(stage, "LATE_SECONDS", -0.5)
+    # The first try of each way begins before 3 s and ends behind them.
+    tried = silent(monkeypatch, 3.5)
+    monkeypatch.setattr(stage, "LATE_SECONDS", 2.0)
     _, details, _ = looked(load=True, seconds=1.0)
     assert len(tried) < 2 * 2 * 3
     for verb in stage.VERBS:
@@ -258,6 +262,7 @@ def test_where_each_try_takes_long_no_more_are_made_and_the_reason_is_told(looke
         assert "no time was left" in details["not_measured"][f"{verb}.loaded"]
 
 
+@pytest.mark.long
 def test_a_try_that_does_not_end_is_left_behind_and_the_rest_is_kept(looked, monkeypatch):
     silent(monkeypatch, 30.0)
     monkeypatch.setattr(stage, "LATEST_SECONDS", 0.5)
@@ -269,7 +274,7 @@ def test_a_try_that_does_not_end_is_left_behind_and_the_rest_is_kept(looked, mon
 
 
 def test_a_step_waits_longer_than_the_stage_does():
-    assert GRACE_SECONDS > stage.LATEST_SECONDS > stage.LATE_SECONDS
+    assert stage.GRACE_SECONDS > stage.LATEST_SECONDS > stage.LATE_SECONDS
 
 
 def test_round_trips_of_more_than_a_second_are_a_reason_of_their_own(run_stage, monkeypatch):
@@ -279,6 +284,7 @@ def test_round_trips_of_more_than_a_second_are_a_reason_of_their_own(run_stage, 
         run_stage(stage, stage.Setting("127.0.0.1", 9), Endpoint())
 
 
+@pytest.mark.long
 def test_it_ends_in_its_time_where_nobody_answers(run_stage, monkeypatch):
     monkeypatch.setattr(stage, "FIRST_SECONDS", 0.2)
     with socket.socket() as full:

@@ -133,6 +133,7 @@ def test_a_file_that_changed_its_size_is_told(run_folder: Any) -> None:
             list(running)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", small_files.VERBS)
 def test_a_server_killed_in_mid_copy_is_one_line_and_leaves_nothing(
     run_folder: Any, verb: str

@@ -91,6 +91,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "protection"),
     [
@@ -228,6 +229,7 @@ def test_wrong_content_is_told(serve: Serve, dialect: str, end: str, tmp_path: P
         assert run(pushed, replace(peer, path=str(lying)))[1]["hash_ok"] is False
 
 
+@pytest.mark.long
 def test_one_wrong_byte_anywhere_is_found_where_time_allows(
     serve: Serve, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +251,7 @@ def test_one_wrong_byte_anywhere_is_found_where_time_allows(
                 assert (details["hash_ok"], details["checked_bytes"]) == (intact, SIZE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
 @pytest.mark.parametrize("copy", ["push.cached", "pull.cached"])
 def test_a_server_killed_in_mid_copy_is_one_line_with_how_far_it_came(
@@ -269,6 +272,7 @@ def test_a_server_killed_in_mid_copy_is_one_line_with_how_far_it_came(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_server_that_stalls_ends_at_the_deadline(serve: Serve) -> None:
     with serve() as (peer, _, server):
         running = smb_copy.initiate(setting("push.cached", size_bytes=32 << 30, seconds=2), peer)
@@ -366,6 +370,7 @@ def test_the_stage_and_its_pipes_load_no_smb_library_until_they_are_used() -> No
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
 
 
+@pytest.mark.long
 def test_a_copy_of_1_gib_takes_less_than_100_mib_of_memory(serve: Serve) -> None:
     with serve() as (peer, _, _):
         code = (

@@ -106,6 +106,7 @@ def test_a_server_that_takes_two_requests_at_once_has_no_deeper_cell(
         assert max(cell["depth"] for cell in details["cells"]) <= 2
 
 
+@pytest.mark.long
 def test_a_round_trip_bounds_what_is_in_flight(
     run_folder: Any, run_stage: Any, delayed: Any
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_server_that_stalls_ends_with_the_time(
     run_folder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ def setting(verb: str, security: str, dialect: str = "3.1.1") -> smb_tax.Setting
     return smb_tax.Setting(verb, dialect, security, SIZE, 60.0, "00ff11")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dialect", "names"),
     [
@@ -49,6 +50,7 @@ def test_smb1_can_be_signed(run_folder: Any, run_stage: Any) -> None:
             assert run_stage(smb_tax, setting(verb, "signed", "smb1"), peer)[1]["signing"] == "md5"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("option", "dialect", "security", "reason"),
     [

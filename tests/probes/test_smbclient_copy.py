@@ -82,6 +82,7 @@ def window_is_whole(samples: list[Sample]) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cache", ["cached", "uncached"])
 @pytest.mark.parametrize("dialect", ["2.1", "3.0.2", "3.1.1"])
 def test_a_push_arrives_whole_and_tells_what_was_cached(
@@ -126,6 +127,7 @@ def test_one_wrong_byte_is_found(share: Any, tmp_path: Path) -> None:
     assert details["hash_ok"] is False
 
 
+@pytest.mark.long
 def test_nothing_is_left_on_this_host(share: Any, tmp_path: Path) -> None:
     target = tmp_path / "pulls"
     target.mkdir()

@@ -11,6 +11,7 @@ HERE = "127.0.0.1"
 KIB = 1 << 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("over", "verb"), [("loopback", "push"), ("loopback", "pull"), ("tcp", "push"), ("tcp", "pull")]
 )

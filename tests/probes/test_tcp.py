@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 
 from probes import STAGES, loopback, tcp
-from probes.net import limits, port, transfer
+from probes.host import limits
+from probes.net import port, transfer
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
 
@@ -66,6 +67,7 @@ def test_a_stranger_gets_nothing_and_does_not_keep_the_session_out(run):
             each.close()
 
 
+@pytest.mark.long
 def test_a_silent_stranger_is_closed_after_two_seconds():
     setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
     with tcp.respond(setting) as peer, socket.create_connection((peer.host, peer.port)) as silent:

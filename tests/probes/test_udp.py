@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from probes import udp
-from probes.net import paced, port, udp_socket
+from probes.net import datagrams, paced, port
 from probes.records import Sample
 from probes.stage import Last, Unavailable
 
@@ -107,14 +107,14 @@ def test_an_address_that_is_not_ours_is_listened_for_everywhere(run):
 
 
 def test_what_the_receiver_was_too_slow_for_is_its_own_drop_and_not_loss(run, monkeypatch):
-    prompt = udp_socket.receive
+    prompt = datagrams.receive
 
     def slowly(made, buffer):
         time.sleep(0.003)
         return prompt(made, buffer)
 
-    monkeypatch.setattr(udp_socket, "RECEIVE_BUFFER_BYTES", 4096)
-    monkeypatch.setattr(udp_socket, "receive", slowly)
+    monkeypatch.setattr(datagrams, "RECEIVE_BUFFER_BYTES", 4096)
+    monkeypatch.setattr(datagrams, "receive", slowly)
     with udp.respond(LOCAL) as peer:
         _, told = run(LOCAL, peer)
     assert told["receiver_dropped_datagrams"] > 0
@@ -167,8 +167,8 @@ def test_nothing_is_sent_to_a_guess_nor_to_another_address_than_the_sessions(mon
         ):
             elsewhere.bind(("127.0.0.2", 0))
             for _ in range(3):
-                guess.sendto(udp_socket.hello(b"x" * 16), ("127.0.0.1", where))
-                elsewhere.sendto(udp_socket.hello(token), ("127.0.0.1", where))
+                guess.sendto(datagrams.hello(b"x" * 16), ("127.0.0.1", where))
+                elsewhere.sendto(datagrams.hello(token), ("127.0.0.1", where))
             assert meeting.hear(5) == {"heard": False}
             for each in (guess, elsewhere):
                 with pytest.raises(BlockingIOError):
@@ -182,7 +182,7 @@ def test_the_sender_stops_when_the_control_connection_closes(becomes):
         meeting, where = asked(peer, setting, token)
         with socket.socket(type=socket.SOCK_DGRAM) as receiving:
             receiving.connect(("127.0.0.1", where))
-            receiving.send(udp_socket.hello(token))
+            receiving.send(datagrams.hello(token))
             assert meeting.hear(5)["heard"]
             meeting.tell({"ready": True})
             receiving.settimeout(5)
@@ -205,10 +205,10 @@ def test_the_sender_stops_when_the_control_connection_closes(becomes):
 
 def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
     def serve(meeting):
-        with udp_socket.beside(meeting.control) as made:
+        with datagrams.beside(meeting.control) as made:
             meeting.tell({"port": made.getsockname()[1]})
             token = bytes.fromhex(meeting.request["token"])
-            assert udp_socket.hear_hello(made, meeting.control, token, 5)
+            assert datagrams.hear_hello(made, meeting.control, token, 5)
             meeting.tell({"heard": True, "planned": 100, "payload_bytes": 1448})
             meeting.hear(5)
 
@@ -217,6 +217,7 @@ def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
         run(setting, peer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", udp.VERBS)
 def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, path, verb):
     chance = 0.02
@@ -232,6 +233,7 @@ def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, path, verb):
     assert samples[-1].moved_bytes == 1448 * (told["received_datagrams"] - 1)
 
 
+@pytest.mark.long
 def test_a_clean_path_loses_nothing(over, path):
     with path(0.005, mtu_bytes=1500) as up:
         for verb in udp.VERBS:

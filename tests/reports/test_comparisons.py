@@ -51,14 +51,7 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
     assert {each.about for each in diagnose(report).comparisons} == set(ABOUTS)
 
 
-def test_they_stand_between_the_copies_and_the_stages(report):
-    text = shown(report, verbose=True)
-    places = [text.index(f"\n{each.heading}\n") for each in TABLES.values()]
-    assert places == sorted(places)
-    assert text.index("\nCopies\n") < places[0]
-    assert places[-1] < text.index("\nStages: ")
-
-
+@pytest.mark.long
 def test_beside_copies_tcp_alone_is_told_in_sentences(report, probed):
     for about in OF_TCP_ALONE:
         assert TABLES[about].heading not in shown(report)
@@ -91,6 +84,7 @@ def lines_of(found) -> int:
     return len(applications) + 1 + len(sizes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("about", ABOUTS)
 @pytest.mark.parametrize("width", [80, 200])
 def test_every_row_and_every_sentence_is_there_when_asked_for(report, about, width):
@@ -102,26 +96,6 @@ def test_every_row_and_every_sentence_is_there_when_asked_for(report, about, wid
     assert all(each.sentence in unwrapped for each in found)
     assert not any("more with --verbose" in line for line in lines)
     assert not any("~" in line for line in rows)
-
-
-def test_what_is_not_shown_is_counted(report):
-    assert "  and 6 more with --verbose" in section(shown(report), "dialect")
-
-
-def test_the_matrix_has_each_cell_at_its_size_and_depth(report):
-    found = next(each for each in diagnose(report).comparisons if each.about == "requests")
-    lines = section(shown(report), "requests")
-    head = next(line for line in lines if re.match(r"\w+ MB/s +x 1", line))
-    depths = [int(each) for each in re.findall(r"x (\d+)", head)]
-    for row in found.rows:
-        if row["application"] is None and row["verb"] == head.split()[0]:
-            size = f"{row['request_bytes'] / 1024:.0f} KiB"
-            if row["request_bytes"] >= 1 << 20:
-                size = f"{row['request_bytes'] / (1 << 20):.0f} MiB"
-            line = next(each for each in lines[lines.index(head) :] if each.startswith(size))
-            figures = re.findall(r"[\d.,]+", line.removeprefix(size))
-            figure = figures[depths.index(row["depth"])].replace(",", "")
-            assert float(figure) == pytest.approx(row["bytes_per_second"] / 1e6, rel=0.01)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
@@ -175,33 +149,6 @@ def test_the_longest_bar_is_the_best_buffers(probed, encoding):
     assert lines[0].endswith(f"{sign} knee")
 
 
-def test_messages_have_their_time_and_their_rate_for_each_way(probed):
-    (found,) = (each for each in diagnose(probed).comparisons if each.about == "messages")
-    lines = section(shown(probed), "messages")
-    for row in found.rows:
-        line = next(each for each in lines if each.startswith(f"{row['message_bytes']:,} "))
-        cells = re.split(r"  +", line)
-        assert len(cells) == 8
-        assert float(cells[2].split()[0]) == pytest.approx(1e3 * row["cold_one_seconds"], rel=0.01)
-        rate = row["warm_one_bytes_per_second"] / 1e6
-        assert cells[7] == "<0.001" or float(cells[7]) == pytest.approx(rate, rel=0.01)
-
-
-def test_the_dialects_shown_are_those_of_the_sentences_copy(report):
-    found = next(each for each in diagnose(report).comparisons if each.about == "dialect")
-    copy = re.search(r"\((\w+\.\w+)\)", found.sentence)
-    assert copy is not None
-    lines = section(shown(report), "dialect")
-    assert [line.split()[0] for line in lines[1:3]] == [copy[1]] * 2
-
-
-def test_a_rate_that_ends_at_the_acknowledgement_has_a_star(report):
-    lines = section(shown(report), "initiator")
-    starred = [line for line in lines if line.endswith(" *")]
-    assert len(starred) == 2
-    assert any(line.startswith("* as acknowledged") for line in lines)
-
-
 def test_without_a_star_the_star_is_not_explained(report):
     left = tuple(
         e for e in report.entries if not str(e[0].setting.get("copy")).startswith("server.push")
@@ -250,11 +197,3 @@ def test_foreign_words_in_it_act_on_nothing(report):
     text = re.sub(r"\n +", " ", text)
     assert "made by x\\x1b[2J\\u202e[red]y[/red]" in text
     assert "SMB x\\x1b[2J" in text
-
-
-def test_no_color_leaves_the_same_words(report, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    text = shown(report, force_terminal=True, color_system="truecolor")
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    assert plain == shown(report)
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", text)

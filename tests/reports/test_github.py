@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from markdown_it import MarkdownIt
 
 from bottleneck.gate.judged import Judged
@@ -80,6 +81,7 @@ def test_the_summary_of_nothing_is_the_sentence(nothing):
     )
 
 
+@pytest.mark.long
 def test_no_foreign_text_forges_markup_in_the_summary(hostile, judgement):
     """As a parser of GitHub's Markdown reads it: it has what a harmless name has, and no more."""
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])

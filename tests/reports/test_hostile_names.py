@@ -19,21 +19,20 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from bottleneck import report, ticket_reading
+from bottleneck import report, ticket_figures
 from bottleneck.analysis import diagnose
 from bottleneck.gate import judge
 from bottleneck.redaction import Redaction
 from bottleneck.redaction.keys import MODELS, TECHNICAL, TECHNICAL_TABLES
-from bottleneck.reports import layout
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
 from bottleneck.reports.html import html_text
 from bottleneck.reports.junit import junit_text
 from bottleneck.reports.nagios import nagios_text
 from bottleneck.reports.openmetrics import openmetrics_text
+from bottleneck.reports.plots.zones import zone_curves_svg
 from bottleneck.reports.ticket import ticket_text
 from bottleneck.reports.trend import print_trend
-from bottleneck.reports.zone_curve_svg import zone_curves_svg
 from bottleneck.trend import Point, Trend
 
 ROOT = Path(__file__).parents[2]
@@ -212,7 +211,7 @@ def as_text(known, diagnosis, name):
 
 
 def as_trend(known, diagnosis, name):
-    return on_terminal(lambda console: print_trend(trend_of(name), console, layout.UNICODE))
+    return on_terminal(lambda console: print_trend(trend_of(name), console))
 
 
 def as_json(known, diagnosis, name):
@@ -292,7 +291,7 @@ def markdown_of(text, allowed=()):
 def ticket_of(text):
     lines = text.splitlines()
     assert len(lines) <= 60
-    ticket_reading.told_report(text.encode("utf-8"))
+    ticket_figures.told_report(text.encode("utf-8"))
     return markdown_of(text), text.count("\n```")
 
 
@@ -365,6 +364,7 @@ def harmless():
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_hostile_name_is_text_in_every_output(name, harmless):
     known, diagnosis = known_for(name)
@@ -375,6 +375,7 @@ def test_a_hostile_name_is_text_in_every_output(name, harmless):
         assert alike, f"{kind} of {name[:60]!r}: {found} and not {like}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_hostile_name_can_be_redacted(name):
     known, _ = known_for(name)

@@ -12,9 +12,10 @@ from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck.analysis import changes, diagnose
-from bottleneck.reports import layout
 from bottleneck.reports.compare import print_change
-from bottleneck.reports.ladder import print_rungs, print_target
+from bottleneck.reports.copies import ladder
+from bottleneck.reports.copies import target as wanted
+from bottleneck.reports.terminal import show
 
 DATA = Path(__file__).parent.parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,30 +40,16 @@ def chosen(name, rate=None):
 
 
 def rungs(copy):
-    return written(lambda console: print_rungs(copy, console, layout.UNICODE))
+    return written(lambda console: show(console, ladder(copy)))
 
 
 def target(copy):
-    return written(lambda console: print_target(copy, console))
+    return written(lambda console: show(console, wanted(copy)))
 
 
 def compared(before, after, width=80, verbose=False):
     found = changes.compare(before, after)
     return written(lambda console: print_change(found, console, verbose), width)
-
-
-def test_the_first_rung_is_the_copy_as_it_is():
-    lines = rungs(chosen("server-disk")).splitlines()
-    assert lines[3].split()[-3:] == ["as", "it", "is"]
-    assert "network: link-rate" in lines[4]
-
-
-def test_a_rung_says_which_link_it_takes():
-    assert "with 2.5 Gbit/s" in rungs(chosen("server-disk"))
-
-
-def test_a_rung_behind_an_unknown_stage_says_so():
-    assert "a stage is not known" in rungs(chosen("lab-no-agent"))
 
 
 def test_a_cap_alone_is_no_ladder():

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.finding import CAUSES
+from bottleneck.analysis.rules import CAUSES
 from bottleneck.reports.openmetrics import FAMILIES, MOST_SAMPLES, PREFIX, openmetrics_text
 from probes.records import Skipped
 

@@ -33,6 +33,7 @@ def test_what_moves_hides_or_reorders_is_escaped(text, shown):
     assert safe(text) == shown
 
 
+@pytest.mark.long
 def test_no_character_at_all_passes_that_controls_anything():
     dangerous = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     for code in range(sys.maxunicode + 1):
@@ -77,12 +78,14 @@ def test_ten_thousand_characters_end_at_the_limit(text, longest):
     assert safe(once, longest) == once
 
 
+@pytest.mark.long
 def test_every_character_passes_unchanged_through_a_second_call():
     for code in range(sys.maxunicode + 1):
         once = safe(chr(code))
         assert safe(once) == once, hex(code)
 
 
+@pytest.mark.long
 def test_what_is_safe_can_be_written():
     everything = "".join(safe(chr(code)) for code in range(sys.maxunicode + 1))
     assert everything.encode("utf-8").decode("utf-8") == everything

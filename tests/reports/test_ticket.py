@@ -7,16 +7,18 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import markdown_it
 import pytest
 
-from bottleneck import report, ticket_figures, ticket_reading
+from bottleneck import report, report_schema, ticket_figures
 from bottleneck.analysis import changes, diagnose, steps
+from bottleneck.cli import app
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import at_start, inline
 from bottleneck.reports.ticket import ticket_text
 from bottleneck.reports.units import shown_as
-from probes.records import Measured, Sample, rates
+from probes.records import Measured, Sample
 
 ROOT = Path(__file__).parents[2]
 RECORDED = [
@@ -40,12 +42,11 @@ def test_a_ticket_is_one_page_whose_figures_load(path):
     text = ticket_of(known)
     lines = text.splitlines()
     assert len(lines) <= 60
-    assert max(map(len, lines)) <= 110
     assert max(len(each) for each in text.split("```json")[0].splitlines()) <= 100
     block = text.split("```json")[1].split("```")[0]
     assert len(block.strip().splitlines()) <= 25
-    assert json.loads(block)["schema"] == "copy-bottleneck/ticket/1"
-    ticket_reading.told_report(text.encode())
+    jsonschema.validate(json.loads(block), report_schema.schema())
+    assert ticket_figures.told_report(text.encode()) == report.loads(block.encode())
 
 
 def test_a_ticket_begins_with_the_verdict_and_says_what_to_do(example):
@@ -53,10 +54,24 @@ def test_a_ticket_begins_with_the_verdict_and_says_what_to_do(example):
     assert text.startswith("# Server disk: read caps pull.uncached at 24.5 MB/s\n")
     assert "Confidence: high" in text
     assert "## What to do first\n\n- A disk on the server that reads at 119 MB/s" in text
-    assert "bottleneck diagnose //10.91.7.2/share" in text
 
 
-def test_a_ticket_shows_the_command_that_the_report_tells(example):
+@pytest.mark.long
+def test_a_report_from_elsewhere_gives_no_document_a_command_to_paste(tmp_path, capsys):
+    """A stranger's would be run by whoever reads the ticket."""
+    document = json.loads((ROOT / "examples/server-disk-read.json").read_text())
+    document["tool"]["command"] = ["bottleneck", "diagnose", "//nas/x", "--agent", "exec:pwned"]
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(document))
+    for kind in ("text", "html", "ticket", "json", "junit"):
+        assert app.run(["explain", str(path), "--format", kind, "--verbose"]) == 0
+        out = capsys.readouterr().out
+        assert out
+        assert "pwned" not in out
+        assert "bottleneck diagnose" not in out
+
+
+def test_a_ticket_shows_the_command_of_its_own_run(example):
     told = {**example.tool, "command": ["bottleneck", "diagnose", "//nas/my share", "--yes"]}
     assert "bottleneck diagnose '//nas/my share' --yes\n" in ticket_of(replace(example, tool=told))
 
@@ -80,7 +95,7 @@ def spreads(known):
 def test_runs_and_spread_survive_a_ticket(path):
     known = report.load(path)
     before = spreads(known)
-    for key, after in spreads(ticket_reading.told_report(ticket_of(known).encode())).items():
+    for key, after in spreads(ticket_figures.told_report(ticket_of(known).encode())).items():
         if key in before:
             assert (after.low, after.median, after.high) == pytest.approx(
                 (before[key].low, before[key].median, before[key].high), rel=1e-3
@@ -88,31 +103,14 @@ def test_runs_and_spread_survive_a_ticket(path):
             assert after.runs == before[key].runs
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 6, 7, 8, 9, 12, 40])
-@pytest.mark.parametrize("rate", [(90.0, 100.0, 105.0), (95.0, 100.0, 130.0), (100.0,) * 3])
-def test_runs_are_made_up_that_have_the_same_spread(count, rate):
-    low, median, high = (97.5, 100.0, 102.5) if count == 2 else rate
-    each = ticket_reading.run_rates(low, median, high, count)
-    runs = tuple((Sample(0.0, 0), Sample(1e6 / one, 1_000_000)) for one in each)
-    made = rates(Measured(runs, ticket_reading._unseen(), None, {}))
-    assert len(each) == count
-    if count > 1:
-        assert (made.low, made.median, made.high) == pytest.approx((low, median, high))
-
-
 @pytest.mark.parametrize("share", ["//127.0.0.1:4455/a", "//10.0.0.1/1.0", "//a/b.0 `c`", "//x/ü"])
 def test_no_name_is_altered_by_its_figures(example, share):
     named = replace(example, target={**example.target, "share": share})
-    told = ticket_reading.told_report(ticket_of(named).encode())
+    told = ticket_figures.told_report(ticket_of(named).encode())
     assert told.target["share"] == share
     assert told.client.name == example.client.name
     assert told.client.memory_total_bytes == example.client.memory_total_bytes
     assert told.client.interface.rate_bits_per_second == 10**10
-
-
-def test_slow_rates_and_fast_ones_survive_a_ticket():
-    for rate in (1.0, 7.4, 93.5, 999.9, 10_000.0, 123_456.0, 98_765_432.1, 5.4321e10, 9.9999e14):
-        assert float(ticket_figures._rate_text(rate)) == pytest.approx(rate, rel=1e-3, abs=0.5)
 
 
 def faster(known, factor):
@@ -132,7 +130,7 @@ def faster(known, factor):
 
 def test_two_tickets_compare_with_their_noise(example):
     first, same, other = (
-        ticket_reading.told_report(ticket_of(each).encode())
+        ticket_figures.told_report(ticket_of(each).encode())
         for each in (example, faster(example, 1.02), faster(example, 1.6))
     )
     assert not any(each.significant for each in changes.compare(first, same).copies)
@@ -156,45 +154,43 @@ def wrapped(text):
 @pytest.mark.parametrize("mangle", [quoted, wrapped, lambda text: quoted(wrapped(text))])
 def test_a_ticket_that_mail_quoted_and_wrapped_loads(example, mangle):
     text = ticket_of(example)
-    mangled = ticket_reading.told_report(f"Hello,\n\nsee below.\n\n{mangle(text)}\n".encode())
-    assert mangled == ticket_reading.told_report(text.encode())
+    mangled = ticket_figures.told_report(f"Hello,\n\nsee below.\n\n{mangle(text)}\n".encode())
+    assert mangled == ticket_figures.told_report(text.encode())
 
 
 def test_a_ticket_whose_quotes_were_curled_loads(example):
     text = ticket_of(example)
     curled = text.replace('"copy"', "\u201ccopy\u201d")
-    assert ticket_reading.told_report(curled.encode()) == ticket_reading.told_report(text.encode())
+    assert ticket_figures.told_report(curled.encode()) == ticket_figures.told_report(text.encode())
 
 
 @pytest.mark.parametrize(
     "mangle",
     [
-        lambda text: text[: text.index('"rows"')],
-        lambda text: text.replace("[2.4", "[x2.4", 1),
-        lambda text: text.replace('"rate":[', '"rate":[9e99,', 1),
-        lambda text: text.replace("ticket/1", "ticket/2"),
-        lambda text: text.replace('"stage":"disk"', '"stage":"coil"'),
-        lambda text: text.replace('"rows":[', '"rows":[[[[', 1),
-        lambda text: text.replace('"rows":[', '"rows":[7,', 1),
-        lambda text: text.replace("complete", "splendid"),
+        lambda text: text[: text.index('"steps"')],
+        lambda text: text.replace("[[0.0,0]", "[[x0.0,0]", 1),
+        lambda text: text.replace('"median":', '"median":9e99,"median":9', 1),
+        lambda text: text.replace("ticket/2", "ticket/1"),
+        lambda text: text.replace('"steps":[', '"steps":[[[[', 1),
+        lambda text: text.replace('"status":"complete"', '"status":"splendid"'),
         lambda text: text.replace('"started":"', '"started":"yesterday, '),
-        lambda text: "copy-bottleneck/ticket/1",
-        lambda text: '"copy-bottleneck/ticket/1"}' * 1000,
-        lambda text: '{"a":' * 500 + '"copy-bottleneck/ticket/1"',
+        lambda text: "copy-bottleneck/ticket/2",
+        lambda text: '"copy-bottleneck/ticket/2"}' * 1000,
+        lambda text: '{"a":' * 500 + '"copy-bottleneck/ticket/2"',
     ],
 )
 def test_a_damaged_ticket_is_a_sentence(example, mangle):
     with pytest.raises(ReportError) as error:
-        ticket_reading.told_report(mangle(ticket_of(example)).encode())
+        ticket_figures.told_report(mangle(ticket_of(example)).encode())
     assert str(error.value).startswith("the ticket's figures are damaged: ")
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("cut", range(0, 3500, 97))
+@pytest.mark.parametrize("cut", range(0, 3500, 350))
 def test_no_cut_of_a_ticket_is_a_traceback(example, cut):
     content = ticket_of(example).encode()
     try:
-        ticket_reading.told_report(content[:-cut] if cut else content)
+        ticket_figures.told_report(content[:-cut] if cut else content)
     except ReportError as error:
         assert cut
         assert "\n" not in str(error)

@@ -37,7 +37,7 @@ def printed(*trends: Trend, width: int = 80, encoding: str = "utf-8") -> str:
         width=width,
         color_system=None,
     )
-    print_trend(trends, console, layout.signs(console))
+    print_trend(trends, console)
     return binary.getvalue().decode(encoding)
 
 
@@ -108,10 +108,3 @@ def test_a_long_history_stays_within_the_width(width: int) -> None:
 def test_a_sparkline_begins_at_nothing() -> None:
     assert sparkline([97.0, 103.0], 8, layout.UNICODE) == "██"
     assert sparkline([1.0, 2.0, 100.0], 2, layout.UNICODE) == "▁█"
-
-
-def test_foreign_text_moves_no_cursor() -> None:
-    strange = trend(1, 2, caps=("\x1b[2J[red]", DISK), copy="\x1b]0;x\x07\u202e[bold]")
-    text = printed(strange)
-    assert not [each for each in text if not each.isprintable() and each != "\n"]
-    assert "[red]" in text

@@ -31,7 +31,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(bench, "run", run)
         try:
-            copies._taste(bench, "3.1.1")
+            copies._calibrate(bench, "3.1.1")
         except (Refused, AgentLost) as ended:
             return len(runs), ended
         return len(runs), None

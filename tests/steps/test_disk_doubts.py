@@ -10,7 +10,7 @@ from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.named import NamedDevice, NamedFile
 from bottleneck.report import Step
-from bottleneck.steps import bounds, disk_doubts
+from bottleneck.steps import disks
 from bottleneck.target import parse
 from probes.records import Access
 
@@ -28,8 +28,8 @@ SYNCED = plan.DiskStep("server", "write", "uncached", "synced")
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     def made(copies: dict[str, float], **options: Any) -> Bench:
         steps = [(Step("smb-copy", {"copy": name}, "client"), at) for name, at in copies.items()]
-        monkeypatch.setattr(bounds, "measured", lambda bench: iter(steps))
-        monkeypatch.setattr(bounds, "of_stages", lambda bench: DISKS)
+        monkeypatch.setattr(plan, "measured", lambda ledger: iter(steps))
+        monkeypatch.setattr(plan, "known_rates", lambda ledger: DISKS)
         asked = plan.Options(target=parse("//nas/x"), folder="/tmp", **options)
         return Bench(asked, Access(), lambda event: None, lambda report: None)
 
@@ -53,7 +53,7 @@ def test_the_zones_of_a_disk_that_a_copy_comes_near_to(
     run: Any, copy: str, rate: float, sides: list[str]
 ) -> None:
     bench = run({copy: rate})
-    assert [side for side in ZONES if disk_doubts.explains(bench, ZONES[side])] == sides
+    assert [side for side in ZONES if disks.explains(bench, ZONES[side])] == sides
 
 
 def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(run: Any) -> None:
@@ -62,13 +62,13 @@ def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(ru
         {"device": NamedDevice("server", "/dev/sdb")},
     ):
         bench = run({}, **more)
-        assert disk_doubts.explains(bench, ZONES["server"])
-        assert not disk_doubts.explains(bench, ZONES["client"])
-    assert disk_doubts.explains(run({}, budget_seconds=300.0), SYNCED)
+        assert disks.explains(bench, ZONES["server"])
+        assert not disks.explains(bench, ZONES["client"])
+    assert disks.explains(run({}, budget_seconds=300.0), SYNCED)
 
 
 def test_forced_writes_are_measured_where_somebody_forces_them(run: Any) -> None:
     bench = run({"push.cached": 20e6})
-    assert not disk_doubts.explains(bench, SYNCED)
+    assert not disks.explains(bench, SYNCED)
     bench.samba_config = [{"option": "sync always", "value": "yes"}]
-    assert disk_doubts.explains(bench, SYNCED)
+    assert disks.explains(bench, SYNCED)

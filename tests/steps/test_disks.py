@@ -55,6 +55,7 @@ def measured(bench: Bench) -> dict[tuple[str, str, str], Any]:
     }
 
 
+@pytest.mark.long
 def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_pulled(
     share: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     assert now == before
 
 
+@pytest.mark.long
 def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
     share: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
             user_file.look(bench)
 
 
+@pytest.mark.long
 def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +135,7 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
             assert isinstance(outcome, Skipped) and "there-is-none" in outcome.reason
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pattern", "named"),
     [

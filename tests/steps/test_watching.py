@@ -102,10 +102,11 @@ def run(bench: Bench, copy: str, size_bytes: int, fill_source: bool = False) -> 
         seed=SEED,
         fill_source=fill_source,
     )
-    step = Step(smb_copy.NAME, asdict(setting), "client")
+    step = Step(smb_copy.STAGE.name, asdict(setting), "client")
     return bench.run(step, setting, bench.share, 70.0)
 
 
+@pytest.mark.long
 def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
     bench: Callable[..., Any],
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
         assert pushed.get("send_buffer_bytes", MIB) > 2 * PINNED_BYTES
 
 
+@pytest.mark.long
 def test_an_ordinary_servers_buffer_grows_with_the_copy(bench: Callable[..., Any]) -> None:
     with bench() as started:
         ran = run(started, "push.cached", 256 * MIB, fill_source=True)
@@ -132,6 +134,7 @@ def test_an_ordinary_servers_buffer_grows_with_the_copy(bench: Callable[..., Any
         assert started.ledger.notes == []
 
 
+@pytest.mark.long
 def test_without_an_agent_at_the_server_the_clients_end_is_told_alone(
     bench: Callable[..., Any],
 ) -> None:
@@ -143,6 +146,7 @@ def test_without_an_agent_at_the_server_the_clients_end_is_told_alone(
         assert {"send_buffer_bytes", "process", "congestion_control"}.isdisjoint(pulled)
 
 
+@pytest.mark.long
 def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., Any]) -> None:
     killed: list[int] = []
 
@@ -166,6 +170,7 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(bench: Callable[..., 
         assert note.startswith("server: ") and "signal 9" in note
 
 
+@pytest.mark.long
 def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
     bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,13 +188,14 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
         assert note.startswith("server: the copies' connections were not watched")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("told", [5, {}, {"clock_seconds": "x"}, {"clock_seconds": float("inf")}])
 def test_counters_without_a_time_leave_the_watch_without_a_window(
     bench: Callable[..., Any], told: Any
 ) -> None:
     with bench() as made:
         ran = run(made, "push.cached", 1 * MIB)
-        step = Step(smb_copy.NAME, {"copy": "push.cached"}, "client")
+        step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
         with watching.watching(made, step, made.share, 9.0) as watches:
             watches.copied(ran.own, (told, told))
         watches.shown(ran)
@@ -197,10 +203,11 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
         assert note.startswith("server: ") and "counters" in note
 
 
+@pytest.mark.long
 def test_a_copy_that_breaks_leaves_no_watch_behind(bench: Callable[..., Any]) -> None:
     with bench() as made, pytest.raises(ValueError):
         setting = smb_copy.Setting("push.cached", "3.1.1", "memory", MIB, 9.0, seed=SEED)
-        step = Step(smb_copy.NAME, asdict(setting), "client")
+        step = Step(smb_copy.STAGE.name, asdict(setting), "client")
 
         def fail() -> float:
             assert watchers(made.client) and watchers(made.server)

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from bottleneck.analysis import diagnosis, noise, sentences, steps
-from bottleneck.analysis.changes.facts import changed_facts
-from bottleneck.analysis.changes.found import Change, CopyChange, Judged, Lift
-from bottleneck.analysis.changes.stages import changed_stages
+from bottleneck.analysis.changes.found import (
+    Change,
+    CopyChange,
+    FactChange,
+    Judged,
+    Lift,
+    RateChange,
+)
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Predicted, Verdict
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import range_text, rate_text, times_text
-from probes.records import Spread
+from probes.records import SIDES, FolderFacts, HostFacts, InterfaceFacts, Spread
 
 RAISED_RATIO = 1.1
 """A ceiling this far above the one of before is another one."""
 CLOSE_RATIO = 0.05
 """A prediction that is no further off was right, however narrow its range."""
+COPIES = ("smb-copy", "native-copy")
+_TELLING = (
+    *("verb", "streams", "side", "cache", "pattern", "over", "security", "dialect"),
+    *("copy", "end", "engine", "file_bytes"),
+)
+"""What makes a step another one; how long it ran and how much it moved does not."""
+_HOST = ("name", "system", "distribution", "cores", "quota_cores", "memory_total_bytes", "virtual")
+_INTERFACE = ("name", "rate_bits_per_second", "duplex", "mtu_bytes", "driver")
+_FOLDER = ("filesystem", "mount_options", "device", "rotational")
+_TARGET = ("share", "dialect", "signing", "encryption")
+_TOOL = ("version", "fio")
 
 
 def compare(before: Report, after: Report) -> Change:
     """What changed from one report to a later one; pure, and the diagnoses are made anew."""
     first, second = diagnosis.diagnose(before), diagnosis.diagnose(after)
     pairs = list(_pairs(first, second))
-    spreads = _spreads(before), _spreads(after)
-    copies = tuple(_change(old, new, *spreads) for old, new in pairs)
+    made = steps.made_copies(before), steps.made_copies(after)
+    copies = tuple(_change(old, new, *made) for old, new in pairs)
     paired = {id(each) for pair in pairs for each in pair}
     # The headline's copy where both have it, else one that both have, else any.
     chosen = max(
@@ -35,8 +53,8 @@ def compare(before: Report, after: Report) -> Change:
     return Change(
         summary="The two reports share no copy." if chosen is None else chosen.sentence,
         copies=copies,
-        stages=tuple(changed_stages(before, after)),
-        facts=tuple(changed_facts(before, after)),
+        stages=tuple(_stages(before, after)),
+        facts=tuple(_changed_facts(before, after)),
         only_before=_alone(first, paired),
         only_after=_alone(second, paired),
     )
@@ -72,24 +90,16 @@ def _key(copy: CopyDiagnosis) -> tuple[str, str]:
     return copy.copy, copy.initiator
 
 
-Spreads = dict[tuple[str, str, str, float], Spread]
+Made = dict[tuple[str, str, str, float], Found]
 
 
-def _spreads(report: Report) -> Spreads:
-    return {
-        (each.name, each.dialect, each.initiator, each.made.rate.median): each.made.rate
-        for each in steps.copies(report)
-        if each.made is not None
-    }
-
-
-def _spread(spreads: Spreads, copy: CopyDiagnosis) -> Spread | None:
+def _spread(made: Made, copy: CopyDiagnosis) -> Spread | None:
     if copy.bytes_per_second is None:
         return None
-    return spreads[copy.copy, copy.dialect, copy.initiator, copy.bytes_per_second]
+    return made[copy.copy, copy.dialect, copy.initiator, copy.bytes_per_second].rate
 
 
-def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Spreads, after: Spreads) -> CopyChange:
+def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -> CopyChange:
     was, now = _spread(before, old), _spread(after, new)
     lift = None if was is None or now is None else _lift(old, new, was, now)
     return CopyChange(
@@ -207,3 +217,89 @@ def _holds(verdict: Verdict) -> str:
 
 def _part(cap: Lift | Verdict) -> str:
     return f"{sentences.part_name((cap.component, cap.side))} ({cap.cause})"
+
+
+# -- stages that both measured -----------------------------------------------------------------
+
+
+def _stages(before: Report, after: Report) -> Iterator[RateChange]:
+    """Each stage of both, in the later one's order; copies to and from folders are left out."""
+    first = _by_key(before)
+    for key, new in _by_key(after).items():
+        old = first.get(key)
+        if old is not None:
+            yield RateChange(
+                stage=new.step.stage,
+                setting=new.step.setting,
+                initiator=new.step.initiator,
+                before_bytes_per_second=old.rate,
+                after_bytes_per_second=new.rate,
+                ratio=new.rate.median / old.rate.median,
+                significant=noise.differ(old.rate, new.rate),
+            )
+
+
+def _by_key(report: Report) -> dict[tuple[str, ...], Found]:
+    found: dict[tuple[str, ...], Found] = {}
+    for index, (step, _) in enumerate(report.entries):
+        made = steps.found_at(report, index)
+        memory = step.setting.get("end") == "memory"
+        if made is not None and made.intact and (step.stage not in COPIES or memory):
+            found.setdefault(stage_key(made), made)
+    return found
+
+
+def stage_key(made: Found) -> tuple[str, ...]:
+    """What a step has in common with those that measure the same."""
+    told = (str(made.step.setting.get(name)) for name in _TELLING)
+    return made.step.stage, made.step.initiator, *told
+
+
+# -- facts of both hosts, of the share, of this tool -------------------------------------------
+
+
+def _changed_facts(before: Report, after: Report) -> Iterator[FactChange]:
+    """Facts that both or one of two reports tell, and that are not the same.
+
+    Of a host that one report alone has seen its name stands for all of them.
+    """
+    both = {side for side in SIDES if _host(before, side) and _host(after, side)}
+    first, second = dict(_facts(before, both)), dict(_facts(after, both))
+    for fact in dict.fromkeys((*first, *second)):
+        old, new = first.get(fact), second.get(fact)
+        if old != new:
+            yield FactChange(fact, old, new)
+
+
+def _host(report: Report, side: str) -> HostFacts | None:
+    return report.client if side == "client" else report.server
+
+
+def _facts(report: Report, sides: set[str]) -> Iterator[tuple[str, Any]]:
+    for name in _TARGET:
+        yield f"target.{name}", steps.word(report.target, name)
+    for side in SIDES:
+        host = _host(report, side)
+        if host is not None:
+            told = _of_host(side, host)
+            yield from told if side in sides else [next(told)]
+    for name in _TOOL:
+        yield f"tool.{name}", steps.word(report.tool, name)
+
+
+def _of_host(side: str, host: HostFacts) -> Iterator[tuple[str, Any]]:
+    for name in _HOST:
+        yield f"{side}.{name}", getattr(host, name)
+    yield f"{side}.congestion_control", host.congestion_control
+    yield from _of_part(f"{side}.interface", host.interface, _INTERFACE)
+    yield from _of_part(f"{side}.folder", host.folder, _FOLDER)
+    for name, value in sorted(host.socket_buffers.items()):
+        yield f"{side}.socket_buffers.{name}", value
+
+
+def _of_part(
+    where: str, part: InterfaceFacts | FolderFacts | None, names: tuple[str, ...]
+) -> Iterator[tuple[str, Any]]:
+    if part is not None:
+        for name in names:
+            yield f"{where}.{name}", getattr(part, name)

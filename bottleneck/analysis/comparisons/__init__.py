@@ -1,4 +1,8 @@
-"""What stands side by side in a report: one file a comparison, each tested against the noise."""
+"""What stands side by side in a report, each tested against the noise: one table of all axes.
+
+Two copies that differ in one thing are an Axis (see pairs.py): which copies it pairs, its rows, its
+sentence. Figures of one stage side by side are a function that makes its rows (see table.py).
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,18 @@ from dataclasses import replace
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import (
     beginning,
-    caches,
-    datagrams,
-    dialects,
-    directions,
-    durability,
-    initiators,
-    latency,
-    native,
-    place,
-    random_reads,
+    copies,
+    disks,
+    messages,
     requests,
     security,
     small_files,
-    sustained,
-    sweep,
-    told_starts,
-    windows,
+    starts,
+    tcp,
     zones,
 )
-from bottleneck.analysis.cpu import load_of
 from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text
 from probes.records import SIDES
@@ -36,25 +31,25 @@ from probes.records import SIDES
 Compare = Callable[[Report], Iterator[Comparison]]
 
 COMPARISONS: tuple[Compare, ...] = (
-    dialects.compare,
-    initiators.compare,
-    told_starts.compare,
-    native.compare,
+    copies.dialects,
+    starts.INITIATOR.compare,
+    starts.told,
+    copies.NATIVE.compare,
     security.compare,
     requests.compare,
     small_files.compare,
-    durability.compare,
-    directions.compare,
-    caches.compare,
+    copies.durability,
+    copies.DIRECTION.compare,
+    copies.CACHE.compare,
     beginning.compare,
     zones.compare,
-    place.compare,
-    random_reads.compare,
-    sustained.compare,
-    sweep.compare,
-    latency.compare,
-    windows.compare,
-    datagrams.compare,
+    disks.places,
+    disks.random_reads,
+    disks.writing,
+    tcp.buffers,
+    messages.latencies,
+    tcp.windows,
+    messages.datagrams,
 )
 """Each yields what the report has both sides of, and nothing where it has not."""
 

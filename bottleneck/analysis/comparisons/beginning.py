@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from bottleneck.analysis import steps, tcp_evidence
 from bottleneck.analysis.comparisons import pairs as paired
 from bottleneck.analysis.comparisons import stretches
+from bottleneck.analysis.comparisons.pairs import Row
 from bottleneck.analysis.comparisons.stretches import Change
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.finding import Comparison
@@ -37,55 +36,48 @@ ROUNDS_DOUBT = 3.0
 """A slow start may take so many times its least: it leaves early, and loses."""
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A copy's beginning and the rest of it."""
-
-    copy: Copy
-    made: Found
-    seconds: float
-    moved_bytes: float
-    first_rate: float
-    rest_rate: float | None
-    """None: nothing moved any more, the rest was the flush."""
-    ratio: float
-    mechanism: str
-    """writeback, shaper, mount-cache, slow-start, unexplained; none: it runs as it began."""
-    words: str
+Begun = tuple[str, Row]
+"""What is said of a copy's beginning and its rest, and the figures of both."""
 
 
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison of all copies whose rate changes on the way, or that are long enough to."""
-    found = [each for copy in steps.copies(report) for each in _begun(report, copy)]
+    found = [(half, each) for half in paired.halves(report) for each in _begun(report, half.copy)]
     if not found:
         return
-    told = max(found, key=lambda each: (each.mechanism != "none", each.ratio))
+    half, (words, row) = max(
+        found, key=lambda each: (each[1][1]["significant"], each[1][1]["ratio"])
+    )
     yield Comparison(
         about="start",
-        sentence=f"{told.copy.name} ({paired.by(told.copy)}) {told.words}.",
-        rows=tuple(_row(each) for each in found),
-        ratio=told.ratio,
-        significant=told.mechanism != "none",
-        steps=tuple(each.made.index for each in found),
+        sentence=f"{half.copy.name} ({paired.by(half.copy)}) {words}.",
+        rows=tuple(each for _, (_, each) in found),
+        ratio=row["ratio"],
+        significant=row["significant"],
+        steps=tuple(each.made.index for each, _ in found),
     )
+
+
+def _change(row: Row) -> tuple[bool, float]:
+    return row["significant"], row["ratio"]
 
 
 def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
     made = copy.made
     # Others' copies are sampled by looking at a file that grows in leaps.
-    if made is None or not made.intact or copy.engine not in (OWN, SYSTEM):
+    if made is None or copy.engine not in (OWN, SYSTEM):
         return
     run, fill = median_run(made.outcome), _fill_bytes(copy, made)
     found = stretches.change(run, fill)
     if found is not None and _repeats(made, fill, found):
         mechanism, why = _because(report, copy, found)
         first, rest = found.first.rate, found.rest.rate
-        words = (
+        yield (
             f"moved {rate_text(first)} for the first {seconds_text(found.seconds)} "
             f"({size_text(found.moved_bytes)}) and {rate_text(rest)} from then on "
-            f"({times_text(factor(first, rest))}): {why}"
+            f"({times_text(factor(first, rest))}): {why}",
+            _row(copy, found.seconds, found.moved_bytes, first, rest, mechanism),
         )
-        yield _of(copy, made, found, mechanism, words)
         return
     late = _flushed_late(copy, made)
     if late is not None:
@@ -93,19 +85,12 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
         return
     found = stretches.split(run, FIRST_SECONDS)
     if found is not None and min(found.first.rate, found.rest.rate) > 0:
-        words = (
-            f"moved {rate_text(found.first.rate)} for the first {seconds_text(found.seconds)} and "
-            f"{rate_text(found.rest.rate)} from then on: no change that its samples can tell"
+        first, rest = found.first.rate, found.rest.rate
+        yield (
+            f"moved {rate_text(first)} for the first {seconds_text(found.seconds)} and "
+            f"{rate_text(rest)} from then on: no change that its samples can tell",
+            _row(copy, found.seconds, found.moved_bytes, first, rest, "none"),
         )
-        yield _of(copy, made, found, "none", words)
-
-
-def _of(copy: Copy, made: Found, found: Change, mechanism: str, words: str) -> Begun:
-    first, rest = found.first.rate, found.rest.rate
-    return Begun(
-        copy, made, found.seconds, found.moved_bytes, first, rest, factor(first, rest),
-        mechanism, words,
-    )  # fmt: skip
 
 
 def _fill_bytes(copy: Copy, made: Found) -> float:
@@ -190,25 +175,27 @@ def _flushed_late(copy: Copy, made: Found) -> Begun | None:
         return None
     moved = median_run(made.outcome)[-1].moved_bytes
     seconds = moved / acknowledged
-    return Begun(
-        copy, made, seconds, moved, acknowledged, None, ratio, "writeback",
+    row = _row(copy, seconds, moved, acknowledged, None, "writeback")
+    return (
         f"moved {rate_text(acknowledged)} for the first {seconds_text(seconds)} and nothing in "
         f"the {seconds_text(flush)} after that: the {copy.receiver}'s RAM took the bytes, and the "
         "flush at the end waited for its disk (write-back)",
-    )  # fmt: skip
+        {**row, "ratio": ratio},
+    )
 
 
-def _row(each: Begun) -> dict[str, Any]:
+def _row(
+    copy: Copy, seconds: float, moved: float, first: float, rest: float | None, mechanism: str
+) -> Row:
+    """rest: None where nothing moved any more, but the flush; mechanism: "none": as it began."""
     return {
-        "copy": each.copy.name,
-        "initiator": each.copy.initiator,
-        "dialect": each.copy.dialect,
-        "engine": each.copy.engine,
-        "until_seconds": each.seconds,
-        "until_bytes": each.moved_bytes,
-        "first_bytes_per_second": each.first_rate,
-        "rest_bytes_per_second": each.rest_rate,
-        "ratio": each.ratio,
-        "significant": each.mechanism != "none",
-        "mechanism": each.mechanism,
+        "copy": copy.name,
+        **paired.who(copy),
+        "until_seconds": seconds,
+        "until_bytes": moved,
+        "first_bytes_per_second": first,
+        "rest_bytes_per_second": rest,
+        "ratio": None if rest is None else factor(first, rest),
+        "significant": mechanism != "none",
+        "mechanism": mechanism,
     }

@@ -1,17 +1,32 @@
-"""Two copies that differ in one thing alone: which is slower, by how much, and why."""
+"""Two copies that differ in one thing alone: which is slower, by how much, and what holds it.
+
+Its own cap explains the slower one where that cap lies below the other copy's rate. A flush that
+takes the whole difference explains it too. All else is told as not explained, with what would allow
+more; never a guess.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from bottleneck.analysis import physics, steps
-from bottleneck.analysis.comparisons.mechanism import Why, why
-from bottleneck.analysis.noise import differ, factor
-from bottleneck.analysis.sentences import dialect_name
-from bottleneck.analysis.steps import OWN, Copy, Found
+from bottleneck.analysis import cap as caps
+from bottleneck.analysis import ceilings, physics, steps, unknown
+from bottleneck.analysis.cap import Cap
+from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.finding import Ceiling, Comparison
+from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
+from bottleneck.analysis.sentences import name_with_verb, part_name
+from bottleneck.analysis.steps import OWN, Copy, Found, dialect_name
 from bottleneck.report import Report
+from bottleneck.reports.units import rate_text, seconds_text
+from probes.records import Spread
+
+Row = dict[str, Any]
+MOST_NAMED = 4
+"""Parts that are listed as not the cause."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +35,13 @@ class Half:
 
     copy: Copy
     made: Found
+    spread: Spread
+    """To the end that both halves of a pair have: when the bytes were safe, or acknowledged."""
 
     @property
     def rate(self) -> float:
         """Median, bytes per second."""
-        return self.made.rate.median
+        return self.spread.median
 
     @property
     def proven(self) -> bool | None:
@@ -33,11 +50,26 @@ class Half:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two copies; `first` and `second` are what the comparison calls its two sides."""
+class Why:
+    """What makes a copy slower than another."""
 
+    mechanism: str
+    """ceiling, flush or unexplained."""
+    words: str
+    """The second half of a sentence."""
+    ceiling: Ceiling | None = None
+    """What holds the slower copy; None: it was not found."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two copies; `first` and `second` are what an axis calls its two ends."""
+
+    report: Report
     first: Half
     second: Half
+    ours: bool = False
+    """Whether this tool itself is one of the file servers, so that a difference is its own."""
 
     @property
     def slow(self) -> Half:
@@ -56,50 +88,128 @@ class Pair:
 
     @property
     def significant(self) -> bool:
-        """Whether they differ by more than their noise."""
-        return differ(self.first.made.rate, self.second.made.rate)
+        """Whether they differ by more than their noise, and not by what this tool can serve."""
+        return differ(self.first.spread, self.second.spread) and not self.ours
 
-    @property
-    def group(self) -> tuple[str, str, str]:
-        """Who made both, and how."""
-        return group(self.first.copy)
-
-    @property
-    def steps(self) -> tuple[int, int]:
-        """Their indices."""
-        return self.first.made.index, self.second.made.index
-
-    def why(self, report: Report) -> Why | None:
+    @cached_property
+    def why(self) -> Why | None:
         """What makes the slower one slower; None: they do not differ."""
         if not self.significant:
             return None
-        return why(report, self.slow.copy, self.slow.made, self.fast.rate)
+        return _why(self.report, self.slow.copy, self.slow.made, self.fast.rate)
+
+    def rates(self, first: str, second: str) -> Row:
+        """A row's figures of both, by the names that the axis gives them."""
+        return {
+            f"{first}_bytes_per_second": self.first.rate,
+            f"{first}_runs": self.first.spread.runs,
+            f"{second}_bytes_per_second": self.second.rate,
+            f"{second}_runs": self.second.spread.runs,
+        }
+
+    @property
+    def apart(self) -> Row:
+        """A row's figures of how far they are apart."""
+        return {"ratio": self.ratio, "significant": self.significant}
+
+    @property
+    def held(self) -> Row:
+        """What a row says of why; all None where there is no difference to explain."""
+        why = self.why
+        ceiling = None if why is None else why.ceiling
+        return {
+            "mechanism": None if why is None else why.mechanism,
+            "component": None if ceiling is None else ceiling.component,
+            "side": None if ceiling is None else ceiling.side,
+            "cause": None if ceiling is None else ceiling.cause,
+        }
 
 
-def pairs(
-    report: Report, is_first: Callable[[Copy], bool], alike: Callable[[Half], Any]
-) -> tuple[Pair, ...]:
+Pairs = Sequence[Pair]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that two copies of a report may differ in."""
+
+    about: str
+    pairs: Callable[[Report], Pairs]
+    row: Callable[[Pair], Row]
+    sentence: Callable[[Pairs], str]
+    """Of all pairs."""
+    telling: Callable[[Pairs], Pairs]
+    """Those that the sentence speaks of, the one that differs most first."""
+
+    def compare(self, report: Report) -> Iterator[Comparison]:
+        """One comparison of all the pairs that the report has both halves of."""
+        found = self.pairs(report)
+        if found:
+            most = self.telling(found)[0]
+            yield Comparison(
+                about=self.about,
+                sentence=self.sentence(found),
+                rows=tuple(map(self.row, found)),
+                ratio=most.ratio,
+                significant=most.significant,
+                steps=tuple(
+                    half.made.index for each in found for half in (each.first, each.second)
+                ),
+            )
+
+
+def halves(report: Report) -> Iterator[Half]:
+    """Every copy that was made and arrived as it was sent."""
+    for copy in steps.copies(report):
+        if copy.made is not None and copy.made.intact:
+            yield Half(copy, copy.made, copy.made.rate)
+
+
+def sound_halves(report: Report) -> Iterator[Half]:
+    """Those whose rate is one: durable at its end, and within physics."""
+    for half in halves(report):
+        possible = physics.impossible(report, half.made) is None
+        if possible and steps.flag(half.made.outcome.details, "flushed") is not False:
+            yield half
+
+
+def paired(
+    report: Report,
+    among: Iterator[Half],
+    is_first: Callable[[Copy], bool],
+    alike: Callable[[Half], Any],
+) -> Pairs:
     """The copies that are alike but for one thing, in the report's order of copies."""
-    halves = list(_halves(report))
+    known = list(among)
     return tuple(
-        Pair(each, other)
-        for each in halves
+        Pair(report, each, other)
+        for each in known
         if is_first(each.copy)
-        for other in halves
-        if not is_first(other.copy)
-        and (group(each.copy), alike(each)) == (group(other.copy), alike(other))
+        for other in known
+        if not is_first(other.copy) and alike(each) == alike(other)
     )
 
 
-def leading(found: tuple[Pair, ...]) -> tuple[Pair, ...]:
-    """Those that a sentence speaks of: of the client's copies, the mount's or newest dialect's."""
+def difference(pair: Pair) -> tuple[bool, float]:
+    """What pairs are ordered by: how far they are apart, beyond the noise or not."""
+    return pair.significant, pair.ratio
+
+
+def most_different(found: Pairs) -> Pairs:
+    """The same, the pair that differs most first."""
+    return sorted(found, key=difference, reverse=True)
+
+
+def leading(found: Pairs) -> Pairs:
+    """Of the client's copies the mount's or newest dialect's, the one that differs most first."""
     chosen = next((each for each in found if each.first.copy.initiator == "client"), found[0])
-    return tuple(each for each in found if each.group == chosen.group)
+    return most_different(
+        [each for each in found if who(each.first.copy) == who(chosen.first.copy)]
+    )
 
 
-def group(copy: Copy) -> tuple[str, str, str]:
-    """Who made a copy, and how: initiator, dialect, engine."""
-    return copy.initiator, copy.dialect, copy.engine
+def who(copy: Copy) -> Row:
+    """Who made a copy, and how."""
+    return {"initiator": copy.initiator, "dialect": copy.dialect, "engine": copy.engine}
 
 
 def by(copy: Copy) -> str:
@@ -110,11 +220,71 @@ def by(copy: Copy) -> str:
     return f"{what}{program}{starts}"
 
 
-def _halves(report: Report) -> Iterator[Half]:
-    """The copies whose rate is one: durable at its end, intact, and within physics."""
-    for copy in steps.copies(report):
-        made = copy.made
-        if made is None or not made.intact or physics.impossible(report, made) is not None:
-            continue
-        if steps.flag(made.outcome.details, "flushed") is not False:
-            yield Half(copy, made)
+def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
+    """What holds a copy below a rate, bytes per second, that another like it reached."""
+    ladder = ceilings.ladder(report, slow, made.rate.median)
+    cap = caps.find(slow, made, ladder)
+    if cap is not None and unknown.unstable(slow, made) is not None:
+        cap = caps.despite_scatter(cap)
+    late = _flush(slow, made, fast_rate)
+    # A ceiling that lets the faster rate pass is no reason; two that work in turn do not let it.
+    if cap is not None and (
+        cap.manner != "reached" or cap.claim.ceiling.bytes_per_second < fast_rate
+    ):
+        also = f"; {late}" if late else ""
+        return Why("ceiling", f"{_words(cap)}{also}", cap.claim.ceiling)
+    if late:
+        return Why("flush", late)
+    return Why("unexplained", _unexplained(slow, ladder, fast_rate))
+
+
+def _words(cap: Cap) -> str:
+    words = cap.claim.words
+    if cap.rival is None:
+        return words
+    if cap.manner == "reached":
+        return f"{words} (or, too close to tell from it: {cap.rival.words})"
+    other = cap.rival.ceiling
+    return f"{words}, beside {name_with_verb(other)} ({rate_text(other.bytes_per_second)})"
+
+
+def _flush(slow: Copy, made: Found, fast_rate: float) -> str:
+    """The flush at the end, where without it the copy would run like the other; else empty."""
+    details = made.outcome.details
+    flush = steps.positive(details, "flush_seconds")
+    acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
+    if flush is None or acknowledged is None:
+        return ""
+    if acknowledged * SINGLE_RATIO < fast_rate or acknowledged < SINGLE_RATIO * made.rate.median:
+        return ""
+    return (
+        f"the last byte had arrived at {rate_text(acknowledged)}, and {seconds_text(flush)} more "
+        f"went into the flush to the {slow.receiver}'s disk"
+    )
+
+
+def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
+    """That nothing explains it, what would allow the faster rate, and what nobody knows."""
+    allowing: dict[tuple[str, str | None], str] = {}
+    between = ""
+    known = [claim.ceiling for claim in ladder.claims if not claim.ceiling.tool]
+    # What every byte passes comes first.
+    for each in sorted(known, key=lambda each: each.component not in caps.STAGES):
+        level = f"{name_with_verb(each)} ({rate_text(each.bytes_per_second)})"
+        if each.bytes_per_second >= fast_rate:
+            allowing.setdefault(each.part, level)
+        elif each.standing != "at-least" and not between:
+            between = f"; the lowest ceiling that is known, {level}, is not reached"
+    told = "nothing that was measured explains it"
+    named = list(allowing.values())[:MOST_NAMED]
+    if named:
+        told += f": more would pass through {_listed(named)}"
+    missing = caps.unknown_parts(slow, ladder, fast_rate)
+    if missing:
+        names = _listed([part_name(part) for part in missing])
+        told += f"; not known: what {names} would allow"
+    return f"{told}{between}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

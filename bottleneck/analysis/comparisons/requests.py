@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bottleneck.analysis import steps
+from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import SATURATED_RATIO, load
-from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import (
@@ -28,40 +27,31 @@ FITTED_RATIO = 0.5
 """A fit that is further off one of its own cells foretells nothing; at its knee it has to be."""
 
 
-@dataclass(frozen=True)
-class Profile:
-    """How an application asks for a file."""
-
-    name: str
-    request_bytes: int
-    depth: int
-
-    @property
-    def shape(self) -> str:
-        """`64 KiB, one at a time`."""
-        many = "one at a time" if self.depth == 1 else f"{self.depth} at once"
-        return f"{size_text(self.request_bytes)}, {many}"
-
-
-SLOWEST = Profile("some media players", 64 * KIB, 1)
-PROFILES = (
-    Profile("SMB1 clients of old", 60 * KIB, 1),
-    SLOWEST,
-    Profile("simple libraries", MIB, 1),
-)
-"""Shapes that are met: 60 KiB of SMB1 (rsize in mount.cifs(8)), 64 KiB chunks of players
-(xbmc/xbmc#24001), 1 MiB in libraries that wait for each reply."""
+PLAYER = "some media players"
+PROFILES: dict[str, tuple[int, int]] = {
+    "SMB1 clients of old": (60 * KIB, 1),
+    PLAYER: (64 * KIB, 1),
+    "simple libraries": (MIB, 1),
+}
+"""Shapes that are met, bytes of a request and how many at a time: 60 KiB of SMB1 (rsize in
+mount.cifs(8)), 64 KiB chunks of players (xbmc/xbmc#24001), 1 MiB in libraries that wait for each
+reply."""
 OWN_NAME, OWN_SHAPE = "this tool", (MIB, 8)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One shape that was measured."""
+    """One shape, and what it gets."""
 
+    verb: str | None
+    application: str | None
+    """Who asks so; None: it was measured, whoever does."""
     request_bytes: float
     depth: float
     in_flight_bytes: float
     bytes_per_second: float
+    source: str = "measured"
+    """measured or fit."""
 
 
 def compare(report: Report) -> Iterator[Comparison]:
@@ -70,42 +60,37 @@ def compare(report: Report) -> Iterator[Comparison]:
         cells = tuple(_cells(found)) if found.intact else ()
         if len(cells) < 2:
             continue
-        profiles = (*PROFILES, _own(report, found))
-        told = tuple(_application(found, cells, each) for each in profiles)
-        known = tuple(each for each in told if each is not None)
+        shapes = {**PROFILES, OWN_NAME: _own_shape(report, found)}
+        told = (_application(found, cells, name, *shape) for name, shape in shapes.items())
+        known = [each for each in told if each is not None]
         best = _enough(cells)
-        slowest = next((each for each in known if each["application"] == SLOWEST.name), None)
-        ratio = None
-        if slowest is not None:
-            ratio = factor(best.bytes_per_second, slowest["bytes_per_second"])
-        yield Comparison(
-            about="requests",
-            sentence=_sentence(found, best, slowest),
-            rows=(*known, *(_row(found, each) for each in cells)),
-            ratio=ratio,
-            significant=ratio is not None and ratio > SINGLE_RATIO,
-            steps=(found.index,),
+        player = next((each for each in known if each.application == PLAYER), None)
+        yield table.compared(
+            "requests",
+            _sentence(found, best, player),
+            (*known, *cells),
+            (found,),
+            (best.bytes_per_second, None if player is None else player.bytes_per_second),
         )
 
 
-def _enough(cells: tuple[Cell, ...]) -> Cell:
+def _enough(cells: Sequence[Cell]) -> Cell:
     """The one with the fewest bytes in flight of those that hardly any is faster than."""
     most = max(each.bytes_per_second for each in cells)
     fast = [each for each in cells if each.bytes_per_second >= ENOUGH_RATIO * most]
     return min(fast, key=lambda each: (each.in_flight_bytes, -each.bytes_per_second))
 
 
-def _own(report: Report, found: Found) -> Profile:
+def _own_shape(report: Report, found: Found) -> tuple[int, int]:
     """What this tool's own copies asked for in that direction."""
-    verb, dialect = (steps.word(found.step.setting, name) for name in ("verb", "dialect"))
+    wanted = (table.verb(found), "client", steps.word(found.step.setting, "dialect"))
     for copy in steps.copies(report):
-        same = (copy.verb, copy.initiator, copy.dialect) == (verb, "client", dialect)
-        if copy.made is not None and same:
+        if copy.made is not None and (copy.verb, copy.initiator, copy.dialect) == wanted:
             details = copy.made.outcome.details
             size, depth = (steps.positive(details, name) for name in ("request_bytes", "depth"))
             if size is not None and depth is not None:
-                return Profile(OWN_NAME, int(size), int(depth))
-    return Profile(OWN_NAME, *OWN_SHAPE)
+                return int(size), int(depth)
+    return OWN_SHAPE
 
 
 def _cells(found: Found) -> Iterator[Cell]:
@@ -113,45 +98,25 @@ def _cells(found: Found) -> Iterator[Cell]:
         names = ("request_bytes", "depth", "in_flight_bytes", "bytes_per_second")
         size, depth, in_flight, rate = (steps.positive(told, name) for name in names)
         if size is not None and depth is not None and rate is not None:
-            yield Cell(size, depth, in_flight or size * depth, rate)
+            yield Cell(table.verb(found), None, size, depth, in_flight or size * depth, rate)
 
 
-def _row(found: Found, cell: Cell) -> dict[str, Any]:
-    return {
-        "verb": steps.word(found.step.setting, "verb"),
-        "application": None,
-        "request_bytes": cell.request_bytes,
-        "depth": cell.depth,
-        "in_flight_bytes": cell.in_flight_bytes,
-        "bytes_per_second": cell.bytes_per_second,
-        "source": "measured",
-    }
-
-
-def _application(found: Found, cells: tuple[Cell, ...], profile: Profile) -> dict[str, Any] | None:
+def _application(
+    found: Found, cells: Sequence[Cell], name: str, request_bytes: int, depth: int
+) -> Cell | None:
     """What a shape gets: measured where there is a cell of it, else by the fit; None: not known."""
-    shape = (profile.request_bytes, profile.depth)
-    cell = next((each for each in cells if (each.request_bytes, each.depth) == shape), None)
-    in_flight = float(profile.request_bytes * profile.depth)
-    if cell is not None:
-        rate, source = cell.bytes_per_second, "measured"
-    else:
-        fitted = _fitted(found, cells, in_flight)
-        if fitted is None:
-            return None
-        rate, source = fitted, "fit"
-    return {
-        "verb": steps.word(found.step.setting, "verb"),
-        "application": profile.name,
-        "request_bytes": profile.request_bytes,
-        "depth": profile.depth,
-        "in_flight_bytes": in_flight,
-        "bytes_per_second": rate,
-        "source": source,
-    }
+    in_flight = float(request_bytes * depth)
+    rates = (
+        e.bytes_per_second for e in cells if (e.request_bytes, e.depth) == (request_bytes, depth)
+    )
+    rate, source = next(rates, None), "measured"
+    if rate is None:
+        rate, source = _fitted(found, cells, in_flight), "fit"
+    shape = (request_bytes, depth, in_flight)
+    return None if rate is None else Cell(table.verb(found), name, *shape, rate, source)
 
 
-def _fitted(found: Found, cells: tuple[Cell, ...], in_flight_bytes: float) -> float | None:
+def _fitted(found: Found, cells: Sequence[Cell], in_flight_bytes: float) -> float | None:
     """min(ceiling, in flight / RTT), as fitted over the cells; None: no fit that is good enough.
 
     Where the cells show one of both alone, it holds for what lies among them.
@@ -168,8 +133,8 @@ def _fitted(found: Found, cells: tuple[Cell, ...], in_flight_bytes: float) -> fl
     return min(bounds, default=None)
 
 
-def _sentence(found: Found, best: Cell, slowest: dict[str, Any] | None) -> str:
-    verb = DOING.get(steps.word(found.step.setting, "verb") or "", "moves")
+def _sentence(found: Found, best: Cell, player: Cell | None) -> str:
+    verb = DOING.get(table.verb(found) or "", "moves")
     trip = steps.positive(found.outcome.details, "rtt_seconds")
     over = "" if trip is None else f", over a round trip of {seconds_text(trip)}"
     shape = _shape(best.request_bytes, best.depth)
@@ -186,11 +151,11 @@ def _sentence(found: Found, best: Cell, slowest: dict[str, Any] | None) -> str:
     seen = load(found.usage("client"))
     if seen is not None and seen.process_ratio >= SATURATED_RATIO:
         told += " This tool itself filled a core of the client there: others may get more."
-    if slowest is None:
+    if player is None:
         return told
-    by = "" if slowest["source"] == "measured" else "about "
-    rate = f"{by}{rate_text(slowest['bytes_per_second'])}"
-    return f"{told} {SLOWEST.shape}, as some players do: {rate} here."
+    by = "" if player.source == "measured" else "about "
+    shape = _shape(player.request_bytes, player.depth)
+    return f"{told} {shape}, as some players do: {by}{rate_text(player.bytes_per_second)} here."
 
 
 def _shape(request_bytes: float, depth: float) -> str:

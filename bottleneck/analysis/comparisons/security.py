@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.crypto_cost import NOUNS, PLAIN, cpu_seconds_per_byte, moved_bytes
+from bottleneck.analysis.comparisons import table
+from bottleneck.analysis.comparisons.table import Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import differ, factor
+from bottleneck.analysis.rules.smb.signing import NOUNS, PLAIN, cpu_seconds_per_byte
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import cost_text, percent_text, rate_text
 from probes.records import SIDES
 
 SECURITIES = (PLAIN, *NOUNS)
-DOING = {"pull": "Pulling", "push": "Pushing"}
 DEARER_RATIO = 1.5
 """CPU time that grew by less is not told as a cost."""
 DEARER_SECONDS = 0.03
@@ -25,7 +25,7 @@ DEARER_SECONDS = 0.03
 
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison a direction in which two kinds of security were measured."""
-    for verb in DOING:
+    for verb in table.MOVING:
         found = _by_security(report, verb)
         if len(found) < 2:
             continue
@@ -47,13 +47,13 @@ def _by_security(report: Report, verb: str) -> dict[str, Found]:
     made = {
         steps.word(each.step.setting, "security"): each
         for each in steps.measured(report, "smb-tax")
-        if steps.word(each.step.setting, "verb") == verb and each.intact
+        if table.verb(each) == verb and each.intact
     }
     return {name: made[name] for name in SECURITIES if name in made}
 
 
-def _row(verb: str, name: str, found: Found, base: Found) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _row(verb: str, name: str, found: Found, base: Found) -> Row:
+    row: Row = {
         "verb": verb,
         "security": name,
         "signing": steps.word(found.outcome.details, "signing"),
@@ -74,7 +74,7 @@ def _row(verb: str, name: str, found: Found, base: Found) -> dict[str, Any]:
 
 def _sentence(verb: str, base_name: str, base: Found, others: dict[str, Found]) -> str:
     parts = [_cost(name, base, each) for name, each in others.items()]
-    start = f"{DOING[verb]} at {rate_text(base.rate.median)} {base_name}: "
+    start = f"{table.MOVING[verb]} at {rate_text(base.rate.median)} {base_name}: "
     return f"{start}{'; '.join(parts)}."
 
 
@@ -99,7 +99,7 @@ def _dearer(base: Found, found: Found) -> str:
         before, after = cpu_seconds_per_byte(base, side), cpu_seconds_per_byte(found, side)
         if before is None or after is None:
             continue
-        more_seconds = (after - before) * moved_bytes(found)
+        more_seconds = (after - before) * found.moved_bytes
         if after > DEARER_RATIO * before and more_seconds >= DEARER_SECONDS:
             grown.append((after - before, side, before, after))
     if not grown:

@@ -6,14 +6,14 @@ The verdict is about seconds a file, not about a rate: a faster link changes lit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.cpu import load_of
+from bottleneck.analysis.comparisons import table
+from bottleneck.analysis.comparisons.table import Row
 from bottleneck.analysis.finding import Comparison, Verdict
 from bottleneck.analysis.load import SATURATED_RATIO, Load, hindrance
-from bottleneck.analysis.noise import SINGLE_RATIO, factor
+from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import (
@@ -45,11 +45,13 @@ class Cost:
 
     found: Found
     verb: str
-    files: float
     file_bytes: float
-    seconds: float
-    round_trips: float | None
+    files: float | None
+    seconds_per_file: float
+    round_trips_per_file: float | None
     rtt_seconds: float | None
+    seconds_per_file_low: float | None
+    seconds_per_file_high: float | None
     whole: Found | None
     """The fastest copy of one large file in the same direction."""
     loads: dict[str, Load | None]
@@ -58,9 +60,9 @@ class Cost:
     @property
     def trips_seconds(self) -> float | None:
         """What the round trips alone take of a file's time, at most all of it."""
-        if self.round_trips is None or self.rtt_seconds is None:
+        if self.round_trips_per_file is None or self.rtt_seconds is None:
             return None
-        return min(self.seconds, self.round_trips * self.rtt_seconds)
+        return min(self.seconds_per_file, self.round_trips_per_file * self.rtt_seconds)
 
     @property
     def link_seconds(self) -> float:
@@ -76,32 +78,27 @@ def compare(report: Report) -> Iterator[Comparison]:
             continue
         verdict = _verdict(cost)
         whole = None if cost.whole is None else cost.whole.rate.median
-        small = cost.file_bytes / cost.seconds
-        ratio = None if whole is None else factor(whole, small)
-        yield Comparison(
-            about="small-files",
-            sentence=verdict.sentence,
-            rows=(_row(cost, verdict),),
-            ratio=ratio,
-            significant=ratio is not None and ratio > SINGLE_RATIO,
-            steps=(found.index, *(() if cost.whole is None else (cost.whole.index,))),
+        yield table.compared(
+            "small-files",
+            verdict.sentence,
+            (_row(cost, verdict),),
+            (found,) if cost.whole is None else (found, cost.whole),
+            (whole, cost.file_bytes / cost.seconds_per_file),
         )
 
 
 def _cost(report: Report, found: Found) -> Cost | None:
-    details, setting = found.outcome.details, found.step.setting
-    seconds = steps.positive(details, "seconds_per_file")
-    file_bytes = steps.positive(setting, "file_bytes")
-    verb = steps.word(setting, "verb")
-    if seconds is None or file_bytes is None or verb not in DOING:
+    file_bytes, verb = steps.positive(found.step.setting, "file_bytes"), table.verb(found)
+    if file_bytes is None or verb not in DOING:
         return None
-    return Cost(
+    details = found.outcome.details
+    return table.read(
+        Cost,
+        details,
         found=found,
         verb=verb,
-        files=steps.amount(details, "files") or 0.0,
         file_bytes=file_bytes,
-        seconds=seconds,
-        round_trips=steps.positive(details, "round_trips_per_file"),
+        round_trips_per_file=steps.positive(details, "round_trips_per_file"),
         rtt_seconds=steps.positive(details, "rtt_seconds"),
         whole=_whole(report, verb),
         loads={side: load_of(report, found, side) for side in SIDES},
@@ -120,33 +117,27 @@ def _whole(report: Report, verb: str) -> Found | None:
     return max(made, key=lambda each: each.rate.median, default=None)
 
 
-def _row(cost: Cost, verdict: Verdict) -> dict[str, Any]:
-    details = cost.found.outcome.details
-    trips = cost.trips_seconds
-    whole = cost.whole
+def _row(cost: Cost, verdict: Verdict) -> Row:
+    seconds, trips, whole = cost.seconds_per_file, cost.trips_seconds, cost.whole
+    told = asdict(verdict)
+    del told["ceiling_bytes_per_second"]
     return {
         "verb": cost.verb,
-        "files": cost.files,
+        "files": cost.files or 0.0,
         "file_bytes": cost.file_bytes,
-        "seconds_per_file": cost.seconds,
-        "seconds_per_file_low": steps.amount(details, "seconds_per_file_low"),
-        "seconds_per_file_high": steps.amount(details, "seconds_per_file_high"),
-        "files_per_second": 1 / cost.seconds,
-        "bytes_per_second": cost.file_bytes / cost.seconds,
-        "round_trips_per_file": cost.round_trips,
+        "seconds_per_file": seconds,
+        "seconds_per_file_low": cost.seconds_per_file_low,
+        "seconds_per_file_high": cost.seconds_per_file_high,
+        "files_per_second": 1 / seconds,
+        "bytes_per_second": cost.file_bytes / seconds,
+        "round_trips_per_file": cost.round_trips_per_file,
         "rtt_seconds": cost.rtt_seconds,
         "round_trips_seconds": trips,
-        "rest_seconds": None if trips is None else cost.seconds - trips,
+        "rest_seconds": None if trips is None else seconds - trips,
         "one_file_bytes_per_second": None if whole is None else whole.rate.median,
-        "ten_thousand_files_seconds": MANY * cost.seconds,
+        "ten_thousand_files_seconds": MANY * seconds,
         "same_as_one_file_seconds": None if whole is None else MANY * cost.link_seconds,
-        "verdict": {
-            "component": verdict.component,
-            "side": verdict.side,
-            "cause": verdict.cause,
-            "confidence": verdict.confidence,
-            "sentence": verdict.sentence,
-        },
+        "verdict": told,
     }
 
 
@@ -177,10 +168,10 @@ def _named(cost: Cost) -> tuple[str, str | None, str, float, str]:
     if held is not None and there is not None:
         name = "quota" if there.throttled else "all-cores" if there.full else "one-core"
         return "cpu", "server", name, CPU_TRUST, held
-    trips, count, trip = cost.trips_seconds, cost.round_trips, cost.rtt_seconds
+    trips, count, trip = cost.trips_seconds, cost.round_trips_per_file, cost.rtt_seconds
     if trips is None or count is None or trip is None:
         return "unknown", None, "inconclusive", 0.0, "what of it are round trips is not known"
-    share = trips / cost.seconds
+    share = trips / cost.seconds_per_file
     told = (
         f"{count_text(count)} round trips of {seconds_text(trip)} are {seconds_text(trips)} of it"
     )
@@ -188,21 +179,21 @@ def _named(cost: Cost) -> tuple[str, str | None, str, float, str]:
         confidence = 0.9 if share >= SURE_RATIO else 0.7
         return "smb", "path", "round-trips", confidence, told
     own_ratio = 0.0 if own is None else own.process_ratio
-    rest = cost.seconds * (1 - own_ratio) - trips - cost.link_seconds
-    if rest >= MOST_RATIO * cost.seconds:
+    rest = cost.seconds_per_file * (1 - own_ratio) - trips - cost.link_seconds
+    if rest >= MOST_RATIO * cost.seconds_per_file:
         why = f"{told}, the rest is mostly the server's own work on each file"
         return "smb", "server", "server-software", SERVER_TRUST, why
     return "unknown", None, "inconclusive", 0.0, f"{told}, and nothing else stands out"
 
 
 def _sentence(cost: Cost, why: str) -> str:
-    small = f"{seconds_text(cost.seconds)} a file of {size_text(cost.file_bytes)}"
-    rate = count_text(1 / cost.seconds)
-    known = cost.whole is not None and cost.link_seconds <= LINK_RATIO * cost.seconds
+    small = f"{seconds_text(cost.seconds_per_file)} a file of {size_text(cost.file_bytes)}"
+    rate = count_text(1 / cost.seconds_per_file)
+    known = cost.whole is not None and cost.link_seconds <= LINK_RATIO * cost.seconds_per_file
     whatever = ", whatever the link" if known else ""
     told = (
         f"A folder of small files {DOING[cost.verb]} at {rate} files/s{whatever}: {small} ({why}). "
-        f"{count_text(MANY)} of them take {seconds_text(MANY * cost.seconds)}"
+        f"{count_text(MANY)} of them take {seconds_text(MANY * cost.seconds_per_file)}"
     )
     if cost.whole is None:
         return f"{told}."

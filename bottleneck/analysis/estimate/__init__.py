@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import model
 from bottleneck.analysis.estimate.envelope import Envelope
-from bottleneck.analysis.estimate.thumbs import Missing, Thumb, all_thumbs
+from bottleneck.analysis.estimate.rules import Missing, all_claims
 from bottleneck.analysis.finding import Claim, Verdict
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.reports.units import range_text, rate_text
 
-__all__ = ["Envelope", "Estimate", "Likely", "Missing", "Thumb", "estimate", "likely"]
+__all__ = ["Envelope", "Estimate", "Likely", "Missing", "estimate", "likely"]
 
 STAGES = ("disk", "network", "bus", "memory")
 """Components that all bytes pass one after the other."""
@@ -49,8 +49,8 @@ class Estimate:
     """What follows from an envelope; rates in bytes per second."""
 
     given: Envelope
-    thumbs: tuple[Thumb, ...]
-    """Lowest first."""
+    claims: tuple[Claim, ...]
+    """Lowest ceiling first; the evidence of each is the rule of thumb that it rests on."""
     missing: tuple[Missing, ...]
     verdict: Verdict
     in_turn: float | None
@@ -79,13 +79,10 @@ class Estimate:
 
 def estimate(given: Envelope) -> Estimate:
     """Every ceiling of an envelope, and what a copy below all of them can be expected to do."""
-    found = tuple(all_thumbs(given))
-    thumbs = sorted(
-        (each for each in found if isinstance(each, Thumb)),
-        key=lambda each: each.claim.ceiling.bytes_per_second,
-    )
+    found = tuple(all_claims(given))
     missing = tuple(each for each in found if isinstance(each, Missing))
-    claims = [each.claim for each in thumbs]
+    claims = [each for each in found if isinstance(each, Claim)]
+    claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     overlapped = in_turn = None
     if claims:
         overlapped = model.overlapped([each.ceiling.bytes_per_second for each in claims])
@@ -95,7 +92,7 @@ def estimate(given: Envelope) -> Estimate:
     rtt = given.rtt_seconds
     return Estimate(
         given=given,
-        thumbs=tuple(thumbs),
+        claims=tuple(claims),
         missing=missing,
         verdict=_verdict(likely(claims), missing, in_turn, overlapped),
         in_turn=in_turn,

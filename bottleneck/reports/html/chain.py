@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis
-from bottleneck.reports.html.markup import Markup, tag, together
-from bottleneck.reports.html.wording import ceiling_text
+from bottleneck.reports.copies import is_cap
 from bottleneck.reports.units import rate_text
-from bottleneck.reports.waterfall import is_cap
-from bottleneck.reports.words import cap_text
+from bottleneck.reports.words import DOUBT_SIGNS, cap_text
 
 FLOW, NARROWEST, WIDEST = 14.0, 22.0, 94.0
 """Widths of the copy's stream and of the pipe around it, in hundredths of the drawing."""
 _MIDDLE = 50.0
+Shapes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -95,64 +94,77 @@ def _width(ceiling: Ceiling | None, rate: float, most: float) -> float:
     return NARROWEST + (WIDEST - NARROWEST) * share
 
 
-def chain(copy: CopyDiagnosis) -> Markup:
+@dataclass(frozen=True)
+class Piece:
+    """A part in words, and its drawing: class and path of each shape, level and upright."""
+
+    name: str
+    under: str
+    told: str
+    beside: tuple[str, ...]
+    mark: str
+    across: Shapes
+    down: Shapes
+
+
+@dataclass(frozen=True)
+class Chain:
     """The drawing as a list of its parts, each with its ceiling in words, the cap marked."""
+
+    parts: tuple[Piece, ...]
+    sentence: str
+
+
+def chain(copy: CopyDiagnosis) -> Chain:
+    """What a copy passes, from the client's disk to the server's."""
     drawn = segments(copy)
     verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
     sender = steps.sender(verb, copy.initiator)
-    items = [_item(drawn, at, sender == "client", copy) for at in range(len(drawn))]
     rate = copy.bytes_per_second
     runs = "" if rate is None else f" at {rate_text(rate)}, the filled stream"
-    told = (
+    sentence = (
         f"The bytes go from the {sender} to the {steps.other(sender)}{runs}. The pipe around it is "
         "as wide as the lowest ceiling of each part, on a logarithmic scale; dashed where nothing "
         "was measured."
     )
-    return together((tag("ol", *items, class_="chain"), tag("p", told, class_="note small")))
+    pieces = (_piece(drawn, at, sender == "client", rate is not None) for at in range(len(drawn)))
+    return Chain(tuple(pieces), sentence)
 
 
-def _item(drawn: Sequence[Segment], at: int, forth: bool, copy: CopyDiagnosis) -> Markup:
+def _piece(drawn: Sequence[Segment], at: int, forth: bool, flows: bool) -> Piece:
     own = drawn[at]
-    name = tag("div", own.part.name, tag("span", own.part.under), class_="part")
-    flows = copy.bytes_per_second is not None
-    svg = tag(
-        "svg",
-        tag("g", *_pipe(drawn, at, forth, flows, across=True), class_="across"),
-        tag("g", *_pipe(drawn, at, forth, flows, across=False), class_="down"),
-        viewBox="0 0 100 100",
-        preserveAspectRatio="none",
-        aria_hidden="true",
+    ceiling, cap = own.ceiling, ("the cap",) if own.capped else ()
+    if ceiling is None:
+        told, beside = cap[0] if cap else "not measured", ()
+    else:
+        told = f"{DOUBT_SIGNS[ceiling.standing]}{rate_text(ceiling.bytes_per_second)}"
+        beside = (cap_text(ceiling), *cap)
+    return Piece(
+        name=own.part.name,
+        under=own.part.under,
+        told=told,
+        beside=beside,
+        mark="is-cap" if own.capped else "unseen" if _unseen(own) else "",
+        across=_pipe(drawn, at, forth, flows, across=True),
+        down=_pipe(drawn, at, forth, flows, across=False),
     )
-    classes = [word for word, fits in (("is-cap", own.capped), ("unseen", _unseen(own))) if fits]
-    return tag("li", name, svg, _told(own), class_=" ".join(classes) or None)
 
 
 def _unseen(segment: Segment) -> bool:
     return segment.ceiling is None and not segment.capped
 
 
-def _told(segment: Segment) -> Markup:
-    cap = tag("span", "the cap") if segment.capped else None
-    if segment.ceiling is None:
-        words = "the cap" if segment.capped else "not measured"
-        return tag("div", words, class_="told")
-    cause = tag("span", cap_text(segment.ceiling))
-    return tag("div", ceiling_text(segment.ceiling), cause, cap, class_="told")
-
-
-def _pipe(
-    drawn: Sequence[Segment], at: int, forth: bool, flows: bool, across: bool
-) -> tuple[Markup, ...]:
+def _pipe(drawn: Sequence[Segment], at: int, forth: bool, flows: bool, across: bool) -> Shapes:
     own = drawn[at]
     begin, end = (_joint(drawn, at, beside) for beside in (at - 1, at + 1))
     walls = [_wall(begin, own.width, end, side, across) for side in (-1, 1)]
-    pipe = [tag("path", d=wall, class_="pipe") for wall in walls]
+    pipe = [("pipe", wall) for wall in walls]
     if not _unseen(own):
         outline = f"{walls[0]} L{_wall(end, own.width, begin, 1, across, back=True)[1:]} Z"
-        pipe.insert(0, tag("path", d=outline, class_="bore"))
+        pipe.insert(0, ("bore", outline))
     if flows:
-        pipe.append(tag("path", d=_stream(across, _unseen(own)), class_="flow"))
-        pipe.append(tag("path", d=_arrow(forth, across), class_="way"))
+        pipe.append(("flow", _stream(across, _unseen(own))))
+        pipe.append(("way", _arrow(forth, across)))
     return tuple(pipe)
 
 

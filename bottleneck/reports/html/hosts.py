@@ -1,4 +1,4 @@
-"""Both hosts and the share as far as it matters: what a helpdesk would ask for first."""
+"""The hosts and the share as far as it matters: what a helpdesk would ask for first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.report import Report
-from bottleneck.reports.html.lists import block, pairs
-from bottleneck.reports.html.markup import Child, Markup, tag, together
+from bottleneck.reports.document import Block, Fact, Facts, Text
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import count_text, seconds_text, size_text
 from probes.records import FolderFacts, HostFacts
@@ -27,24 +26,19 @@ _TARGET_WORDS = {
 }
 
 
-def hosts(report: Report) -> Markup:
-    """The client, the server and the share beside each other."""
-    return tag(
-        "div",
-        block("Client", _host(report.client)),
-        block("Server", _host(report.server)),
-        block("Share", pairs(_share(report))),
-        class_="beside",
-    )
-
-
-def _host(host: HostFacts | None) -> Markup | None:
+def host_facts(host: HostFacts | None) -> Block:
+    """What is known of a host; a sentence where nobody looked."""
     if host is None:
-        return tag("p", "No agent ran there: nothing of it was looked at.", class_="muted")
-    return pairs(_facts(host))
+        return Text("No agent ran there: nothing of it was looked at.", "quiet")
+    return Facts(tuple(_facts(host)))
 
 
-def _facts(host: HostFacts) -> Iterator[tuple[str, Child]]:
+def share_facts(report: Report) -> Facts:
+    """What the share's server said of itself."""
+    return Facts(tuple(_share(report)))
+
+
+def _facts(host: HostFacts) -> Iterator[Fact]:
     yield "Name", _name(host.name)
     distribution = f", {host.distribution}" if host.distribution else ""
     yield "System", _name(f"{host.system}{distribution}")
@@ -58,13 +52,13 @@ def _facts(host: HostFacts) -> Iterator[tuple[str, Child]]:
     if host.congestion_control:
         yield "Congestion control", _name(host.congestion_control)
     if host.folder is not None:
-        yield "Folder", together(_line(each) for each in _folder(host.folder))
+        yield "Folder", tuple(map(_name, _folder(host.folder)))
     tools = ", ".join(f"{name} {version}" for name, version in sorted(host.tools.items()))
     if tools:
         yield "Programs", _name(tools)
     buffers = [f"{name} {told}" for name, told in sorted(host.socket_buffers.items())]
     if buffers:
-        yield "Socket buffers", together(_line(each) for each in buffers[:MOST_LINES])
+        yield "Socket buffers", tuple(map(_name, buffers[:MOST_LINES]))
     yield "Agent", f"Python {_name(host.python)}{', as root' if host.privileged else ''}"
 
 
@@ -81,7 +75,7 @@ def _folder(folder: FolderFacts) -> Iterator[str]:
         yield f"{size_text(folder.free_bytes)}{whole} free"
 
 
-def _share(report: Report) -> Iterator[tuple[str, str]]:
+def _share(report: Report) -> Iterator[Fact]:
     told = report.target
     for key, term in (("share", "Share"), ("dialect", "Dialect")):
         value = steps.word(told, key)
@@ -107,10 +101,6 @@ def _share(report: Report) -> Iterator[tuple[str, str]]:
     connected = steps.amount(told, "connect_seconds")
     if connected is not None:
         yield "Connecting took", seconds_text(connected)
-
-
-def _line(text: str) -> Markup:
-    return tag("span", _name(text), class_="line")
 
 
 def _name(text: str) -> str:

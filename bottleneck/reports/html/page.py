@@ -9,40 +9,76 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports import remarks
-from bottleneck.reports.disks import disk_lines
-from bottleneck.reports.html.chain import chain
-from bottleneck.reports.html.comparisons import comparisons
-from bottleneck.reports.html.copies import copies
-from bottleneck.reports.html.evidence import evidence
-from bottleneck.reports.html.figures import figure, figures
-from bottleneck.reports.html.hosts import hosts
-from bottleneck.reports.html.ladder import ladder, target
-from bottleneck.reports.html.lists import block, folded, pairs, points
-from bottleneck.reports.html.markup import Markup, tag, together
-from bottleneck.reports.html.stages import stages
-from bottleneck.reports.html.style import sheet
-from bottleneck.reports.html.verdict import verdict
-from bottleneck.reports.interfaces import interface_lines
-from bottleneck.reports.path import path_lines
+from bottleneck.reports import copies, remarks
+from bottleneck.reports.comparisons import figures
+from bottleneck.reports.disks import disk_points
+from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
+from bottleneck.reports.html.chain import Chain, chain
+from bottleneck.reports.html.hosts import host_facts, share_facts
+from bottleneck.reports.interfaces import interface_points
+from bottleneck.reports.path import path
 from bottleneck.reports.plots import plots, trend_plots
+from bottleneck.reports.plots.plot import Plot
 from bottleneck.reports.safe import safe
+from bottleneck.reports.sheet import TEMPLATES, sheet
+from bottleneck.reports.stages import stages
 from bottleneck.reports.ticket import command_words
-from bottleneck.reports.units import explorer_note, seconds_text
-from bottleneck.reports.words import cap_text
+from bottleneck.reports.units import explorer_note, rate_text, seconds_text
+from bottleneck.reports.words import cap_text, confidence_text, spread_text
 from bottleneck.trend import Trend
 
-WATERFALL = "waterfall"
-"""The drawing that stands beside the ladder, not among the others."""
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000
+SUMMARY_CHARACTERS = 2000
+LONGEST_TEXT = 4000
+SHORTEST_HEADLINE = 24
+"""Characters; a first sentence below it is part of a figure or a name."""
+MOST_POINTS = MOST_ROWS = 200
+"""A run has tens of stages and copies; a stranger's report may have thousands."""
+MOST_COPIES = 64
 SEEN_AGAIN = ("bottleneck", "explain", "REPORT.json", "--format", "html")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks under a heading of their own, or set together in the way that the sheet names."""
+
+    blocks: tuple[Part, ...]
+    title: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What opens at a click or a key, without a script."""
+
+    title: str
+    blocks: tuple[Part, ...]
+    opened: bool = False
+
+
+Part = Block | Plot | Chain | Group | Folded
+
+
+@dataclass(frozen=True)
+class Section:
+    """Its name in the page, its heading, and what it holds."""
+
+    name: str
+    title: str
+    blocks: tuple[Part, ...]
 
 
 def html_text(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
@@ -50,16 +86,33 @@ def html_text(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()
 
     trends: of the same two ends, as a history knows them; none: there is no such section.
     """
-    style = Markup(f"\n{sheet()}\n")
-    parts = [part for part in _sections(report, diagnosis, trends) if part[2]]
-    page = tag(
-        "html",
-        tag("head", *_head(report, diagnosis, style)),
-        tag("body", _banner(report, parts), _main(report, diagnosis, parts), _foot(report)),
-        lang="en",
+    style = sheet("colours", "page", "plots")
+    page = _environment().get_template("page.html")
+    text = page.render(
+        policy=policy(style),
+        style=style,
+        sections=[each for each in _sections(report, diagnosis, trends) if each.blocks],
+        most_points=MOST_POINTS,
+        most_rows=MOST_ROWS,
+        **_top(report, diagnosis),
     )
     # ASCII alone, so that every pipe and file takes it.
-    return f"<!DOCTYPE html>\n{page}\n".encode("ascii", "xmlcharrefreplace").decode("ascii")
+    return f"{text}\n".encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+@cache
+def _environment() -> Environment:
+    """Texts are made safe and escaped wherever a template shows them."""
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: safe(value, LONGEST_TEXT) if type(value) is str else value,
+    )
+    found.filters["kind"] = lambda block: type(block).__name__
+    return found
 
 
 def policy(style: str) -> str:
@@ -71,37 +124,47 @@ def policy(style: str) -> str:
     )
 
 
-def _head(report: Report, diagnosis: Diagnosis, style: Markup) -> Iterator[Markup]:
-    yield tag("meta", charset="utf-8")
-    # By this a page is known as ours: no other file is written over (document_file).
-    yield tag("meta", name="generator", content="copy-bottleneck")
-    yield tag("meta", http_equiv="Content-Security-Policy", content=policy(style))
-    yield tag("meta", name="viewport", content="width=device-width, initial-scale=1")
-    yield tag("meta", name="color-scheme", content="light dark")
-    yield tag("meta", name="referrer", content="no-referrer")
-    yield tag("title", _title(report, diagnosis))
-    yield tag("style", style)
-
-
-def _title(report: Report, diagnosis: Diagnosis) -> str:
+def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
+    """What was found, how sure it is, and what to do first."""
     chosen = diagnosis.chosen
-    share = safe(steps.word(report.target, "share") or "a file copy", TITLE_CHARACTERS)
-    return f"bottleneck: {share}" if chosen is None else f"{cap_text(chosen.verdict)} - {share}"
-
-
-Section = tuple[str, str, Markup | None]
-"""Its name in the page, its heading, and what it holds."""
-
-
-def _banner(report: Report, parts: Sequence[Section]) -> Markup:
+    summary = safe(diagnosis.summary, SUMMARY_CHARACTERS)
+    at = summary.find(". ", SHORTEST_HEADLINE)
+    headline, rest = (summary, "") if at < 0 else (summary[: at + 1], summary[at + 2 :])
     share = safe(steps.word(report.target, "share") or "", TITLE_CHARACTERS)
-    told = f"{share}, {_moment(report.started)}" if share else _moment(report.started)
-    names = [tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in parts]
-    return tag(
-        "header",
-        tag("p", tag("strong", "bottleneck"), " ", tag("span", told), class_="origin"),
-        tag("nav", tag("ul", *names), aria_label="Parts of this page") if names else None,
-    )
+    named = share or "a file copy"
+    title = f"{cap_text(chosen.verdict)} - {named}" if chosen else f"bottleneck: {named}"
+    moment = _moment(report.started)
+    ending = f"The run is {report.status}: this is what it came to."
+    return {
+        "title": title,
+        "origin": f"{share}, {moment}" if share else moment,
+        "named": chosen is not None and chosen.verdict.component != "unknown",
+        "headline": headline,
+        "rest": rest,
+        "figures": Facts(tuple(_figures(chosen)), "facts") if chosen else None,
+        "ending": "" if report.status == "complete" else ending,
+        "advice": chosen.advice if chosen else (),
+        "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
+    }
+
+
+def _figures(chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+    yield "Copy", copies.name_text(chosen)
+    yield "It runs at", _rate_of(chosen)
+    if chosen.verdict.component == "unknown":
+        yield "Cap", f"not named ({cap_text(chosen.verdict)})"
+        return
+    yield "Cap", cap_text(chosen.verdict)
+    yield "Confidence", confidence_text(chosen.verdict)
+    after = chosen.predicted_bytes_per_second
+    if after is not None:
+        yield "With that lifted", spread_text(after.low, after.high, always=True)
+
+
+def _rate_of(copy: CopyDiagnosis) -> str:
+    """Its rate, or that there is none."""
+    rate = copy.bytes_per_second
+    return "not made" if rate is None else rate_text(rate)
 
 
 def _moment(started: str) -> str:
@@ -111,98 +174,95 @@ def _moment(started: str) -> str:
     return f"{when:%Y-%m-%d %H:%M}{offset if zone else ''}"
 
 
-def _main(report: Report, diagnosis: Diagnosis, parts: Sequence[Section]) -> Markup:
-    sections = [
-        tag(
-            "section",
-            tag("h2", title, id=f"{name}-title"),
-            inside,
-            id=name,
-            aria_labelledby=f"{name}-title",
-        )
-        for name, title, inside in parts
-    ]
-    return tag("main", verdict(report, diagnosis), *sections)
-
-
 def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Section]:
     chosen = diagnosis.chosen
-    drawn = plots(report, diagnosis)
-    front = [figure(plot) for plot in drawn if plot.name == WATERFALL]
     if chosen is not None:
-        yield "chain", "From disk to disk", chain(chosen)
-    if diagnosis.copies:
-        yield "copies", "Copies", copies(diagnosis)
+        yield Section("chain", "From disk to disk", (chain(chosen),))
+    made = (*copies.grid(diagnosis), *copies.copies(diagnosis))
+    yield Section("copies", "Copies", made)
     if chosen is not None:
-        held = tag("div", *front, ladder(chosen), class_="held") if front else ladder(chosen)
-        yield "ladder", "What holds it", together((held, target(chosen)))
-    yield "drawings", "Drawings", figures(plot for plot in drawn if plot.name != WATERFALL)
-    yield "trend", "From run to run", figures(trend_plots(trends))
-    yield "comparisons", "Side by side", comparisons(diagnosis)
-    yield "evidence", "Evidence", evidence(diagnosis)
-    yield "stages", "Stages", stages(report)
-    yield "hosts", "Hosts", together((hosts(report), _below(report)))
-    yield "costs", "Costly settings", _costs(report)
-    yield "missing", "Not measured", points(remarks.missing(report))
-    yield "notes", "Notes", _notes(report, diagnosis)
-    yield "again", "This run", _run(report)
-
-
-def _below(report: Report) -> Markup:
-    found = (
-        block("Path between the hosts", points(path_lines(report))),
-        block("Interfaces", points(interface_lines(report))),
-        block("Disks", points(disk_lines(report))),
+        held = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
+        yield Section("ladder", "What holds it", held)
+    yield Section("drawings", "Drawings", _group("plots", plots(report, diagnosis)))
+    yield Section("trend", "From run to run", _group("plots", trend_plots(trends)))
+    yield Section("comparisons", "Side by side", _group("columns", _compared(diagnosis)))
+    yield Section("evidence", "Evidence", tuple(_evidence(diagnosis)))
+    yield Section("stages", "Stages", tuple(stages(report)))
+    hosts = (
+        Group((host_facts(report.client),), "Client"),
+        Group((host_facts(report.server),), "Server"),
+        Group((share_facts(report),), "Share"),
     )
-    return together(found)
+    below = (*path(report), *interface_points(report), *disk_points(report))
+    yield Section("hosts", "Hosts", (*_group("beside", hosts), *below))
+    yield Section("costs", "Costly settings", tuple(remarks.costly(report)))
+    yield Section("missing", "Not measured", tuple(remarks.missing(report)))
+    yield Section("notes", "Notes", tuple(_notes(report, diagnosis)))
+    yield Section("again", "This run", tuple(_run(report)))
 
 
-def _costs(report: Report) -> Markup:
-    found = (
-        block("In the server's smb.conf", points(remarks.costly_server_settings(report))),
-        block("Of TCP", points(remarks.costly_host_settings(report, "tcp_settings"))),
-        block("Below the folders", points(remarks.costly_host_settings(report, "disk_settings"))),
-    )
-    return together(found)
+def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:
+    """Blocks that are set together; nothing where there are none."""
+    found = tuple(blocks)
+    return (Group(found, name=name),) if found else ()
 
 
-def _notes(report: Report, diagnosis: Diagnosis) -> Markup:
-    altered = [f"{name}: its bytes did not arrive as they were sent" for name in diagnosis.altered]
+def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
+    """The sentences of each kind, and behind them the figures that they are made of."""
+    for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        sentences, table = figures(about, list(found))
+        yield Group((Points("", tuple(sentences)), Folded("The figures", (table,))), table.title)
+
+
+def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
+    """Each copy in a part that opens; the headline's first, open, without what is said above."""
     chosen = diagnosis.chosen
-    rate = None if chosen is None else chosen.bytes_per_second
-    note = tag("p", explorer_note(rate), class_="note") if rate else None
-    return together((points((*altered, *report.notes)), note))
+    ordered = sorted(diagnosis.copies, key=lambda copy: copy is not chosen)
+    for copy in ordered[:MOST_COPIES]:
+        title = f"{copies.name_text(copy)}: {_rate_of(copy)}, {cap_text(copy.verdict)}"
+        blocks: list[Part] = [*copies.evidence(copy)]
+        if copy is not chosen:
+            blocks.insert(0, Text(safe(copy.verdict.sentence, LONGEST_TEXT)))
+            blocks += [*copies.advice(copy), *copies.ceilings(copy)]
+            blocks += [*copies.ladder(copy), *copies.target(copy)]
+        if blocks:
+            yield Folded(title, tuple(blocks), opened=copy is chosen)
+    if len(ordered) > MOST_COPIES:
+        yield Text(f"and {len(ordered) - MOST_COPIES} more in the report", "quiet")
 
 
-def _run(report: Report) -> Markup:
+def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
+    altered = [f"{name}: its bytes did not arrive as they were sent" for name in diagnosis.altered]
+    if altered:
+        yield Points("", tuple(safe(each) for each in altered))
+    yield from remarks.notes(report)
+    rate = diagnosis.chosen.bytes_per_second if diagnosis.chosen else None
+    if rate:
+        yield Text(explorer_note(rate), "quiet")
+
+
+def _run(report: Report) -> Iterator[Part]:
     names = {"version": "bottleneck"}
     versions = ", ".join(
         f"{names.get(name, name)} {told}"
         for name, told in report.tool.items()
         if isinstance(told, str)
     )
-    told = [
-        ("Started", _moment(report.started)),
-        ("Took", seconds_text(report.elapsed_seconds)),
-        ("Ended", report.status),
-        ("Versions", safe(versions, 400)),
-    ]
-    again = command_words(report)
-    return together(
+    yield Facts(
         (
-            pairs(told),
-            block("To measure it again", _typed(again)) if again else None,
-            block("To see it again, from its report", _typed(SEEN_AGAIN)),
-            folded("Why each step was made", points(remarks.reasons(report))),
+            ("Started", _moment(report.started)),
+            ("Took", seconds_text(report.elapsed_seconds)),
+            ("Ended", report.status),
+            ("Versions", safe(versions, 400)),
         )
     )
+    again = command_words(report)
+    if again:
+        yield Group((_typed(again),), "To measure it again")
+    yield Group((_typed(SEEN_AGAIN),), "To see it again, from its report")
+    for each in remarks.reasons(report):
+        yield Folded(each.title, (Points("", each.lines),))
 
 
-def _typed(words: Sequence[str]) -> Markup:
-    return tag("pre", tag("code", safe(shlex.join(words), COMMAND_CHARACTERS)))
-
-
-def _foot(report: Report) -> Markup:
-    version = safe(steps.word(report.tool, "version") or "of unknown version", 24)
-    told = f"Written by bottleneck {version}. A dash in a table: not measured, or not known."
-    return tag("footer", tag("p", told))
+def _typed(words: Sequence[str]) -> Verbatim:
+    return Verbatim((safe(shlex.join(words), COMMAND_CHARACTERS),), "sh")

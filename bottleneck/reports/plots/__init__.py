@@ -6,7 +6,6 @@ from itertools import chain
 
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports.plots.copies import copies
 from bottleneck.reports.plots.cores import cores
 from bottleneck.reports.plots.grids import requests, windows
 from bottleneck.reports.plots.latency import latencies
@@ -14,7 +13,6 @@ from bottleneck.reports.plots.plot import Plot
 from bottleneck.reports.plots.sweep import sweeps
 from bottleneck.reports.plots.timeline import timeline
 from bottleneck.reports.plots.trend import trend_plots
-from bottleneck.reports.plots.waterfall import waterfall
 from bottleneck.reports.plots.zones import zones
 
 __all__ = ["MOST_PLOTS", "Plot", "plots", "trend_plots"]
@@ -25,12 +23,10 @@ MOST_PLOTS = 16
 def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
     """What can be drawn of a report, what a reader wants first in front; at most MOST_PLOTS.
 
-    Each drawing is SVG for a page with reports.plots.style.PLOT_STYLE; what the report does not
+    Each drawing is SVG for a page with the style sheet "plots"; what the report does not
     have is not drawn.
     """
     found = chain(
-        waterfall(diagnosis),
-        copies(report, diagnosis),
         timeline(report, diagnosis),
         zones(report, diagnosis),
         cores(report, diagnosis),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bottleneck.reports.plots.shapes import FONT, WIDTH, label, line, text_width
+from bottleneck.reports.plots.shapes import FONT, LINE, WIDTH, label, line, text_width
 from bottleneck.reports.units import UnitError, parse_rate, rate_text
 
 LEAST, MOST = 1e-12, 1e24
 """What lies beyond is drawn at the edge."""
 MOST_DECADES = 8
+Mark = Callable[[float, float], str]
+"""Draws a mark around a place."""
+SIDE = 19
+"""Width of a mark with the room behind it."""
+_GAP = 14
 _STEPS = ((1, 1.5), (2, 3.5), (5, 7.5), (10, math.inf))
 """Factors of a power of ten, and up to where each is the nearest."""
 
@@ -133,12 +138,22 @@ def marks_below(ticks: tuple[Tick, ...], x: Scale, bottom: float, right: float) 
             free = middle + half + 4
 
 
-def thinned(ticks: tuple[Tick, ...], most: int) -> tuple[Tick, ...]:
-    """At most so many, evenly taken."""
-    every = max(1, -(-len(ticks) // most))
-    return ticks[::every]
-
-
 def told_ticks(values: tuple[float, ...], text: Callable[[float], str]) -> tuple[Tick, ...]:
     """Ticks at figures that are given."""
     return tuple(Tick(each, text(each)) for each in values)
+
+
+def key(entries: Sequence[tuple[Mark, str]], top: float, left: float = 0.0) -> tuple[str, float]:
+    """The entries as shapes, and where the next thing may stand below them."""
+    parts: list[str] = []
+    x, y = left, top
+    for mark, text in entries:
+        wide = SIDE + text_width(text)
+        if x > left and x + wide > WIDTH:
+            x, y = left, y + LINE
+        parts.append(mark(x + 6, y + LINE / 2))
+        parts.append(
+            label(x + SIDE, y + LINE / 2 + FONT / 3, text, "muted", width=WIDTH - x - SIDE)
+        )
+        x += wide + _GAP
+    return "".join(parts), (y + LINE if entries else top)

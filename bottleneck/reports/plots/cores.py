@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports.plots import shapes
-from bottleneck.reports.plots.headline import headline
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.plot import Plot, headline, plot
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
 from bottleneck.reports.units import percent_text
 from bottleneck.reports.words import stage_text
@@ -58,15 +57,9 @@ def cores(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
     if many < most:
         sentence += f" Of a host's {most} cores the first {many} are drawn."
     title = "Cores of both hosts in each stage"
-    height = TOP + PITCH * len(shown) + 2
-    yield Plot(
-        name="cores",
-        title=title,
-        sentence=sentence,
-        svg=shapes.drawing("cores", title, sentence, height, _drawn(shown)),
-        columns=("stage", "client's cores", "server's cores"),
-        rows=tuple((each.name, *(_told(usage) for usage in each.usages)) for each in shown),
-    )
+    drawn = TOP + PITCH * len(shown) + 2, _drawn(shown)
+    rows = ((each.name, *map(_told, each.usages)) for each in shown)
+    yield plot("cores", title, sentence, drawn, ("stage", "client's cores", "server's cores"), rows)
 
 
 def _stages(report: Report) -> Iterator[Stage]:

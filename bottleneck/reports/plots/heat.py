@@ -2,80 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from bottleneck.reports.document import Heat, HeatCell
 from bottleneck.reports.plots import shapes
-from bottleneck.reports.plots.axes import rate_unit
-from bottleneck.reports.plots.key import key
+from bottleneck.reports.plots.axes import key, rate_unit
 from bottleneck.reports.plots.shapes import FONT, LINE, WIDTH, label, text_width
-from bottleneck.reports.plots.style import HEAT_LEVELS
 from bottleneck.reports.units import rate_text
 
 MOST_ROWS, MOST_COLUMNS = 16, 8
 TOP = 34.0
 ONE_LINE, TWO_LINES = 22.0, 36.0
+HEAT_LEVELS = 5
+"""Of the style sheet, the lowest first."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One rate at its two settings."""
-
-    row: float
-    column: float
-    bytes_per_second: float
-    second: str = ""
-    """A figure below the rate; empty: none is known."""
-    framed: bool = False
-
-
-@dataclass(frozen=True)
-class Words:
-    """What the two settings are, how they are written, and what the marks mean."""
-
-    rows: str
-    columns: str
-    row_text: Callable[[float], str]
-    column_text: Callable[[float], str]
-    second: str
-    framed: str
-
-
-def heat_map(cells: Sequence[Cell], words: Words) -> tuple[float, list[str]]:
+def heat_map(heat: Heat) -> tuple[float, list[str]]:
     """The drawing's height and its shapes; cells beyond MOST_ROWS and MOST_COLUMNS are left out."""
-    cells = within(cells)
+    cells = within(heat.cells)
     rows = sorted({each.row for each in cells})
     columns = sorted({each.column for each in cells})
     most = max(each.bytes_per_second for each in cells)
     unit, scale = rate_unit(most)
-    names = [words.row_text(each) for each in rows]
-    left = min(WIDTH / 3, max(text_width(each) for each in [*names, words.rows]) + 8)
+    names = [heat.row_text(each) for each in rows]
+    left = min(WIDTH / 3, max(text_width(each) for each in [*names, heat.rows]) + 8)
     wide = (WIDTH - left) / len(columns)
     seconds = [each.second for each in cells if each.second]
     two = bool(seconds) and max(map(text_width, seconds)) <= wide - 4
     tall = TWO_LINES if two else ONE_LINE
     parts = [
-        label(left, 12, f"{words.columns}, {unit}", "muted"),
-        label(0, TOP - 6, words.rows, "muted", width=left - 4),
+        label(left, 12, f"{heat.columns}, {unit}", "muted"),
+        label(0, TOP - 6, heat.rows, "muted", width=left - 4),
     ]
     for at, column in enumerate(columns):
-        text = words.column_text(column)
+        text = heat.column_text(column)
         parts.append(label(left + (at + 0.5) * wide, TOP - 6, text, "", "middle", wide))
     for at, text in enumerate(names):
         middle = TOP + (at + 0.5) * tall + FONT / 3
         parts.append(label(left - 6, middle, text, "", "end", left - 6))
     for each in cells:
         x, y = left + columns.index(each.column) * wide, TOP + rows.index(each.row) * tall
-        parts += _cell(each, (x, y, wide, tall), most, scale, two, words)
+        parts += _cell(each, (x, y, wide, tall), most, scale, two, heat)
     framed = [each for each in cells if each.framed]
     for each in framed:
         x, y = left + columns.index(each.column) * wide, TOP + rows.index(each.row) * tall
         parts.append(_frame(x + 0.5, y + 0.5, wide - 1, tall - 1))
     below = TOP + len(rows) * tall + 4
     if two:
-        parts.append(label(0, below + LINE - 3, f"second figure: {words.second}", "muted"))
+        parts.append(label(0, below + LINE - 3, f"second figure: {heat.second}", "muted"))
         below += LINE
-    shown, below = key([(_swatch, words.framed)] if framed else [], below)
+    shown, below = key([(_swatch, heat.framed)] if framed else [], below)
     return below + 2, [*parts, shown]
 
 
@@ -89,7 +65,7 @@ def _swatch(x: float, y: float) -> str:
     return shapes.rect(x - 5, y - 5, 12, 10, "frame")
 
 
-def within(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+def within(cells: Sequence[HeatCell]) -> tuple[HeatCell, ...]:
     """Those that a map has room for: the first of each setting in rising order."""
     rows = sorted({each.row for each in cells})[:MOST_ROWS]
     columns = sorted({each.column for each in cells})[:MOST_COLUMNS]
@@ -111,17 +87,17 @@ def cell_text(figure: float) -> str:
 
 
 def _cell(
-    each: Cell,
+    each: HeatCell,
     box: tuple[float, float, float, float],
     most: float,
     scale: float,
     two: bool,
-    words: Words,
+    heat: Heat,
 ) -> Iterator[str]:
     x, y, wide, tall = box
     step = level(each.bytes_per_second, most)
     tip = (
-        f"{words.row_text(each.row)} x {words.column_text(each.column)}: "
+        f"{heat.row_text(each.row)} x {heat.column_text(each.column)}: "
         f"{rate_text(each.bytes_per_second)}{each.second and ', '}{each.second}"
     )
     yield shapes.rect(x + 0.5, y + 0.5, wide - 1, tall - 1, f"heat-{step}", tip)

@@ -10,17 +10,17 @@ from bottleneck.analysis.finding import Comparison, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports.plots import shapes
 from bottleneck.reports.plots.axes import (
+    Mark,
     Scale,
     around,
+    key,
     margin,
     marks_below,
     power_ticks,
     rules,
     told_ticks,
 )
-from bottleneck.reports.plots.key import Mark, key
-from bottleneck.reports.plots.numbered import numbered
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.plot import Plot, numbered, plot
 from bottleneck.reports.plots.shapes import WIDTH, label
 from bottleneck.reports.table import Row
 from bottleneck.reports.units import count_text, rate_text, seconds_text, size_text
@@ -65,15 +65,9 @@ def latencies(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
             continue
         fit, name = _fit(report, each), f"latency-{at}"
         title, sentence = "What a message takes, by its size", shapes.told(each.sentence) + more
-        height, parts = _drawn(rows, fit)
-        yield Plot(
-            name=name,
-            title=title,
-            sentence=sentence,
-            svg=shapes.drawing(name, title, sentence, height, parts),
-            columns=("message", *(words for _, words, _, _ in WAYS), "the line"),
-            rows=tuple(_told(row, fit) for row in rows),
-        )
+        titles = ("message", *(words for _, words, _, _ in WAYS), "the line")
+        told = [_told(row, fit) for row in rows]
+        yield plot(name, title, sentence, _drawn(rows, fit), titles, told)
 
 
 def _times(row: Row) -> list[float]:

@@ -36,16 +36,21 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def drawing(name: str, title: str, sentence: str, height: float, shapes: Iterable[str]) -> str:
+def drawing(
+    name: str, title: str, sentence: str, height: float, shapes: Iterable[str], style: str = ""
+) -> str:
     """An <svg> element as wide as WIDTH units, with its title and description; ASCII.
 
     Args:
         name: of the plot: unique in the page, letters, digits and hyphens.
+        style: of a drawing that stands alone, in a file of its own.
     """
     tall = number(height)
+    alone = ' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"' if style else ""
     parts = (
-        f'<svg class="plot" role="img" aria-labelledby="plot-{name}-title plot-{name}-desc" '
+        f'<svg class="plot"{alone} role="img" aria-labelledby="plot-{name}-title plot-{name}-desc" '
         f'viewBox="0 0 {WIDTH} {tall}" width="{WIDTH}" height="{tall}" font-size="{FONT}">',
+        *([f"<style>{style}</style>"] if style else []),
         f'<title id="plot-{name}-title">{escape(title)}</title>',
         f'<desc id="plot-{name}-desc">{escape(sentence)}</desc>',
         *shapes,
@@ -135,38 +140,14 @@ def triangle(x: float, y: float, radius: float, name: str, tip: str = "") -> str
     return polygon(((x, y - r), (x + r, y + r), (x - r, y + r)), name, tip)
 
 
-def arrow_right(x: float, y: float, size: float, name: str, tip: str = "") -> str:
-    """What goes on beyond the drawing: a triangle whose tip is at x."""
-    return polygon(((x - size, y - size), (x, y), (x - size, y + size)), name, tip)
-
-
-def arrow_left(x: float, y: float, size: float, name: str) -> str:
-    """What points at a bar's end: a triangle whose tip is at x."""
-    return polygon(((x + size, y - size), (x, y), (x + size, y + size)), name)
-
-
-def whisker(low: float, high: float, y: float, half: float = 3.0) -> str:
-    """A horizontal range with a stop at both ends."""
-    bits = (
-        f"M{number(low)} {number(y)}H{number(high)}",
-        f"M{number(low)} {number(y - half)}V{number(y + half)}",
-        f"M{number(high)} {number(y - half)}V{number(y + half)}",
-    )
-    return _ranged("".join(bits))
-
-
 def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
-    """The same, standing."""
+    """An upright range with a stop at both ends, on a ground of its own: it shows on a bar too."""
     bits = (
         f"M{number(x)} {number(low)}V{number(high)}",
         f"M{number(x - half)} {number(low)}H{number(x + half)}",
         f"M{number(x - half)} {number(high)}H{number(x + half)}",
     )
-    return _ranged("".join(bits))
-
-
-def _ranged(path: str) -> str:
-    """On a ground of its own, so that it shows on a bar too."""
+    path = "".join(bits)
     return _shape(f'path d="{path}"', "halo") + _shape(f'path d="{path}"', "whisker")
 
 
@@ -183,18 +164,9 @@ def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
     return _shape(f'path d="{"".join(bits)}"', f"thin {name}") if bits else ""
 
 
-def dots(x: float, y: float, width: float, height: float, name: str) -> str:
-    """Dots along the middle of a rectangle."""
-    count = max(1, int(width / HATCH_STEP))
-    bits = (
-        f"M{number(x + HATCH_STEP * (at + 0.5))} {number(y + height / 2)}h0" for at in range(count)
-    )
-    return _shape(f'path d="{"".join(bits)}"', f"dots {name}") if width > HATCH_STEP else ""
-
-
-def group(shapes: Iterable[str], name: str) -> str:
-    """Shapes that belong together."""
-    return f"<g{_named(name)}>{''.join(shapes)}</g>"
+def moved(x: float, y: float, shapes: Iterable[str]) -> str:
+    """Shapes at another place."""
+    return f'<g transform="translate({number(x)} {number(y)})">{"".join(shapes)}</g>'
 
 
 def _shape(head: str, name: str, tip: str = "") -> str:

@@ -17,12 +17,12 @@ from bottleneck.reports.plots.axes import (
     rules,
     told_ticks,
 )
-from bottleneck.reports.plots.numbered import numbered
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.plot import Plot, numbered, plot
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
 from bottleneck.reports.safe import safe
 from bottleneck.reports.table import Row
-from bottleneck.reports.units import count_text, range_text, rate_text, size_text
+from bottleneck.reports.tcp_tables import buffer_text
+from bottleneck.reports.units import range_text, rate_text, size_text
 
 MOST_SWEEPS = 4
 MOST_POINTS = 400
@@ -40,14 +40,9 @@ def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
         title, sentence = _title(each.rows[0]), shapes.told(each.sentence) + more
         if len(rows) < len(each.rows):
             sentence += f" {len(rows)} of {len(each.rows)} sizes are drawn."
-        yield Plot(
-            name=name,
-            title=title,
-            sentence=sentence,
-            svg=shapes.drawing(name, title, sentence, BOTTOM + 40, _drawn(rows, knee)),
-            columns=("buffer", "rate", "low to high", ""),
-            rows=tuple(_told(row, knee) for row in rows),
-        )
+        drawn = BOTTOM + 40, _drawn(rows, knee)
+        titles = ("buffer", "rate", "low to high", "")
+        yield plot(name, title, sentence, drawn, titles, [_told(row, knee) for row in rows])
 
 
 def _knee(report: Report, each: Comparison, rows: list[Row]) -> float | None:
@@ -66,16 +61,11 @@ def _title(row: Row) -> str:
 def _told(row: Row, knee: float | None) -> tuple[str, ...]:
     low, high = row["low_bytes_per_second"], row["high_bytes_per_second"]
     return (
-        _size(row["buffer_bytes"]),
+        buffer_text(row["buffer_bytes"]),
         rate_text(row["bytes_per_second"]),
         range_text(low, high) if high > low else "",
         "knee" if row["buffer_bytes"] == knee else "",
     )
-
-
-def _size(buffer_bytes: float) -> str:
-    """Buffers are powers of two; those that are not are a segment's payload."""
-    return f"{count_text(buffer_bytes)} B" if buffer_bytes % 512 else size_text(buffer_bytes)
 
 
 def _drawn(rows: list[Row], knee: float | None) -> Iterator[str]:
@@ -92,14 +82,14 @@ def _drawn(rows: list[Row], knee: float | None) -> Iterator[str]:
     middle = (left + RIGHT) / 2
     yield label(middle, BOTTOM + 34, "buffer of each call", "muted", "middle")
     if knee is not None:
-        yield from _mark(x.at(knee), f"knee {_size(knee)}")
+        yield from _mark(x.at(knee), f"knee {buffer_text(knee)}")
     points = [(x.at(row["buffer_bytes"]), y.at(row["bytes_per_second"])) for row in rows]
     yield shapes.polyline(points, "stroke line-series-1")
     for row, (across, up) in zip(rows, points, strict=True):
         low, high = (y.at(row[f"{end}_bytes_per_second"]) for end in ("low", "high"))
         if low > high:
             yield shapes.upright_whisker(across, low, high)
-        tip = f"{_size(row['buffer_bytes'])}: {rate_text(row['bytes_per_second'])}"
+        tip = f"{buffer_text(row['buffer_bytes'])}: {rate_text(row['bytes_per_second'])}"
         yield shapes.circle(across, up, 3, "fill-series-1", tip)
 
 

@@ -5,34 +5,40 @@ Memory is known at the end of a run alone: it is drawn there as a point, and now
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.analysis.steps import OWN, RUNNING, SYSTEM, Copy, Found
+from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy, Found
 from bottleneck.report import Report, median_run
 from bottleneck.reports.plots import shapes
 from bottleneck.reports.plots.axes import (
+    MOST,
+    Mark,
     Scale,
     Tick,
     figure_text,
+    key,
     margin,
     marks_below,
     rate_ticks,
     round_ticks,
     rules,
 )
-from bottleneck.reports.plots.copies import engine_text
-from bottleneck.reports.plots.headline import headline
-from bottleneck.reports.plots.key import Mark, key
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.plot import Plot, headline, plot
 from bottleneck.reports.plots.shapes import LINE, WIDTH, Point, label, text_width
-from bottleneck.reports.plots.span import Span
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import rate_text, seconds_text, size_text
-from probes.records import SIDES, Usage
+from bottleneck.reports.words import dialect_text
+from probes.records import SIDES, Run, Usage
 
 MOST_COPIES = 8
+MOST_POINTS = 400
+SHORT_RATIO = 0.5
+"""Of the usual time between two samples."""
 SAMPLED = (OWN, SYSTEM, RUNNING)
 """Who moved the bytes of copies whose samples are fine enough to show a rate."""
 FLUSH_RATIO = 0.05
@@ -45,6 +51,49 @@ MEMORIES: tuple[tuple[str, str, str], ...] = (
     ("memory_dirty_bytes", "not yet written", "series-4"),
 )
 DOTS = {"series-2": shapes.square, "series-3": shapes.circle, "series-4": shapes.triangle}
+
+
+@dataclass(frozen=True)
+class Span:
+    """A copy's median run at its place on the axis."""
+
+    copy: Copy
+    made: Found
+    run: Run
+    begin: float
+    """Seconds from the axis's start."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took."""
+        return self.run[-1].elapsed_seconds - self.run[0].elapsed_seconds
+
+    @property
+    def rates(self) -> list[tuple[float, float, float]]:
+        """From, to and the rate between two samples, bytes per second; at most MOST_POINTS.
+
+        What lies much closer together than others do is taken as one: it shows no rate.
+        """
+        apart = [after.elapsed_seconds - one.elapsed_seconds for one, after in pairwise(self.run)]
+        least = max(SHORT_RATIO * statistics.median(apart), self.seconds / MOST_POINTS)
+        kept = [self.run[0]]
+        for each in self.run[1:]:
+            if each.elapsed_seconds - kept[-1].elapsed_seconds >= least:
+                kept.append(each)
+        # The last sample holds what the receiver confirmed.
+        last = self.run[-1]
+        near = last.elapsed_seconds - kept[-1].elapsed_seconds < least
+        kept[-1:] = [last] if near and len(kept) > 1 else [kept[-1], last]
+        zero = self.begin - self.run[0].elapsed_seconds
+        return [
+            (
+                zero + one.elapsed_seconds,
+                zero + after.elapsed_seconds,
+                min(MOST, (after.moved_bytes - one.moved_bytes) / lasted),
+            )
+            for one, after in pairwise(kept)
+            if (lasted := after.elapsed_seconds - one.elapsed_seconds) > 0
+        ]
 
 
 def timeline(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
@@ -69,18 +118,20 @@ def timeline(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
     if len(spans) < len(made):
         sentence += f" {len(spans)} of {len(made)} copies are drawn."
     title = "Rate and memory over the copies' time" if known else "Rate over the copies' time"
-    height, parts = _drawn(spans)
-    yield Plot(
-        name="timeline",
-        title=title,
-        sentence=sentence,
-        svg=shapes.drawing("timeline", title, sentence, height, parts),
-        columns=(
-            *("", "copy", "by", "run took", "rate"),
-            *(f"{side}: {words}" for side in SIDES for _, words, _ in MEMORIES),
-        ),
-        rows=tuple(_row(at, span) for at, span in enumerate(spans, 1)),
+    titles = (
+        *("", "copy", "by", "run took", "rate"),
+        *(f"{side}: {words}" for side in SIDES for _, words, _ in MEMORIES),
     )
+    rows = [_row(at, span) for at, span in enumerate(spans, 1)]
+    yield plot("timeline", title, sentence, _drawn(spans), titles, rows)
+
+
+def _engine(copy: Copy) -> str:
+    """What made a copy: `SMB 3.1.1`, `SMB 3.1.1 by smbclient`, `the system's own copy`."""
+    if copy.dialect == NATIVE:
+        return "the system's own copy"
+    program = "" if copy.engine == OWN else f" by {safe(copy.engine, 24)}"
+    return f"{dialect_text(copy.dialect)}{program}"
 
 
 def _spans(made: list[Copy]) -> Iterator[Span]:
@@ -111,7 +162,7 @@ def _row(at: int, span: Span) -> tuple[str, ...]:
     return (
         f"{at}",
         safe(span.copy.name, 40),
-        engine_text(span.copy),
+        _engine(span.copy),
         seconds_text(span.seconds),
         rate_text(span.made.rate.median),
         *("" if each is None else size_text(each) for each in amounts),
@@ -160,7 +211,7 @@ def _drawn(spans: tuple[Span, ...]) -> tuple[float, list[str]]:
     entries = [(_swatch(colour), words) for _, words, colour in drawn]
     shown, below = key(entries, below)
     for at, span in enumerate(spans, 1):
-        text = f"{at}  {safe(span.copy.name, 40)}, {engine_text(span.copy)}"
+        text = f"{at}  {safe(span.copy.name, 40)}, {_engine(span.copy)}"
         parts.append(label(0, below + LINE - 3, text, "strong" if at == 1 else ""))
         below += LINE
     return below + 4, [*parts, shown]
@@ -179,7 +230,7 @@ def _curve(at: int, span: Span, x: Scale, y: Scale) -> Iterator[str]:
         points += [(x.at(begin), y.at(rate)), (x.at(end), y.at(rate))]
     name = safe(span.copy.name, 40)
     colour = "accent" if at == 1 else "series-6"
-    yield shapes.polyline(points, f"stroke line-{colour}", f"{name}, {engine_text(span.copy)}")
+    yield shapes.polyline(points, f"stroke line-{colour}", f"{name}, {_engine(span.copy)}")
 
 
 def _amounts(spans: tuple[Span, ...], side: str, name: str) -> list[float]:

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from bottleneck.reports.plots import shapes
 from bottleneck.reports.plots.axes import Scale, margin, rate_ticks, rules
-from bottleneck.reports.plots.numbered import numbered
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.plot import Plot, numbered, plot
 from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import range_text, rate_text
@@ -33,23 +32,17 @@ def _plot(name: str, trend: Trend, more: str) -> Plot:
     changes = _changes(points)
     title = f"{safe(trend.copy, 40)}, {dialect_text(trend.dialect)}, over {len(points)} runs"
     sentence = _sentence(trend, points, changes) + more
-    height, parts = _drawn(points, changes)
-    return Plot(
-        name=name,
-        title=title,
-        sentence=sentence,
-        svg=shapes.drawing(name, title, sentence, height, parts),
-        columns=("run", "rate", "low to high", "cap"),
-        rows=tuple(
-            (
-                safe(each.started, 40),
-                rate_text(each.bytes_per_second),
-                range_text(each.low_bytes_per_second, each.high_bytes_per_second),
-                safe(each.cap, 60),
-            )
-            for each in points
-        ),
+    rows = (
+        (
+            safe(each.started, 40),
+            rate_text(each.bytes_per_second),
+            range_text(each.low_bytes_per_second, each.high_bytes_per_second),
+            safe(each.cap, 60),
+        )
+        for each in points
     )
+    titles = ("run", "rate", "low to high", "cap")
+    return plot(name, title, sentence, _drawn(points, changes), titles, rows)
 
 
 def _changes(points: Sequence[Point]) -> list[int]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.analysis.comparisons.zones import compare
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
+from bottleneck.reports.document import FileMark, ZoneCurve
 from bottleneck.reports.plots import shapes
-from bottleneck.reports.plots.axes import Scale, Tick, margin, marks_below, rate_ticks, rules
-from bottleneck.reports.plots.key import key
-from bottleneck.reports.plots.numbered import numbered
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.axes import Scale, Tick, key, margin, marks_below, rate_ticks, rules
+from bottleneck.reports.plots.plot import Plot, numbered, plot
 from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
+from bottleneck.reports.safe import safe
+from bottleneck.reports.sheet import sheet
 from bottleneck.reports.units import percent_text, range_text, rate_text
-from bottleneck.reports.zone_curve import Mark, marks, title
+from bottleneck.reports.zone_curve import zone_curves
 
-MOST_DISKS = 3
+MOST_DISKS, MOST_ALONE = 3, 16
+SENTENCE_CHARACTERS = 1000
 MOST_ZONES = 400
 MOST_SPANS = 64
 TOP, BOTTOM = 22.0, 172.0
@@ -28,21 +30,37 @@ RIGHT = WIDTH - 4.0
 def zones(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
     """A drawing for each disk that was measured zone by zone."""
     told = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
-    for at, each, more in numbered(list(all_zones(report)), MOST_DISKS):
-        name, files = f"zones-{at}", marks(report, each)
+    for at, curve, more in numbered(list(zone_curves(report)), MOST_DISKS):
+        each = curve.zones
         sentence = shapes.told(told.get((each.found.index,), "The disk zone by zone.")) + more
         if len(each.zones) > MOST_ZONES:
             sentence += f" {MOST_ZONES} of {len(each.zones)} zones are drawn."
-        heading = title(each).rpartition(",")[0]
-        height, parts = _drawn(each, files)
-        yield Plot(
-            name=name,
-            title=heading[:1].upper() + heading[1:],
-            sentence=sentence,
-            svg=shapes.drawing(name, heading, sentence, height, parts),
-            columns=("place", "rate", "low to high", "the fitted disc", ""),
-            rows=(*_rows(each), *(_file_row(mark) for mark in files)),
-        )
+        rows = (*_rows(each), *map(_file_row, curve.files))
+        titles = ("place", "rate", "low to high", "the fitted disc", "")
+        yield plot(f"zones-{at}", _title(curve), sentence, _drawn(curve), titles, rows)
+
+
+def _title(curve: ZoneCurve) -> str:
+    heading = curve.title.rpartition(",")[0]
+    return heading[:1].upper() + heading[1:]
+
+
+def zone_curves_svg(report: Report) -> str | None:
+    """The same as one drawing that stands alone, for explain; None: there is nothing to draw."""
+    found = list(zone_curves(report))[:MOST_ALONE]
+    if not found:
+        return None
+    told = [safe(each.sentence, SENTENCE_CHARACTERS) for each in compare(report)][:MOST_ALONE]
+    parts: list[str] = []
+    below = 0.0
+    for curve in found:
+        parts.append(label(0, below + LINE, _title(curve), "strong"))
+        height, shown = _drawn(curve)
+        parts.append(shapes.moved(0, below + LINE + 6, shown))
+        below += height + LINE + 12
+    style = sheet("colours", "plots")
+    title = "Disk throughput by zone"
+    return shapes.drawing("zones", title, " ".join(told), below, parts, style) + "\n"
 
 
 def _rows(each: Zones) -> Iterator[tuple[str, ...]]:
@@ -57,7 +75,7 @@ def _rows(each: Zones) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _file_row(mark: Mark) -> tuple[str, ...]:
+def _file_row(mark: FileMark) -> tuple[str, ...]:
     spans = mark.spans[:MOST_SPANS]
     where = f"{percent_text(spans[0][0])} to {percent_text(spans[0][1])}"
     more = f" and {len(spans) - 1} more pieces" if len(spans) > 1 else ""
@@ -68,7 +86,8 @@ def _is_weak(each: Zones, at: int) -> bool:
     return each.curve is not None and at in each.curve.weak
 
 
-def _drawn(each: Zones, files: tuple[Mark, ...]) -> tuple[float, list[str]]:
+def _drawn(curve: ZoneCurve) -> tuple[float, list[str]]:
+    each = curve.zones
     drawn = each.zones[:MOST_ZONES]
     unit, ticks = rate_ticks(1.05 * max(zone.high_bytes_per_second for zone in drawn))
     most = 1.05 * max(zone.high_bytes_per_second for zone in drawn)
@@ -91,7 +110,7 @@ def _drawn(each: Zones, files: tuple[Mark, ...]) -> tuple[float, list[str]]:
     below = BOTTOM + 34
     parts.append(label((left + RIGHT) / 2, below, where, "muted", "middle"))
     below += 6
-    for mark in files:
+    for mark in curve.files:
         parts += _file(mark, x, below)
         below += LINE + 12
     entries = [(lambda a, b: shapes.rect(a - 6, b - 4, 12, 8, "fill-series-1"), "a zone")]
@@ -123,7 +142,7 @@ def _zone(each: Zones, at: int, x: Scale, y: Scale) -> Iterator[str]:
     yield label(middle, above, "weak", "strong", "middle")
 
 
-def _file(mark: Mark, x: Scale, top: float) -> Iterator[str]:
+def _file(mark: FileMark, x: Scale, top: float) -> Iterator[str]:
     """A file's pieces on the axis of the disk, its name above them where there is room."""
     yield label(0, top + 11, mark.text, "fill-series-3", width=float(WIDTH))
     yield shapes.rect(x.start, top + 16, x.end - x.start, 7, "track")

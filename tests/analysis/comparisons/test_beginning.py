@@ -4,14 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis.comparisons import beginning
 from probes.records import Sample
 
+ABOUT = ("start",)
+
 MB = 1_000_000
-
-
-def compared(world):
-    return list(beginning.compare(world.report()))
 
 
 def run(*rates, every=0.1, flush=0.05):
@@ -33,98 +30,60 @@ FALL = run(*[118] * 10, *[25] * 20)
 RISE = run(*[10] * 10, *[110] * 28)
 
 
-@pytest.fixture
-def path(empty_world):
-    """A gigabit path without disks."""
-    world = empty_world()
-    world.tcp("push", 117.6)
-    world.tcp("pull", 117.5)
-    return world
-
-
-def test_a_fall_to_what_the_receivers_disk_writes_is_write_back(path):
+def test_a_fall_to_what_the_receivers_disk_writes_is_write_back(path, says):
     path.disk("server", "write", (25, 26, 27))
     sample(path, path.copy("push.cached", 50), FALL)
-    (found,) = compared(path)
-    assert found.sentence == (
-        "push.cached (SMB 3.1.1) moved 118 MB/s for the first 1 s (113 MiB) and 25 MB/s from then "
-        "on (4.7x): the server's RAM took the first 113 MiB, then its disk set the rate, which "
-        "writes 26 MB/s (write-back)."
-    )
-    assert found.significant
-    (row,) = found.rows
-    assert row["mechanism"] == "writeback"
-    assert row["until_seconds"] == pytest.approx(1.0)
-    assert row["until_bytes"] == pytest.approx(118 * MB)
+    says(path)
 
 
 @pytest.mark.parametrize("written", [200, 90, 10, None])
-def test_a_disk_that_writes_at_another_rate_is_not_blamed(path, written):
+def test_a_disk_that_writes_at_another_rate_is_not_blamed(path, written, says):
     if written is not None:
         path.disk("server", "write", written)
     sample(path, path.copy("push.cached", 50), FALL)
-    (found,) = compared(path)
-    assert found.rows[0]["mechanism"] == "unexplained"
-    assert found.sentence.endswith("(4.7x): nothing that was measured explains it.")
+    says(path)
 
 
-def test_tcp_alone_that_falls_alike_is_a_shaper(path):
+def test_tcp_alone_that_falls_alike_is_a_shaper(path, says):
     sample(path, path.tcp("pull", 40), FALL)
     path.disk("client", "write", 26)
     sample(path, path.copy("pull.cached", 50), FALL)
-    (found,) = compared(path)
-    assert found.rows[0]["mechanism"] == "shaper"
-    assert "TCP alone from the server does the same (118 MB/s for 113 MiB, then 25 MB/s)" in (
-        found.sentence
-    )
+    says(path)
 
 
 @pytest.mark.parametrize("alone", [run(*[118] * 10, *[60] * 20), RISE, run(*[118] * 30)])
-def test_tcp_alone_that_does_otherwise_is_no_shaper(path, alone):
+def test_tcp_alone_that_does_otherwise_is_no_shaper(path, alone, says):
     sample(path, path.tcp("pull", 40), alone)
     sample(path, path.copy("pull.cached", 50), FALL)
-    assert compared(path)[0].rows[0]["mechanism"] == "unexplained"
+    says(path)
 
 
-def test_more_than_the_network_carries_went_into_the_mounts_cache(path):
+def test_more_than_the_network_carries_went_into_the_mounts_cache(path, says):
     sample(path, path.native("push.cached", 50), run(*[900] * 6, *[110] * 20))
-    (found,) = compared(path)
-    assert found.rows[0]["mechanism"] == "mount-cache"
-    assert "the client's own RAM took it" in found.sentence
+    says(path)
 
 
-def test_a_beginning_that_the_network_carries_is_not_put_down_to_the_mount(path):
+def test_a_beginning_that_the_network_carries_is_not_put_down_to_the_mount(path, says):
     sample(path, path.native("push.cached", 50), FALL)
-    assert compared(path)[0].rows[0]["mechanism"] == "unexplained"
+    says(path)
 
 
-def test_a_rise_on_a_far_path_is_slow_start(path):
+def test_a_rise_on_a_far_path_is_slow_start(path, says):
     sample(path, path.copy("pull.cached", 90, details={"rtt_seconds": 0.1}), RISE)
-    (found,) = compared(path)
-    assert found.rows[0]["mechanism"] == "slow-start"
-    assert found.sentence.endswith(
-        "(11x): slow start: at an RTT of 100 ms a connection takes at least 10 round trips to "
-        "that rate."
-    )
+    says(path)
 
 
 @pytest.mark.parametrize("rtt", [None, 0.0004, 0.011])
-def test_a_rise_that_takes_longer_than_a_slow_start_is_not_explained(path, rtt):
+def test_a_rise_that_takes_longer_than_a_slow_start_is_not_explained(path, rtt, says):
     details = {} if rtt is None else {"rtt_seconds": rtt}
     sample(path, path.copy("pull.cached", 90, details=details), RISE)
-    assert compared(path)[0].rows[0]["mechanism"] == "unexplained"
+    says(path)
 
 
-def test_a_pull_that_waits_for_its_flush_is_write_back(path):
+def test_a_pull_that_waits_for_its_flush_is_write_back(path, says):
     late = {"acknowledged_bytes_per_second": 117e6, "flush_seconds": 1.5}
     path.copy("pull.cached", 21, details=late)
-    (found,) = compared(path)
-    assert found.sentence == (
-        "pull.cached (SMB 3.1.1) moved 117 MB/s for the first 718 ms and nothing in the 1.5 s "
-        "after that: the client's RAM took the bytes, and the flush at the end waited for its disk "
-        "(write-back)."
-    )
-    assert found.rows[0]["rest_bytes_per_second"] is None
+    says(path)
 
 
 @pytest.mark.parametrize(
@@ -137,53 +96,44 @@ def test_a_pull_that_waits_for_its_flush_is_write_back(path):
     ],
     ids=["a push: durability tells it", "short", "no time", "no rate"],
 )
-def test_a_flush_that_is_told_elsewhere_or_matters_not_is_left_out(path, name, details):
+def test_a_flush_that_is_told_elsewhere_or_matters_not_is_left_out(path, name, details, says):
     path.copy(name, 21, details=details)
-    assert compared(path) == []
+    says(path)
 
 
-def test_a_long_copy_that_runs_as_it_began_is_told_so(path):
+def test_a_long_copy_that_runs_as_it_began_is_told_so(path, says):
     sample(path, path.copy("pull.cached", 100), run(*[100, 103] * 40))
-    (found,) = compared(path)
-    assert found.sentence == (
-        "pull.cached (SMB 3.1.1) moved 101 MB/s for the first 4.8 s and 102 MB/s from then on: no "
-        "change that its samples can tell."
-    )
-    assert not found.significant
-    assert found.rows[0]["mechanism"] == "none"
+    says(path)
 
 
-def test_a_copy_that_stood_still_for_its_first_seconds_has_no_rates_to_compare(path):
+def test_a_copy_that_stood_still_for_its_first_seconds_has_no_rates_to_compare(path, says):
     sample(path, path.copy("pull.cached", 100), run(*[0] * 70, *[100] * 20))
-    assert compared(path) == []
+    says(path)
 
 
-def test_each_run_has_to_change_to_the_same_side(path):
+def test_each_run_has_to_change_to_the_same_side(path, says):
     at = path.copy("push.cached", 50)
     sample(path, at, FALL, FALL, FALL)
-    assert compared(path)[0].significant
+    says(path)
     sample(path, at, FALL, FALL, run(*[118] * 30))
-    assert compared(path) == []
+    says(path)
     sample(path, at, FALL, FALL, RISE)
-    assert compared(path) == []
+    says(path)
 
 
-def test_what_a_push_had_in_flight_is_no_change(path):
+def test_what_a_push_had_in_flight_is_no_change(path, says):
     filled = run(*[1] * 7, *[12] * 20, *[16] * 5)
     at = path.copy("push.cached", 11, details={"in_flight_bytes": 8_000_000})
     sample(path, at, filled)
-    assert compared(path) == []
+    says(path)
     sample(path, path.copy("pull.cached", 11, details={"in_flight_bytes": 8_000_000}), filled)
-    assert len(compared(path)) == 1
+    says(path)
 
 
-def test_the_copy_that_changes_most_leads(path):
+def test_the_copy_that_changes_most_leads(path, says):
     sample(path, path.copy("push.cached", 50), run(*[118] * 10, *[60] * 20))
     sample(path, path.copy("pull.cached", 50), FALL)
-    (found,) = compared(path)
-    assert found.sentence.startswith("pull.cached")
-    assert len(found.rows) == 2
-    assert len(found.steps) == 2
+    says(path)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +144,7 @@ def test_the_copy_that_changes_most_leads(path):
     ],
     ids=["altered", "samples by looking at a file that grows in leaps"],
 )
-def test_what_has_no_samples_to_trust_is_left_out(path, make):
+def test_what_has_no_samples_to_trust_is_left_out(path, make, says):
     sample(path, make(path), FALL)
     path.fail("pull.cached", "reset")
-    assert compared(path) == []
+    says(path)

@@ -238,11 +238,6 @@ def test_a_write_is_flushed_and_incompressible():
     assert {"--end_fsync=1", "--refill_buffers", "--fallocate=none"} <= set(write)
 
 
-def test_the_kernels_count_of_a_process_is_read():
-    text = "rchar: 62259\nwchar: 0\nread_bytes: 29409280\nwrite_bytes: 37756928\n"
-    assert fio.parse_io(text)["write_bytes"] == 37756928
-
-
 def test_a_missing_fio_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr(tools, "find", lambda name: None)
     with pytest.raises(Unavailable, match="apt install fio"):

@@ -122,6 +122,7 @@ def test_a_real_server_measures_with_us(server, verb):
     assert told.intervals[-1].elapsed_seconds <= told.elapsed_seconds + 0.5
 
 
+@pytest.mark.long
 def test_a_server_that_others_use_is_waited_for_and_then_named(server, monkeypatch):
     monkeypatch.setattr(iperf3, "BUSY_SECONDS", 0.2)
     port = str(server)
@@ -147,6 +148,7 @@ def test_a_host_without_a_server_is_a_reason_with_a_remedy():
         iperf3.run(Job("127.0.0.1", port, "push", 1, 4096, 1.0))
 
 
+@pytest.mark.long
 def test_a_server_that_says_nothing_ends_in_time(monkeypatch):
     monkeypatch.setattr(iperf3, "GRACE_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:

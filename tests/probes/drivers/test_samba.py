@@ -18,6 +18,7 @@ import pytest
 
 from probes.drivers import samba
 from probes.drivers.samba import Samba, find_smbd, private_samba
+from probes.host import own_folder
 from probes.stage import Unavailable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,9 +29,9 @@ NOBODY = 65534
 
 @pytest.fixture
 def served() -> Iterator[Path]:
-    """A folder that any account may write to; pytest's own are closed to others."""
+    """A folder that any account may write to, as /tmp; pytest's own are closed to others."""
     folder = Path(tempfile.mkdtemp(prefix="bottleneck-test-"))
-    folder.chmod(0o777)
+    folder.chmod(0o1777)
     yield folder
     shutil.rmtree(folder)
 
@@ -73,7 +74,10 @@ def as_user(user: int, temporary: Path, work: Callable[[], None]) -> None:
     if child == 0:
         code = 1
         try:
-            tempfile.tempdir = str(temporary)
+            tempfile.tempdir = os.environ["XDG_STATE_HOME"] = str(temporary)
+            # Ours, and this program, may lie where only root may go.
+            sys.executable = "/usr/bin/python3"
+            own_folder.source()
             os.setgroups([])
             os.setgid(user)
             os.setuid(user)
@@ -263,7 +267,7 @@ def test_what_cannot_be_served_is_refused_before_anything_starts(
 def test_without_samba_the_reason_names_the_package(
     served: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
+    monkeypatch.setattr(samba.tools, "find", lambda program: None)
     assert find_smbd() is None
     with (
         pytest.raises(Unavailable, match="apt-get install samba"),

@@ -1,7 +1,11 @@
 """A probe's child is bounded: its memory, its descriptors, its life."""
 
+import ctypes
 import json
 import os
+import resource
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -89,3 +93,40 @@ def is_alive(pid):
             return stat.read().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+PR_GET_DUMPABLE = 3
+
+CODE = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+from probes.host.child import keep_private
+keep_private()
+fd = os.open(os.devnull, os.O_RDONLY)
+os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_it_leaves_no_core_and_shows_nothing_and_still_sees_its_own_files(is_private, unprivileged):
+    with subprocess.Popen(
+        [sys.executable, "-c", CODE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=unprivileged,
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        assert is_private(process.pid)
+
+
+def test_a_probes_child_is_private():
+    def work(tell, control_fd):
+        dumpable = ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)
+        tell({"dumpable": dumpable, "core": resource.getrlimit(resource.RLIMIT_CORE)})
+
+    made = child.spawn(work)
+    with os.fdopen(made.events_fd) as events:
+        assert json.loads(events.readline()) == {"dumpable": 0, "core": [0, 0]}
+    os.close(made.control_fd)
+    os.waitpid(made.pid, 0)

@@ -138,9 +138,3 @@ def _runs(pid):
 )
 def test_who_made_a_cp_is_read_from_its_version(text, maker):
     assert copy_program.parse_maker(text) == maker
-
-
-def test_written_bytes_are_read_from_the_kernels_account():
-    text = "rchar: 9\nwchar: 123\nsyscr: 1\nsyscw: 2\nread_bytes: 0\nwrite_bytes: 0\n"
-    assert copy_program.parse_written(text) == 123
-    assert copy_program.parse_written("rchar: 9\n") is None

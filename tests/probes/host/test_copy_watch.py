@@ -14,27 +14,14 @@ from typing import Any
 import pytest
 
 from probes.host import copy_watch
-from probes.host.copy_watch import Setting, Watch, disks, observe, parse_disks
-from probes.host.counters import DeviceCounts
-
-DISKSTATS = """   7       0 loop0 10 0 200 5 0 0 0 0 0 20 25 0 0 0 0 0 0
-   8       0 sda 900 1 40000 500 700 2 90000 800 0 1500 1300 0 0 0 0 0 0
-   8      16 sdb 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
-"""
-
-
-def test_devices_that_were_ever_used_are_read() -> None:
-    assert parse_disks(DISKSTATS) == {
-        "loop0": DeviceCounts(200 * 512, 0, 0.02),
-        "sda": DeviceCounts(40000 * 512, 90000 * 512, 1.5),
-    }
-    assert parse_disks("") == {}
+from probes.host.copy_watch import Setting, Watch, disks, observe
+from probes.host.proc import DeviceCounts
 
 
 def test_what_devices_moved_between_two_moments() -> None:
-    first = {"sda": DeviceCounts(1000, 0, 1.0), "sdb": DeviceCounts(5, 5, 0.0)}
-    last = {"sda": DeviceCounts(5000, 100, 2.8), "sdb": DeviceCounts(5, 5, 0.0)}
-    last["sdc"] = DeviceCounts(7, 7, 0.1)
+    first = {"sda": DeviceCounts(1, 1000, 0, 0, 1.0), "sdb": DeviceCounts(1, 5, 1, 5, 0.0)}
+    last = {"sda": DeviceCounts(9, 5000, 2, 100, 2.8), "sdb": DeviceCounts(1, 5, 1, 5, 0.0)}
+    last["sdc"] = DeviceCounts(1, 7, 1, 7, 0.1)
     row = {"name": "sda", "read_bytes": 4000, "written_bytes": 100, "busy_ratio": 0.9}
     assert disks(first, last, 2.0) == [{**row, "busy_ratio": pytest.approx(0.9)}]
     assert disks(first, last, 0.0) == []
@@ -70,9 +57,9 @@ def test_a_connection_and_its_process_are_watched() -> None:
 
 
 def test_a_process_without_a_connection_is_watched(tmp_path: Path) -> None:
-    writing = threading.Timer(0.1, (tmp_path / "file").write_bytes, (bytes(1 << 20),))
+    writing = threading.Timer(0.4, (tmp_path / "file").write_bytes, (bytes(1 << 20),))
     writing.start()
-    told = watched(Setting(pids=(os.getpid(),)), 0.6)
+    told = watched(Setting(pids=(os.getpid(),)), 1.2)
     writing.join()
     assert told["connection"] is None and told["counts"][-1][4] >= 1 << 20
 
@@ -94,6 +81,7 @@ def test_a_long_watch_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch)
     assert told["counts"][-1][0] == watch.counts[-1].clock_seconds
 
 
+@pytest.mark.long
 def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copy_watch, "MOST_TOLD", 7)
     watch = Watch(Setting(pids=(os.getpid(),)), None)

@@ -1,50 +1,18 @@
-"""Counters: recorded texts parsed, and one real moment of this host."""
+"""Counters: one real moment of this host, and who carries the copy."""
 
-# A None that should not be there fails the claim by itself.
-# mypy: disable-error-code="attr-defined,union-attr"
-
+import dataclasses
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from bottleneck import wire
 from probes.host import cgroup, counters
-from probes.host.account import Account
-from probes.host.counters import Counters, Watched
-
-RECORDED = Path(__file__).parent / "recorded"
-
-
-def recorded(name):
-    return (RECORDED / name).read_text()
-
-
-def test_cores_are_told_with_waiting_for_io_as_idle():
-    cores = counters.parse_cores(recorded("stat.txt"))
-    assert sorted(cores) == [0, 1]
-    tick = counters.processes.TICK_SECONDS
-    first = cores[0]
-    assert first.busy_seconds == pytest.approx((13872 + 16384 + 1367 + 77) * tick)
-    assert first.interrupt_seconds == pytest.approx(1367 * tick)
-    assert first.stolen_seconds == pytest.approx(77 * tick)
-    idle = (169063 + 11063) * tick
-    assert first.total_seconds == pytest.approx(first.busy_seconds + idle)
-
-
-def test_an_interface_is_told_sent_first():
-    assert counters.parse_interface(recorded("net_dev.txt"), "eth0") == (1602494, 807354374)
-    assert counters.parse_interface(recorded("net_dev.txt"), "eth") is None
-
-
-def test_a_device_is_told_in_bytes_and_seconds():
-    told = counters.parse_device(recorded("diskstats.txt"), "vda")
-    assert told.read_bytes == 29424322 * 512
-    assert told.written_bytes == 97902000 * 512
-    assert told.busy_seconds == 54.02
-    assert counters.parse_device(recorded("diskstats.txt"), "vd") is None
+from probes.host.counters import Counters, QuotaCounts, Watched, usage
+from probes.host.memory import Pressure
+from probes.host.proc import CoreTimes, ThreadTimes
+from probes.host.processes import Account, ProcessTimes
 
 
 @pytest.fixture
@@ -84,16 +52,16 @@ def test_a_reading_is_no_longer_on_a_host_with_many_processes(monkeypatch):
 
     watched = Watched(file_server=False)
     few = len(line())
-    seen = counters.processes.read_all()
+    seen = counters.reader().processes()
     init = seen[os.getpid()]._replace(parent=1, cpu_seconds=123.45)
     crowd = {pid: init._replace(pid=pid, started_ticks=pid) for pid in range(10**6, 10**6 + 40_000)}
-    monkeypatch.setattr(counters.processes, "read_all", lambda: {**seen, **crowd})
+    monkeypatch.setattr(counters.reader(), "processes", lambda: {**seen, **crowd})
     assert len(line()) < few + 200
 
 
 def test_others_grow_by_a_strangers_work_and_not_by_a_childs(monkeypatch):
     account, watched = Account(), Watched(file_server=False)
-    seen = counters.processes.read_all()
+    seen = counters.reader().processes()
     me = seen[os.getpid()]
     core = min(os.sched_getaffinity(0))
     stranger = me._replace(pid=10**6, parent=1, core=core, cpu_seconds=100.0)
@@ -105,7 +73,7 @@ def test_others_grow_by_a_strangers_work_and_not_by_a_childs(monkeypatch):
             stranger.pid: stranger._replace(cpu_seconds=used["stranger"]),
             child.pid: child._replace(cpu_seconds=used["child"]),
         }
-        monkeypatch.setattr(counters.processes, "read_all", lambda: now)
+        monkeypatch.setattr(counters.reader(), "processes", lambda: now)
         return counters.read_counters(watched, os.getpid(), account)
 
     before = reading(stranger=100.0, child=100.0)
@@ -116,12 +84,12 @@ def test_others_grow_by_a_strangers_work_and_not_by_a_childs(monkeypatch):
 @pytest.fixture
 def two_clients(monkeypatch):
     """A server with an smbd for us (71) and one for another client (72), by what serves whom."""
-    seen = counters.processes.read_all()
+    seen = counters.reader().processes()
     me = seen[os.getpid()]
     for pid in (70, 71, 72):
         seen[pid] = me._replace(pid=pid, name="smbd", parent=70 if pid > 70 else 1)
-    monkeypatch.setattr(counters.processes, "read_all", lambda: seen)
-    monkeypatch.setattr(counters.file_server, "serving", lambda *_: {71})
+    monkeypatch.setattr(counters.reader(), "processes", lambda: seen)
+    monkeypatch.setattr(counters.socket_owner, "serving", lambda *_: {71})
     return seen
 
 
@@ -141,7 +109,7 @@ def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, 
         looks.append(1)
         return {71}
 
-    monkeypatch.setattr(counters.file_server, "serving", look)
+    monkeypatch.setattr(counters.socket_owner, "serving", look)
     account, watched = Account(), Watched(peer_address="192.0.2.7")
     for _ in range(2):
         counters.read_counters(watched, os.getpid(), account)
@@ -169,7 +137,7 @@ def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clien
     monkeypatch.setattr(counters.cgroup, "shows_quotas", lambda pid: True)
     watched = Watched(peer_address="192.0.2.7")
     assert counters.read_counters(watched, os.getpid(), Account()).quotas_visible
-    monkeypatch.setattr(counters.file_server, "serving", lambda *_: set())
+    monkeypatch.setattr(counters.socket_owner, "serving", lambda *_: set())
     assert not counters.read_counters(watched, os.getpid(), Account()).quotas_visible
 
 
@@ -184,3 +152,203 @@ def test_an_interface_and_a_device_that_are_gone_are_none():
     told = counters.read_counters(Watched("gone0", "gone0"), os.getpid())
     assert told.interface_sent_bytes is None
     assert told.device_read_bytes is None
+
+
+START = Counters(
+    clock_seconds=100.0,
+    cores=(CoreTimes(0, 50.0, 5.0, 1.0, 500.0), CoreTimes(1, 60.0, 6.0, 0.0, 500.0)),
+    processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 2.0, 0.0)),
+    threads=(ThreadTimes(11, 2.0, 0.5),),
+    other_cpu_seconds=30.0,
+    others_complete=True,
+)
+"""A host with the agent (10), its child (11) and strangers."""
+
+
+def after(seconds=10.0, **changes):
+    end = {
+        "clock_seconds": START.clock_seconds + seconds,
+        "cores": (CoreTimes(0, 58.0, 7.0, 2.0, 510.0), CoreTimes(1, 61.0, 6.0, 0.0, 510.0)),
+        **changes,
+    }
+    return dataclasses.replace(START, **end)
+
+
+def test_cores_are_busy_with_stolen_and_interrupt_time():
+    told = usage(START, after())
+    assert told.wall_seconds == 10.0
+    assert told.core_busy_ratios == pytest.approx((0.8, 0.1))
+    assert told.busiest_core_ratio == pytest.approx(0.8)
+    assert told.softirq_ratio == pytest.approx(0.1)
+    assert told.steal_ratio == pytest.approx(0.05)
+
+
+def test_a_core_that_came_online_in_between_is_left_aside():
+    cores = (*after().cores, CoreTimes(2, 9.0, 0.0, 0.0, 9.0))
+    assert len(usage(START, after(cores=cores)).core_busy_ratios) == 2
+
+
+def test_a_child_that_lives_counts_by_its_growth():
+    end = after(
+        processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
+        threads=(ThreadTimes(11, 5.0, 1.25), ThreadTimes(12, 1.0, 0.25)),
+    )
+    told = usage(START, end)
+    assert told.copy_cpu_seconds == pytest.approx(4.0)
+    assert told.busiest_process_ratio == pytest.approx(0.3)
+    assert told.run_delay_seconds == pytest.approx(1.0)
+
+
+def test_a_child_that_ended_counts_by_what_the_agent_inherited():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 3.0 + 6.0),), threads=())
+    told = usage(START, end)
+    assert told.copy_cpu_seconds == pytest.approx(4.0)
+    assert told.busiest_process_ratio == pytest.approx(0.4)
+    assert told.run_delay_seconds is None
+
+
+def test_a_child_that_began_and_ended_in_between_counts_whole():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 5.5), START.processes[1]))
+    assert usage(START, end).copy_cpu_seconds == pytest.approx(2.5)
+
+
+def test_a_child_that_nobody_waited_for_takes_nothing_away():
+    begun = ProcessTimes(12, 9, 1.5, 0.0)
+    end = after(processes=(START.processes[0], begun), threads=(ThreadTimes(12, 1.5, 0.0),))
+    assert usage(START, end).copy_cpu_seconds == pytest.approx(1.5)
+
+
+def test_a_pid_that_was_given_again_is_another_process():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 5.0), ProcessTimes(11, 99, 1.0, 0.0)))
+    assert usage(START, end).copy_cpu_seconds == pytest.approx(1.0)
+
+
+def test_no_thread_has_more_than_a_core():
+    end = after(processes=(ProcessTimes(10, 1, 0.0, 43.0), START.processes[1]))
+    assert usage(START, end).busiest_process_ratio == 1.0
+
+
+def test_others_are_told_by_their_growth():
+    assert usage(START, after(other_cpu_seconds=34.5)).other_cpu_seconds == pytest.approx(4.5)
+
+
+def test_where_not_all_are_seen_the_cores_tell_the_rest():
+    before = dataclasses.replace(START, others_complete=False)
+    end = after(
+        others_complete=False,
+        processes=(START.processes[0], ProcessTimes(11, 2, 4.0, 0.0)),
+    )
+    # 9 busy seconds, 3 of interrupts and stolen, 2 of the copy
+    assert usage(before, end).other_cpu_seconds == pytest.approx(4.0)
+
+
+def test_others_never_have_more_than_the_cores_were_busy():
+    end = after(other_cpu_seconds=900.0)
+    assert usage(START, end).other_cpu_seconds == pytest.approx(9.0)
+
+
+def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():
+    before = dataclasses.replace(
+        START, quotas=(QuotaCounts("a", 0.5, 10, 0), QuotaCounts("b", 2.0, 100, 50))
+    )
+    end = after(quotas=(QuotaCounts("a", 0.5, 50, 30), QuotaCounts("b", 2.0, 200, 60)))
+    told = usage(before, end)
+    assert told.quota_cores == 0.5
+    assert told.throttled_ratio == pytest.approx(0.75)
+
+
+def test_a_quota_that_the_copys_own_figures_contradict_is_another_groups():
+    """4 seconds of CPU time in 10 are no work under 0.1 cores."""
+    before = dataclasses.replace(
+        START,
+        quotas=(QuotaCounts("foreign", 0.1, 10, 0), QuotaCounts("own", 0.5, 10, 0)),
+        quotas_visible=True,
+    )
+    end = after(
+        processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
+        quotas=(QuotaCounts("foreign", 0.1, 110, 90), QuotaCounts("own", 0.5, 110, 30)),
+        quotas_visible=True,
+    )
+    told = usage(before, end)
+    assert told.quota_cores == 0.5
+    assert told.throttled_ratio == pytest.approx(0.3)
+    alone = usage(before, dataclasses.replace(end, quotas=end.quotas[:1]))
+    assert (alone.quota_cores, alone.throttled_ratio) == (None, 0.0)
+
+
+def test_a_quota_that_is_used_up_is_not_contradicted_by_the_tick_of_the_accounts():
+    before = dataclasses.replace(START, quotas=(QuotaCounts("own", 0.1, 10, 0),))
+    end = after(
+        processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 3.3, 0.0)),
+        quotas=(QuotaCounts("own", 0.1, 110, 100),),
+    )
+    told = usage(before, end)
+    assert told.quota_cores == 0.1
+    assert told.throttled_ratio == pytest.approx(1.0)
+
+
+def test_a_quota_without_counts_is_a_quota_all_the_same():
+    before = dataclasses.replace(START, quotas=(QuotaCounts("a", 0.5, None, None),))
+    told = usage(before, after(quotas=before.quotas))
+    assert (told.quota_cores, told.throttled_ratio) == (0.5, None)
+
+
+def test_no_quota_is_none():
+    told = usage(START, after())
+    assert (told.quota_cores, told.throttled_ratio) == (None, None)
+
+
+def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
+    before = dataclasses.replace(
+        START,
+        interface_sent_bytes=10,
+        interface_received_bytes=20,
+        device_read_bytes=30,
+        device_written_bytes=40,
+        device_busy_seconds=1.0,
+        memory_used_bytes=5,
+    )
+    end = after(
+        interface_sent_bytes=110,
+        interface_received_bytes=19,
+        device_read_bytes=31,
+        device_written_bytes=40,
+        device_busy_seconds=6.0,
+        memory_used_bytes=77,
+    )
+    told = usage(before, end)
+    assert told.interface_sent_bytes == 100
+    assert told.interface_received_bytes is None, "a counter that ran backwards was reset"
+    assert (told.device_read_bytes, told.device_written_bytes) == (1, 0)
+    assert told.device_busy_ratio == pytest.approx(0.5)
+    assert told.memory_used_bytes == 77
+
+
+def test_what_the_system_does_not_tell_stays_none():
+    told = usage(START, after())
+    assert told.device_busy_ratio is None
+    assert told.interface_sent_bytes is None
+    assert told.memory_total_bytes is None
+
+
+def test_two_readings_of_one_moment_are_refused():
+    with pytest.raises(ValueError, match="one moment"):
+        usage(START, START)
+
+
+def test_swap_and_waiting_are_those_of_the_window_and_the_dirty_limit_that_of_its_end():
+    before = dataclasses.replace(
+        START, pressure=Pressure(100, 200, 5000, memory_waiting_seconds=1.0, io_waiting_seconds=3.0)
+    )
+    end = after(
+        pressure=Pressure(150, 260, 4000, memory_waiting_seconds=2.0, io_waiting_seconds=8.0)
+    )
+    told = usage(before, end)
+    assert (told.swapped_in_bytes, told.swapped_out_bytes) == (50, 60)
+    assert told.memory_dirty_limit_bytes == 4000
+    assert (told.memory_waiting_ratio, told.io_waiting_ratio) == pytest.approx((0.1, 0.5))
+
+
+def test_a_system_that_tells_nothing_of_swap_and_waiting_leaves_them_open():
+    told = usage(START, after())
+    assert (told.swapped_in_bytes, told.memory_waiting_ratio, told.io_waiting_ratio) == (None,) * 3

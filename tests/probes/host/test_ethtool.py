@@ -1,5 +1,9 @@
 """The ioctl itself, on this host's own interfaces."""
 
+import struct
+
+import pytest
+
 from probes.host import ethtool
 
 
@@ -13,3 +17,129 @@ def test_the_loopback_answers_what_it_can():
 def test_an_interface_that_is_not_there_tells_nothing():
     assert ethtool.read_card("nosuch0") == ethtool.Card()
     assert ethtool.read_counts("nosuch0") == {}
+
+
+def settings(rate: int, duplex: int, negotiated: int, *masks: int) -> bytes:
+    """ethtool_link_settings with masks of two words: supported, advertised, the partner's."""
+    words = 2 if masks else 0
+    head = ethtool.LINK.pack(0x4C, rate, duplex, 0, 0, negotiated, 0, 0, 0, words, 0, 0, 0, 0)
+    return head.ljust(ethtool.LINK_BYTES, b"\0") + b"".join(struct.pack("=Q", m) for m in masks)
+
+
+def modes(*bits: int) -> int:
+    return sum(1 << bit for bit in bits)
+
+
+GIGABIT = modes(0, 1, 2, 3, 5, 6, 7, 13)
+FAST = modes(0, 1, 2, 3, 6, 7)
+
+
+def test_a_gigabit_card_at_a_port_that_offers_100():
+    found = ethtool.parse_negotiated(settings(100, 1, 1, GIGABIT, GIGABIT, FAST))
+    assert found == ethtool.Negotiated(100_000_000, "full", True, 10**9, 10**8)
+
+
+def test_half_duplex_set_by_hand_has_no_partner():
+    found = ethtool.parse_negotiated(settings(100, 0, 0, GIGABIT, FAST, 0))
+    assert found == ethtool.Negotiated(100_000_000, "half", False, 10**9, None)
+
+
+def test_modes_beyond_the_first_word_count():
+    assert ethtool.fastest(struct.pack("=Q", modes(5, 47))) == 2_500_000_000
+    assert ethtool.fastest(struct.pack("=Q", modes(5, 48, 12))) == 10_000_000_000
+    assert ethtool.fastest(b"") is None
+
+
+@pytest.mark.parametrize("rate", [0, 0xFFFF, 0xFFFFFFFF])
+def test_without_a_link_no_rate_is_told(rate):
+    found = ethtool.parse_negotiated(settings(rate, 0xFF, 1))
+    assert found == ethtool.Negotiated(None, None, True, None, None)
+
+
+def test_masks_that_are_not_whole_tell_no_modes():
+    told = settings(1000, 1, 1, GIGABIT, GIGABIT, GIGABIT)
+    assert ethtool.parse_negotiated(told[:-1]).able_bits_per_second is None
+    assert ethtool.parse_negotiated(told[:40]) is None
+    assert ethtool.parse_negotiated(None) is None
+
+
+def test_pause_coalescing_and_rings_are_read_in_their_places():
+    assert ethtool.parse_pause(struct.pack("=4I", 0x12, 1, 1, 0)) == {
+        "autonegotiated": True,
+        "receives": True,
+        "sends": False,
+    }
+    told = [0x0E, 3, 0, 0, 0, 64, 25, 0, 0, 0, 1, 0, *([0] * 11)]
+    waits, adaptive = ethtool.parse_coalescing(struct.pack("=23I", *told))
+    assert waits == {
+        "receive_seconds": 3e-6,
+        "receive_packets": 0.0,
+        "send_seconds": 64e-6,
+        "send_packets": 25.0,
+    }
+    assert adaptive == {"receive": True, "send": False}
+    assert ethtool.parse_rings(struct.pack("=9I", 0x10, 4096, 0, 0, 4096, 256, 0, 0, 512)) == {
+        "receive_packets": 256,
+        "send_packets": 512,
+        "able_receive_packets": 4096,
+        "able_send_packets": 4096,
+    }
+
+
+def test_a_driver_without_an_answer_leaves_the_fact_out():
+    assert ethtool.parse_pause(None) == {}
+    assert ethtool.parse_coalescing(b"\0" * 91) == ({}, {})
+    assert ethtool.parse_rings(None) == {}
+    assert ethtool.parse_names(None) == []
+    assert ethtool.parse_counts([], None) == {}
+    assert ethtool.parse_driver(b"\0" * 20) == (None, None)
+
+
+def test_a_driver_tells_its_name_and_its_place():
+    raw = struct.pack("=I32s32s32s32s", 3, b"e1000e", b"6.18", b"0.13-4", b"0000:00:1f.6")
+    assert ethtool.parse_driver(raw.ljust(196, b"\0")) == ("e1000e", "0000:00:1f.6")
+
+
+def strings(*names: str) -> bytes:
+    return struct.pack("=III", 0x1B, 1, len(names)) + b"".join(
+        name.encode().ljust(32, b"\0") for name in names
+    )
+
+
+def test_counters_are_matched_with_their_names():
+    names = ethtool.parse_names(strings("rx_packets", "rx_flow_control_xoff", "rx_missed_errors"))
+    answer = struct.pack("=II3Q", 0x1D, 3, 912398, 293, 7)
+    assert ethtool.parse_counts(names, answer) == {
+        "rx_flow_control_xoff": 293,
+        "rx_missed_errors": 7,
+    }
+
+
+def test_fewer_values_than_names_are_matched_as_far_as_they_go():
+    names = ["rx_pause_ctrl_phy", "tx_pause_ctrl_phy"]
+    assert ethtool.parse_counts(names, struct.pack("=IIQ", 0x1D, 2, 4)) == {"rx_pause_ctrl_phy": 4}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tx_flow_control_xon", "rx_pause_ctrl_phy", "link_xoff_rx.nic", "rx_xon_pause_rcvd"),
+        *("rx_no_buffer_count", "rx_no_dma_resources", "rx_out_of_buffer", "rx_discards_phy"),
+        *("alloc_rx_buff_failed", "rx_fifo_errors", "rx_drops"),
+    ],
+)
+def test_pause_frames_and_lost_packets_are_kept(name):
+    assert ethtool.parse_counts([name], struct.pack("=IIQ", 0x1D, 1, 1)) == {name: 1}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("rx_packets", "rx_bytes", "rx_long_byte_count", "tx_queue_0_restart", "rx_queue_0_drops"),
+        *("rx_global_pause_duration", "rx_prio3_pause", "tx_pause_storm_warning_events"),
+        *("rx_steer_missed_packets", "rx_csum_offload_good", "[0]: rx_discards"),
+        *("tx_priority_0_xon.nic", "multicast"),
+    ],
+)
+def test_what_is_no_loss_or_a_part_of_another_counter_is_not(name):
+    assert ethtool.parse_counts([name], struct.pack("=IIQ", 0x1D, 1, 1)) == {}

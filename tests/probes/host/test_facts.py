@@ -1,21 +1,13 @@
 """Host facts: real ones of this host, and pure parsing of what others would say."""
 
-# A None that should not be there fails the claim by itself.
-# mypy: disable-error-code="operator,union-attr"
-
 import os
 import socket
+
+import pytest
 
 from probes.host import facts
 
 CPUINFO = "model name\t: AMD EPYC\nflags\t\t: fpu vme rdrand hypervisor lahf_lm\nbugs\t\t:\n"
-
-
-def test_a_distribution_names_itself():
-    text = 'NAME="Debian GNU/Linux"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\n'
-    assert facts.parse_os_release(text) == "Debian GNU/Linux 12 (bookworm)"
-    assert facts.parse_os_release("PRETTY_NAME=Alpine\n") == "Alpine"
-    assert facts.parse_os_release("") is None
 
 
 def test_the_hypervisor_is_named_by_its_vendor_else_by_the_flag():
@@ -51,3 +43,36 @@ def test_what_was_not_asked_for_is_none():
     told = facts.host_facts("", None)
     assert told.interface is None
     assert told.folder is None
+
+
+ENGINES = "Available IO engines:\n\tcpuio\n\tio_uring\n\tio_uring_cmd\n\tlibaio\n"
+
+
+def test_engines_are_read_by_their_whole_names():
+    assert facts.parse_engines(ENGINES) == ("libaio", "io_uring")
+    assert facts.parse_engines("\tio_uring_cmd\n\tposixaio\n") == ()
+    assert facts.parse_engines("") == ()
+
+
+def test_os_release_loses_its_quotes():
+    text = "# comment\nID=\"opensuse-leap\"\nID_LIKE='suse opensuse'\nBROKEN\nX=a=b\n"
+    told = facts.parse_os_release(text)
+    assert told == {"ID": "opensuse-leap", "ID_LIKE": "suse opensuse", "X": "a=b"}
+
+
+def test_this_host_answers(tmp_path):
+    told = facts.readiness(folder=str(tmp_path))
+    assert told.name and told.python and told.families
+    assert told.place.trouble == "" and told.place.filesystem
+    assert told.privileged == (os.geteuid() == 0)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", ["/no/such", "/etc/passwd", "relative/none"])
+def test_where_nothing_can_be_written_it_says_so(path):
+    assert facts.readiness(folder=path).place.trouble
+
+
+@pytest.mark.parametrize("share", ["", "-s", "--help", "no such share", "a\nb"])
+def test_the_name_of_a_share_is_no_option(share):
+    assert facts.readiness(share=share).share_folder is None

@@ -1,9 +1,9 @@
 """Folders: the mount that shows them, the device below, what is not told is None."""
 
-# A None that should not be there fails the claim by itself.
-# mypy: disable-error-code="operator,union-attr"
-
 import os
+from pathlib import Path
+
+import pytest
 
 from probes.host import folders
 
@@ -69,3 +69,116 @@ def test_a_folder_that_is_gone_keeps_its_mount_and_has_no_room(tmp_path):
 
 def test_root_is_a_mount_of_its_own():
     assert folders.mount_of(os.sep, ENTRIES).point == "/"
+
+
+TEXT = Path(__file__).with_name("recorded").joinpath("mountinfo.txt").read_text()
+
+
+def at(path):
+    return folders.parse(TEXT, path)
+
+
+def test_a_cifs_mount_tells_server_share_dialect_and_request_sizes():
+    told = at("/mnt/media/films/old")
+    assert (told.filesystem, told.source, told.point) == ("cifs", "//nas/media", "/mnt/media")
+    assert (told.server, told.address, told.share) == ("nas", "10.0.0.7", "media")
+    assert told.folder == "films\\old"
+    assert (told.dialect, told.rsize_bytes, told.wsize_bytes) == ("3.1.1", 4194304, 4194304)
+    assert told.encryption and told.signing is None
+    assert told.remote
+
+
+def test_an_i_behind_the_authentication_means_signing():
+    assert at("/mnt/my films").signing
+    assert at("/mnt/prefix").signing is None
+
+
+def test_blanks_tabs_and_backslashes_are_unescaped():
+    told = at("/mnt/my films/a")
+    assert (told.share, told.folder) == ("My Share", "films (old)\\a")
+    assert (told.server, told.address, told.dialect) == ("nas.example.org", "fd00::7", "2.1")
+    assert at("/mnt/tab\tand\\slash/x").server == "fd00::8"
+
+
+def test_a_prefix_that_stands_in_source_and_root_counts_once():
+    told = at("/mnt/prefix/2019")
+    assert (told.filesystem, told.share, told.folder) == ("smb3", "media", "films\\2019")
+    assert told.dialect == "3.0.2"
+
+
+def test_a_bind_mount_of_a_folder_on_a_share_leads_to_that_folder():
+    assert at("/srv/bind/x").folder == "films\\2019\\x"
+    assert at("/srv/bind").share == "media"
+
+
+def test_backslashes_in_the_source_name_a_share_too_and_a_password_is_left_out():
+    told = at("/mnt/old")
+    assert (told.server, told.share, told.dialect) == ("nt4", "c$", "smb1")
+    assert "hunter2" not in repr(told) and "cache=loose" in told.options
+
+
+@pytest.mark.parametrize(
+    ("path", "filesystem", "server", "address"),
+    [
+        ("/mnt/nfs/a", "nfs4", "nas", "10.0.0.7"),
+        ("/mnt/ssh", "fuse.sshfs", "nas.example.org", None),
+        ("/mnt/ssh6", "fuse.sshfs", "fd00::7", None),
+        ("/mnt/9p", "9p", "10.0.0.8", None),
+        ("/mnt/host", "9p", None, None),
+        ("/mnt/browse/nas/media", "fuse.smbnetfs", None, None),
+    ],
+)
+def test_other_network_mounts_are_remote_and_have_no_smb_dialect(path, filesystem, server, address):
+    told = at(path)
+    assert (told.filesystem, told.server, told.address) == (filesystem, server, address)
+    assert told.remote
+    assert (told.share, told.dialect, told.signing, told.encryption) == (None, None, None, None)
+
+
+def test_gvfs_names_server_and_share_in_its_folder():
+    told = at("/run/user/1000/gvfs/smb-share:server=nas,share=my%20films,user=anna/old")
+    assert (told.server, told.share, told.folder) == ("nas", "my films", "old")
+    for other in ("", "/sftp:host=nas", "/smb-share:server=nas"):
+        assert at(f"/run/user/1000/gvfs{other}").share is None
+
+
+@pytest.mark.parametrize(
+    ("path", "filesystem"),
+    [
+        ("/home/anna/shared/x", "ext4"),
+        ("/var/lib/docker/overlay2/x/merged", "overlay"),
+        ("/media/usb", "fuseblk"),
+        ("/mnt", "ext4"),
+    ],
+)
+def test_what_lies_on_this_host_is_not_remote(path, filesystem):
+    told = at(path)
+    assert told.filesystem == filesystem
+    assert not told.remote and told.server is None and told.share is None
+
+
+@pytest.mark.parametrize("version", sorted(folders.DIALECT_OF_VERSION))
+def test_every_version_that_the_kernel_shows_is_a_dialect(version):
+    text = f"41 23 0:51 / /m rw - cifs //nas/media rw,vers={version}\n"
+    assert folders.parse(text, "/m").dialect in ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [("nas", "vers=default"), ("//", "rsize=x"), ("//nas", "rsize=-1"), ("", "")],
+)
+def test_what_a_mount_does_not_tell_is_none(source, options):
+    told = folders.parse(f"41 23 0:51 / /m rw - cifs {source} rw,{options}\n", "/m")
+    if told is not None:
+        assert (told.share, told.dialect, told.rsize_bytes) == (None, None, None)
+
+
+def test_no_mount_is_none():
+    assert folders.parse("", "/mnt") is None
+
+
+def test_a_real_folder_is_told_through_links(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/proc")
+    assert folders.read_mount(str(link)).filesystem == "proc"
+    assert folders.read_mount(str(tmp_path)).path == str(tmp_path.resolve())

@@ -68,3 +68,16 @@ def test_the_room_is_looked_at_after_each_64_mib_and_refused_below_the_reserve(m
     with pytest.raises(Refused, match="/srv/share .* 10239 MiB are free and 10240 MiB stay") as no:
         watch.look_at("f")
     assert no.value.kind == "space"
+
+
+@pytest.mark.parametrize(
+    ("wrote", "fell", "blamed"), [(100, 90, False), (100, 100, False), (100, 200, True)]
+)
+def test_somebody_else_is_blamed_for_what_this_run_did_not_write(monkeypatch, wrote, fell, blamed):
+    watch = free_space.Watch("f", 10 * GIB + 50 * MIB)
+    watch.due(wrote * MIB)
+    disk(monkeypatch, 100 * GIB, 10 * GIB + (50 - fell) * MIB)
+    with pytest.raises(Refused) as no:
+        watch.look_at("f")
+    assert ("somebody else" in no.value.text) is blamed
+    assert ("give a smaller --size" in no.value.text) is not blamed

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from probes.host import links, rtnetlink
+from probes.host.links import ROOT, Queue
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -100,15 +101,75 @@ def test_a_bond_mode_that_nobody_knows_is_none():
     assert bond.bond_mode is None
 
 
-@pytest.mark.parametrize("step", [1, 7, 61])
-def test_a_list_that_is_cut_off_tells_what_is_whole(step):
-    whole = recorded("links_of_a_namespace")
-    names = [each.name for each in links.parse_links(whole)]
-    for length in range(0, len(whole), step * 13):
-        told = [each.name for each in links.parse_links(whole[:length])]
-        assert told == names[: len(told)]
-
-
 def test_this_hosts_own_list_has_its_loopback():
     loopback = next(each for each in links.read_links() if each.name == "lo")
     assert (loopback.kind, loopback.index) == ("loopback", 1)
+
+
+V1, V0 = 3, 4
+"""Indices in the recorded namespace: v1 has htb with one class, v0 tbf."""
+
+
+def queue(handle: int, parent: int, kind: str, rate: int | None = None, default: bool = False):
+    return Queue(1, handle, parent, kind, rate, default)
+
+
+def built_of_qdisc(kind: str, options: bytes) -> bytes:
+    """An RTM_NEWQDISC message for interface 1."""
+    told = attribute(links.TCA_KIND, kind.encode() + b"\0") + attribute(links.TCA_OPTIONS, options)
+    body = links.QUEUE_BODY.pack(0, 1, 0x10000, ROOT, 0) + told
+    length = rtnetlink.HEADER.size + len(body)
+    return rtnetlink.HEADER.pack(length, links.RTM_NEWQDISC, 2, 1, 0) + body
+
+
+def test_a_recorded_tbf_tells_its_100_mbit():
+    queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V0)
+    assert links.shaping(queues, []) == ("tbf", 12_500_000)
+
+
+def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
+    queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
+    classes = links.parse_queues(recorded("classes_of_v1"), V1)
+    assert links.shaping(queues, classes) == ("htb", 2_500_000)
+
+
+def test_another_interfaces_qdiscs_are_not_its_own():
+    assert links.parse_queues(recorded("qdiscs_of_a_namespace"), 99) == []
+
+
+def test_netems_rate_stands_behind_its_fixed_part():
+    options = bytes(24) + attribute(6, struct.pack("=Iiii", 1_250_000, 0, 0, 0))
+    (found,) = links.parse_queues(built_of_qdisc("netem", options), 1)
+    assert found.rate_bytes_per_second == 1_250_000
+
+
+def test_a_rate_above_32_bits_stands_in_the_64_bit_attribute():
+    narrow = attribute(1, struct.pack("=8xI24x", 0xFFFFFFFF))
+    wide = attribute(4, struct.pack("=Q", 12_500_000_000))
+    (found,) = links.parse_queues(built_of_qdisc("tbf", narrow + wide), 1)
+    assert found.rate_bytes_per_second == 12_500_000_000
+    (unlimited,) = links.parse_queues(built_of_qdisc("cake", attribute(2, bytes(8))), 1)
+    assert unlimited.rate_bytes_per_second is None
+
+
+def test_a_shaper_below_netem_counts():
+    queues = [queue(0x10000, ROOT, "netem"), queue(0x20000, 0x10001, "tbf", 1000)]
+    assert links.shaping(queues, []) == ("netem", 1000)
+
+
+@pytest.mark.parametrize("root", ["prio", "mq", "fq_codel", "hfsc"])
+def test_a_shaper_below_a_qdisc_of_several_bands_shapes_only_a_part(root):
+    queues = [queue(0x10000, ROOT, root), queue(0x20000, 0x10001, "tbf", 1000)]
+    assert links.shaping(queues, []) == (root, None)
+
+
+def test_an_htb_that_lets_the_unclassified_past_shapes_only_a_part():
+    classes = [queue(0x10010, ROOT, "htb", 1000)]
+    assert links.shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
+    assert links.shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == ("htb", 1000)
+    assert links.shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
+
+
+def test_qdiscs_that_are_each_others_parents_end():
+    queues = [queue(0x10000, ROOT, "tbf", 5), queue(0x10000, 0x10001, "tbf", 5)]
+    assert links.shaping(queues, []) == ("tbf", 5)

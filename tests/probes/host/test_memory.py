@@ -1,25 +1,103 @@
-"""Memory: used is without the page cache."""
+"""Memory, swap, dirty limits and waiting: as kernels tell them, absent where they do not."""
 
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="union-attr"
 
-from pathlib import Path
+from __future__ import annotations
+
+import os
+
+import pytest
 
 from probes.host import cgroup, memory
 
-RECORDED = (Path(__file__).parent / "recorded" / "meminfo.txt").read_text()
-KIB = 1024
+PAGE = os.sysconf("SC_PAGE_SIZE")
+VMSTAT = "nr_free_pages 81\npswpin 7\npswpout 9\nnr_dirty_threshold 1000\nstrange\n"
+PSI = "some avg10=0.00 avg60=1.25 avg300=0.90 total=2500000\nfull avg10=0.00 total=9\n"
+USUAL = {
+    "dirty_ratio": 20,
+    "dirty_bytes": 0,
+    "dirty_background_ratio": 10,
+    "dirty_background_bytes": 0,
+}
 
 
-def test_the_page_cache_is_told_apart_from_what_is_in_use():
-    told = memory.parse_meminfo(RECORDED)
-    free = int(RECORDED.partition("MemFree:")[2].split()[0]) * KIB
-    assert told.total_bytes == told.used_bytes + told.cached_bytes + free
-    assert told.dirty_bytes == int(RECORDED.partition("Dirty:")[2].split()[0]) * KIB
+@pytest.fixture
+def host(tmp_path):
+    """A host with a disk of one partition, as its /proc and /sys tell."""
+    proc, sys = tmp_path / "proc", tmp_path / "sys"
+    (proc / "pressure").mkdir(parents=True)
+    (proc / "vmstat").write_text(VMSTAT)
+    (proc / "pressure/memory").write_text(PSI)
+    (proc / "pressure/io").write_text(PSI.replace("2500000", "4000000"))
+    disk = sys / "devices/sda"
+    (disk / "sda1").mkdir(parents=True)
+    (disk / "bdi").mkdir()
+    (sys / "class/block").mkdir(parents=True)
+    for name, path in (("sda", disk), ("sda1", disk / "sda1")):
+        (sys / "class/block" / name).symlink_to(path)
+    return proc, sys
 
 
-def test_a_text_without_the_lines_tells_nothing():
-    assert memory.parse_meminfo("MemTotal: 5 kB\n") is None
+def limit(sys, most, strict):
+    (sys / "devices/sda/bdi/max_bytes").write_text(f"{most}\n")
+    (sys / "devices/sda/bdi/strict_limit").write_text(f"{strict}\n")
+
+
+def test_pages_become_bytes_and_microseconds_seconds(host):
+    told = memory.read_pressure("sda1", *host)
+    assert (told.swapped_in_bytes, told.swapped_out_bytes) == (7 * PAGE, 9 * PAGE)
+    assert told.dirty_limit_bytes == 1000 * PAGE
+    assert (told.memory_waiting_seconds, told.io_waiting_seconds) == (2.5, 4.0)
+
+
+@pytest.mark.parametrize("device", ["sda", "sda1"])
+def test_a_strict_limit_of_the_disk_counts_for_its_partitions_too(host, device):
+    limit(host[1], 65536, 1)
+    assert memory.read_pressure(device, *host).dirty_limit_bytes == 65536
+
+
+def test_a_device_without_a_strict_limit_has_the_hosts(host):
+    limit(host[1], 65536, 0)
+    assert memory.read_pressure("sda1", *host).dirty_limit_bytes == 1000 * PAGE
+
+
+@pytest.mark.parametrize("device", [None, "", "../sda", "nvme0n1"])
+def test_a_device_that_is_not_known_has_the_hosts_limit(host, device):
+    limit(host[1], 65536, 1)
+    assert memory.read_pressure(device, *host).dirty_limit_bytes == 1000 * PAGE
+
+
+def test_what_a_system_does_not_tell_is_not_zero(tmp_path):
+    assert memory.read_pressure("sda", tmp_path, tmp_path) == memory.Pressure()
+
+
+def test_a_kernel_without_pressure_accounting_tells_none():
+    assert memory.parse_some("") is None
+
+
+def test_ratios_are_of_what_is_available():
+    assert memory.dirty_limits(USUAL, 1000) == memory.DirtyLimit(100, 200)
+
+
+def test_bytes_go_before_ratios():
+    told = {**USUAL, "dirty_bytes": 150, "dirty_background_bytes": 60}
+    assert memory.dirty_limits(told, 1000) == memory.DirtyLimit(60, 150)
+
+
+def test_a_background_limit_that_is_not_below_the_other_is_halved_from_it():
+    assert memory.dirty_limits({**USUAL, "dirty_bytes": 80}, 1000) == memory.DirtyLimit(40, 80)
+
+
+def test_what_is_not_told_is_not_made_up():
+    assert memory.dirty_limits({}, 1000) is None
+    assert memory.dirty_limits(USUAL, None) is None
+
+
+def test_this_system_tells():
+    told = memory.read_dirty_limit()
+    assert told is not None
+    assert 0 < told.background_bytes < told.limit_bytes
 
 
 def test_a_containers_limit_replaces_the_hosts_memory(monkeypatch):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from probes.host import mounted_folder, payload
 from probes.host.mounted_folder import Setting, hold, refused
+from probes.host.own_folder import OwnFolder
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
 
@@ -56,8 +58,6 @@ def test_an_existing_folder_of_that_name_is_not_touched(tmp_path):
 
 
 def test_any_other_name_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="not the name"):
-        mounted_folder.remove(str(tmp_path))
     with (
         pytest.raises(ValueError, match="not the name"),
         hold(setting("/x", run="../.."), Endpoint()),
@@ -66,7 +66,8 @@ def test_any_other_name_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
-    mounted_folder.remove(str(tmp_path / "bottleneck-00aa11bb"))
+    with hold(setting(tmp_path), Endpoint()) as held:
+        shutil.rmtree(held.folder)
 
 
 HOLDER = """
@@ -116,7 +117,7 @@ def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
         pytest.raises(TimeoutError, match="may be left until the mount answers"),
         hold(setting(tmp_path), Endpoint()),
     ):
-        monkeypatch.setattr(mounted_folder, "remove", lambda path: release.wait())
+        monkeypatch.setattr(OwnFolder, "remove", lambda made: release.wait())
     release.set()
 
 

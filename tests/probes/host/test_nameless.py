@@ -1,10 +1,8 @@
 """Files without a name: nothing is left in the folder, nothing of a user's is touched."""
 
-# A None that should not be there fails the claim by itself.
-# mypy: disable-error-code="attr-defined"
-
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -42,3 +40,19 @@ def test_a_name_that_exists_is_never_opened(tmp_path, monkeypatch):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         nameless.create(str(tmp_path / "none"))
+
+
+@pytest.fixture(autouse=True)
+def forget(monkeypatch):
+    """What tempfile found out earlier."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+def test_a_folder_of_ones_own_is_the_only_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert nameless.on_disk() == str(tmp_path)
+
+
+def test_without_one_it_is_a_disk_and_the_usual_one(monkeypatch):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert nameless.on_disk() == "/var/tmp"

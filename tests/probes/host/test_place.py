@@ -5,8 +5,7 @@ import os
 import pytest
 
 from probes.host import place
-from probes.host.extents import Extent, FileMap
-from probes.host.place import Volume
+from probes.host.place import Extent, FileMap, Volume
 
 MIB, GIB = 1 << 20, 1 << 30
 DISK = Volume("sdx", 100 * GIB, "", 0, 0)
@@ -118,3 +117,101 @@ def test_gaps_that_pass_under_the_head_are_told_apart():
     assert told["short_gaps_bytes"] == 50 * MIB
     runs = [((5 + 90 * (each % 2)) * GIB + each * 4 * MIB, MIB) for each in range(500)]
     assert described(written(*runs))["short_gaps"] == 0
+
+
+KIB, EXTENTS_MIB = 1024, 1024 * 1024
+CONTIGUOUS = bytes.fromhex(
+    "000000000000000000008000000000000000000001000000000400000000000000000000000000000000c084"
+    "1000000000008000000000000000000000000000000000000000000001000000" + "00" * 12
+)
+"""ext4's answer for a file of 8 MiB in one piece; the buffer's unused rest is cut off."""
+
+
+def test_a_recorded_answer_is_one_written_extent():
+    found, last = place.parse_extents(CONTIGUOUS + bytes(1000))
+    assert found == [Extent(0, 70946652160, 8 * EXTENTS_MIB, unwritten=False, placed=True)]
+    assert last
+
+
+@pytest.mark.parametrize("length", [0, 31, 32 + 55])
+def test_an_answer_that_is_cut_off_is_refused(length):
+    with pytest.raises(ValueError, match="cut off"):
+        place.parse_extents(CONTIGUOUS[:length])
+
+
+def test_pieces_are_what_a_reader_takes_from_the_disk():
+    """Side by side is one piece, also across a hole; reserved, inline and waiting data are none."""
+    told = [
+        Extent(0, 1000 * EXTENTS_MIB, EXTENTS_MIB, False, True),
+        Extent(EXTENTS_MIB, 1001 * EXTENTS_MIB, EXTENTS_MIB, False, True),
+        Extent(3 * EXTENTS_MIB, 1002 * EXTENTS_MIB, EXTENTS_MIB, False, True),
+        Extent(4 * EXTENTS_MIB, 1003 * EXTENTS_MIB, EXTENTS_MIB, True, True),
+        Extent(5 * EXTENTS_MIB, 0, EXTENTS_MIB, False, False),
+        Extent(6 * EXTENTS_MIB, 1005 * EXTENTS_MIB, 4 * EXTENTS_MIB, False, True),
+    ]
+    found = place.pieces(told, 7 * EXTENTS_MIB)
+    assert [(each.physical_bytes, each.length_bytes) for each in found] == [
+        (1000 * EXTENTS_MIB, 3 * EXTENTS_MIB),
+        (1005 * EXTENTS_MIB, EXTENTS_MIB),
+    ]
+    assert place.fragments(told, 7 * EXTENTS_MIB) == 2
+    assert place.unwritten_bytes(told, 7 * EXTENTS_MIB) == 2 * EXTENTS_MIB
+
+
+def _open(folder, name):
+    return os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
+    folder, _, _ = ext4_disk
+
+    whole = _open(folder, "whole")
+    os.pwrite(whole, b"w" * 4 * EXTENTS_MIB, 0)
+    assert not place.read_extents(whole).extents[0].placed
+    told = place.read_extents(whole, flush=True)
+    assert (told.complete, place.fragments(told.extents, 4 * EXTENTS_MIB)) == (True, 1)
+    assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 0
+
+    reserved = _open(folder, "reserved")
+    os.posix_fallocate(reserved, 0, 4 * EXTENTS_MIB)
+    told = place.read_extents(reserved, flush=True)
+    assert place.fragments(told.extents, 4 * EXTENTS_MIB) == 0
+    assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 4 * EXTENTS_MIB
+
+    sparse = _open(folder, "sparse")
+    for number in range(3):
+        os.pwrite(sparse, b"s" * EXTENTS_MIB, number * 2 * EXTENTS_MIB)
+    told = place.read_extents(sparse, flush=True)
+    assert place.unwritten_bytes(told.extents, 5 * EXTENTS_MIB) == 2 * EXTENTS_MIB
+
+    one, other = _open(folder, "one"), _open(folder, "other")
+    for number in range(20):
+        for each in (one, other):
+            os.posix_fallocate(each, number * 64 * KIB, 64 * KIB)
+    os.pwrite(one, b"1" * 20 * 64 * KIB, 0)
+    told = place.read_extents(one, flush=True)
+    assert place.fragments(told.extents, 20 * 64 * KIB) == 20
+
+    empty = _open(folder, "empty")
+    assert place.read_extents(empty) == FileMap((), True)
+    for each in (whole, reserved, sparse, one, other, empty):
+        os.close(each)
+
+
+def test_a_map_of_many_pages_is_whole_or_says_that_it_is_not(ext4_disk, monkeypatch):
+    folder, _, _ = ext4_disk
+    monkeypatch.setattr(place, "PAGE_EXTENTS", 7)
+    fd = _open(folder, "many")
+    for number in range(50):
+        os.pwrite(fd, b"m" * 4096, number * 8192)
+    told = place.read_extents(fd, flush=True)
+    assert (len(told.extents), told.complete) == (50, True)
+    assert [each.logical_bytes for each in told.extents] == [number * 8192 for number in range(50)]
+    told = place.read_extents(fd, most=20)
+    assert (len(told.extents), told.complete) == (20, False)
+    os.close(fd)
+
+
+def test_a_file_system_without_extents_tells_none():
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+        assert place.read_extents(file.fileno()) is None

@@ -1,50 +1,16 @@
-"""Processes: names with anything in them, trees, times in seconds."""
+"""Processes: trees, and who used how much between readings, those that ended included."""
 
-# A None that should not be there fails the claim by itself.
-# mypy: disable-error-code="union-attr"
-
-import os
-import subprocess
-import sys
+import pytest
 
 from probes.host import processes
-from probes.host.processes import ProcessStat
-
-STAT = (
-    "4658 (cat) R 4604 4604 3953 0 -1 4194304 98 0 0 0 150 250 10 20 20 0 1 0 213551 3133440 384 "
-    "18446744073709551615 94823946870784 94823946890665 140726622062112 0 0 0 0 0 0 0 0 0 17 1 0 "
-    "0 0 0 0 94823946906672 94823946908288 94824497815552 140726622067385 140726622067405 "
-    "140726622067405 140726622068715 0\n"
-)
+from probes.host.proc import ProcessStat
 
 
 def stat(pid, parent, name="x"):
-    return ProcessStat(pid, name, parent, False, 1.0, 0.0, 1, 5, 0)
+    return ProcessStat(pid, name, parent, False, 1.0, 0.0, 5, 0)
 
 
 TREE = {each.pid: each for each in (stat(1, 0), stat(5, 1), stat(6, 5), stat(7, 6), stat(8, 1))}
-
-
-def test_a_line_is_parsed():
-    told = processes.parse_stat(STAT)
-    assert (told.pid, told.name, told.parent, told.core) == (4658, "cat", 4604, 1)
-    assert told.cpu_seconds == 400 * processes.TICK_SECONDS
-    assert told.reaped_seconds == 30 * processes.TICK_SECONDS
-    assert (told.threads, told.started_ticks, told.kernel) == (1, 213551, False)
-
-
-def test_a_name_may_hold_blanks_and_parentheses():
-    told = processes.parse_stat(STAT.replace("(cat)", "(a) R (b c)"))
-    assert (told.name, told.parent) == ("a) R (b c", 4604)
-
-
-def test_no_line_is_none():
-    assert processes.parse_stat("") is None
-    assert processes.parse_schedstat("") is None
-
-
-def test_run_delay_is_seconds():
-    assert processes.parse_schedstat("111036402 877991903 14\n") == (0.111036402, 0.877991903)
 
 
 def test_descendants_are_the_whole_tree_below_and_not_oneself():
@@ -87,19 +53,104 @@ def test_a_pid_that_was_given_again_is_one_that_ended():
     assert processes.inherited_seconds(before, after) == {5: 0.5}
 
 
-def test_a_real_child_is_seen_with_its_threads():
-    code = "import threading; e = threading.Event(); threading.Thread(target=e.wait).start(); "
-    code += "print(1, flush=True); input(); e.set()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as child:
-        child.stdout.readline()
-        seen = processes.read_all()
-        assert child.pid in processes.descendants(seen, os.getpid())
-        assert len(processes.thread_times(seen[child.pid])) == 2
-        child.stdin.write(b"\n")
-        child.stdin.flush()
+WATCHED = "the same look each time"
 
 
-def test_a_process_that_ended_has_no_threads():
-    assert processes.thread_times(stat(2**22 + 1, 0)) == []
+def other(pid, parent=1, cpu=0.0, reaped=0.0, core=0, started=5, kernel=False):
+    return ProcessStat(pid, "x", parent, kernel, cpu, reaped, started, core)
+
+
+class Readings:
+    """Takes readings a second apart; every process counts that is not named."""
+
+    def __init__(self):
+        self.account = processes.Account()
+        self.clock_seconds = 0.0
+
+    def take(self, *stats, servers=(), ours=(), cores=(0,), watched=WATCHED):
+        """Others' growth with this reading."""
+        before = self.account.other_cpu_seconds
+        self.clock_seconds += 1.0
+        seen = {each.pid: each for each in stats}
+        self.account.take(watched, seen, self.clock_seconds, set(servers), set(ours), set(cores))
+        return self.account.other_cpu_seconds - before
+
+    def of_servers(self):
+        """CPU time of all servers, those that ended included."""
+        return sum(each.cpu_seconds for each in self.account.servers.values())
+
+
+@pytest.fixture
+def readings():
+    return Readings()
+
+
+def test_the_first_reading_only_begins(readings):
+    assert readings.take(other(20, cpu=500.0)) == 0.0
+
+
+def test_a_stranger_counts_by_its_growth_and_a_new_one_whole(readings):
+    readings.take(other(20, cpu=5.0))
+    assert readings.take(other(20, cpu=5.5), other(21, cpu=0.25)) == pytest.approx(0.75)
+
+
+def test_a_pid_that_was_given_again_counts_from_its_own_start(readings):
+    readings.take(other(20, cpu=5.0))
+    assert readings.take(other(20, cpu=5.5, started=9)) == pytest.approx(5.5)
+
+
+def test_a_strangers_child_that_ended_is_not_counted_with_its_whole_life(readings):
+    readings.take(other(20, cpu=1.0, reaped=50.0), other(22, parent=20, cpu=90.0))
+    assert readings.take(other(20, cpu=1.0, reaped=140.5)) == pytest.approx(0.5)
+
+
+def test_one_that_ended_and_that_nobody_waited_for_takes_nothing_from_the_rest(readings):
+    readings.take(other(20, cpu=1.0), other(22, parent=20, cpu=90.0))
+    assert readings.take(other(20, cpu=1.25)) == pytest.approx(0.25)
+
+
+def test_what_is_ours_a_kernel_thread_or_on_another_core_does_not_count(readings):
+    readings.take(other(9), other(20, core=1), other(30, kernel=True))
+    grown = readings.take(
+        other(9, cpu=1.0), other(20, cpu=1.0, core=1), other(30, cpu=1.0, kernel=True), ours=[9]
+    )
+    assert grown == 0.0
+
+
+def test_one_that_comes_over_from_another_core_brings_no_past(readings):
+    readings.take(other(20, cpu=100.0, core=1))
+    assert readings.take(other(20, cpu=100.5, core=0)) == pytest.approx(0.5)
+
+
+def test_another_clients_server_is_an_other(readings):
+    readings.take(other(70), other(71, 70), other(72, 70), servers=[71])
+    grown = readings.take(other(70), other(71, 70, cpu=0.5), other(72, 70, cpu=0.75), servers=[71])
+    assert grown == pytest.approx(0.75)
+    assert readings.of_servers() == pytest.approx(0.5)
+
+
+def test_a_server_that_ended_keeps_its_time_up_to_its_end(readings):
+    readings.take(other(70, reaped=3.0), other(71, 70, cpu=2.0), servers=[71])
+    assert readings.take(other(70, reaped=3.0 + 2.5)) == 0.0
+    assert readings.of_servers() == pytest.approx(2.5)
+    readings.take(other(70, reaped=9.0))
+    assert readings.of_servers() == pytest.approx(2.5), "what comes later is not its"
+
+
+def test_another_clients_server_that_ends_with_it_lends_no_lifetime(readings):
+    readings.take(other(70), other(71, 70, cpu=2.0), other(72, 70, cpu=900.0), servers=[71])
+    readings.take(other(70, reaped=902.5))
+    assert readings.of_servers() == pytest.approx(2.5)
+
+
+def test_a_server_whose_connection_closed_stays_one_while_it_lives(readings):
+    readings.take(other(70), other(71, 70, cpu=2.0), servers=[71])
+    assert readings.take(other(70), other(71, 70, cpu=2.25)) == 0.0
+    assert readings.of_servers() == pytest.approx(2.25)
+    assert readings.account.living() == {71}
+
+
+def test_another_look_begins_anew(readings):
+    readings.take(other(70), other(71, 70, cpu=2.0), servers=[71])
+    readings.take(other(70), other(71, 70, cpu=2.0), watched="another")
+    assert readings.account.living() == set()

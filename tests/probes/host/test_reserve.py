@@ -131,6 +131,7 @@ def copied_by_the_system(folder, tmp_path):
 WRITERS = (source, written_by_fio, mounted_source, copied_by_the_system)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
@@ -194,6 +195,7 @@ def test_a_pull_into_the_folder_ends_where_somebody_else_takes_the_room(large):
         assert caught.value.kind == "space" and told(large)[0] == free
 
 
+@pytest.mark.long
 def test_fio_is_stopped_where_somebody_else_takes_the_room(large):
     """The file is longer than what fio can write before it is looked at."""
     wanted = disk.Setting("write", "uncached", str(large), "client", GIB, 20.0)
@@ -204,6 +206,7 @@ def test_fio_is_stopped_where_somebody_else_takes_the_room(large):
         spent(running)
 
 
+@pytest.mark.long
 def test_a_push_to_a_share_ends_where_somebody_else_takes_the_room_there(large, monkeypatch):
     def block(ring, offset, size, given=payload.block):
         if offset == 40 * MIB:
@@ -223,6 +226,7 @@ def test_a_push_to_a_share_ends_where_somebody_else_takes_the_room_there(large, 
             assert caught.value.kind == "space" and moved < 256 * MIB
 
 
+@pytest.mark.long
 def test_a_copy_by_the_system_ends_where_somebody_else_takes_the_room(large, tmp_path, monkeypatch):
     monkeypatch.setattr(free_space, "LOOK_BYTES", 1)
     monkeypatch.setattr(native_copy, "SAMPLE_SECONDS", 0.001)

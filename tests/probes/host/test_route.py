@@ -2,7 +2,10 @@
 
 import socket
 
-from probes.host import route
+import pytest
+
+from probes.host import route, rtnetlink
+from probes.host.route import reach
 from probes.host.rtnetlink import HEADER
 
 TO_LOOPBACK = bytes.fromhex(
@@ -37,3 +40,69 @@ def test_an_attribute_without_length_ends_the_search():
 def test_a_request_carries_the_whole_address():
     assert socket.inet_aton("192.0.2.7") in route.route_request("192.0.2.7")
     assert socket.inet_pton(socket.AF_INET6, "fe80::7") in route.route_request("fe80::7%eth0")
+
+
+def test_an_open_port_is_reached() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert reach("127.0.0.1", server.getsockname()[1], 5.0) == ""
+
+
+def test_a_closed_port_refuses() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        assert reach("127.0.0.1", bound.getsockname()[1], 5.0) == "refused"
+
+
+def test_a_host_that_does_not_answer_is_waited_for_so_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def silent(address: object, timeout: float) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", silent)
+    assert reach("192.0.2.1", 445, 4.0) == "no answer within 4 s"
+
+
+def test_a_name_that_does_not_resolve_is_told() -> None:
+    assert reach("no-such-host.invalid", 445, 5.0) == "the name does not resolve"
+
+
+def message(kind: int, body: bytes) -> bytes:
+    whole = rtnetlink.HEADER.pack(rtnetlink.HEADER.size + len(body), kind, 0, 1, 0) + body
+    return whole + bytes(-len(whole) % 4)
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    whole = rtnetlink.ATTRIBUTE.pack(rtnetlink.ATTRIBUTE.size + len(value), kind) + value
+    return whole + bytes(-len(whole) % 4)
+
+
+def test_messages_and_attributes_are_told_apart_by_their_padded_lengths():
+    body = attribute(3, b"eth0\0") + attribute(4, b"\xdc\x05\0\0")
+    found = list(rtnetlink.messages(message(16, body) + message(3, b"")))
+    assert [kind for kind, _ in found] == [16, 3]
+    told = rtnetlink.attributes(found[0][1])
+    assert rtnetlink.text(told, 3) == "eth0"
+    assert rtnetlink.number(told, 4) == 1500
+
+
+def test_a_nested_attributes_flag_is_no_part_of_its_type():
+    assert rtnetlink.attributes(attribute(0x8000 | 18, b"abcd")) == {18: b"abcd"}
+
+
+def test_what_is_cut_off_is_left_out():
+    whole = message(16, attribute(3, b"eth0\0")) + message(16, attribute(3, b"eth1\0"))
+    for length in range(len(whole)):
+        found = [rtnetlink.attributes(body) for _, body in rtnetlink.messages(whole[:length])]
+        assert found == [{3: b"eth0\0"}] * (length >= len(whole) // 2)
+
+
+def test_a_length_of_nothing_ends_the_reading():
+    assert list(rtnetlink.messages(bytes(64))) == []
+    assert rtnetlink.attributes(bytes(64)) == {}
+
+
+def test_a_number_that_is_too_short_is_none():
+    assert rtnetlink.number({4: b"\1\0"}, 4) is None
+    assert rtnetlink.number({}, 4) is None
+    assert rtnetlink.text({3: b"\0"}, 3) is None

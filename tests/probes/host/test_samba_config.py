@@ -5,19 +5,32 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from probes.drivers.samba import private_samba
-from probes.host import samba_config
-from probes.host.samba_config import parse_command, parse_loaded, settings
-from probes.host.samba_costs import Costly, costly, parse, parse_log_level
+from probes.host import samba_config, testparm
+from probes.host.samba_config import (
+    Costly,
+    costly,
+    parse,
+    parse_command,
+    parse_loaded,
+    parse_log_level,
+    settings,
+)
 from probes.stage import Unavailable
 
 RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()
 """`testparm -s -v` of Samba 4.17 on a configuration that is wrong in many ways."""
+STRANGER = 61234
+"""A user id that no account of this system has."""
 
 
 def found(sections: dict[str, dict[str, str]], share: str = "") -> set[tuple[str, str | None]]:
@@ -190,6 +203,7 @@ def test_what_testparm_loads_is_read_from_its_messages() -> None:
     assert parse_loaded("Can't load\n") is None
 
 
+@pytest.mark.long
 def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
@@ -232,12 +246,15 @@ def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(
         samba_config._file_of(7)
     assert samba_config._file_of(8) is samba_config._file_of(9) is None
     monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-s", "/own.conf"])
-    assert samba_config._file_of(7) == "/proc/7/root/own.conf"
+    with pytest.raises(Unavailable, match="start the agent in there"):
+        samba_config._file_of(7)
     assert samba_config._file_of(8) == "/own.conf"
+    with pytest.raises(Unavailable, match="use root's agent there"):
+        samba_config._file_of(9)
 
 
 def test_a_host_that_cannot_tell_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(samba_config, "read_all", dict)
+    monkeypatch.setattr(samba_config.reader(), "processes", dict)
     with pytest.raises(Unavailable, match="no smbd runs"):
         settings()
     monkeypatch.setattr(samba_config, "_configuration", lambda *_: str(tmp_path / "missing"))
@@ -246,10 +263,59 @@ def test_a_host_that_cannot_tell_says_why(monkeypatch: pytest.MonkeyPatch, tmp_p
     slow = tmp_path / "testparm"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(testparm.tools, "find", lambda name: str(slow))
     monkeypatch.setattr(samba_config, "ANSWER_SECONDS", 0.2)
     with pytest.raises(Unavailable, match="did not answer within"):
         settings()
-    monkeypatch.setattr(samba_config.tools, "find", lambda name: None)
+    monkeypatch.setattr(testparm.tools, "find", lambda name: None)
     with pytest.raises(Unavailable, match="testparm is not installed"):
         settings()
+
+
+@pytest.fixture
+def strangers() -> Iterator[Path]:
+    """A folder of another user's, in which he can do as he likes."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT RUN: a process of another user needs root")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, STRANGER, STRANGER)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("whose", ["a stranger's", "root's"])
+def test_testparm_opens_nothing_for_a_stranger(strangers: Path, tmp_path: Path, whose: str) -> None:
+    """A process that anybody called smbd, or a configuration that anybody can write."""
+    victim = tmp_path / "victim"
+    victim.touch(0o600)
+    victim.write_bytes(b"precious")
+    (strangers / "registry.tdb").symlink_to(victim)
+    configuration = strangers / "smb.conf"
+    configuration.write_text(f"[global]\nregistry shares = yes\nstate directory = {strangers}\n")
+    os.chown(configuration, STRANGER, STRANGER)
+    shutil.copy("/bin/sh", strangers / "smbd")
+    command = [strangers / "smbd", "-c", "read end", "smbd", "-s", configuration]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        started = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            pass_fds=[listening.fileno()],
+            user=STRANGER if whose == "a stranger's" else None,
+        )
+        try:
+            with pytest.raises(Unavailable, match=r"was not read: .*start the agent|chmod go-w"):
+                settings("", "127.0.0.1", listening.getsockname()[1])
+        finally:
+            started.communicate(timeout=20)
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize(
+    ("status", "users"),
+    [
+        ("Name:\tsmbd\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n", {0}),
+        ("Uid:\t1000\t0\t0\t0\n", {0, 1000}),
+        ("Name:\tUid:\t0\n", set()),
+    ],
+)
+def test_a_process_with_a_set_uid_bit_has_two_users(status: str, users: set[int]) -> None:
+    assert samba_config.parse_users(status) == users

@@ -93,7 +93,7 @@ def asked(tmp_path, monkeypatch):
         program = tmp_path / "smartctl"
         program.write_text(f"#!/bin/sh\n{lines}\n")
         program.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        monkeypatch.setattr(smart.tools, "find", lambda name: str(program))
         monkeypatch.setattr(smart, "_is_block", lambda path: True)
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         return smart.read("sda")

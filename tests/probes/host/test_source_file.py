@@ -39,7 +39,7 @@ def test_it_ends_early_when_the_time_is_over(tmp_path):
 
 
 def test_without_sync_file_range_it_is_flushed_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_file, "_sync_range", lambda *arguments: False)
+    monkeypatch.setattr(source_file, "sync_range", lambda *arguments: False)
     with source_file.hold(Setting(str(tmp_path), 9 * MIB, 30.0, "ab"), Endpoint()) as held:
         assert Path(held.path).stat().st_size == 9 * MIB
 
@@ -106,3 +106,34 @@ def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
         time.sleep(0.05)
     assert not path.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+SHOWN = """
+import json, os, sys
+from probes.host import child, source_file
+from probes.records import Endpoint
+
+def work(tell, control_fd):
+    setting = source_file.Setting(sys.argv[1], 4 << 20, 30.0, "ab")
+    with source_file.hold(setting, Endpoint()) as held:
+        tell({"path": held.path})
+        os.read(control_fd, 1)
+
+made = child.spawn(work)
+with os.fdopen(made.events_fd) as events:
+    path = json.loads(events.readline())["path"]
+    with open(path, "rb") as file:
+        assert len(file.read()) == 4 << 20
+    os.close(made.control_fd)
+    assert events.read() == ""
+os.waitpid(made.pid, 0)
+assert not os.path.exists(path)
+"""
+
+
+@pytest.mark.long
+def test_other_processes_open_it_although_its_holder_shows_them_nothing(tmp_path, unprivileged):
+    """The stages that read it are children of the same agent, and no right of root's is needed."""
+    command = [sys.executable, "-c", SHOWN, tmp_path]
+    done = subprocess.run(command, capture_output=True, preexec_fn=unprivileged)
+    assert done.returncode == 0, done.stderr

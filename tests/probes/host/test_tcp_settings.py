@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import macos_settings, tcp_settings, windows_settings
+from probes.host import tcp_settings
 
 RECORDED = Path(__file__).with_name("recorded")
 USUAL = {
@@ -18,17 +18,6 @@ USUAL = {
 
 def text(name):
     return (RECORDED / name).read_text()
-
-
-def windows():
-    return {
-        each.option: each
-        for each in windows_settings.costly(
-            windows_settings.parse_global(text("netsh_tcp_global.txt")),
-            windows_settings.parse_registry(text("reg_system_profile.txt")),
-            windows_settings.parse_registry(text("reg_tcpip_parameters.txt")),
-        )
-    }
 
 
 def test_linux_as_it_comes_costs_nothing():
@@ -61,47 +50,12 @@ def test_this_host_is_read():
         assert each.option.startswith("net.")
 
 
-def test_a_windows_that_tunes_its_windows_is_not_blamed_for_that():
-    assert "Receive Window Auto-Tuning Level" not in windows()
-    assert "Receive-Side Scaling State" not in windows()
-
-
-@pytest.mark.parametrize("level", ["disabled", "highlyrestricted", "restricted"])
-def test_a_held_back_receive_window_is_told(level):
-    tcp = {"receive window auto-tuning level": level}
-    (told,) = windows_settings.costly(tcp, {}, {})
-    assert "autotuninglevel=normal" in told.remedy
-    assert not told.tested
-
-
-def test_multimedia_throttling_is_told_with_the_rate_that_it_leaves():
-    told = windows()["NetworkThrottlingIndex"]
-    assert told.value == "10"
-    assert "15 MB/s" in told.why
-    assert not windows_settings.costly({}, {"NetworkThrottlingIndex": 0xFFFFFFFF}, {})
-
-
-def test_raising_system_responsiveness_is_told_to_gain_nothing():
-    assert "SystemResponsiveness" not in windows()
-    (told,) = windows_settings.costly({}, {"SystemResponsiveness": 0x64}, {})
-    assert "gains no throughput" in told.why
-
-
-def test_entries_of_windows_xp_are_told_to_do_nothing_any_more():
-    told = windows()
-    assert told["TcpWindowSize"].value == "131400"
-    assert "ignored" in told["TcpWindowSize"].why
-    assert "time stamps alone" in told["Tcp1323Opts"].why
-
-
 def test_garbage_is_nothing():
-    assert windows_settings.parse_global("\0\n:::\n") == {}
-    assert windows_settings.parse_registry("x REG_DWORD 0xzz\n  y REG_SZ 0x1") == {}
-    assert macos_settings.parse("a: b\n:\nc") == {}
+    assert tcp_settings.parse_sysctl("a: b\n:\nc") == {}
 
 
 def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
-    (told,) = macos_settings.costly(macos_settings.parse(text("sysctl_macos.txt")))
+    (told,) = tcp_settings.costly_on_macos(tcp_settings.parse_sysctl(text("sysctl_macos.txt")))
     assert told.option == "net.inet.tcp.delayed_ack"
     assert not told.tested
 
@@ -116,6 +70,6 @@ def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
     ],
 )
 def test_each_setting_of_a_mac_that_costs_is_told(name, value):
-    (told,) = macos_settings.costly({name: value})
+    (told,) = tcp_settings.costly_on_macos({name: value})
     assert told.option == name
     assert told.remedy

@@ -1,6 +1,6 @@
 """How many cores were busy: by the kernel's own ticks, never more than there are."""
 
-from probes.host.counters import CoreTimes
+from probes.host.proc import CoreTimes
 from probes.net import busy
 
 

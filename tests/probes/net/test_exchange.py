@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from probes.host import payload
-from probes.net import cold, exchange, port
-from probes.net.cold import Cold
+from probes.net import exchange, port, warm
+from probes.net.warm import Cold
 
 RING = payload.ring(b"exchange")
 
@@ -89,10 +89,11 @@ def test_another_answer_is_none(pair, answer):
         exchange.exchange(near, exchange.message(RING, 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("round_trips", [0, 1, 2])
 def test_a_cold_connection_carries_so_many_messages_and_ends(pair, round_trips):
     near, _ = pair
-    with cold.taking_cold(near) as (number, token):
+    with warm.taking_cold(near) as (number, token):
         end = Cold("127.0.0.1", number, token.encode())
         for _ in range(20):  # more than there are threads
             assert end.seconds(exchange.message(RING, 100_000), round_trips) > 0
@@ -100,9 +101,10 @@ def test_a_cold_connection_carries_so_many_messages_and_ends(pair, round_trips):
         end.seconds(exchange.message(RING, 1), 1)
 
 
+@pytest.mark.long
 def test_a_stranger_gets_no_answer_and_keeps_nobody_out(pair):
     near, _ = pair
-    with cold.taking_cold(near) as (number, token):
+    with warm.taking_cold(near) as (number, token):
         silent = [socket.create_connection(("127.0.0.1", number)) for _ in range(4)]
         with socket.create_connection(("127.0.0.1", number)) as guess:
             guess.sendall(secrets.token_hex(16).encode() + exchange.message(RING, 1))

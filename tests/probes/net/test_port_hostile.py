@@ -141,6 +141,15 @@ def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints):
     assert not complaints
 
 
+def test_silent_strangers_cost_the_session_no_wait(monkeypatch, complaints):
+    monkeypatch.setattr(port, "HELLO_SECONDS", 600.0)
+    with opened() as peer, ExitStack() as stack:
+        for _ in range(2 * port._MOST_WAITING):
+            stack.enter_context(called(peer))
+        assert is_served(peer)
+    assert not complaints
+
+
 def test_strangers_who_reset_leave_nothing_behind(complaints):
     before = threading.active_count()
     with opened() as peer:

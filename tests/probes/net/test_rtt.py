@@ -8,7 +8,9 @@ from contextlib import suppress
 
 import pytest
 
+from probes.net import rtt
 from probes.net.rtt import Handshakes, handshakes
+from probes.records import Endpoint
 from probes.stage import Unavailable
 
 
@@ -40,6 +42,7 @@ def test_no_round_trip_is_shorter_than_the_path(faulty_path):
     assert min(seen.seconds) >= path.round_trip_seconds
 
 
+@pytest.mark.long
 def test_a_lost_packet_is_counted_and_not_taken_for_a_long_round_trip(faulty_path):
     with faulty_path(0.001, loss_ratio=0.3, seed=3) as path:
         with path.server.entered():
@@ -87,6 +90,7 @@ def test_no_more_are_started_once_it_is_enough():
     assert seen == Handshakes((), 0)
 
 
+@pytest.mark.long
 def test_an_answer_after_a_second_is_late_and_no_round_trip(faulty_path):
     with faulty_path(0.6) as path:
         with path.server.entered():
@@ -94,3 +98,34 @@ def test_an_answer_after_a_second_is_late_and_no_round_trip(faulty_path):
         with server, path.client.entered():
             seen = handshakes(*server.getsockname(), 1, 0.0, 10.0)
     assert (seen.seconds, seen.lost, seen.late) == ((), 1, 1)
+
+
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_round_trips_are_told_with_the_load_that_they_were_beside(verb):
+    with rtt.respond_to_load("127.0.0.1", 1.0) as peer:
+        told = rtt.loaded(verb, peer, 0.5, 1e-9)
+    assert 0 < told["rtt_seconds_median"] <= told["rtt_seconds_high"]
+    assert 0 < told["count"] <= rtt.MOST_HANDSHAKES
+    assert told["buffer_delay_seconds"] == told["rtt_seconds_median"] - 1e-9
+    assert told["buffer_delay_ratio"] == told["buffer_delay_seconds"] / 1e-9
+    assert told["bytes_per_second"] > 0 and told["streams"] == 1
+
+
+def test_a_load_does_not_make_a_path_shorter():
+    with rtt.respond_to_load("127.0.0.1", 1.0) as peer:
+        told = rtt.loaded("push", peer, 0.5, 10.0)
+    assert told["buffer_delay_seconds"] == told["buffer_delay_ratio"] == 0.0
+
+
+def test_where_no_stream_can_be_opened_there_is_a_reason_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        peer = Endpoint("127.0.0.1", closed.getsockname()[1], "0" * 32)
+    before = threading.active_count()
+    with pytest.raises(Unavailable):
+        rtt.loaded("push", peer, 0.5, 0.001)
+    assert threading.active_count() <= before
+
+
+def test_a_stream_longer_than_the_session_allows_has_no_figures():
+    with rtt.respond_to_load("127.0.0.1", 0.1) as peer, pytest.raises(RuntimeError):
+        rtt.loaded("pull", peer, 0.5, 0.001)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
-from probes.net import looks, port, transfer
+from probes.net import arrivals, port, transfer
 from probes.net.transfer import Shape
 from probes.records import Sample
 from probes.stage import Last
@@ -96,5 +96,5 @@ def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure():
 
 
 def test_a_long_transfer_is_looked_at_less_often_and_a_short_one_50_times_a_second():
-    assert looks.spacing_seconds(2.0) == 0.02
-    assert 3600 / looks.spacing_seconds(3600) <= looks.MOST_LOOKS
+    assert arrivals.spacing_seconds(2.0) == 0.02
+    assert 3600 / arrivals.spacing_seconds(3600) <= arrivals.MOST_LOOKS

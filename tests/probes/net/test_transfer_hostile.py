@@ -170,6 +170,7 @@ def test_an_end_that_goes_away_in_the_middle_fails_it(verb, how):
 # -- what a sender does in a pull ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_sender_that_never_sends_fails_it_in_time():
     with responding(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
         error, samples = fails(Shape("pull", seconds=SECONDS), peer)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from probes.net.windows import AUTOTUNED, LARGEST_BYTES, following, knee, windows_for
+from probes.net.windows import (
+    AUTOTUNED,
+    LARGEST_BYTES,
+    drained,
+    following,
+    knee,
+    smallest_buffer,
+    windows_for,
+)
 
 KIB, MIB = 1 << 10, 1 << 20
 WINDOWS = (AUTOTUNED, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
@@ -124,3 +132,84 @@ def test_a_broken_cell_is_not_tried_again_and_its_row_comes_last():
         cells[place] = {"bytes_per_second": 1e6 * place[1]}
     assert order == [(16 << 10, 1), (16 << 10, 2), (AUTOTUNED, 2)]
     assert following(windows, streams, {}, {(AUTOTUNED, 1), (16 << 10, 1)}) is None
+
+
+KNEE_KIB = 1 << 10
+
+
+def points(rates, spread=0.0):
+    return [
+        {
+            "buffer_bytes": size,
+            "bytes_per_second": rate,
+            "high_bytes_per_second": rate * (1 + spread),
+        }
+        for size, rate in rates.items()
+    ]
+
+
+SEED = {
+    8 * KNEE_KIB: 34.12e6,
+    16 * KNEE_KIB: 64e6,
+    32 * KNEE_KIB: 93.16e6,
+    64 * KNEE_KIB: 105e6,
+    128 * KNEE_KIB: 103.73e6,
+}
+
+
+def test_it_is_the_first_that_reaches_95_percent_of_the_best():
+    assert smallest_buffer(points(SEED)) == 64 * KNEE_KIB
+    assert (
+        smallest_buffer(points({4 * KNEE_KIB: 94.9, 8 * KNEE_KIB: 95.0, 16 * KNEE_KIB: 100.0}))
+        == 8 * KNEE_KIB
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "found"), [(94.0, 4 * KNEE_KIB), (91.0, 4 * KNEE_KIB), (89.0, 8 * KNEE_KIB)]
+)
+def test_one_whose_fastest_pass_reaches_it_is_enough_if_it_is_not_far_below(rate, found):
+    assert smallest_buffer(points({4 * KNEE_KIB: rate, 8 * KNEE_KIB: 100.0}, spread=0.07)) == found
+
+
+@pytest.mark.parametrize(
+    ("again", "found"), [(None, 8 * KNEE_KIB), (100.0, 4 * KNEE_KIB), (1.0, 4 * KNEE_KIB)]
+)
+def test_a_best_that_was_luck_is_not_what_the_others_have_to_reach(again, found):
+    assert (
+        smallest_buffer(
+            points({2 * KNEE_KIB: 70.0, 4 * KNEE_KIB: 97.0, 8 * KNEE_KIB: 120.0}), again
+        )
+        == found
+    )
+
+
+def test_of_nothing_there_is_none():
+    assert smallest_buffer([]) is None
+
+
+def counting(seen, broken=False):
+    for number in range(3):
+        seen.append(number)
+        yield number
+    if broken:
+        raise RuntimeError("broke")
+    return "told"
+
+
+def test_it_is_run_to_its_end_and_its_result_is_given():
+    seen = []
+    assert drained(counting(seen)) == "told"
+    assert seen == [0, 1, 2]
+
+
+def test_one_that_was_begun_elsewhere_is_run_from_there():
+    seen = []
+    running = counting(seen)
+    next(running)
+    assert drained(running) == "told"
+
+
+def test_what_it_raises_is_raised():
+    with pytest.raises(RuntimeError, match="broke"):
+        drained(counting([], broken=True))

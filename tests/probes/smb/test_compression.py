@@ -88,6 +88,7 @@ def test_lies_about_lengths_end_the_search() -> None:
     assert parse(bytes(far)) == ()
 
 
+@pytest.mark.long
 def test_samba_understands_the_question_and_offers_none(share: Any) -> None:
     assert len(question(bytes(16), bytes(32))) < 256
     with share() as (peer, _, _):

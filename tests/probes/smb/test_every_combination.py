@@ -130,6 +130,7 @@ def as_the_server_saw_it(server: Samba) -> dict[str, Any]:
     return {"cipher": session["encryption"]["cipher"], "tree": tree}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("dialect", "security", "signing", "encryption"), COMBINATIONS)
 def test_every_combination_carries_whole_files_and_the_server_saw_it_so(
     willing: Served, dialect: str, security: str, signing: str | None, encryption: str | None
@@ -183,6 +184,7 @@ def test_the_copies_of_the_product_take_the_security_that_was_asked(
     assert details["hash_ok"] is True and moved == SIZE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "share_options", "dialects", "required_by"),
     [
@@ -243,6 +245,7 @@ def test_a_cipher_that_the_server_lacks_is_unavailable_before_any_login(share: A
             assert session.facts.encryption == "aes-128-gcm"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "dialects"),
     [

@@ -78,6 +78,7 @@ def test_a_peer_that_trickles_cannot_move_the_deadline(ends: Any, served: Any) -
     wire._sock.close()
 
 
+@pytest.mark.long
 def test_a_silent_peer_has_stalled_unless_it_is_known_to_be_busy(
     ends: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_silent_peer_has_stalled_unless_it_is_known_to_be_busy(
         wire.next_frame()
 
 
+@pytest.mark.long
 def test_a_peer_that_takes_nothing_has_stalled(ends: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     wire, _ = ends
     monkeypatch.setattr(frames, "STALL_SECONDS", 0.1)

@@ -55,6 +55,7 @@ def test_a_spoilt_chain_ends_and_keeps_what_was_whole(answer: bytes, count: int)
     assert len(parse(answer)) == count
 
 
+@pytest.mark.long
 def test_a_real_server_tells_the_address_that_it_listens_on(share: Any) -> None:
     with share() as (peer, _, _):
         for dialect in ("3.0", "3.1.1"):

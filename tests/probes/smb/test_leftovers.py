@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from probes.drivers import smbprotocol_leftovers as driver
-from probes.drivers.smbprotocol_session import open_session
+from probes.host import journal
 from probes.host.leftovers import RUN_FILE
 from probes.records import Endpoint
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
+from probes.smb.smbprotocol_session import open_session
 
 NAMES = [f"bottleneck-{number:016x}" for number in range(5)]
 
@@ -38,11 +38,28 @@ def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
+@pytest.mark.long
 def test_only_what_is_named_is_looked_at_and_removed(served: tuple[Endpoint, Path]) -> None:
     peer, folder = served
     told = facts(peer, NAMES[1])
     assert told == {"found": [], "removed": [NAMES[1]]}
     assert names(folder) == [each for each in NAMES if each != NAMES[1]]
+
+
+def test_what_somebody_else_removed_is_noted_no_longer(
+    served: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the server's agent does; of a folder that was not looked into nothing is known."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    peer, folder = served
+    gone, elsewhere = NAMES[0], f"other\\{NAMES[0]}"
+    for name in (gone, NAMES[1], elsewhere):
+        noted = journal.enter(journal.SHARE, f"//{peer.host}:{peer.port}/{peer.share}", name)
+        noted.close(gone=False)
+    (folder / gone / "source").unlink()
+    (folder / gone).rmdir()
+    facts(peer)
+    assert {told["name"] for told, _ in journal.left(journal.SHARE)} == {NAMES[1], elsewhere}
 
 
 def test_what_is_told_has_a_bound_and_says_so(
@@ -66,13 +83,14 @@ def test_a_slow_server_is_left_in_time_and_each_name_told(
     assert names(folder) == NAMES
 
 
+@pytest.mark.long
 def test_more_entries_than_the_bound_are_refused_and_not_cut(
     served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, folder = served
     for number in range(9):
         (folder / NAMES[0] / f"small-{0:016x}-{number}").touch()
-    monkeypatch.setattr(driver, "MOST_ENTRIES", 8)
+    monkeypatch.setattr(leftovers, "MOST_ENTRIES", 8)
     told = facts(peer, *NAMES[:2])
     (left,) = told["found"]
     assert left["path"] == NAMES[0]
@@ -87,11 +105,11 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
     session: Any = open_session(peer, None, "", ())
     try:
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
-        monkeypatch.setattr(driver, "entries", lambda *_: iter(()))
+        monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))
         until = time.monotonic() + 30
-        assert driver.remove(session, NAMES[0], RUN_FILE, until) == "something came into it"
+        assert leftovers.remove(session, NAMES[0], RUN_FILE, until) == "something came into it"
         (folder / NAMES[1] / "source").unlink()
-        assert driver.remove(session, NAMES[1], RUN_FILE, until) == ""
+        assert leftovers.remove(session, NAMES[1], RUN_FILE, until) == ""
     finally:
         session.disconnect()
     assert (folder / NAMES[0] / "source").exists()

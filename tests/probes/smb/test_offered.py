@@ -11,6 +11,7 @@ from probes.smb import offered
 from probes.stage import Refused
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "dialects", "signing"),
     [

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from probes import smb_copy
+from probes.host import journal
 from probes.records import Endpoint
 from probes.smb.run_folder import Setting, hold
 from probes.smb.session import open_session
@@ -104,6 +105,7 @@ def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
         assert becomes(lambda: files(folder) == [], 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", ["push", "pull"])
 @DIALECTS
 def test_kill_9_of_holder_and_running_copy_leaves_nothing(
@@ -150,6 +152,45 @@ def test_what_a_dead_server_process_left_is_swept_and_nothing_else(
         assert files(folder) == ["pushed-0123456789abcdef"]
 
 
+@DIALECTS
+def test_what_was_killed_with_its_server_goes_with_the_next_run_there(
+    share: Any, dialect: str
+) -> None:
+    """As at a container's end, DELETE_ON_CLOSE or not; what else lies there stays."""
+    with share(NT1) as (peer, folder, server):
+
+        def work() -> None:
+            with hold(Setting(run=RUN, dialect=dialect), peer):
+                time.sleep(60)
+
+        holder = forked(work)
+        assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+        for child in psutil.Process(server.process_id).children(recursive=True):
+            child.kill()
+        kill(holder)
+        (folder / "bottleneck-0123abce").mkdir()
+        assert files(folder) == [FOLDER, "bottleneck-0123abce", "source"]
+        with hold(Setting(run="47", dialect=dialect), peer):
+            assert files(folder) == ["bottleneck-0123abce", "bottleneck-47", "source"]
+            assert not (folder / FOLDER).exists()
+
+
+def test_the_folder_of_another_host_s_run_stays_for_as_long_as_that_may_take(
+    share: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock may not be seen here, as on a home that NFS or sshfs serves."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    with share() as (peer, folder, _):
+        (folder / FOLDER).mkdir()
+        for age, stays in ((0, True), (61, False)):
+            place = f"//{peer.host}:{peer.port}/{peer.share}"
+            entry = journal.enter(journal.SHARE, place, FOLDER, seconds=60)
+            entry.write({"boot": "another", "time": int(time.time()) - age})
+            entry.close(gone=False)
+            with hold(Setting(run="47"), peer):
+                assert (folder / FOLDER).exists() == stays
+
+
 def test_a_foreign_file_in_the_folder_is_left_alone(share: Any) -> None:
     with share() as (peer, folder, _):
         with hold(Setting(run=RUN), peer):
@@ -157,8 +198,9 @@ def test_a_foreign_file_in_the_folder_is_left_alone(share: Any) -> None:
         assert files(folder) == sorted([FOLDER, "somebody's"])
 
 
+@pytest.mark.long
 def test_an_idle_session_lives_on_echoes(share: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from probes.drivers import smbprotocol_connection
+    from probes.smb import smbprotocol_connection
 
     monkeypatch.setattr(smbprotocol_connection, "KEEP_ALIVE_SECONDS", 0.2)
     with share() as (peer, folder, _), open_session(peer) as session:

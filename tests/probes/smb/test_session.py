@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from probes.records import Access, Endpoint
+from probes.smb import session
 from probes.smb.frames import Broken
 from probes.smb.session import open_session
 from probes.stage import Refused, Unavailable
@@ -95,6 +96,7 @@ def test_a_security_that_a_dialect_lacks_is_skipped_without_a_login(
         pass
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", [*PINNED, "smb1"])
 def test_plain_is_refused_before_the_login_where_signing_is_required(
     share: Any, dialect: str
@@ -295,7 +297,7 @@ def impostor(work: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
 def test_what_is_no_file_server_is_unreachable(
     greeting: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from probes.drivers import impacket_session, smbprotocol_session
+    from probes.smb import impacket_session, smbprotocol_session
 
     for module in (impacket_session, smbprotocol_session):
         monkeypatch.setattr(module, "STEP_SECONDS", 1.0)
@@ -314,7 +316,7 @@ def test_what_is_no_file_server_is_unreachable(
 
 
 def test_a_server_that_says_nothing_costs_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from probes.drivers import smbprotocol_session
+    from probes.smb import smbprotocol_session
 
     monkeypatch.setattr(smbprotocol_session, "STEP_SECONDS", 0.5)
     with (
@@ -354,6 +356,7 @@ def read_file(peer: Endpoint, dialect: str) -> None:
         assert bytes(pipe.wait().view) == b"genuine"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [3, 5, 8], ids=["tree", "create", "read"])
 @pytest.mark.parametrize("dialect", ["2.1", "3.0.2", "3.1.1"])
 def test_a_signature_stripped_on_the_way_is_not_accepted(
@@ -431,3 +434,31 @@ def test_a_server_short_of_memory_for_a_moment_is_asked_for_the_share_once_more(
         with pytest.raises(Refused), open_session(plain):
             pass
     assert len(asked) == 1 + opens
+
+
+def test_a_dead_address_in_front_of_a_good_one_costs_no_time_out(monkeypatch):
+    """The dead one takes no more connections; its time-out would outlast this test."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as good,
+        socket.socket() as dead,
+        contextlib.ExitStack() as stack,
+    ):
+        port = good.getsockname()[1]
+        dead.bind(("127.0.0.2", port))
+        dead.listen(0)
+        for _ in range(3):
+            full = stack.enter_context(socket.socket())
+            full.setblocking(False)
+            full.connect_ex(("127.0.0.2", port))
+        known = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in (2, 1)
+        ]
+        real = socket.getaddrinfo
+
+        def look_up(host, *more, **named):
+            return known if host == "nas.example" else real(host, *more, **named)
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        monkeypatch.setattr(session, "CONNECT_SECONDS", 3600.0)
+        with session.connect(Endpoint(host="nas.example", port=port)) as found:
+            assert found.getpeername()[0] == "127.0.0.1"

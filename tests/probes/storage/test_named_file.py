@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import folders
+from probes.host import folders, page_cache
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
-from probes.storage import direct_reads, named_file, others
-from probes.storage.direct_reads import Pass
+from probes.storage import named_file, others
+from probes.storage.named_file import Pass
 from probes.storage.setting import Setting
 
 MIB = 1 << 20
@@ -129,7 +129,7 @@ def test_a_file_of_less_than_a_block_is_refused(tmp_path):
 def test_a_file_that_is_cut_meanwhile_ends_the_pass_with_a_sentence(user_file, depth):
     with user_file.open("rb") as file:
         run = Pass(file.fileno(), 64 * MIB, 60.0, depth)
-        with pytest.raises(direct_reads.Shorter, match="became shorter"):
+        with pytest.raises(named_file.Shorter, match="became shorter"):
             run.wait(60.0)
         run.stop()
 
@@ -144,3 +144,60 @@ def test_a_pass_that_is_given_up_ends(tmp_path):
         run.stop()
         assert run.wait(60.0)
         assert run.moved_bytes == len(run.latencies_seconds) * MIB
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    (tmp_path / "Films").mkdir()
+    path = tmp_path / "Films" / "Big One.mkv"
+    path.write_bytes(b"x" * 8192)
+    return path
+
+
+def test_it_is_found_as_the_share_spells_it(film: Path) -> None:
+    told = named_file.look(str(film.parents[1]), ["films", "BIG ONE.MKV"], 1 << 30)
+    assert (told["path"], told["size_bytes"]) == (str(film), 8192)
+
+
+def test_two_that_differ_by_case_alone_are_not_guessed_between(film: Path) -> None:
+    (film.parent / "BIG one.mkv").write_bytes(b"y")
+    with pytest.raises(Unavailable, match="cannot be read"):
+        named_file.look(str(film.parent), ["big one.mkv"], 1 << 30)
+
+
+def test_its_time_of_access_stays(film: Path) -> None:
+    os.utime(film, (1, 2))
+    with named_file.opened(str(film)) as fd:
+        os.read(fd, 4096)
+    told = film.stat()
+    assert (told.st_atime, told.st_mtime) == (1, 2)
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "missing", "device"])
+def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/null")
+    with pytest.raises(Unavailable, match="it on "):
+        named_file.look(str(tmp_path), ["it"], 1 << 30)
+
+
+def test_the_ratio_speaks_of_what_a_copy_reads_and_not_of_the_rest(tmp_path: Path) -> None:
+    """The head of a long file may be cached from the last copy of it, the rest not."""
+    film, head_bytes, size_bytes = tmp_path / "film", 4 << 20, 64 << 20
+    film.write_bytes(os.urandom(size_bytes))
+    with film.open("rb") as file:
+        page_cache.evict(file.fileno())
+        if page_cache.state(file.fileno(), size_bytes) != page_cache.CacheState(0.0, 0):
+            pytest.skip("NOT TESTED: this folder's files cannot be put out of the page cache")
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        page_cache.warm(file.fileno(), head_bytes)
+    head, whole = (
+        named_file.look(str(tmp_path), ["film"], each)["cached_ratio"]
+        for each in (head_bytes, size_bytes)
+    )
+    assert head == 1.0 and whole < 0.5

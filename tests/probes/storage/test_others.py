@@ -1,27 +1,15 @@
 """What others do to a disk: read off recorded counts."""
 
+from probes.host.proc import DeviceCounts
 from probes.storage import others
-from probes.storage.others import Counts, Look
+from probes.storage.others import Look
 
 MIB = 1024 * 1024
-RECORDED = """\
- 254       0 vda 157163 9842 22336398 32518 93190 87120 14373992 254196 0 66976 293011 0 0 0 0 89 6
-   7       0 loop0 57 0 2358 5 0 0 0 0 0 12 5 0 0 0 0 0 0
-   7       1 loop1 bad
-"""
-
-
-def test_the_kernels_line_gives_requests_bytes_and_busy_time():
-    assert others.parse(RECORDED, "vda") == Counts(
-        157163, 22336398 * 512, 93190, 14373992 * 512, 66.976
-    )
-    assert others.parse(RECORDED, "vd") is None
-    assert others.parse(RECORDED, "loop1") is None
 
 
 def window(reads, read_bytes, seconds=2.0, busy=1.0):
-    nothing = Counts(10, 4096, 20, 8192, 5.0)
-    after = Counts(10 + reads, 4096 + read_bytes, 20, 8192, 5.0 + busy)
+    nothing = DeviceCounts(10, 4096, 20, 8192, 5.0)
+    after = DeviceCounts(10 + reads, 4096 + read_bytes, 20, 8192, 5.0 + busy)
     return Look(100.0, nothing, nothing), Look(100.0 + seconds, after, after)
 
 

@@ -148,6 +148,6 @@ def test_a_flush_that_takes_too_long_is_given_up_and_counts_what_is_there(tmp_pa
 
 
 def test_where_ranges_cannot_be_flushed_the_whole_file_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(sustained, "_sync_range", lambda *_: False)
+    monkeypatch.setattr(sustained, "sync_range", lambda *_: False)
     samples, details = carried_out(sustained, tmp_path)
     assert samples[-1].moved_bytes == details["flushed_bytes"] == 16 * MIB

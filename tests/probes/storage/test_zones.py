@@ -16,8 +16,8 @@ from probes import disk
 from probes.drivers import fio
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
-from probes.storage import curve, random_reads, zones
-from probes.storage.settled import Settled
+from probes.storage import curve, zones
+from probes.storage.curve import Settled
 
 MIB = 1024 * 1024
 
@@ -91,6 +91,7 @@ def check_shape(samples, details):
     json.dumps(details, allow_nan=False)
 
 
+@pytest.mark.long
 def test_a_device_is_read_zone_by_zone_and_never_written(memory_device):
     written = Path(f"/sys/class/block/{memory_device.name}/stat")
     before = written.read_text().split()[4:7]
@@ -107,6 +108,7 @@ def test_a_device_is_read_zone_by_zone_and_never_written(memory_device):
     assert written.read_text().split()[4:7] == before
 
 
+@pytest.mark.long
 def test_a_device_whose_disk_below_gave_nothing_has_no_rate(tmp_path, monkeypatch):
     image = tmp_path / "never-written"
     with image.open("wb") as file:
@@ -172,6 +174,7 @@ def ext4(tmp_path):
             subprocess.run(["umount", point], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", ["read", "write"])
 def test_files_in_a_folder_stand_for_the_zones_where_they_lie(ext4, verb):
     point, device = ext4
@@ -239,9 +242,9 @@ def test_a_zone_of_several_passes_has_their_median_and_their_range():
 
 
 def test_a_seek_is_a_small_read_less_the_time_of_its_bytes():
-    found = random_reads.RandomReads(0.0085, 0.02, 117.0, 200.0, 0)
-    assert random_reads.seek_seconds(found, 8_192_000) == pytest.approx(0.008)
-    assert random_reads.seek_seconds(found._replace(median_seconds=None), 1e8) is None
+    found = curve.RandomReads(0.0085, 0.02, 117.0, 200.0, 0)
+    assert curve.seek_seconds(found, 8_192_000) == pytest.approx(0.008)
+    assert curve.seek_seconds(found._replace(median_seconds=None), 1e8) is None
 
 
 @pytest.mark.parametrize(

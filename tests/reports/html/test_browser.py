@@ -103,6 +103,7 @@ def shown(browser: Browser, path: Path, width: int, scheme: str, **more) -> Iter
         context.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_leaves_nothing_runs_and_nothing_is_refused(browser, files, name):
     with shown(browser, files[name], 1280, "light") as seen:
@@ -130,6 +131,7 @@ def test_the_policy_holds_where_it_is_put_to_the_test(browser, files):
         assert len(seen.complaints) >= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
@@ -153,6 +155,7 @@ def test_all_is_seen_and_nothing_is_cut_off(browser, files, pictures, name, widt
         assert page.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [

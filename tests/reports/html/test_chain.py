@@ -9,7 +9,8 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.finding import CAUSES, PLACES, Verdict
+from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.rules import CAUSES, PLACES
 from bottleneck.reports.html.chain import NARROWEST, PARTS, WIDEST, chain, segments
 
 DATA = Path(__file__).parents[2] / "data"
@@ -46,23 +47,23 @@ def test_every_component_that_can_be_a_cap_has_its_place(copy):
             assert len(places) == (2 if (component, side) == ("smb", "path") else 1)
 
 
-def test_a_part_that_nothing_is_known_of_says_so_and_shows_no_figure(copy, tree):
+def test_a_part_that_nothing_is_known_of_says_so_and_shows_no_figure(copy):
     bare = replace(copy, ceilings=())
     assert all(each.ceiling is None for each in segments(bare))
-    words = tree(chain(bare)).words
-    assert words.count("not measured") == len(PARTS) - 1
-    assert "the cap" in words
+    told = [each.told for each in chain(bare).parts]
+    assert told.count("not measured") == len(PARTS) - 1
+    assert "the cap" in told
 
 
-def test_a_copy_that_was_not_made_has_no_stream(copy, tree):
+def test_a_copy_that_was_not_made_has_no_stream(copy):
     idle = replace(
         copy,
         bytes_per_second=None,
         verdict=Verdict("unknown", None, "not-measured", 0.0, None, "it was left out"),
     )
-    classes = [each.get("class") for _, each in tree(chain(idle)).elements]
-    assert "flow" not in classes
-    assert "is-cap" not in classes
+    drawn = chain(idle).parts
+    assert not any(name == "flow" for each in drawn for name, _ in each.across + each.down)
+    assert not any(each.mark == "is-cap" for each in drawn)
 
 
 def test_what_this_tool_alone_showed_is_no_part_of_the_way(copy):
@@ -81,6 +82,6 @@ def test_what_this_tool_alone_showed_is_no_part_of_the_way(copy):
         ("server.pull.cached", "server", "from the client to the server"),
     ],
 )
-def test_the_way_of_the_bytes_is_told(copy, name, initiator, way, tree):
-    words = tree(chain(replace(copy, copy=name, initiator=initiator))).words
-    assert f"The bytes go {way} at 24.5 MB/s" in words
+def test_the_way_of_the_bytes_is_told(copy, name, initiator, way):
+    told = chain(replace(copy, copy=name, initiator=initiator)).sentence
+    assert f"The bytes go {way} at 24.5 MB/s" in told

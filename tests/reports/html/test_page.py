@@ -23,14 +23,6 @@ from probes.records import Failed, Skipped
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
 FILES = [*sorted(DATA.glob("report-v1-*.json")), ROOT / "examples" / "server-disk-read.json"]
-HOSTILE = (
-    "</style><script>alert(1)</script>",
-    "<svg onload=alert(1)><!-- ]]> &lt;",
-    "\" onmouseover='x' style=\"a",
-    "javascript:alert(1)",
-    "\x1b[31m\u202e\u200b\x00\udcff",
-    "<" * 10_000,
-)
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
@@ -118,7 +110,7 @@ def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tr
     if chosen.advice:
         first = words.index(flat(chosen.advice[0]))
         assert words.index("What to do first") < first < words.index("The bytes go")
-    for each in (*remarks.missing(known), *known.notes):
+    for each in (*remarks.missing_lines(known), *known.notes):
         if each.isprintable():
             assert flat(each) in words
 
@@ -147,35 +139,6 @@ def test_steps_that_were_not_made_are_told_with_their_reason(tree):
     assert "no time left" in found.words
     assert "failed: the server went away" in found.words
     assert "MB/s" not in found.words
-
-
-@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
-def test_strangers_names_stay_text(name, tree):
-    known = reports.load(DATA / "report-v1-comparisons.json")
-    plain = tree(html_text(known, diagnose(known)))
-    hostile = replace(
-        known,
-        target={
-            **known.target,
-            "share": name,
-            "security_mode": name,
-            "smb_conf": [{"option": name, "value": name, "why": name, "remedy": name}],
-        },
-        tool={**known.tool, "version": name, "command": ["bottleneck", "diagnose", name]},
-        client=replace(known.client, name=name, system=name, distribution=name, virtual=name),
-        server=replace(known.server, name=name, socket_buffers={name: name}, tools={name: name}),
-        entries=(*known.entries, (replace(known.entries[0][0], why=name), Failed(name))),
-        notes=(name,),
-    )
-    page = html_text(hostile, diagnose(hostile))
-    found = tree(page)
-    assert found.strange == []
-    assert {element for element, _ in found.elements} <= {e for e, _ in plain.elements} | {"pre"}
-    assert {key for _, each in found.elements for key in each} <= {
-        key for _, each in plain.elements for key in each
-    }
-    assert not re.search(r"[\x00-\x09\x0b-\x1f]", page)
-    assert not re.search(r"&#(0|x0|55|823|819)\d*;", page)
 
 
 def test_a_report_with_thousands_of_steps_has_a_page_that_a_browser_can_open(tree):

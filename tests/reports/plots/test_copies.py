@@ -1,4 +1,4 @@
-"""Copies as bars, over time, their hosts' cores, and their trend over many runs."""
+"""Copies over time, their hosts' cores, and their trend over many runs."""
 
 from __future__ import annotations
 
@@ -6,59 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose, steps
+from bottleneck.analysis import steps
 from bottleneck.report import median_run
-from bottleneck.reports.plots import plots, trend_plots
-from bottleneck.reports.plots.span import Span
+from bottleneck.reports.plots import trend_plots
+from bottleneck.reports.plots.timeline import Span
 from bottleneck.trend import Point, Trend
-from probes.records import Measured, Sample, Skipped
-
-
-def test_bars_of_copies_are_as_long_as_their_rates(drawn, report):
-    plot, drawing = drawn(report, "copies")
-    made = [each for each in steps.copies(report) if each.made]
-    for_copies = [each for each in drawing.having("", "rect") if ": " in each.text]
-    assert len(for_copies) == len(made) == len(plot.rows)
-    longest = max(made, key=lambda each: each.made.rate.high).made.rate
-    by_text = {each.text: each.width for each in for_copies}
-    scale = max(by_text.values()) / max(each.made.rate.median for each in made)
-    told = sorted(width / scale for width in by_text.values())
-    wanted = sorted(each.made.rate.median for each in made)
-    assert told == pytest.approx(wanted, rel=0.02)
-    assert longest.high >= max(wanted)
-
-
-def test_uncached_copies_are_hatched_and_named(drawn, report):
-    plot, drawing = drawn(report, "copies")
-    uncached = [row for row in plot.rows if row[1].endswith("uncached")]
-    assert len(drawing.having("thin", "path")) == len(uncached) + 1  # and the key's
-    assert {"pull cached", "pull uncached", "push cached", "push uncached"} <= set(drawing.words)
-
-
-def test_a_copy_that_was_not_made_is_named_and_has_no_bar(drawn, example):
-    entries = [
-        (step, Skipped("no time"))
-        if step.setting.get("copy") == "pull.cached" and step.setting.get("end") == "folder"
-        else (step, outcome)
-        for step, outcome in example.entries
-    ]
-    plot, drawing = drawn(replace(example, entries=tuple(entries)), "copies")
-    (row,) = (row for row in plot.rows if row[1] == "pull.cached")
-    assert row[2] == "not measured"
-    assert drawing.words.count("not measured") == 1
-    assert len([each for each in drawing.having("", "rect") if ": " in each.text]) == 3
-
-
-def test_altered_bytes_are_told_beside_their_rate(drawn, example):
-    entries = [
-        (step, replace(outcome, details={**outcome.details, "hash_ok": False}))
-        if step.setting.get("copy") == "push.cached"
-        else (step, outcome)
-        for step, outcome in example.entries
-    ]
-    plot, _ = drawn(replace(example, entries=tuple(entries)), "copies")
-    assert "the rates mean nothing, of push.cached." in plot.sentence
-    assert "mean nothing" not in drawn(example, "copies")[0].sentence
+from probes.records import Measured, Sample
 
 
 def test_over_time_the_headlines_rate_is_that_of_its_samples(drawn, example):
@@ -102,15 +55,6 @@ def test_memory_that_is_not_known_is_not_drawn(drawn, example):
     assert plot.title == "Rate over the copies' time"
     assert not drawing.having("fill-series-3")
     assert {row[5:] for row in plot.rows} == {("",) * 6}
-
-
-def test_a_run_of_many_samples_is_thinned_and_keeps_its_bytes():
-    run = tuple(Sample(at / 10, at * 1000) for at in range(5001))
-    span = Span(None, None, run, 2.0)
-    assert 300 <= len(span.rates) <= 400
-    assert span.rates[0][0] == 2.0
-    assert span.rates[-1][1] == pytest.approx(502.0)
-    assert sum((e - b) * r for b, e, r in span.rates) == pytest.approx(run[-1].moved_bytes)
 
 
 def test_samples_close_together_are_no_rate_of_their_own():
@@ -188,18 +132,3 @@ def test_one_run_is_no_trend_and_long_ones_are_bounded(drawing):
     assert len(plot.rows) == 120
     assert "the newest of 1000" in plot.sentence
     assert len(trend_plots((trend([1e8, 1e8], ["x", "x"]),) * 40)) == 8
-
-
-def test_what_a_history_holds_is_escaped(drawing):
-    hostile = "<script>&\x1b[2J\u202e\"'" * 30
-    points = tuple(Point(hostile, 1e8, 1e8, 1e8, f"{hostile}{at}", 0.5) for at in range(20))
-    (plot,) = trend_plots((Trend(hostile, hostile, points),))
-    marks = drawing(plot)
-    assert "<script" not in plot.svg
-    assert "\x1b" not in plot.svg
-    assert all(each.left >= -0.1 and each.right <= 330.1 for each in marks.marks)
-
-
-def test_names_of_plots_are_unique(report):
-    names = [each.name for each in plots(report, diagnose(report))]
-    assert len(names) == len(set(names)) <= 16

@@ -4,35 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bottleneck.reports.plots.heat import Cell, Words, cell_text, heat_map, level, within
-from bottleneck.reports.plots.style import HEAT_DARK, HEAT_LEVELS, HEAT_LIGHT
+from bottleneck.reports.document import Heat, HeatCell
+from bottleneck.reports.plots.heat import heat_map, within
 
 
-def luminance(colour):
-    """WCAG 2.2, relative luminance."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("levels", [HEAT_LIGHT, HEAT_DARK])
-def test_the_figures_of_each_step_have_the_contrast_of_text(levels):
-    assert len(levels) == HEAT_LEVELS
-    for ground, ink in levels:
-        dark, light = sorted((luminance(ground), luminance(ink)))
-        assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-@pytest.mark.parametrize("levels", [HEAT_LIGHT, HEAT_DARK])
-def test_the_steps_rise_or_fall_in_lightness_alone(levels):
-    told = [luminance(ground) for ground, _ in levels]
-    assert told in (sorted(told), sorted(told, reverse=True))
-
-
-def test_a_step_is_an_equal_share_of_the_highest():
-    assert [level(each, 100.0) for each in (0, 19, 21, 59, 81, 100)] == [0, 0, 1, 2, 4, 4]
-
-
+@pytest.mark.long
 def test_each_cell_holds_its_figure_and_the_round_trip_under_load(drawn, report):
     plot, drawing = drawn(report, "windows-1")
     cells = [each for each in drawing.having("", "rect") if "heat-" in each.name]
@@ -48,6 +24,7 @@ def test_each_cell_holds_its_figure_and_the_round_trip_under_load(drawn, report)
         assert inside[1] == row[4]
 
 
+@pytest.mark.long
 def test_the_frame_is_the_knees(drawn, report):
     plot, drawing = drawn(report, "windows-1")
     (knee,) = (row for row in plot.rows if row[-1] == "knee")
@@ -58,6 +35,7 @@ def test_the_frame_is_the_knees(drawn, report):
     assert f"the knee: {knee[0]} x {knee[1]}" in drawing.words
 
 
+@pytest.mark.long
 def test_requests_are_those_that_were_measured_the_fastest_framed(drawn, report):
     plot, drawing = drawn(report, "requests-1")
     stage = next(o for s, o in report.entries if s.stage == "smb-matrix")
@@ -65,23 +43,14 @@ def test_requests_are_those_that_were_measured_the_fastest_framed(drawn, report)
     assert any(each.startswith("the fastest: ") for each in drawing.words)
 
 
-def words(**changes):
-    told = {"rows": "window", "columns": "streams", "row_text": str, "column_text": str}
-    return Words(**{**told, "second": "round trip", "framed": "the knee", **changes})
-
-
 def test_a_large_map_is_bounded_and_stays_in_its_box(drawing):
-    cells = [Cell(row, column, 1e8, "12.3 ms") for row in range(100) for column in range(100)]
+    cells = tuple(HeatCell(at // 100, at % 100, 1e8, "12.3 ms") for at in range(10_000))
+    heat = Heat(cells, "window", "streams", str, str, second="round trip", framed="the knee")
     assert len(within(cells)) == 16 * 8
-    height, parts = heat_map(cells, words())
+    height, parts = heat_map(heat)
     marks = drawing(
         type("P", (), {"svg": f'<svg viewBox="0 0 330 {height}">{"".join(parts)}</svg>'})
     )
     assert all(each.left >= 0 and each.right <= 330.1 for each in marks.marks)
     # So narrow a cell has no room for a second figure.
     assert "12.3 ms" not in marks.words
-
-
-def test_figures_of_cells_have_three_digits():
-    told = [cell_text(each) for each in (0.0001, 0.5, 3.14159, 23.64, 117.4, 999.4)]
-    assert told == ["<0.01", "0.50", "3.14", "23.6", "117", "999"]

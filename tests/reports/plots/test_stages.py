@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.comparisons.zones import all_zones
 from bottleneck.reports.plots import plots
-from bottleneck.reports.zone_curve import marks
+from bottleneck.reports.zone_curve import zone_curves
 
 
 def altered(report, stage, **details):
@@ -121,10 +121,10 @@ def test_the_weak_zone_is_hatched_and_named(drawn, report):
 
 def test_the_files_place_stands_below_its_zones(drawn, report):
     _, drawing = drawn(report, "zones-1")
-    (zones,) = all_zones(report)
+    (curve,) = zone_curves(report)
     bars = [each for each in drawing.having("", "rect") if "zone" in each.text]
     left, width = bars[0].left, bars[-1].right + 1 - bars[0].left
-    for file in marks(report, zones):
+    for file in curve.files:
         (mark,) = drawing.saying(f"{file.text}, ")
         begin, end = file.spans[0]
         assert mark.left == pytest.approx(left + begin * width, abs=0.5)
@@ -140,7 +140,6 @@ def test_the_files_place_stands_below_its_zones(drawn, report):
         (("disk",), "zones-1"),
         (("matrix",), "windows-1"),
         (("smb-matrix",), "requests-1"),
-        (("smb-copy", "native-copy"), "copies"),
         (("smb-copy", "native-copy"), "timeline"),
     ],
 )

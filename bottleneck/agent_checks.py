@@ -1,0 +1,402 @@
+"""Whether an agent may carry out a request: decided by the agent itself, whatever its caller says.
+
+One that a listener started for a caller (--peer) calls nobody but that caller, and works only with
+folders and files that it handed out itself; the limits file of the host binds every agent. Runs on
+Python 3.9 with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterable, List, Set, Tuple
+
+from bottleneck import agent_requests, typed, wire
+from bottleneck.agent_limits import PATH, Limits
+from bottleneck.agent_requests import ENVELOPES, Takes
+from probes import STAGES
+from probes.host.counters import Watched
+from probes.host.deadline import NoAnswer, answered
+from probes.meaning import Keys, keys
+from probes.records import Endpoint
+from probes.stage import Refused
+
+MOST_SECONDS = 86_400.0
+MOST_AT_ONCE = 16
+"""A run needs about eight; each may take the memory of a child."""
+MOST_TASKS = 20_000
+MOST_COUNT = 1 << 30
+MOST_TEXT = 4096
+MOST_ITEMS = 1000
+MOST_PEER_BYTES = 1 << 40
+"""The sizes of a session in all, for an agent that has a peer and no limit in the file."""
+FOLDER_SECONDS = 5.0
+_INTERFACE = re.compile(r"[0-9A-Za-z_.-]{1,15}")
+"""A network interface's name as it is in use (IFNAMSIZ of linux/if.h)."""
+
+
+@dataclass
+class Session:
+    """What one agent has handed out in one session, whom it serves and what its host allows."""
+
+    limits: Limits = field(default_factory=Limits)
+    peer: str = ""
+    """The only address that it calls; empty: whoever started it may say."""
+    began: float = field(default_factory=time.monotonic)
+    tasks: int = 0
+    named_bytes: int = 0
+    folders: Set[str] = field(default_factory=set)
+    """Of runs, found by their name."""
+    leftovers: Set[str] = field(default_factory=set)
+    held: Dict[int, Tuple[str, int]] = field(default_factory=dict)
+    """By the hold's number the file or folder, and the port, that it handed out."""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether its caller may not choose what this host reads and writes."""
+        return bool(self.peer) or self.limits.folders is not None
+
+    def ends(self) -> float:
+        """When the session is over, by time.monotonic()."""
+        most = MOST_SECONDS if self.peer else float("inf")
+        seconds = self.limits.seconds
+        return self.began + (most if seconds is None else min(most, seconds))
+
+    def hand_out(self, number: int, do: str, name: str, event: Dict[str, Any]) -> None:
+        """Remembers what an event tells the caller of, for the requests that come back with it."""
+        if (do, name) == ("ask", "locate") and isinstance(event.get("answer"), str):
+            self.folders.add(event["answer"])
+        elif (do, name) == ("ask", "leftovers") and "answer" in event:
+            self.leftovers.update(each["path"] for each in event["answer"])
+        elif do == "hold" and "endpoint" in event:
+            told, gives = event["endpoint"], agent_requests.takes("hold", name).gives
+            # Its other fields may be what the caller's request held: not ours to hand out.
+            path = told["facts"].get("local_path") if gives == "local_path" else told.get(gives)
+            self.held[number] = (path or "", told["port"] if name in STAGES else 0)
+
+    def take_back(self, number: int) -> None:
+        """A hold is over: another child may have its descriptor's number next."""
+        self.held.pop(number, None)
+
+
+def plain_address(address: str) -> str:
+    """An IP address without its interface; one of IPv4 in IPv6 as IPv4. Empty: it is none.
+
+    The whole text has to be one: whatever else it holds a resolver or a configuration would read.
+    """
+    text, percent, interface = address.partition("%")
+    try:
+        told = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    if percent and not (told.version == 6 and _INTERFACE.fullmatch(interface)):
+        return ""
+    return str(getattr(told, "ipv4_mapped", None) or told)
+
+
+def check(request: wire.Message, session: Session) -> None:
+    """Raises Refused ("usage" or "permission") where a request may not be carried out.
+
+    What it counts (sizes, tasks) is counted then; nothing else happens.
+    """
+    checked = _Checked(session)
+    try:
+        do = typed.text(request.get("do"), "do")
+        if do not in ENVELOPES:
+            raise typed.NotTyped(f"no request is called {do[:40]!r}")
+        _closed(request, ("id", "do", *ENVELOPES[do]), "a request")
+        if "name" in ENVELOPES[do]:
+            name = typed.text(request.get("name"), "name")
+            if not agent_requests.is_known(do, name):
+                raise typed.NotTyped(f"no {do} is called {name[:40]!r}")
+        if do == "watch":
+            checked.keys(keys(Watched), request.get("watched"), "watched")
+        elif do == "close" and request.get("window") is not None:
+            _check_window(request["window"])
+        elif "seconds" in ENVELOPES[do]:
+            _check_work(request, agent_requests.takes(do, request["name"]), checked)
+            _count(session, checked.size_bytes)
+    except typed.NotTyped as error:
+        raise Refused("usage", f"the agent refuses a request: {error}") from None
+
+
+def _check_window(window: object) -> None:
+    ends = typed.array(window, "window")
+    if len(ends) != 2:
+        raise typed.NotTyped("window must be two numbers")
+    for each in ends:
+        typed.number(each, "window")
+
+
+def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
+    do, session = request["do"], checked.session
+    checked.responds = do == "hold" and request["name"] in STAGES
+    checked.value("seconds", request.get("seconds"), "seconds")
+    given = request.get("arguments" if do == "ask" else "setting")
+    checked.keys(takes.keys, given, "a setting")
+    assert isinstance(given, dict)
+    if do != "ask":
+        _complete(given, takes.keys)
+    if takes.strays and (session.peer or session.limits.peers is not None):
+        what = f"{request['name']} may call others than its peer"
+        raise Refused("permission", _limited("peers", what))
+    if "parts" in given and isinstance(given["parts"], list) and session.narrow:
+        checked.below(given["folder"], given["parts"])
+    checked.size_bytes *= max(1, given.get("files", 1))
+    on_loopback = given.get("over") == "loopback"
+    if "peer" in ENVELOPES[do]:
+        checked.keys(keys(Endpoint), request.get("peer"), "peer")
+        if not checked.responds:
+            checked.called("own" if on_loopback else takes.calls, request["peer"])
+    calm = given.get("load") is False or on_loopback
+    if session.limits.rate is not None and takes.unpaced and not calm:
+        raise Refused("permission", _limited("rate", f"nothing paces {request['name']}"))
+
+
+def _closed(given: Dict[str, Any], known: Iterable[str], where: str) -> None:
+    for key in given:
+        if key not in known:
+            raise typed.NotTyped(f"{where} has an unknown key {key[:40]!r}")
+
+
+def _complete(given: Dict[str, Any], known: Iterable[str]) -> None:
+    """A key that is left out would be what nobody has checked: its default."""
+    for key in known:
+        if key not in given:
+            raise typed.NotTyped(f"a setting lacks {key!r}")
+
+
+def _count(session: Session, size_bytes: int) -> None:
+    if session.tasks >= MOST_TASKS:
+        raise Refused("permission", f"more than {MOST_TASKS} requests in one session of an agent")
+    limit = session.limits.bytes
+    most = limit if limit is not None else MOST_PEER_BYTES if session.peer else None
+    if most is not None and session.named_bytes + size_bytes > most:
+        what = f"{session.named_bytes + size_bytes} bytes were asked for in this session"
+        raise Refused("permission", _limited("bytes", f"{what}, {most} are allowed"))
+    session.tasks += 1
+    session.named_bytes += size_bytes
+
+
+def _limited(name: str, what: str) -> str:
+    return f"{socket.gethostname()}: {what}; see {name} in {PATH} there"
+
+
+class _Checked:
+    """The values of one request as they are looked at."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.responds = False
+        """Whether it only answers: whom its setting names it does not call."""
+        self.size_bytes = 0
+
+    def keys(self, known: Keys, given: object, where: str) -> None:
+        """All of them, and no others."""
+        told = typed.mapping(given, where)
+        _closed(told, known, where)
+        for key, value in told.items():
+            self.value(known[key], value, key)
+
+    def value(self, kind: str, value: Any, where: str) -> None:
+        """One value of a kind."""
+        if kind.endswith("?"):
+            if value is not None and value != "":
+                self.value(kind[:-1], value, where)
+        elif kind.endswith("*"):
+            items = typed.array(value, where)
+            if len(items) > MOST_ITEMS:
+                raise typed.NotTyped(f"{where} has {len(items)} items")
+            for each in items:
+                self.value(kind[:-1], each, where)
+        else:
+            _KINDS[kind](self, value, where)
+
+    def text(self, value: Any, where: str) -> str:
+        """Text of a length that a path or a name may have."""
+        found = typed.text(value, where)
+        if len(found) > MOST_TEXT or "\0" in found:
+            raise typed.NotTyped(f"{where} is too long, or has a NUL")
+        return found
+
+    def truth(self, value: Any, where: str) -> None:
+        """True or false."""
+        typed.truth(value, where)
+
+    def number(self, value: Any, where: str) -> float:
+        """A finite amount."""
+        return typed.number(value, where)
+
+    def count(self, value: Any, where: str) -> int:
+        """A whole number that a machine can have of something."""
+        if typed.whole(value, where) > MOST_COUNT:
+            raise typed.NotTyped(f"{where} is out of range")
+        return int(value)
+
+    def port(self, value: Any, where: str) -> None:
+        """A TCP or UDP port, or none."""
+        if typed.whole(value, where) > 65535:
+            raise typed.NotTyped(f"{where} is out of range")
+
+    def seconds(self, value: Any, where: str) -> None:
+        """A time that a request may take."""
+        limit = self.session.limits.seconds
+        if typed.number(value, where) > MOST_SECONDS:
+            raise typed.NotTyped(f"{where} is more than {MOST_SECONDS:.0f}")
+        if limit is not None and value > limit:
+            raise Refused("permission", _limited("seconds", f"{value:.0f} s were asked for"))
+
+    def rate(self, value: Any, where: str) -> None:
+        """A pace that is kept to."""
+        limit = self.session.limits.rate
+        if typed.number(value, where) > (float("inf") if limit is None else limit):
+            raise Refused("permission", _limited("rate", f"{value:.0f} bytes/s were asked for"))
+
+    def size(self, value: Any, where: str) -> None:
+        """Bytes that are read or written."""
+        self.size_bytes += typed.whole(value, where)
+
+    def hex(self, value: Any, where: str) -> None:
+        """The id of a run."""
+        if not re.fullmatch("[0-9a-f]{8,64}", self.text(value, where)):
+            raise typed.NotTyped(f"{where} is not the id of a run")
+
+    def name(self, value: Any, where: str) -> None:
+        """A name in a folder."""
+        if self.text(value, where) in ("", ".", "..") or "/" in value:
+            raise typed.NotTyped(f"{where} is not a name")
+
+    def address(self, value: Any, where: str) -> None:
+        """An address that nobody calls; a name would be looked up."""
+        text = self.text(value, where)
+        bound = self.session.narrow or self.session.limits.peers is not None
+        if bound and text and not plain_address(text):
+            raise Refused("permission", f"{where}: {text[:100]!r} is not an IP address")
+
+    def called_address(self, value: Any, where: str) -> None:
+        """An address that is called; of a responder it is where it listens."""
+        text = self.text(value, where)
+        peers, peer = self.session.limits.peers, self.session.peer
+        if self.responds:
+            self.address(value, where)
+            return
+        if peer and plain_address(text) != plain_address(peer):
+            raise Refused("permission", self._not_called(text))
+        if peers is not None and not any(_in_network(plain_address(text), each) for each in peers):
+            raise Refused("permission", _limited("peers", f"it may not call {text[:100]!r}"))
+
+    def _not_called(self, text: str) -> str:
+        return (
+            f"{socket.gethostname()}: its agent calls no other address than {self.session.peer}, "
+            f"where its caller is: not {text[:100]!r}"
+        )
+
+    def called(self, calls: str, peer: Dict[str, Any]) -> None:
+        """A request's peer, by what the request does with it."""
+        host, port = peer.get("host", ""), peer.get("port", 0)
+        if calls == "own":
+            limited = self.session.narrow or self.session.limits.peers is not None
+            own = port in {each for _, each in self.session.held.values()}
+            if limited and not (own and host in ("", "127.0.0.1", "::1")):
+                raise Refused("permission", "the agent calls no port of its own host but its own")
+        elif calls == "called" or calls and peer.get("share"):
+            self.called_address(host, "host")
+
+    def _is_handed(self, path: str) -> bool:
+        held = {at for at, _ in self.session.held.values()}
+        return path != "" and (path in self.session.folders or path in held)
+
+    def folder(self, value: Any, where: str) -> None:
+        """A folder that is read from or written to, or a run's own folder."""
+        path, limit = self.text(value, where), self.session.limits.folders
+        if limit is not None:
+            if not _is_below(path, limit):
+                raise Refused("permission", _limited("folders", f"{path} is in none of them"))
+        elif self.session.peer and not self._is_handed(path):
+            raise Refused(
+                "permission",
+                f"{path} on {socket.gethostname()}: an agent that listens works only in the folder "
+                f"of its run; name others under folders in {PATH} there",
+            )
+
+    def below(self, folder: str, parts: List[str]) -> None:
+        """A file by its way down from a folder, no link on which leads out of what is allowed."""
+        path, allowed = os.path.join(folder, *parts), self.session.limits.folders  # noqa: PTH118 - any bytes
+        if not (os.path.lexists(path) and _is_below(path, allowed or (folder,))):  # noqa: PTH110 - any bytes
+            raise Refused(
+                "permission",
+                f"{path} on {socket.gethostname()}: not there, or a link leads to another folder",
+            )
+
+    def file(self, value: Any, where: str) -> None:
+        """A file that is read here; empty: none."""
+        path = self.text(value, where)
+        if path and not self._is_handed(path):
+            self.folder(value, where)
+
+    def handed(self, value: Any, where: str) -> None:
+        """A file whose content may leave this host; empty: none."""
+        path = self.text(value, where)
+        if path and self.session.narrow and not self._is_handed(path):
+            raise Refused(
+                "permission",
+                f"{path} on {socket.gethostname()}: its agent copies no file that it did not make",
+            )
+
+    def device(self, value: Any, where: str) -> None:
+        """A block device that is read; empty: none."""
+        node, limit = self.text(value, where), self.session.limits.devices
+        if node and (self.session.narrow or limit is not None) and node not in (limit or ()):
+            raise Refused("permission", _limited("devices", f"{node} may not be read"))
+
+    def leftover(self, value: Any, where: str) -> None:
+        """Something that a look for leftovers told of."""
+        path = self.text(value, where)
+        if self.session.narrow and path not in self.session.leftovers:
+            raise Refused("permission", f"{path}: the agent has told of no such leftover")
+
+
+_KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
+    "text": _Checked.text,
+    "truth": _Checked.truth,
+    "number": _Checked.number,
+    "count": _Checked.count,
+    "any": lambda checked, value, where: None,
+    "port": _Checked.port,
+    "seconds": _Checked.seconds,
+    "rate": _Checked.rate,
+    "size": _Checked.size,
+    "hex": _Checked.hex,
+    "name": _Checked.name,
+    "address": _Checked.address,
+    "called": _Checked.called_address,
+    "folder": _Checked.folder,
+    "file": _Checked.file,
+    "handed": _Checked.handed,
+    "device": _Checked.device,
+    "leftover": _Checked.leftover,
+}
+
+
+def _in_network(plain: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(plain) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def _is_below(path: str, folders: Tuple[str, ...]) -> bool:
+    """Whether a path, with its links followed, is one of the folders or in one of them."""
+
+    def look() -> bool:
+        real = os.path.realpath(path)
+        return any(os.path.commonpath((real, top)) == top for top in map(os.path.realpath, folders))
+
+    try:
+        return answered(path, time.monotonic() + FOLDER_SECONDS, look)
+    except (NoAnswer, OSError, ValueError):
+        return False

@@ -1,0 +1,125 @@
+"""What an agent may be asked for: each request, what carries it out and what it may lead to.
+
+The closed list: what is not in it is refused, whoever asks (bottleneck/agent_checks.py). The keys
+of a request are those of the record or function that carries it out, each with its meaning
+(probes/meaning.py); a stage's entry is its own description. Runs on Python 3.9 with the standard
+library alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Dict, Tuple
+
+from probes import STAGES
+from probes.meaning import Keys, keys
+from probes.stage import module_of
+
+
+@dataclass(frozen=True)
+class Takes:
+    """One request."""
+
+    module: str
+    function: str = "Setting"
+    """That carries a question out; of all else the record of what is wanted."""
+    calls: str = ""
+    """Whom its peer's address and port are: own, called, called? (where it has a share)."""
+    unpaced: bool = False
+    """It fills the network as fast as that goes."""
+    gives: str = ""
+    """What a hold's endpoint hands out: path, folder, local_path."""
+    strays: bool = False
+    """Its program goes where its peer sends it, as smbclient follows DFS referrals."""
+
+    @property
+    def keys(self) -> Keys:
+        """Of its arguments or its setting, each with its meaning."""
+        return keys(self.carries_out)
+
+    @property
+    def carries_out(self) -> Any:
+        """The function, or the record."""
+        return getattr(importlib.import_module(self.module), self.function)
+
+
+ASKS = {
+    "facts": Takes("probes.host.facts", "host_facts"),
+    "samba-config": Takes("probes.host.samba_config", "settings"),
+    # Finds nothing but a folder of a run's name, so the hint may be any place.
+    "locate": Takes("probes.host.served_file", "locate"),
+    "set-cache": Takes("probes.host.served_file", "set_cache"),
+    "mount": Takes("probes.host.folders", "read_mount"),
+    "usable-bytes": Takes("probes.host.free_space", "usable_bytes"),
+    "user-file": Takes("probes.storage.named_file", "look"),
+    "readable-device": Takes("probes.storage.zones", "readable"),
+    "reach": Takes("probes.host.route", "reach"),
+    "readiness": Takes("probes.host.facts", "readiness"),
+    "offered": Takes("probes.smb.offered", "offered"),
+    "leftovers": Takes("probes.host.leftovers", "find"),
+    "remove-leftover": Takes("probes.host.leftovers", "remove"),
+    "smbclient": Takes("probes.drivers.smbclient", "version"),
+    "running-copies": Takes("probes.host.running_copies", "find"),
+    "served-flush": Takes("probes.host.served_file", "flush"),
+    "served-intact": Takes("probes.host.served_file", "intact"),
+    "served-resize": Takes("probes.host.served_file", "resize"),
+    "served-remove": Takes("probes.host.served_file", "remove"),
+}
+"""Questions."""
+HOLDS = {
+    "mounted-folder": Takes("probes.host.mounted_folder", gives="folder"),
+    "source-file": Takes("probes.host.source_file", gives="path"),
+    "run-folder": Takes("probes.smb.run_folder", calls="called"),
+    "client-share": Takes("probes.smb.client_share", calls="called" + "?", gives="local_path"),
+    "visit": Takes("probes.smb.visit", calls="called"),
+    "leftovers": Takes("probes.smb.leftovers", calls="called"),
+}
+"""What a host can hold for a run beside the responders of its stages."""
+OBSERVERS = {
+    "sockets": Takes("probes.host.socket_watch"),
+    "running-copy": Takes("probes.host.copy_watch"),
+}
+"""What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
+ENGINES = {
+    "smbclient-copy": Takes("probes.smbclient_copy", calls="called", unpaced=True, strays=True),
+    "iperf3": Takes("probes.tcp_by_iperf3", calls="called", unpaced=True),
+    "ttcp": Takes("probes.tcp_by_ttcp", calls="called", unpaced=True),
+}
+"""Other ways to run a stage, by programs that a host has."""
+LISTED = {
+    "ask": ASKS,
+    "hold": HOLDS,
+    "initiate": ENGINES,
+    "observe": OBSERVERS,
+    "preload": ENGINES,
+}
+OF_STAGES = ("hold", "initiate", "preload")
+"""What may be asked for with a stage's name; of a responder nothing in its setting is called."""
+ENVELOPES: Dict[str, Tuple[str, ...]] = {
+    "ask": ("name", "arguments", "seconds"),
+    "hold": ("name", "setting", "peer", "seconds"),
+    "initiate": ("name", "setting", "peer", "seconds"),
+    "observe": ("name", "setting", "seconds"),
+    "watch": ("watched",),
+    "counters": (),
+    "preload": ("name",),
+    "close": ("window",),
+    "continue": (),
+}
+
+
+def is_known(do: str, name: str) -> bool:
+    """Whether there is such a request."""
+    return name in LISTED[do] or do in OF_STAGES and name in STAGES
+
+
+def takes(do: str, name: str) -> Takes:
+    """What is known of a request that there is.
+
+    Errors: ImportError, this host has not what it takes.
+    """
+    if name in LISTED[do]:
+        return LISTED[do][name]
+    stage = module_of(name).STAGE
+    return Takes(module_of(name).__name__, calls=stage.calls, unpaced=stage.unpaced)

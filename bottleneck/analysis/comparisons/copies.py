@@ -1,0 +1,349 @@
+"""Copies that differ in one thing: direction, source, program, dialect; and when one was safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.comparisons import pairs as paired
+from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs, Row
+from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.rules.smb import mount
+from bottleneck.analysis.steps import OWN, Found, dialect_name, security
+from bottleneck.report import Report, median_run
+from bottleneck.reports.units import count_text, rate_text, seconds_text, size_text, times_text
+from probes.records import run_rate
+
+DOING = {"push": "pushing", "pull": "pulling"}
+EXPLAINED_RATIO = 1.5
+"""A ceiling further above the rate, and above the faster dialect's, explains nothing."""
+LEAST_LATE_RATIO = 1.1
+"""Acknowledged over safe: of one run, so that no noise lies between; less is not worth a word."""
+
+
+# -- push against pull -------------------------------------------------------------------------
+
+
+def _directions(report: Report) -> Pairs:
+    """Both directions of sources that are the same, and proven alike to be; first is the push."""
+    return paired.paired(
+        report,
+        paired.sound_halves(report),
+        lambda copy: copy.verb == "push",
+        lambda half: (paired.who(half.copy), half.copy.cache, half.proven, half.copy.of_file),
+    )
+
+
+def _direction_sentence(found: Pairs) -> str:
+    """One sentence a pair; what holds several of them is written once."""
+    seen: set[tuple[str, str, str | None, str]] = set()
+    told = []
+    for each in paired.leading(found):
+        cache, why = each.first.copy.cache.capitalize(), each.why
+        ceiling = None if why is None else why.ceiling
+        key = ceiling and (each.slow.copy.verb, ceiling.component, ceiling.side, ceiling.cause)
+        push, pull = rate_text(each.first.rate), rate_text(each.second.rate)
+        rates = f"push {push}, pull {pull}, {paired.by(each.slow.copy)}"
+        if key in seen:
+            told.append(
+                f"{cache} the same ({rate_text(each.slow.rate)}, {times_text(each.ratio)})."
+            )
+        elif why is None:
+            told.append(f"{cache}, no difference that these runs can tell ({rates}).")
+        else:
+            doing, other = DOING[each.slow.copy.verb], DOING[each.fast.copy.verb]
+            slower = f"{doing} is {times_text(each.ratio)} slower than {other}"
+            told.append(f"{cache}, {slower} ({rates}): {why.words}.")
+        if key:
+            seen.add(key)
+    return " ".join(told)
+
+
+def _direction_row(pair: Pair) -> Row:
+    copy = pair.first.copy
+    return {
+        **paired.who(copy),
+        "cache": copy.cache,
+        **pair.rates("push", "pull"),
+        "slower": pair.slow.copy.verb if pair.significant else None,
+        **pair.apart,
+        **pair.held,
+    }
+
+
+# -- cached against uncached at the sender -----------------------------------------------------
+
+
+def _caches(report: Report) -> Pairs:
+    """From RAM and from the disk; where one may have been the other, their difference is none."""
+    found = paired.paired(
+        report,
+        paired.sound_halves(report),
+        lambda copy: copy.cache == "cached",
+        lambda half: (paired.who(half.copy), half.copy.verb, half.copy.of_file),
+    )
+    return tuple(each for each in found if each.first.proven and each.second.proven)
+
+
+def _cache_sentence(found: Pairs) -> str:
+    return " ".join(map(_cache_words, paired.leading(found)))
+
+
+def _cache_words(pair: Pair) -> str:
+    """Which is slower and why, or that there is no difference."""
+    copy, why = pair.slow.copy, pair.why
+    what = f"{DOING[copy.verb].capitalize()} {'the file' if copy.of_file else 'a file'}"
+    cached, uncached = rate_text(pair.first.rate), rate_text(pair.second.rate)
+    rates = f"cached {cached}, uncached {uncached}, {paired.by(copy)}"
+    if why is None:
+        return f"{what}, no difference that these runs can tell ({rates})."
+    source, other = ("disk", "RAM") if copy.cache == "uncached" else ("RAM", "disk")
+    alone = ""
+    if why.ceiling is None and copy.cache == "uncached":
+        alone = f"they differ in the {copy.sender}'s disk alone, but "
+    return (
+        f"{what} is {times_text(pair.ratio)} slower from the {copy.sender}'s {source} than from "
+        f"its {other} ({rates}): {alone}{why.words}."
+    )
+
+
+def _cache_row(pair: Pair) -> Row:
+    copy = pair.first.copy
+    return {
+        "copy": pair.second.copy.name,
+        **paired.who(copy),
+        "sender": copy.sender,
+        **pair.rates("cached", "uncached"),
+        "slower": pair.slow.copy.cache if pair.significant else None,
+        **pair.apart,
+        **pair.held,
+    }
+
+
+# -- the operating system's own copy beside this tool's ----------------------------------------
+
+
+def _natives(report: Report) -> Pairs:
+    """The mount's copies, each with the fastest that this tool made of the same source."""
+    made = list(paired.halves(report))
+    return tuple(
+        Pair(report, each, other)
+        for each in made
+        for other in made
+        if each.copy.beside is not None
+        and other.made.index == each.copy.beside.index
+        and steps.alike_sources(each.made, other.made)
+    )
+
+
+def _native_sentence(found: Pairs) -> str:
+    pair = paired.most_different(found)[0]
+    mounted, copy = pair.first.made, pair.first.copy
+    program = steps.word(mounted.outcome.details, "program") or "the system's own copy"
+    first, second = rate_text(pair.first.rate), rate_text(pair.second.rate)
+    dialect = dialect_name(pair.second.copy.dialect)
+    rates = f"{copy.name}: {program} through the mount {first}, this tool by {dialect} {second}"
+    if not pair.significant:
+        return f"{rates}: no difference that these runs can tell."
+    ratio = times_text(pair.ratio)
+    if pair.fast is pair.first:
+        return (
+            f"{rates}: the system's own copy is {ratio} as fast, so that where this tool's copy "
+            "is capped it may be the tool itself; blame nobody by it."
+        )
+    options = ", ".join(text for text, _ in mount.slow_options(mounted, copy.verb))
+    named = f" ({options})" if options else ""
+    return (
+        f"{rates}: the path carries {ratio} what the mount{named} makes of it. "
+        f"{mount.remedy(mounted, copy.verb)} may close the gap."
+    )
+
+
+def _native_row(pair: Pair) -> Row:
+    mounted, copy = pair.first.made, pair.first.copy
+    return {
+        "copy": copy.name,
+        "program": steps.word(mounted.outcome.details, "program"),
+        **pair.rates("native", "own"),
+        "own_dialect": pair.second.copy.dialect,
+        "filesystem": steps.word(mounted.outcome.details, "mount", "filesystem"),
+        "options": [text for text, _ in mount.slow_options(mounted, copy.verb)],
+        **pair.apart,
+        "verdict": _native_verdict(pair),
+    }
+
+
+def _native_verdict(pair: Pair) -> dict[str, Any] | None:
+    """What the gap means, in the contract's words; None: there is none."""
+    if not pair.significant:
+        return None
+    if pair.fast is pair.first:
+        return {"component": "instrument", "side": "client", "cause": "ceiling"}
+    mounted, own = pair.first.made, pair.second
+    remedy = mount.remedy(mounted, pair.first.copy.verb)
+    return {
+        "component": "smb",
+        "side": "client",
+        "cause": mount.cause(mounted, own.made).word,
+        "advice": f"{remedy}: {rate_text(own.rate)} is possible.",
+    }
+
+
+# -- one dialect against another ---------------------------------------------------------------
+
+
+def dialects(report: Report) -> Iterator[Comparison]:
+    """One comparison of all dialects; its sentence is about the copy that tells most."""
+    made: dict[str, list[Half]] = {}
+    for each in paired.halves(report):
+        if each.copy.initiator == "client" and each.copy.engine == OWN:
+            made.setdefault(each.copy.name, []).append(each)
+    groups = [each for each in made.values() if len(each) > 1]
+    if not groups:
+        return
+    groups.sort(key=lambda each: paired.difference(_ends(report, each)), reverse=True)
+    ends = _ends(report, groups[0])
+    rows = [half for each in groups for half in each]
+    yield Comparison(
+        about="dialect",
+        sentence=_dialect_sentence(ends, groups[0]),
+        rows=tuple(_dialect_row(report, each) for each in rows),
+        ratio=ends.ratio,
+        significant=ends.significant,
+        steps=tuple(each.made.index for each in rows),
+    )
+
+
+def _ends(report: Report, made: list[Half]) -> Pair:
+    """The slowest and the fastest of a copy's dialects."""
+    ordered = sorted(made, key=lambda each: each.rate)
+    return Pair(report, ordered[0], ordered[-1])
+
+
+def _dialect_row(report: Report, each: Half) -> Row:
+    details = each.made.outcome.details
+    flight = ("request_bytes", "depth", "in_flight_bytes")
+    return {
+        "copy": each.copy.name,
+        "dialect": each.copy.dialect,
+        "bytes_per_second": each.rate,
+        "low_bytes_per_second": each.spread.low,
+        "high_bytes_per_second": each.spread.high,
+        "runs": each.spread.runs,
+        **{name: steps.positive(details, name) for name in flight},
+        "in_flight_per_rtt_bytes_per_second": _window_rate(report, each.made),
+        "security": security(each.made),
+    }
+
+
+def _window_rate(report: Report, made: Found) -> float | None:
+    """What the bytes in flight carry at the path's round trip; None: one of both is not known."""
+    in_flight = steps.positive(made.outcome.details, "in_flight_bytes")
+    seen = rtt(report, made)
+    return None if in_flight is None or seen is None else in_flight / seen.seconds
+
+
+def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
+    slow, fast = ends.first, ends.second
+    rates = ", ".join(
+        f"{dialect_name(each.copy.dialect)} {rate_text(each.rate)}"
+        for each in sorted(made, key=lambda each: steps.age(each.copy.dialect))
+    )
+    told = f"{rates} on this path ({slow.copy.name})"
+    why = ends.why
+    if why is None:
+        return f"{told}: no difference that these runs can tell."
+    first, second = _flight(slow.made), _flight(fast.made)
+    if first and second and first != second:
+        told += f": {first} against {second}"
+    names = [dialect_name(each.copy.dialect) for each in (slow, fast)]
+    told += _explained(ends) or f"; {names[0]}: {why.words}"
+    guards = security(slow.made), security(fast.made)
+    if None not in guards and guards[0] != guards[1]:
+        told += f"; {names[0]} was {guards[0]}, {names[1]} {guards[1]}"
+    return f"{told}."
+
+
+def _flight(made: Found) -> str:
+    """What a copy kept in flight, in words; empty where it does not tell."""
+    details = made.outcome.details
+    size, depth, total = (
+        steps.positive(details, name) for name in ("request_bytes", "depth", "in_flight_bytes")
+    )
+    if size is None or depth is None or total is None:
+        return ""
+    requests = "request" if depth == 1 else "requests"
+    return f"{count_text(depth)} {requests} of {size_text(size)} in flight ({size_text(total)})"
+
+
+def _explained(ends: Pair) -> str:
+    """What the round trips leave of the slower one, where that is less than the faster one does.
+
+    Nothing where it ran faster than that: then the round trip is wrong.
+    """
+    slow = ends.first
+    seen, most = rtt(ends.report, slow.made), _window_rate(ends.report, slow.made)
+    bound = max(EXPLAINED_RATIO * slow.rate, ends.second.rate)
+    if seen is None or most is None or not slow.spread.high <= most <= bound:
+        return ""
+    trip = f"{'' if seen.echoed else 'about '}{seconds_text(seen.seconds)}"
+    name = dialect_name(slow.copy.dialect)
+    return f"; at an RTT of {trip} {name} cannot pass {rate_text(most)}"
+
+
+# -- acknowledged against safe -----------------------------------------------------------------
+
+
+def durability(report: Report) -> Iterator[Comparison]:
+    """One comparison of all pushes that were acknowledged faster than they were safe."""
+    found = [
+        (each.copy, row)
+        for each in paired.halves(report)
+        if each.copy.verb == "push"
+        for row in _late(each)
+    ]
+    if not found:
+        return
+    copy, most = max(found, key=lambda each: each[1]["ratio"])
+    fast, safe = most["acknowledged_bytes_per_second"], most["durable_bytes_per_second"]
+    program = "by the system's own copy" if copy.native else dialect_name(copy.dialect)
+    yield Comparison(
+        about="durability",
+        sentence=(
+            f"{copy.name} ({program}) was acknowledged at {rate_text(fast)} and safe on the "
+            f"{copy.receiver}'s disk at {rate_text(safe)}: a program that does not wait for the "
+            f"disk shows at least {times_text(most['ratio'])} that rate, and is "
+            f"{seconds_text(most['flush_seconds'])} early."
+        ),
+        rows=tuple(row for _, row in found),
+        ratio=most["ratio"],
+        significant=True,
+        steps=tuple(copy.index for copy, _ in found),
+    )
+
+
+def _late(each: Half) -> Iterator[Row]:
+    """Both rates of the run that the details are of, where it was flushed and they differ."""
+    details = each.made.outcome.details
+    acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
+    flush = steps.amount(details, "flush_seconds")
+    safe = run_rate(median_run(each.made.outcome))
+    flushed = [steps.flag(told, "flushed") for told in (each.made.step.setting, details)]
+    if acknowledged is None or flush is None or False in flushed:
+        return
+    if acknowledged >= LEAST_LATE_RATIO * safe:
+        yield {
+            "copy": each.copy.name,
+            "dialect": each.copy.dialect,
+            "acknowledged_bytes_per_second": acknowledged,
+            "durable_bytes_per_second": safe,
+            "flush_seconds": flush,
+            "ratio": acknowledged / safe,
+        }
+
+
+DIRECTION = Axis("direction", _directions, _direction_row, _direction_sentence, paired.leading)
+CACHE = Axis("cache", _caches, _cache_row, _cache_sentence, paired.leading)
+NATIVE = Axis("native", _natives, _native_row, _native_sentence, paired.most_different)

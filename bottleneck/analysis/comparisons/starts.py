@@ -1,0 +1,190 @@
+"""The same bytes in the same direction, started by either host: is it worth to start it elsewhere?
+
+The four combinations of direction and initiator, cached and not at the sender; by figures, or by
+what a person said without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.comparisons import pairs as paired
+from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs, Row
+from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.steps import CACHES, OURS, OWN
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text, times_text
+from probes.records import SIDES, Spread
+
+DIRECTIONS = {"client": "client to server", "server": "server to client"}
+"""By the sender."""
+LONGEST_WORDS = 120
+
+
+def _pairs(report: Report) -> Pairs:
+    """Each copy that the server started with the client's own; first is the sender's."""
+    made = (each for each in paired.halves(report) if not each.copy.native)
+    ours = (each for each in made if each.copy.initiator == "server" or each.copy.engine == OWN)
+    found = paired.paired(
+        report,
+        ours,
+        lambda copy: copy.initiator == "server",
+        lambda half: (half.copy.sender, half.copy.cache, half.copy.dialect, half.copy.of_file),
+    )
+    return sorted(
+        (
+            _by_sender(each)
+            for each in found
+            if steps.alike_sources(each.first.made, each.second.made)
+        ),
+        key=lambda each: (SIDES.index(_sender(each)), CACHES.index(each.first.copy.cache)),
+    )
+
+
+def _by_sender(found: Pair) -> Pair:
+    """The one that its sender started first, both to the same end, and who served the other."""
+    there, own = found.first, found.second
+    if not _durable(there):
+        own, there = (_acknowledged(each) for each in (own, there))
+    served_by = steps.word(there.made.outcome.details, "engine_server")
+    first, second = (own, there) if own.copy.sender == "client" else (there, own)
+    return Pair(found.report, first, second, ours=served_by in OURS)
+
+
+def _durable(half: Half) -> bool:
+    return steps.flag(half.made.outcome.details, "flushed") is not False
+
+
+def _acknowledged(half: Half) -> Half:
+    """The rate until the last byte was acknowledged, of the one run that tells it."""
+    rate = steps.positive(half.made.outcome.details, "acknowledged_bytes_per_second")
+    if rate is None or not _durable(half):
+        return half
+    return Half(half.copy, half.made, Spread(rate, rate, rate, 1))
+
+
+def _sender(pair: Pair) -> str:
+    return pair.first.copy.sender
+
+
+def _theirs(pair: Pair) -> Half:
+    """The copy that the server started."""
+    return pair.second if _sender(pair) == "client" else pair.first
+
+
+def _better(pair: Pair) -> str:
+    """Who should start it: sender or receiver."""
+    return "sender" if pair.fast is pair.first else "receiver"
+
+
+def _host(pair: Pair) -> str:
+    """The host that should start it."""
+    return pair.fast.copy.initiator
+
+
+def _row(pair: Pair) -> Row:
+    theirs = _theirs(pair)
+    return {
+        "direction": DIRECTIONS[_sender(pair)],
+        "cache": pair.first.copy.cache,
+        "dialect": theirs.copy.dialect,
+        "engine": theirs.copy.engine,
+        "engine_server": steps.word(theirs.made.outcome.details, "engine_server"),
+        **pair.rates("sender", "receiver"),
+        "durable": _durable(theirs),
+        "better": _better(pair) if pair.significant else None,
+        **pair.apart,
+        **pair.held,
+    }
+
+
+def _sentence(found: Pairs) -> str:
+    most = paired.most_different(found)[0]
+    told = _advice(found, most)
+    if most.why is not None:
+        told += f" Started by the {most.slow.copy.initiator} that copy is slower: {most.why.words}."
+    return told + _made_by(found, most.significant) + _guarded(most)
+
+
+def _advice(found: Pairs, most: Pair) -> str:
+    if all(each.ours for each in found):
+        return (
+            "Who should start the copy cannot be told: the client's share was served by this "
+            "tool's own stand-in, which is slower than a file server (install Samba there, or "
+            "give --client-share)."
+        )
+    told = [each for each in found if each.significant]
+    if not told:
+        return (
+            "It makes no difference that these runs can tell who starts the copy (at most "
+            f"{times_text(most.ratio)}, {DIRECTIONS[_sender(most)]}, {most.first.copy.cache})."
+        )
+    if len(set(map(_better, told))) == 1:
+        start = f"Start it from the {_better(told[0])}: "
+    elif len(set(map(_host, told))) == 1:
+        start = f"Start it from the {_host(told[0])}: "
+    else:
+        start = "Who should start it depends: "
+    gains = [
+        _gain(max((each for each in told if _sender(each) == sender), key=lambda each: each.ratio))
+        for sender in dict.fromkeys(map(_sender, told))
+    ]
+    same = len(found) - len(told)
+    rest = f"; no difference that can be told in the other {same}" if same > 1 else ""
+    rest = "; no difference that can be told in the other one" if same == 1 else rest
+    return f"{start}{'; '.join(gains)}{rest}."
+
+
+def _gain(pair: Pair) -> str:
+    rates = f"{rate_text(pair.fast.rate)} against {rate_text(pair.slow.rate)}"
+    acknowledged = "" if _durable(_theirs(pair)) else ", as acknowledged"
+    return (
+        f"{times_text(pair.ratio)} {DIRECTIONS[_sender(pair)]} {pair.first.copy.cache} when the "
+        f"{_host(pair)} starts it ({rates}{acknowledged})"
+    )
+
+
+def _made_by(found: Pairs, significant: bool) -> str:
+    """Another program's copies say something of that program as well."""
+    engines = dict.fromkeys(_theirs(each).copy.engine for each in found)
+    names = " and ".join(each for each in engines if each != OWN)
+    if not names:
+        return ""
+    whose = ": a part of the difference may be theirs" if significant else ""
+    return f" The server's own copies were made by {names}, the client's by this tool{whose}."
+
+
+def _guarded(pair: Pair) -> str:
+    """Another share may sign or encrypt what TARGET does not: that costs, whoever starts it."""
+    there = _theirs(pair)
+    own = pair.first if there is pair.second else pair.second
+    guards = [steps.security(each.made) for each in (own, there)]
+    if None in guards or guards[0] == guards[1]:
+        return ""
+    return (
+        f" The copies that the client started were {guards[0]}, the server's {guards[1]}: that may "
+        "be a part of it, or hide it."
+    )
+
+
+INITIATOR = Axis("initiator", _pairs, _row, _sentence, paired.most_different)
+
+
+def told(report: Report) -> Iterator[Comparison]:
+    """One comparison for each direction that a person told of, without figures."""
+    for each in steps.items(report.target, "starts") if is_told(report) else ():
+        sender, better = (steps.word(each, name) for name in ("sender", "better"))
+        if sender not in SIDES or better not in ("sender", "receiver"):
+            continue
+        host = sender if better == "sender" else steps.other(sender)
+        words = (steps.word(each, "words") or "faster")[:LONGEST_WORDS]
+        yield Comparison(
+            about="initiator",
+            sentence=(
+                f"Start it from the {better}: {DIRECTIONS[sender]} it was told to be {words} when "
+                f"the {host} starts it (no figures were told)."
+            ),
+            significant=True,
+        )

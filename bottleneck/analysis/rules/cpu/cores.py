@@ -1,0 +1,179 @@
+"""cpu/one-core, all-cores, quota, contention: what the load of the copy says of each host.
+
+Where an end of the copy is this tool's own process (the client's, as a rule), a core that it fills
+is the instrument's ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECONDS, Load, load
+from bottleneck.analysis.rules.cpu import quota
+from bottleneck.analysis.rules.instrument import ceiling as instrument
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text
+from probes.records import SIDES
+
+ONE_CORE = Cause("cpu", "one-core", "a faster CPU")
+ALL_CORES = Cause("cpu", "all-cores", "a faster CPU")
+CONTENTION = Cause("cpu", "contention", "a host of its own", stays=True)
+IDLE_RATIO = 0.02
+"""Below it a load says nothing of where it would end."""
+PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4
+"""Of its periods and of the quota, from which on it may have held the copy for a part of the time.
+"""
+PARTLY_BUSY_RATIO = 0.8
+"""Less than full on average over a window whose last part waits for the disk."""
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """For both hosts: the copy's rate scaled up to a full core, full cores, a full quota.
+
+    They always stand, as estimates; reached is what the load itself shows, at 90 % and more.
+    """
+    if copy.made is None:
+        return
+    for side in SIDES:
+        seen = load_of(report, copy.made, side)
+        if seen is not None:
+            yield from _quota(copy.made, side, seen)
+            if not seen.throttled:
+                yield from _cores(copy, copy.made, side, seen)
+
+
+def load_of(report: Report, made: Found, side: str) -> Load | None:
+    """A side's load during a step; on one host the other side's work is the copy's as well."""
+    seen, its = load(made.usage(side)), made.usage(steps.other(side))
+    if seen is None or its is None or not steps.on_one_host(report):
+        return seen
+    share = its.copy_cpu_seconds / (max(SHORTEST_SECONDS, its.wall_seconds) * seen.cores)
+    return replace(
+        seen,
+        others_ratio=max(0.0, seen.others_ratio - share),
+        copy_ratio=seen.copy_ratio + share,
+    )
+
+
+def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
+    if seen.starved:
+        waited = percent_text(min(1.0, seen.waiting_ratio or 0.0))
+        yield _claim(
+            *(quota.CAUSE, made, side, 1.0),
+            f"the {side}'s copy processes are kept waiting for CPU time while its cores idle",
+            f"On the {side} they were ready to run and not let for {waited} of the time, with "
+            f"{percent_text(1 - seen.all_cores_ratio)} of the cores idle: a CPU quota that "
+            "cannot be seen from there.",
+            source="alone",
+        )
+    elif seen.throttled or (seen.quota_used_ratio or 0.0) > IDLE_RATIO:
+        limit = "" if seen.quota_cores is None else f" of {seen.quota_cores:.2g} cores"
+        stopped, used = seen.throttled_ratio or 0.0, seen.quota_used_ratio or 0.0
+        stops = percent_text(stopped)
+        partly = stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO
+        yield _claim(
+            *(quota.CAUSE, made, side, 1.0 if seen.throttled else used),
+            f"the {side}'s CPU quota{limit} stops it in {stops} of its periods",
+            f"The {side}'s quota{limit} was used up in {stops} of its periods.",
+            source="counted",
+            partly="law" if partly else None,
+        )
+
+
+def _cores(copy: Copy, made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
+    if seen.crowded:
+        taken = percent_text(seen.others_ratio)
+        yield _claim(
+            *(CONTENTION, made, side, 1.0),
+            f"other processes take {taken} of the {side}'s fully used cores",
+            f"Processes that are not the copy's took {taken} of the {side}'s cores.",
+        )
+        return
+    others = seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
+    if others:
+        yield (
+            f"The {side}'s cores are full with other processes, and the copy did not wait for them."
+        )
+    busy = (
+        f"During the copy the {side}'s cores were {percent_text(seen.all_cores_ratio)} busy on "
+        f"average, the copy's busiest thread {percent_text(seen.one_core_ratio)} of a core."
+    )
+    # The busiest thread is this tool's own, and no core is busier with interrupts.
+    own_thread = copy.by_this_tool(side) and seen.process_ratio >= seen.one_core_ratio
+    if own_thread:
+        yield from _own(made, side, seen, busy)
+    # What others use is not the copy's to grow into.
+    used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
+    own = seen.cores == 1 and own_thread and seen.process_ratio >= SATURATED_RATIO
+    if used > IDLE_RATIO and not others and not own:
+        which = "only core is" if seen.cores == 1 else f"{seen.cores} cores are"
+        yield _claim(
+            *(ALL_CORES, made, side, used),
+            f"the {side}'s {which} {percent_text(min(1.0, seen.all_cores_ratio))} busy",
+            busy,
+            reached=seen.full,
+            partly=_partly(seen, used),
+        )
+    if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not own_thread:
+        yield _claim(
+            *(ONE_CORE, made, side, seen.one_core_ratio),
+            f"one core of the {side}'s {seen.cores} is "
+            f"{percent_text(min(1.0, seen.one_core_ratio))} busy with it",
+            busy,
+            partly=_partly(seen, seen.one_core_ratio),
+        )
+
+
+def _own(made: Found, side: str, seen: Load, busy: str) -> Iterator[Claim]:
+    """This tool's own thread, where it is the busiest; of an only core where it fills that."""
+    least = IDLE_RATIO if seen.cores > 1 else SATURATED_RATIO
+    if seen.process_ratio < least:
+        return
+    share = percent_text(min(1.0, seen.process_ratio))
+    full = seen.process_ratio >= SATURATED_RATIO
+    used = "all of one core" if full else f"{share} of one core"
+    yield _claim(
+        *(instrument.CAUSE, made, side, seen.process_ratio),
+        f"this tool's own process used {used} of the {side}, so that nothing else is blamed",
+        busy,
+        partly=_partly(seen, seen.process_ratio),
+    )
+
+
+def _partly(seen: Load, used_ratio: float) -> Source | None:
+    own = seen.copy_ratio * seen.cores >= OWN_RATIO
+    return "likeness" if own and used_ratio >= PARTLY_BUSY_RATIO else None
+
+
+def _claim(
+    cause: Cause,
+    made: Found,
+    side: str,
+    used_ratio: float,
+    words: str,
+    evidence: str,
+    *,
+    reached: bool | None = None,
+    source: Source = "measured",
+    partly: Source | None = None,
+) -> Claim:
+    scale = 1 / min(1.0, used_ratio)
+    return claim(
+        cause,
+        side,
+        made,
+        words,
+        level=made.rate.median * scale,
+        low=made.rate.low * scale,
+        high=made.rate.high * scale,
+        standing="estimated",
+        reached=used_ratio >= SATURATED_RATIO if reached is None else reached,
+        source=source,
+        partly=partly,
+        evidence=(evidence,),
+    )

@@ -1,0 +1,121 @@
+"""cpu/quota, as a client without an agent sees it: a server that works in bursts of even distance.
+
+A CPU quota stops the processes of a group for the rest of its period once they used it up, and lets
+all of them go when the next begins. Their client sees replies in bursts that begin at even
+distances, the period. What the load of a host itself shows of its quota is in cores.py.
+Source: Documentation/scheduler/sched-bwc.rst; systemd, Docker and Kubernetes leave it at 100 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import interface_facts, one_end, physics, steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import load
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, seconds_text
+
+CAUSE = Cause("cpu", "quota", "no quota")
+PERIOD_SECONDS = 0.1
+PERIOD_TOLERANCE_RATIO = 0.015
+"""A Wi-Fi beacon comes every 102.4 ms, as evenly."""
+EVEN_RATIO = 0.1
+"""Distance of the quartiles over the median, of what keeps time."""
+SILENT_RATIO, KNOWN_SILENT_RATIO = 0.3, 0.15
+"""Share of the time without a reply, from which on the stops are what a copy waits for; and where
+another copy has shown that the server keeps such time."""
+LEAST_REPLIES = 2.0
+"""In a burst: on a slow link each reply comes alone, and as evenly."""
+OWN_STOPS_RATIO = 0.05
+DISK_RATIO = 2.0
+"""The client's disk alone over a copy that comes from it: it gives no reason to stop."""
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The copy's own rate, where its replies came in such bursts."""
+    made = copy.made
+    if made is None or not one_end.lone(report, copy) or _by_radio(report):
+        return
+    if not stopped(report, made, KNOWN_SILENT_RATIO) or _client_stops(made):
+        return
+    clear = next((each for each in _candidates(report, made) if keeps_time(each)), None)
+    if clear is None:
+        return
+    apart = seconds_text(clear.details.replies.burst_seconds_median or 0.0)
+    silent = percent_text(min(1.0, made.details.replies.silent_ratio))
+    yield claim(
+        CAUSE,
+        "server",
+        made,
+        f"the server answers in bursts that begin every {apart}, as a CPU quota lets it, and "
+        f"says nothing for {silent} of the time",
+        steps=tuple(dict.fromkeys((made.index, clear.index))),
+        standing="inferred",
+        reached=True,
+        source="one-end" if clear is made else "law",
+        evidence=(
+            "How large the quota is cannot be seen from the client: an agent on the server "
+            "(--agent) reads it. A shaper on the path that is refilled ten times a second looks "
+            "alike.",
+        ),
+    )
+
+
+def _by_radio(report: Report) -> bool:
+    """Whether a Wi-Fi card is on the way: it may sleep between two beacons."""
+    tops = (link for _, link in interface_facts.interfaces(report))
+    return any(link.kind == "wifi" for top in tops for link in physics.tree(top))
+
+
+def _candidates(report: Report, made: Found) -> Iterator[Found]:
+    """The copy itself, then the others of the report."""
+    others = [each for each in steps.measured(report, "smb-copy") if each.index != made.index]
+    return (each for each in (made, *others) if stopped(report, each))
+
+
+def keeps_time(found: Found) -> bool:
+    """Whether the bursts of a copy's replies begin as evenly as a quota's periods."""
+    told = found.details.replies
+    middle, low, high = told.burst_seconds_median, told.burst_seconds_low, told.burst_seconds_high
+    if middle is None or low is None or high is None:
+        return False
+    exact = abs(middle / PERIOD_SECONDS - 1) <= PERIOD_TOLERANCE_RATIO
+    return exact and high - low <= EVEN_RATIO * middle
+
+
+def stopped(report: Report, found: Found, least_ratio: float = SILENT_RATIO) -> bool:
+    """Whether replies came in bursts, and neither this end nor the path kept them back."""
+    told = found.details.replies
+    several = told.burst_count_median
+    if several is None:
+        several = 0.0 if told.bursts is None else found.details.requests / (told.bursts + 1)
+    waits = told.silent_ratio >= least_ratio and several >= LEAST_REPLIES
+    return waits and not _by_itself(report, found)
+
+
+def _by_itself(report: Report, found: Found) -> bool:
+    """Whether it is this end that stops: it does not take what came, or its disk gives nothing."""
+    by = found.details.sockets.by
+    if by != "sender" or "uncached" not in found.setting.copy:
+        return by == "receiver"
+    disk = [each.rate.median for each in disk_steps(report, "client", "read", "sequential")]
+    return max(disk, default=0.0) < DISK_RATIO * found.rate.median
+
+
+def seen_in(report: Report) -> bool:
+    """Whether any copy of a report shows a server that stops and goes."""
+    return any(
+        stopped(report, each) and keeps_time(each) for each in steps.measured(report, "smb-copy")
+    )
+
+
+def _client_stops(made: Found) -> bool:
+    """Whether the client itself may be what stops; so too where nothing tells of it."""
+    seen = load(made.usage("client"))
+    if seen is None or one_end.bound(made):
+        return True
+    return seen.starved or (seen.throttled_ratio or 0.0) > OWN_STOPS_RATIO

@@ -1,0 +1,1 @@
+"""The disks that a copy is read from and written to."""

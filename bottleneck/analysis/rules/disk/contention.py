@@ -1,0 +1,166 @@
+"""disk/contention: somebody else's I/O on the device while this tool measured it.
+
+The kernel counts what a device moves for everybody (Documentation/admin-guide/iostats.rst): what is
+beyond this tool's own payload is somebody else's, and so is all of it while this tool moves bytes
+from memory to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.disk_alone import Alone
+from bottleneck.analysis.disk_zones import disk_steps, zones_of
+from bottleneck.analysis.finding import Claim
+from bottleneck.reports.units import count_text, percent_text, rate_text
+
+CAUSE = Cause("disk", "contention", "a disk of its own", stays=True)
+SHARE_RATIO = 0.25
+"""Of the bytes, or of the time in seeks, from which on others' I/O is what slows a disk."""
+BUSY_RATIO = 0.3
+QUIET_RATIO = 0.1
+"""A device that was idle right before was busy with what our own writes brought along."""
+ALONE_RATIO = 0.05
+IDLE_STAGES = ("loopback", "tcp", "latency", "matrix", "udp")
+"""From memory to memory: this tool touches no disk in them."""
+IDLE_LEAST_SECONDS = 0.5
+PAGE_BYTES = 4096
+"""Least that an access of a file system moves; what has less is a count of split requests."""
+FULL_RATIO = 0.8
+MEETS_RATIO = 0.1
+"""Of what a full device moved during the copy, once others' I/O is known from before it."""
+MEET_RATIO = 0.4
+"""Least of a shared disk's rate that a copy gets of it beside others, who may ask harder."""
+
+
+@dataclass(frozen=True)
+class Others:
+    """What others did with the device while a step ran."""
+
+    read_bytes: float
+    written_bytes: float
+    accesses: float
+    share: float
+    """Of the bytes that the device moved, or of its time where their seeks take more of that."""
+
+
+def claims(alone: Alone) -> Iterator[Claim]:
+    """What others leave of the disk; nothing where it was this tool's alone."""
+    others, before = _during(alone), _before(alone)
+    if not _proven(alone.verb, others, before):
+        return
+    made, most = alone.copy.made, alone.rate
+    reached = made is not None and _shares_a_full_disk(alone)
+    if made is not None and reached:
+        most = max(alone.rate, made.rate.median)
+    yield claim(
+        CAUSE,
+        alone.side,
+        alone.best,
+        f"{_told(alone, others, before)}, which leaves {rate_text(most)}",
+        level=most,
+        reached=True if reached else None,
+        source="measured",
+        evidence=tuple(_evidence(alone, others, before)),
+        remedy=f"Quiet on {alone.disk} while the copy runs",
+    )
+
+
+def _proven(verb: str, others: Others | None, before: float | None) -> bool:
+    if others is None:
+        return before is not None and before > BUSY_RATIO
+    if others.share <= ALONE_RATIO:
+        return False
+    if before is not None and before > BUSY_RATIO:
+        return True
+    # A file system writes more than it is given: a journal, copies of its own.
+    own = verb == "write" and (before is None or before < QUIET_RATIO)
+    return others.share > SHARE_RATIO and not own
+
+
+def _during(alone: Alone) -> Others | None:
+    told = alone.best.disk.others
+    read, written = told.read_bytes, told.written_bytes
+    if read is None and written is None:
+        return None
+    moved = (read or 0.0) + (written or 0.0)
+    counted = told.reads + told.writes
+    accesses = min(counted, moved / PAGE_BYTES)
+    share = moved / (moved + alone.best.moved_bytes) if moved else 0.0
+    seek = _seek_seconds(alone)
+    if seek is not None and alone.best.seconds > 0:
+        share = max(share, min(1.0, accesses * seek / alone.best.seconds))
+    return Others(read or 0.0, written or 0.0, accesses, share)
+
+
+def _seek_seconds(alone: Alone) -> float | None:
+    device = alone.best.disk.device
+    known = (zones_of(each) for each in disk_steps(alone.report, alone.side, "read", "zones"))
+    same = (each for each in known if each.device and each.device == device)
+    return next((each.seek_seconds for each in same), None)
+
+
+def _before(alone: Alone) -> float | None:
+    """The busiest that the device was without this tool; None: nobody looked."""
+    found = [_idle(alone)]
+    for each in disk_steps(alone.report, alone.side, "read", "sequential"):
+        found.append(each.disk.before.busy_ratio)
+    found.append(alone.best.disk.before.busy_ratio)
+    return max((each for each in found if each is not None), default=None)
+
+
+def _idle(alone: Alone) -> float | None:
+    """How busy the device was while bytes went from memory to memory."""
+    seen = []
+    for stage in IDLE_STAGES:
+        for found in steps.measured(alone.report, stage):
+            usage = found.usage(alone.side)
+            if usage is not None and usage.device_busy_ratio is not None:
+                seen.append((usage.wall_seconds, min(1.0, usage.device_busy_ratio)))
+    seconds = sum(wall for wall, _ in seen)
+    if seconds < IDLE_LEAST_SECONDS:
+        return None
+    return sum(wall * busy for wall, busy in seen) / seconds
+
+
+def _shares_a_full_disk(alone: Alone) -> bool:
+    """Whether the copy itself ran beside others on a device that always had work."""
+    made = alone.copy.made
+    usage = None if made is None else made.usage(alone.side)
+    if made is None or usage is None or (usage.device_busy_ratio or 0.0) < FULL_RATIO:
+        return False
+    counts = (usage.device_read_bytes, usage.device_written_bytes)
+    moved = sum(each or 0 for each in counts)
+    foreign = moved - made.moved_bytes
+    return foreign > MEETS_RATIO * moved and made.rate.median > MEET_RATIO * alone.rate
+
+
+def _told(alone: Alone, others: Others | None, before: float | None) -> str:
+    """What somebody else does, as a sentence's start."""
+    parts = []
+    if others is not None and alone.best.seconds > 0:
+        total = others.read_bytes + others.written_bytes
+        if others.read_bytes > ALONE_RATIO * total:
+            parts.append(f"reads {rate_text(others.read_bytes / alone.best.seconds)} from")
+        if others.written_bytes > ALONE_RATIO * total:
+            parts.append(f"writes {rate_text(others.written_bytes / alone.best.seconds)} to")
+    if parts:
+        return f"somebody else {' and '.join(parts)} {alone.disk}"
+    busy = percent_text(min(1.0, before or 0.0))
+    return f"somebody else keeps {alone.disk} busy {busy} of the time"
+
+
+def _evidence(alone: Alone, others: Others | None, before: float | None) -> Iterator[str]:
+    if others is not None and alone.best.seconds > 0:
+        rate = rate_text((others.read_bytes + others.written_bytes) / alone.best.seconds)
+        accesses = count_text(others.accesses / alone.best.seconds)
+        yield (
+            f"While this tool {'read from' if alone.verb == 'read' else 'wrote to'} {alone.disk}, "
+            f"the device moved {rate} in {accesses} accesses a second that were not this tool's."
+        )
+    if before is not None and before > BUSY_RATIO:
+        busy = percent_text(min(1.0, before))
+        yield f"With this tool idle, {alone.disk} had I/O in flight {busy} of the time."

@@ -1,0 +1,55 @@
+"""disk/read where no disk was measured: the same copy from RAM runs faster.
+
+All that both have in common bears the faster rate; what the slower one has besides is the sender's
+disk. How fast that is by itself depends on whether it works beside the rest or before it. What a
+disk reads alone is in alone.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.link_end import is_told
+from bottleneck.analysis.noise import differ
+from bottleneck.analysis.steps import Copy
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text
+
+CAUSE = Cause("disk", "read", "a faster disk")
+PATTERNS = ("sequential", "file", "zones", "told")
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The sender's disk as the difference between an uncached copy and its cached twin."""
+    made, twin, side = copy.made, copy.twin, copy.sender
+    if made is None or twin is None:
+        return
+    proven = all(each.details.cache.proven for each in (made, twin))
+    if not (proven or is_told(report)) or any(
+        disk_steps(report, side, "read", each) for each in PATTERNS
+    ):
+        return
+    slow, fast = made.rate.median, twin.rate.median
+    if slow >= fast or not differ(made.rate, twin.rate):
+        return
+    alone = 1 / (1 / slow - 1 / fast)
+    yield claim(
+        CAUSE,
+        side,
+        made,
+        f"the {side}'s disk holds it back, since the same copy with the source in that host's "
+        f"RAM runs at {rate_text(fast)}",
+        high=max(made.rate.high, alone),
+        steps=(made.index, twin.index),
+        standing="inferred",
+        reached=True,
+        source="one-end",
+        evidence=(
+            f"Nobody measured that disk alone: it reads {rate_text(slow)} if it works while the "
+            f"bytes travel, up to {rate_text(alone)} if each waits for the other.",
+        ),
+        remedy=f"A disk on the {side} that reads at {rate_text(max(alone, fast))} or more",
+    )

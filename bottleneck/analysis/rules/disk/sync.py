@@ -1,0 +1,155 @@
+"""disk/sync: each write is forced to the disk before the next one is made.
+
+Sources: smb.conf(5), sync always; mount(8), sync. What it costs is measured by the disk's pattern
+`synced`, which does the same: one write, then fdatasync(2), then the next. Without an agent a
+server that does so has nothing left to FLUSH: each WRITE waits instead, and READs do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import model, one_end, steps, tcp_evidence
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.disk_alone import CAUSES, Alone
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.cpu import quota
+from bottleneck.analysis.rules.disk.write import flushed
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text, seconds_text, size_text
+
+CAUSE = Cause("disk", "sync", "no forced writes", stays=True)
+BELOW_RATIO = 0.7
+"""Of the rate of flushing once, at the end: forced writes that cost less explain nothing."""
+LOW_RATIO, HIGH_RATIO = 0.75, 1.2
+"""How far a copy may be below its turns of link and disk, and above the forced writes alone."""
+SELDOM_RATIO = 0.1
+"""Share of a push's time that FLUSHes take, up to which they found nothing to do."""
+LIKE_RATIO, LIKE_OTHER_RATIO = 1.2, 1.5
+"""No push that is not flushed may be so much faster where each write is forced; and in another
+dialect, whose requests are longer."""
+FASTER_RATIO = 3.0
+STEADY_RATIO = 0.3
+LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
+LITTLE_BYTES = 64 << 10
+
+
+def claims(alone: Alone) -> Iterator[Claim]:
+    """The rate of forced writes, where the receiver is known to force them and the copy fits."""
+    made = alone.copy.made
+    if alone.verb != "write" or made is None:
+        return
+    why = forced(alone.report, alone.side)
+    synced = steps.fastest(disk_steps(alone.report, alone.side, "write", "synced"))
+    if why is None or synced is None or synced.rate.median > BELOW_RATIO * alone.rate:
+        return
+    rate, level = made.rate.median, synced.rate.median
+    # Link and forced writes one after the other, as smbd does them on one connection.
+    link = tcp_evidence.path_rate(alone.report, alone.copy.sender)
+    turns = model.in_turn((link, level)) if link else level
+    if not LOW_RATIO * turns <= rate <= HIGH_RATIO * level:
+        return
+    yield claim(
+        CAUSE,
+        alone.side,
+        synced,
+        f"each write is forced to {alone.disk} before the next ({why}), which takes no more "
+        f"than {rate_text(level)} that way",
+        level=max(level, min(rate, HIGH_RATIO * level)),
+        high=max(synced.rate.high, rate),
+        reached=True,
+        source="measured",
+        evidence=(_evidence(alone, synced),),
+        remedy=_remedy(alone, why),
+    )
+    words = f"{alone.disk} writes no faster than {rate_text(alone.rate)}"
+    yield claim(CAUSES["write"], alone.side, alone.best, words)
+
+
+def forced(report: Report, side: str) -> str | None:
+    """What makes a side's disk force each write, as it is set; None: nothing that is known."""
+    smb_conf = steps.target_of(report).smb_conf if side == "server" else ()
+    if any(each.option == "sync always" for each in smb_conf):
+        return "sync always = yes in smb.conf"
+    host = report.client if side == "client" else report.server
+    options = host.folder.mount_options if host is not None and host.folder is not None else None
+    if "sync" in (options or "").split(","):
+        return "its file system is mounted with sync"
+    return None
+
+
+def _evidence(alone: Alone, synced: Found) -> str:
+    size, seconds = synced.disk.request_bytes, synced.disk.sync_seconds.median
+    each = "" if size is None else f" of {size_text(size)}"
+    waits = "" if seconds is None else f", {seconds_text(seconds)} of waiting each"
+    return (
+        f"Alone, {alone.disk} writes {rate_text(synced.rate.median)} in forced writes{each}{waits},"
+        f" and {rate_text(alone.rate)} flushed once at the end."
+    )
+
+
+def _remedy(alone: Alone, why: str) -> str:
+    if "smb.conf" in why:
+        return (
+            "sync always = no in the server's smb.conf (clients still flush when they ask for it; "
+            "a power cut may take what was not flushed)"
+        )
+    return f"The {alone.side}'s file system mounted without sync (programs still flush what has to)"
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The server as a push shows it that waits for each WRITE, and that reads do not wait for."""
+    seen, made, back = flushed(report, copy), copy.made, one_end.best(report, "server")
+    if made is None or seen is None or back is None or seen.ratio > SELDOM_RATIO:
+        return
+    if back.rate.median < FASTER_RATIO * made.rate.median or not _waits(report, copy, made):
+        return
+    waits = seconds_text(made.details.request_seconds_median or 0.0)
+    yield claim(
+        CAUSE,
+        "server",
+        made,
+        f"each write waits {waits} at the server before it is answered, from the first one on, "
+        f"while reads come back at {rate_text(back.rate.median)}: it seems to force each write "
+        "to its disk",
+        steps=(made.index, back.index),
+        standing="inferred",
+        source="gap",
+        evidence=(
+            "Writes that nobody flushes are as slow, and the last FLUSH found nothing to do.",
+            "Software on the server that looks at each write would look the same: an agent there "
+            "(--agent) reads its settings and measures forced writes alone.",
+        ),
+        remedy=(
+            "sync always = no, if that is what its smb.conf says (a power cut may take what was "
+            "not flushed),"
+        ),
+    )
+
+
+def _waits(report: Report, copy: Copy, made: Found) -> bool:
+    """Whether each WRITE waits at the server from the first one on, flushed or not."""
+    told, rate = made.details, made.rate.median
+    # The server's kernel has everything: the client has nothing left to send.
+    left = told.sockets.unsent_bytes_median
+    if told.sockets.by != "sender" or left is None or left > LITTLE_BYTES or one_end.bound(made):
+        return False
+    least = max(LEAST_WAIT_SECONDS, LEAST_TRIPS * (told.rtt_seconds or 0.0))
+    if (told.request_seconds_median or 0.0) < least:
+        return False
+    if copy.memory is not None and copy.memory.rate.median > LIKE_RATIO * rate:
+        return False
+    if quota.seen_in(report) or made.rate.high - made.rate.low > STEADY_RATIO * rate:
+        return False
+    unflushed = list(_unflushed(report, copy.dialect))
+    return bool(unflushed) and max(unflushed) <= rate
+
+
+def _unflushed(report: Report, dialect: str) -> Iterator[float]:
+    """What a push that nobody flushes reached, as much less as it may be faster."""
+    for found in one_end.alike(report, "client"):
+        if found.step.stage in ("smb-tax", "smb-matrix"):
+            same = found.setting.dialect == dialect
+            yield found.rate.median / (LIKE_RATIO if same else LIKE_OTHER_RATIO)

@@ -1,0 +1,90 @@
+"""disk/write without an agent: what a push's client sees of the server's disk in its FLUSHes.
+
+A FLUSH is answered when the server has made durable what it holds (MS-SMB2 3.3.5.11). Where all
+bytes were acknowledged long before, its time is the disk's. What a disk writes alone is in
+alone.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import one_end
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.views import LEAST
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, rate_text, seconds_text
+
+CAUSE = Cause("disk", "write", "a faster disk")
+MOSTLY_RATIO = 0.5
+"""Share of a push's time that FLUSHes take, from which on they are what it waits for."""
+ARRIVED_RATIO = 1.25
+"""Acknowledged over durable rate, from which on the bytes were there and the disk alone was not."""
+CLOSE_RATIO = 0.7
+"""Rate over what the FLUSHes leave: what came before the first one is no time of the disk."""
+SAME = (
+    "From the client alone a slow disk, a bad place on it and somebody else's I/O look the same: "
+    "an agent on the server (--agent) tells which of the 3 it is."
+)
+
+
+@dataclass(frozen=True)
+class Flushed:
+    """The FLUSHes of one push."""
+
+    seconds: float
+    """What they took beyond what a WRITE sent at the same moment takes."""
+    ratio: float
+    """That over the time of the push."""
+    bytes_per_second: float
+    """What was made durable in that time."""
+
+
+def flushed(report: Report, copy: Copy) -> Flushed | None:
+    """What a push's FLUSHes took, where its client alone saw it; None: nothing tells."""
+    made = copy.made
+    if made is None or copy.verb != "push" or not one_end.lone(report, copy):
+        return None
+    told, elapsed = made.details, made.seconds
+    last = told.flush_seconds
+    if last is None:
+        return None
+    before = max(0.0, (told.flushes or 1) - 1)
+    # One on the way stands behind the WRITEs before it, as a WRITE would.
+    behind = before * (told.request_seconds_median or 0.0)
+    own = min(elapsed, last + max(0.0, (told.flushing_seconds or last) - last - behind))
+    return Flushed(own, own / elapsed, made.moved_bytes / own) if own >= LEAST else None
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The server's disk as a push shows it that waits for its FLUSHes."""
+    seen = flushed(report, copy)
+    if copy.made is None or seen is None or seen.ratio < MOSTLY_RATIO:
+        return
+    rate = copy.made.rate
+    level = max(rate.median, seen.bytes_per_second)
+    yield claim(
+        CAUSE,
+        "server",
+        copy.made,
+        f"the server needs {seconds_text(seen.seconds)} to make it durable, which is its disk "
+        f"writing about {rate_text(level)}",
+        level=level,
+        standing="inferred",
+        reached=True if _waited(copy.made, level) else None,
+        source="one-end",
+        evidence=(
+            f"It waited {percent_text(seen.ratio)} of its time for the server to flush what it "
+            "already had.",
+            SAME,
+        ),
+    )
+
+
+def _waited(made: Found, level: float) -> bool:
+    """Whether the bytes were there long before they were durable."""
+    arrived, rate = made.details.acknowledged_bytes_per_second or 0.0, made.rate.median
+    return arrived >= ARRIVED_RATIO * rate and rate >= CLOSE_RATIO * level

@@ -1,0 +1,66 @@
+"""instrument/ceiling: this tool's own limit on each host, from its loopback stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import Load, load
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text
+from probes.records import SIDES
+
+CAUSE = Cause("instrument", "ceiling", "a faster CPU")
+NEAR_RATIO = 2 / 3
+"""A result above this share of the tool's ceiling says more of the tool than of the path."""
+WORKING_RATIO = 0.5
+"""CPU time of the tool's busiest process over the time: below it the tool may have had to wait."""
+DELAYED_SECONDS = 5e-3
+"""A round trip within one host that only a delayed acknowledgement explains."""
+
+
+def tool_ceiling(report: Report, side: str) -> Found | None:
+    """The best loopback step of a host; None: none, or it was held back.
+
+    A quota, a tiny buffer and others' work on its cores are no limits of the tool.
+    """
+    found = steps.measured(report, "loopback")
+    best = steps.fastest(each for each in found if each.step.initiator == side)
+    seen = None if best is None else load(best.usage(side))
+    if best is None or seen is None:
+        return best
+    return None if seen.throttled or seen.crowded or _waited(best, seen) else best
+
+
+def _waited(best: Found, seen: Load) -> bool:
+    """Whether the tool itself waited: for acknowledgements that a tiny buffer has come late."""
+    told = best.details.limits
+    trip = (told and told.rtt_seconds_median) or 0.0
+    return seen.process_ratio < WORKING_RATIO and trip >= DELAYED_SECONDS
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The tool's ceiling on both hosts; reached where the copy comes near it: nobody is blamed.
+
+    A copy that others carry from end to end (a mount, smbclient) is not bound by it.
+    """
+    if copy.made is None or not any(copy.by_this_tool(side) for side in SIDES):
+        return
+    for side in SIDES:
+        best = tool_ceiling(report, side)
+        if best is None:
+            continue
+        rate = rate_text(best.rate.median)
+        yield claim(
+            CAUSE,
+            side,
+            best,
+            f"this tool itself moves no more than {rate} on the {side}, too near to blame "
+            "anything else",
+            reached=copy.made.rate.median > NEAR_RATIO * best.rate.median,
+            source="measured",
+            evidence=(f"TCP to itself on the {side} moved {rate}.",),
+        )

@@ -1,0 +1,1 @@
+"""The path between the hosts."""

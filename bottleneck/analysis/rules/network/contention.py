@@ -1,0 +1,81 @@
+"""network/contention: somebody else's traffic shares a full link with the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import model, steps, tcp_evidence
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text
+
+CAUSE = Cause("network", "contention", "a link of its own", stays=True)
+FOREIGN_RATIO = 0.15
+"""More bytes at the interface than the copy's own packets, from which on it is not our framing."""
+FULL_RATIO = 0.85
+
+
+def foreign_rate(report: Report, found: Found, sender: str) -> float | None:
+    """Payload per second that others moved in the same direction during a step; None: none seen.
+
+    The interface counts every byte with headers; what the step's own payload takes in full packets
+    is known, the rest is somebody else's.
+    """
+    if steps.on_one_host(report):
+        return None
+    share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
+    own_bytes = found.moved_bytes / share
+    sending, receiving = found.usage(sender), found.usage(steps.other(sender))
+    counts = []
+    if sending is not None and sending.interface_sent_bytes is not None:
+        counts.append((sending.interface_sent_bytes, sending.wall_seconds))
+    if receiving is not None and receiving.interface_received_bytes is not None:
+        counts.append((receiving.interface_received_bytes, receiving.wall_seconds))
+    rates = [
+        (counted - own_bytes) * share / wall
+        for counted, wall in counts
+        if wall > 0 and counted > own_bytes * (1 + FOREIGN_RATIO)
+    ]
+    return max(rates, default=None)
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """What others leave of the link, where it was full while the copy ran."""
+    foreign = None if copy.made is None else foreign_rate(report, copy.made, copy.sender)
+    if copy.made is None or foreign is None:
+        return
+    rate = copy.made.rate
+    total = rate.median + foreign
+    capacity = _capacity(report, copy, total)
+    if capacity is None or total < FULL_RATIO * capacity:
+        yield (
+            f"Others moved {rate_text(foreign)} over the same interface during the copy; "
+            "the link is not known to have been full."
+        )
+        return
+    yield claim(
+        CAUSE,
+        "path",
+        copy.made,
+        f"somebody else's traffic ({rate_text(foreign)}) shares the full link with it",
+        level=max(rate.median, capacity - foreign),
+        source="measured",
+        evidence=(
+            f"The interface moved {rate_text(total)} of payload in the copy's direction, "
+            f"{rate_text(foreign)} of it not the copy's.",
+        ),
+    )
+
+
+def _capacity(report: Report, copy: Copy, total: float) -> float | None:
+    """Payload that the link carries in the copy's direction, everybody's traffic together."""
+    carried = [
+        each.rate.median + (foreign_rate(report, each, copy.sender) or 0.0)
+        for each in tcp_evidence.transfers(report, copy.sender)
+    ]
+    if carried:
+        return max(carried)
+    match = model.looks_like(total, steps.mtu_bytes(report))
+    return None if match is None else match.payload_bytes_per_second

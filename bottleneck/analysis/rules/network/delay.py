@@ -1,0 +1,25 @@
+"""network/delay: the round trip is too long for the largest window that hosts are set up with.
+
+Strict: a window that can be raised is the window's affair, and requests that wait for replies are
+SMB's. What is left is one connection with all that TCP is given, and a path that asks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis.claim import Cause
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
+from bottleneck.analysis.steps import Copy
+from bottleneck.report import Report
+
+CAUSE = Cause("network", "delay", "several connections", stays=True)
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """What the largest window carries at the round trip of the path."""
+    found = limit(report, copy)
+    if found is not None and found.window_bytes >= LARGEST_BYTES:
+        remedy = "Several connections at once (multichannel, or several copies)"
+        yield found.claim(CAUSE, "path", "one connection's window of", "law", remedy)

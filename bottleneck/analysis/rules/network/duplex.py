@@ -1,0 +1,85 @@
+"""network/duplex: a card that negotiated half duplex, on one side or both.
+
+Whoever sends then has to wait for the other, and where one end alone is half duplex frames collide
+late and are lost (IEEE 802.3, clauses 4 and 28).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import hindrance, load
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import count_text, link_text, rate_text
+from probes.records import SIDES, InterfaceFacts
+
+CAUSE = Cause("network", "duplex", "full duplex")
+COSTLESS_RATIO = 0.9
+"""A half-duplex link that gives more than this of its full payload cost nothing."""
+
+
+def half_duplex(report: Report) -> tuple[tuple[str, InterfaceFacts], ...]:
+    """The sides whose card is half duplex, with that card.
+
+    None where several lie below a bond or bridge: which of them carries a connection is not known.
+    """
+    hosts = zip(SIDES, (report.client, report.server), strict=True)
+    found = ((side, physics.cards(host)) for side, host in hosts)
+    return tuple(
+        (side, cards[0]) for side, cards in found if len(cards) == 1 and cards[0].duplex == "half"
+    )
+
+
+def held(report: Report, found: Found) -> str | None:
+    """The side whose half-duplex card kept a step over TCP below the link's payload; None: none.
+
+    A rate that is another standard link's is that link's.
+    """
+    mtu = steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES
+    if model.looks_like(found.rate.median, mtu) is not None:
+        return None
+    for side, card in half_duplex(report):
+        payload = physics.link_payload(card, min(max(mtu, 576), physics.WIDEST_MTU_BYTES))
+        if payload is None or found.rate.median < COSTLESS_RATIO * payload:
+            return side
+    return None
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """What TCP moved in the copy's direction over a half-duplex link."""
+    half = half_duplex(report)
+    if not half:
+        return
+    best = steps.fastest(physics.believed(report, copy.sender))
+    told = tuple(_evidence(half))
+    side = None if best is None else held(report, best)
+    if best is None or side is None:
+        yield from told
+        return
+    limited = any(hindrance(load(best.usage(each)), each) for each in SIDES)
+    yield claim(
+        CAUSE,
+        side,
+        best,
+        f"the {side}'s link is half duplex, and TCP moves no more than "
+        f"{rate_text(best.rate.median)} over it",
+        standing="at-least" if limited else "measured",
+        source="measured",
+        evidence=told,
+        remedy=f"Full duplex on the {side}'s link (autonegotiation at both ends of its cable)",
+    )
+
+
+def _evidence(half: tuple[tuple[str, InterfaceFacts], ...]) -> Iterator[str]:
+    for side, card in half:
+        rate = card.rate_bits_per_second
+        at = f" at {link_text(rate)}" if rate else ""
+        how = {True: "with", False: "without", None: ""}[card.autonegotiated]
+        how = f", {how} autonegotiation" if how else ""
+        hit = card.counts.get("collisions", 0)
+        counted = f"; it counts {count_text(hit)} collisions since it came up" if hit else ""
+        yield f"The {side}'s interface {card.name} runs half duplex{at}{how}{counted}."

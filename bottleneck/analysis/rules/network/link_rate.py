@@ -1,0 +1,237 @@
+"""network/link-rate: the most that TCP carried in the copy's direction.
+
+Where TCP alone was not measured it is read off copies that touch no disk: one that reaches the
+payload of a standard link to 3 % is held by such a link. At another rate (a shaper, a radio link)
+the client's own socket has to show that its packets queue on the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import interface_facts, model, one_end, physics, steps, tcp_evidence
+from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import hindrance, load
+from bottleneck.analysis.rules.bus import links as bus
+from bottleneck.analysis.rules.cpu import quota
+from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
+from bottleneck.analysis.rules.network import duplex, loss
+from bottleneck.analysis.rules.network.contention import foreign_rate
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import link_text, rate_and_bits_text, rate_text, seconds_text
+from probes.records import SIDES
+
+CAUSE = Cause("network", "link-rate", "a faster link")
+TOOL_SHARE = 2 / 3
+SAME_RATIO = 1.05
+FAR_SECONDS, FAR_RATIO = 0.01, 0.7
+"""Where a copy of seconds may stay so far below a link that it fills."""
+WITHOUT_DISK_RATIO = 0.95
+"""Of the fastest, which something without a disk has to reach: else a disk may be what it is."""
+STEADY_RATIO = 0.9
+"""Of the fastest, which all that a link caps reaches, whatever it moves."""
+LEAST_ALIKE = 3
+OTHER_WAY_RATIO = 1.1
+STANDING_SECONDS = 1e-3
+FULL_RATIO = 0.5
+"""Of the looks at the send queue."""
+_LIMITED = {
+    "receive-window": "the receive window limited it",
+    "send-buffer": "the send buffer limited it",
+    "sender": "the sender did not keep up",
+    "receiver": "the receiver did not keep up",
+}
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The link's payload rate from the tcp steps; without them, inferred from the copies."""
+    yield from physics.doubted(report, copy.sender)
+    if copy.made is not None:
+        yield from filter(None, [physics.impossible(report, copy.made)])
+        yield from interface_facts.counted(copy.made)
+    found = physics.believed(report, copy.sender)
+    if found:
+        yield from _from_tcp(report, _best(found), copy)
+    elif not steps.on_one_host(report):
+        yield from _inferred(report, copy)
+
+
+def likeness(match: model.LinkMatch | None) -> str:
+    """The second half of a sentence about a rate; empty where it is no standard link's."""
+    if match is None:
+        return ""
+    return f", a {link_text(match.bits_per_second)} link's payload at MTU {match.mtu_bytes}"
+
+
+# -- TCP alone ---------------------------------------------------------------------------------
+
+
+def _best(found: list[Found]) -> Found:
+    """The fastest step; one stream where several carry hardly more: it has the steadier figures."""
+    most = max(each.rate.median for each in found)
+    enough = [each for each in found if each.rate.median * SAME_RATIO >= most]
+    return min(enough, key=tcp_evidence.streams)
+
+
+def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
+    foreign = foreign_rate(report, best, copy.sender) or 0.0
+    bound = physics.physical_rate(report)
+    if bound is not None:
+        foreign = min(foreign, max(0.0, bound.bytes_per_second - best.rate.median))
+    capacity = best.rate.median + foreign
+    match = model.looks_like(capacity, steps.mtu_bytes(report))
+    why = _hindrance(report, best, match is not None)
+    streams = tcp_evidence.streams(best)
+    moved = (
+        f"TCP with {streams:.0f} stream{'s' if streams > 1 else ''} moved "
+        f"{rate_and_bits_text(best.rate.median)} from the {copy.sender} "
+        f"to the {copy.receiver}"
+    )
+    if why:
+        yield f"{moved} while {why}: the network may carry more."
+    yield claim(
+        CAUSE,
+        "path",
+        best,
+        f"the network carries no more than {rate_text(capacity)}{likeness(match)}",
+        level=capacity,
+        low=best.rate.low + foreign,
+        high=best.rate.high + foreign,
+        standing="at-least" if why else "measured",
+        reached=True if not why and _filled(report, copy, capacity) else None,
+        source="certain" if match else "seen",
+        evidence=(f"{moved}.", *interface_facts.told(report, best, copy, match)),
+    )
+
+
+def _filled(report: Report, copy: Copy, capacity: float) -> bool:
+    """Whether the copy's own packets stood in a queue on a far path, with more to follow.
+
+    Its first and its last round trips take their time there, without the link being any faster.
+    """
+    seen = tcp_evidence.connection(report, copy)
+    if copy.made is None or seen is None or not seen.own:
+        return False
+    told = seen.sockets
+    if told.min_rtt_seconds is None or told.segment_bytes is None:
+        return False
+    held = told.by == "network" and told.rtt_seconds_median and seen.queued and seen.backlog
+    far = told.min_rtt_seconds >= FAR_SECONDS
+    return bool(far and held and copy.made.rate.median >= FAR_RATIO * capacity)
+
+
+def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
+    """What else may have limited a tcp step; None: the path did."""
+    if steps.on_one_host(report):
+        return "the packets never left the host"
+    for side in SIDES:
+        seen = load(best.usage(side))
+        # A full core beside a rate that is a link's to 3 %: the link is the likelier of the two.
+        if seen is not None and (seen.throttled or not standard) and seen.bound:
+            return hindrance(seen, side)
+    if standard:
+        return None
+    at = bus.reached(report, best)
+    if at is not None:
+        return f"{at.name} limited it"
+    half = duplex.held(report, best)
+    if half is not None:
+        return f"the {half}'s link is half duplex"
+    by = None if best.details.limits is None else best.details.limits.by
+    if by in _LIMITED:
+        return _LIMITED[by]
+    if loss.holds(report, best):
+        return "lost packets held each of its streams back"
+    for side in SIDES:
+        tool = tool_ceiling(report, side)
+        if tool is not None and best.rate.median > TOOL_SHARE * tool.rate.median:
+            return f"this tool on the {side} was near its own ceiling"
+    return None
+
+
+# -- copies, where nobody measured TCP alone ---------------------------------------------------
+
+
+def _inferred(report: Report, copy: Copy) -> Iterator[Claim]:
+    """The link's payload rate, inferred from what this client moved over SMB that way."""
+    alike = one_end.alike(report, copy.sender)
+    found = [each for each in alike if physics.impossible(report, each) is None]
+    best = max(filter(_diskless, found), key=one_end.steady_rate, default=None)
+    if best is None:
+        return
+    rate, most = one_end.steady_rate(best), max(each.rate.median for each in found)
+    if rate < WITHOUT_DISK_RATIO * most or one_end.bound(best):
+        return
+    match = model.looks_like(rate, steps.mtu_bytes(report))
+    if match is not None:
+        yield claim(
+            CAUSE,
+            "path",
+            best,
+            f"without the client's disk it reaches {rate_text(rate)}{likeness(match)} "
+            "(inferred: the network alone was not measured)",
+            level=rate,
+            low=best.rate.low,
+            standing="inferred",
+            source=_source(report, copy, rate),
+            evidence=tuple(interface_facts.told(report, best, copy, match)),
+        )
+    elif one_end.lone(report, copy) and _queues(report, copy) and _steady(report, found, rate):
+        assert copy.made is not None
+        told = copy.made.details.sockets
+        seconds = seconds_text(told.rtt_seconds_median or 0.0)
+        least = seconds_text(told.min_rtt_seconds or 0.0)
+        yield claim(
+            CAUSE,
+            "path",
+            best,
+            f"its packets queue on the path (a round trip of {seconds} where {least} is "
+            f"possible), which lets {rate_text(rate)} through",
+            level=rate,
+            low=best.rate.low,
+            standing="inferred",
+            reached=True,
+            source="law",
+            evidence=(
+                "All copies that way, with a disk and without, end at the same rate, with more "
+                "waiting to be sent. An agent on the server (--agent) measures the network alone.",
+            ),
+        )
+
+
+def _source(report: Report, copy: Copy, rate: float) -> Source:
+    """How far a likeness is believed: a server's disk may happen to write what a link carries.
+
+    Less where the client had nothing left to send, and where the other way carries more.
+    """
+    idle = copy.made is not None and copy.made.details.sockets.by == "sender"
+    back = one_end.best(report, copy.receiver)
+    more = back is not None and one_end.steady_rate(back) > OTHER_WAY_RATIO * rate
+    return "likeness" if idle or (more and not _queues(report, copy)) else "alone"
+
+
+def _diskless(found: Found) -> bool:
+    """Whether it touched no disk of the client's."""
+    return found.step.stage != "smb-copy" or found.setting.end == "memory"
+
+
+def _queues(report: Report, copy: Copy) -> bool:
+    """Whether a push's packets stand in a queue, with more behind them that has to wait."""
+    seen = tcp_evidence.connection(report, copy)
+    if seen is None or not seen.own or seen.sockets.rtt_seconds_median is None:
+        return False
+    told = seen.sockets
+    waited = seen.sockets.rtt_seconds_median - (told.min_rtt_seconds or 0.0)
+    backlog = seen.backlog and (told.unsent_bytes_median or 0.0) >= 1
+    full = told.send_queue_full_ratio >= FULL_RATIO
+    return told.by == "network" and seen.queued and waited >= STANDING_SECONDS and backlog and full
+
+
+def _steady(report: Report, found: list[Found], rate: float) -> bool:
+    """Whether all copies that way came to the same rate, evenly."""
+    copies = [each for each in found if each.step.stage == "smb-copy"]
+    alike = all(one_end.steady_rate(each) >= STEADY_RATIO * rate for each in copies)
+    even = not any(quota.stopped(report, each) for each in copies)
+    return alike and even and len(copies) >= LEAST_ALIKE

@@ -1,0 +1,86 @@
+"""network/mtu: packets that are too long for the path vanish, and nobody tells the sender.
+
+A path MTU black hole (RFC 2923 section 2.1): the connection is made and stalls at its first full
+segment, until the sender gives up or finds out by itself (RFC 4821, net.ipv4.tcp_mtu_probing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.details import PathDetails
+from bottleneck.analysis.evidence.views import view
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.steps import Copy
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, seconds_text
+from probes.records import Measured
+
+CAUSE = Cause("network", "mtu", "an MTU that passes", stays=True)
+STALLED_RATIO = 0.1
+"""Share of the copy that its sender waited for retransmission timers."""
+Hole = tuple[float, float, int]
+"""The longest IP packet that passes, one that vanishes, and the step that found both."""
+
+
+def hole(report: Report, sender: str) -> Hole | None:
+    """The black hole for what a side sends; None: the path stage found none, or was not run."""
+    for index, (step, outcome) in enumerate(report.entries):
+        if step.stage != "path" or not isinstance(outcome, Measured):
+            continue
+        told = view(PathDetails, outcome.details)
+        found = (told.push if step.initiator == sender else told.pull).black_hole
+        if found.passes_bytes is not None and found.stalls_bytes is not None:
+            return found.passes_bytes, found.stalls_bytes, index
+    return None
+
+
+def remarks(report: Report, sender: str) -> Iterator[str]:
+    """What a black hole does to all that a side sends, copies that never ended included."""
+    found = hole(report, sender)
+    if found is not None:
+        yield (
+            f"From the {sender} {_words(found)}: each new connection stalls at its first full "
+            f"packet, for seconds or for ever. {_remedy(found, sender)}, would mend that."
+        )
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """A copy that waited for retransmissions on such a path; the hole itself is always told."""
+    found = hole(report, copy.sender)
+    if found is None or copy.made is None:
+        return
+    told, usage = copy.made.details.sockets, copy.made.usage(copy.initiator)
+    waited, again = told.rto_seconds, told.retransmitted_segments
+    wall = usage.wall_seconds if usage is not None else 0.0
+    if not again or wall <= 0 or waited < STALLED_RATIO * wall:
+        yield from remarks(report, copy.sender)
+        return
+    yield claim(
+        CAUSE,
+        "path",
+        copy.made,
+        f"the path swallows long packets: {_words(found)}",
+        steps=(copy.made.index, found[2]),
+        standing="inferred",
+        reached=True,
+        source="measured",
+        evidence=(
+            f"Its connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))}"
+            f" of the copy) for retransmission timers, and sent {again:.0f} segments again.",
+        ),
+        remedy=_remedy(found, copy.sender),
+    )
+
+
+def _words(found: Hole) -> str:
+    passes, stalls, _ = found
+    return f"IP packets of {stalls:.0f} bytes vanish where those of {passes:.0f} pass"
+
+
+def _remedy(found: Hole, sender: str) -> str:
+    return (
+        'Routers and firewalls that let ICMP "fragmentation needed" through, or an MTU of '
+        f"{found[0]:.0f} on the {sender}"
+    )

@@ -1,0 +1,1 @@
+"""The protocol, its dialects, and the programs that speak it."""

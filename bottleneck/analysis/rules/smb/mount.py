@@ -1,0 +1,119 @@
+"""What a mount does to a copy: the system's own SMB client is slower than its path allows.
+
+What this tool copies beside it shares hosts, disks, network and server: what is missing is lost in
+the mount, and its options name the cause: signing, encryption, an old dialect, few bytes in flight.
+Sources of the options: mount.cifs(8); as the kernel shows them,
+fs/smb/client/cifsfs.c:cifs_show_options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.noise import differ
+from bottleneck.analysis.rules.smb import dialect, round_trips, signing
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text, size_text
+
+SHORT_BYTES = 1 << 20
+SIGNING_SECURITIES = ("ntlmi", "ntlmv2i", "ntlmsspi", "krb5i")
+"""The kernel appends an i to the kind of login of a session that signs."""
+OLD_VERSIONS = {"1.0": "SMB1", "2.0": "SMB 2.0.2"}
+_INSTEAD = {
+    "rsize": "rsize=4194304",
+    "wsize": "wsize=4194304",
+    "cache": "cache=strict",
+    "sync": "async",
+    "vers": "vers=3.1.1",
+    "sec": "no signing where the server does not require it",
+    "sign": "no sign where the server does not require it",
+    "seal": "no seal where the server does not require it",
+}
+"""What to mount with, by the option that costs."""
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The rate of the system's own copy, where this tool's of the same is really faster.
+
+    Silent where the one source was proven uncached and the other was not: they are not the same.
+    """
+    made, beside = copy.made, copy.beside
+    if made is None or beside is None or not steps.alike_sources(made, beside):
+        return
+    if made.rate.median >= beside.rate.median or not differ(made.rate, beside.rate):
+        return
+    reasons = slow_options(made, copy.verb)
+    named = f" ({', '.join(text for text, _ in reasons)})" if reasons else ""
+    yield claim(
+        cause(made, beside),
+        "client",
+        made,
+        f"the mount{named} carries no more, while this tool's own SMB makes the same copy at "
+        f"{rate_text(beside.rate.median)}",
+        steps=(made.index, beside.index),
+        reached=True,
+        # Where no option explains it the gap is sure, and its cause is not.
+        source="alone" if reasons else "gap",
+        evidence=tuple(f"The mount's {text}: {why}." for text, why in reasons),
+        remedy=remedy(made, copy.verb),
+    )
+
+
+def options(made: Found) -> dict[str, str]:
+    """The options of the mount under a copy; without a value: an empty one."""
+    pairs = (each.partition("=") for each in made.details.mount.options.split(",") if each)
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def slow_options(made: Found, verb: str) -> tuple[tuple[str, str], ...]:
+    """The mount's options that cost a copy throughput, each with the reason."""
+    told = options(made)
+    found = []
+    size = "rsize" if verb == "pull" else "wsize"
+    if told.get(size, "").isdecimal() and len(told[size]) < 12 and int(told[size]) < SHORT_BYTES:
+        text = size_text(int(told[size]))
+        found.append((f"{size}={told[size]}", f"requests of {text} where servers take 1 MiB to 8"))
+    if told.get("cache") == "none":
+        found.append(("cache=none", "no reading ahead, and each write waits for its answer"))
+    if verb == "push" and "sync" in told:
+        found.append(("sync", "each write waits for its answer"))
+    version = told.get("vers", "")
+    if version in OLD_VERSIONS:
+        why = f"{OLD_VERSIONS[version]} has neither long requests nor credits for them"
+        found.append((f"vers={version}", why))
+    if "seal" in told:
+        found.append(("seal", "every byte is encrypted and decrypted"))
+    elif _signs(told):
+        text = "sign" if "sign" in told else f"sec={told['sec']}"
+        found.append((text, "every byte is signed and checked"))
+    return tuple(found)
+
+
+def _signs(told: dict[str, str]) -> bool:
+    return "sign" in told or told.get("sec") in SIGNING_SECURITIES
+
+
+def cause(made: Found, beside: Found) -> Cause:
+    """What the mount does and this tool's session beside it did not."""
+    told = options(made)
+    if "seal" in told and beside.details.encryption is None:
+        return signing.ENCRYPTION
+    if _signs(told) and beside.details.algorithm is None:
+        return signing.SIGNING
+    if told.get("vers") in OLD_VERSIONS and beside.setting.dialect not in dialect.OLD:
+        return dialect.CAUSE
+    return round_trips.CAUSE
+
+
+def remedy(made: Found, verb: str) -> str:
+    """What to mount with instead, as the subject of a sentence."""
+    named = {text.partition("=")[0] for text, _ in slow_options(made, verb)}
+    wanted = [text for name, text in _INSTEAD.items() if name in named]
+    if not wanted:
+        size = "rsize" if verb == "pull" else "wsize"
+        return f"A mount that keeps more in flight ({size}=4194304, cache=strict)"
+    return f"A mount with {', '.join(wanted)}"

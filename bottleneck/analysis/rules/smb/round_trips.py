@@ -1,0 +1,167 @@
+"""smb/round-trips: too few bytes in flight for the round-trip time.
+
+Each request waits for its reply, so that no more than what is in flight arrives per round trip
+(Little's law). The request's own time on the link comes on top: it shares no round trip. Where the
+same requests were measured alone, and more of them were faster, that rate is the ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import steps, tcp_evidence
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.finding import Claim, Standing
+from bottleneck.analysis.noise import SINGLE_RATIO
+from bottleneck.analysis.rtt import Rtt, rtt
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import rate_text, seconds_text, size_text
+
+CAUSE = Cause("smb", "round-trips", "more bytes in flight")
+SHORT_SECONDS = 1e-3
+"""Below it the server's own work on a request is no longer small beside the round trip."""
+STALLED_RATIO = 0.05
+"""Share of the requests that only credits kept back, from which on the server is the limit."""
+USUAL_REQUEST_BYTES = 1 << 20
+PLAUSIBLE_RATIO = 0.6
+"""Requests alone that are further below what the round trip allows were held by something else."""
+FULL_RATIO = 0.5
+"""Share of the requests that waited for credits, from which on the window was always full."""
+WAITING_RATIO = 0.7
+"""Share of a request's time that is the idle round trip: no link, disk or core takes the rest."""
+NEAR_RATIO = 2.0
+"""One connect is a rough figure: further above the copy its ceiling says nothing."""
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """What the bytes that the copy kept in flight carry at the round-trip time of the path."""
+    made = copy.made
+    in_flight = None if made is None else made.details.in_flight_bytes
+    if made is None or in_flight is None:
+        return
+    stalled = stalls(made)
+    if stalled:
+        room = "room (MaxMpxCount)" if copy.dialect == "smb1" else "credits"
+        yield (
+            f"With {size_text(in_flight)} in flight the server had no {room} left for the "
+            f"next request, {stalled:.0f} times."
+        )
+    seen = rtt(report, made)
+    if seen is None or (seen.seconds < SHORT_SECONDS and not stalled):
+        return
+    level = _level(report, copy, made, seen, in_flight)
+    if seen.echoed or level.median <= NEAR_RATIO * made.rate.median:
+        yield _claim(report, copy, made, seen, in_flight, level)
+
+
+def stalls(made: Found) -> float:
+    """How often the server's credits alone kept a request back; 0: too seldom to matter."""
+    count = made.details.credit_stalls
+    return count if count > STALLED_RATIO * made.details.requests else 0.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """What the bytes in flight carry, bytes per second, and where that is from."""
+
+    median: float
+    high: float
+    standing: Standing
+    steps: tuple[int, ...]
+
+
+def _level(report: Report, copy: Copy, made: Found, seen: Rtt, in_flight: float) -> Level:
+    # What the path really carries is no less, so that no request takes longer on it.
+    carried = tcp_evidence.path_rate(report, copy.sender)
+    own = (made.details.request_bytes or 0.0) / carried if carried else 0.0
+    found = Level(
+        in_flight / (seen.seconds + own), in_flight / (seen.low_seconds + own), "inferred", ()
+    )
+    alone = _alone(report, copy, made)
+    if alone is not None and alone[0] >= PLAUSIBLE_RATIO * found.median:
+        found = Level(alone[0], max(alone[0], found.high), "measured", alone[1:])
+    if copy.verb == "pull":
+        return found
+    # The FLUSH at a push's end is a round trip with nothing in flight.
+    moved = made.moved_bytes
+    return replace(
+        found,
+        median=moved / (moved / found.median + seen.seconds),
+        high=moved / (moved / found.high + seen.low_seconds),
+    )
+
+
+def _alone(report: Report, copy: Copy, made: Found) -> tuple[float, int] | None:
+    """What the copy's requests carry from and to memory, where the path carries more; and the step.
+
+    None: not known.
+    """
+    shape = (made.details.request_bytes, made.details.depth)
+    for each in steps.measured(report, "smb-matrix"):
+        same = (each.setting.verb, each.setting.dialect) == (copy.verb, copy.dialect)
+        if not same or not each.intact:
+            continue
+        rates = [
+            ((cell.request_bytes, cell.depth), cell.bytes_per_second)
+            for cell in each.details.cells
+            if cell.bytes_per_second is not None
+        ]
+        found = next((rate for at, rate in rates if at == shape), None)
+        if found is not None and max(rate for _, rate in rates) > SINGLE_RATIO * found:
+            return found, each.index
+    return None
+
+
+def _claim(
+    report: Report, copy: Copy, made: Found, seen: Rtt, in_flight: float, level: Level
+) -> Claim:
+    by_server = bool(stalls(made)) or _short_of(report, copy)
+    took = made.details.request_seconds_median
+    waits = took is not None and _waits(made, seen, took)
+    if waits and took is not None and made.rate.median * took < in_flight:
+        # The most that ever was in flight is told; what mostly was follows by Little's law.
+        in_flight = made.rate.median * took
+        most = max(made.rate.median, in_flight / seen.seconds)
+        level = Level(most, max(most, in_flight / seen.low_seconds), "inferred", level.steps)
+    size, trip = size_text(in_flight), seconds_text(seen.seconds)
+    allowed = ", all that the server allows," if by_server else ""
+    how = "SMB ECHO" if seen.echoed else "the TCP connect, a rough figure"
+    took_text = f"; a request of the copy took {seconds_text(took)}" if took else ""
+    return claim(
+        CAUSE,
+        "server" if by_server else "path",
+        None,
+        f"{size} in flight{allowed} at a round trip of {trip} carry no more than "
+        f"{rate_text(level.median)}",
+        level=level.median,
+        high=level.high,
+        steps=tuple(dict.fromkeys((made.index, *seen.steps, *level.steps))),
+        standing=level.standing,
+        reached=True if waits else None,
+        source="measured" if seen.echoed else "law",
+        evidence=(f"The idle path's round trip is {trip} (by {how}){took_text}.",),
+        remedy=(
+            f"A server that lets more than {size} be in flight (Samba: smb2 max credits, smb2 max "
+            "read, smb2 max write; SMB1: max mux)"
+            if by_server
+            else f"More than {size} in flight, as several copies at once keep,"
+        ),
+    )
+
+
+def _waits(made: Found, seen: Rtt, took: float) -> bool:
+    """Whether the window was always full, of requests that did little but travel: the cap."""
+    full = 0 < FULL_RATIO * made.details.requests <= stalls(made)
+    long = seen.echoed and seen.seconds >= SHORT_SECONDS
+    return full and long and seen.seconds >= WAITING_RATIO * took
+
+
+def _short_of(report: Report, copy: Copy) -> bool:
+    """Whether the server's own limits keep requests short: its longest, or SMB1's MaxMpxCount."""
+    if copy.dialect == "smb1":
+        return True
+    target = steps.target_of(report)
+    most = target.max_read_bytes if copy.verb == "pull" else target.max_write_bytes
+    return target.dialect == copy.dialect and most is not None and most < USUAL_REQUEST_BYTES

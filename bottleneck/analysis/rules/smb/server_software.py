@@ -1,0 +1,241 @@
+"""smb/server-software: requests wait in a file server whose host has nothing to do.
+
+What is left when all else is known to be idle: the kernel's queues show that the file server and
+nobody else keeps the bytes waiting, its CPU rests, and path and disks carry far more. It needs an
+agent beside the file server: without one its CPU and disk may as well be the reason. A copy in one
+direction alone may wait for what was not measured, such as dirty memory: then a setting of the
+server has to explain it, or the other direction has to wait as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bottleneck.analysis import model, steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.details import ServerSetting
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.load import Load
+from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.rules.cpu.cores import load_of
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, rate_text, seconds_text
+from probes.records import SIDES
+
+CAUSE = Cause(
+    "smb",
+    "server-software",
+    "another setting of the file server",
+    title="file server software",
+    stays=True,
+)
+MORE_RATIO = 1.5
+"""What all else allows, one stage after the other, over the copy's rate."""
+IDLE_THREAD_RATIO, IDLE_CORES_RATIO = 0.5, 0.7
+WAITING_RATIO = 0.2
+"""Ready to run and not let, as a share of the time."""
+STOLEN_RATIO = 0.05
+BUSY_DISK_RATIO = 0.5
+UNREAD_RATIO = 0.5
+"""Share of the looks in which much waited unread in front of the file server."""
+FLUSH_RATIO = 0.3
+ASKED_RATIO = 0.5
+"""In flight on average (rate times a request's time) over the most: the initiator kept asking."""
+SILENT_RATIO = 0.5
+"""Share of the time without any reply, of a server that works in bursts."""
+ROUND_TRIPS = 3.0
+"""A request's time over the idle path's, from which on it was not the way that took it."""
+SAME_RATIO = 0.7
+"""Of the same copy without the initiator's disk: a file server that waits holds both."""
+BOTH_RATIO = 2.0
+"""How far the two directions may be apart where one file server holds both."""
+STAGES = ("network", "disk")
+_OPTIONS = (
+    *("vfs objects", "strict locking", "strict allocate"),
+    *("aio read size", "aio write size", "aio max threads", "use sendfile", "min receivefile size"),
+)
+"""Of smb.conf, those that make smbd itself wait."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a request takes, and what all else would allow the copy."""
+
+    seconds: float
+    bytes_per_second: float
+
+
+def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """The claims, and the file server itself where nothing else explains what the copy waits for.
+
+    Silent where any part of the way is not known.
+    """
+    yield from claims
+    made = copy.made
+    if made is None or copy.by_this_tool(steps.other(copy.initiator)):
+        return
+    side = steps.other(copy.initiator)
+    seen = load_of(report, made, side)
+    beyond = _beyond(copy, claims)
+    if seen is None or beyond is None or beyond < MORE_RATIO * made.rate.median:
+        return
+    took = _waited_seconds(report, made)
+    if took is None or not (_idle(report, made, side) and _waits_for_server(copy, made)):
+        return
+    if copy.memory is not None and made.rate.median < SAME_RATIO * copy.memory.rate.median:
+        return
+    settings = tuple(_settings(report, copy, side))
+    if settings or _other_direction_waits(report, copy, made, side):
+        yield _claim(copy, made, seen, Waiting(took, beyond), settings)
+
+
+def _waited_seconds(report: Report, made: Found) -> float | None:
+    """What a request took, of an initiator that always kept enough of them under way.
+
+    None: not known, or it was no longer than a round trip or three.
+    """
+    took, most = made.details.request_seconds_median, made.details.in_flight_bytes
+    idle = rtt(report, made)
+    if took is None or most is None or idle is None:
+        return None
+    waited: float = took
+    if made.details.replies.silent_ratio >= SILENT_RATIO:
+        # Most come at once, and few wait through the silence: the median knows nothing of it.
+        waited = max(took, most / made.rate.median)
+    asked = made.rate.median * waited >= ASKED_RATIO * most
+    return waited if asked and waited >= ROUND_TRIPS * idle.seconds else None
+
+
+def _beyond(copy: Copy, claims: Sequence[Claim]) -> float | None:
+    """What all else allows, even one stage after the other; None: a part of the way is not known.
+
+    Lower bounds count: the part carries at least that.
+    """
+    if any(each.reached or each.partial_trust for each in claims):
+        return None
+    best: dict[tuple[str, str | None], float] = {}
+    for each in claims:
+        if each.ceiling.component in STAGES:
+            part, level = each.ceiling.part, each.ceiling.bytes_per_second
+            best[part] = min(level, best.get(part, level))
+    parts = {("network", "path"), ("disk", copy.receiver)}
+    if copy.cache == "uncached":
+        parts.add(("disk", copy.sender))
+    if not parts <= best.keys():
+        return None
+    lowest = min(each.ceiling.bytes_per_second for each in claims)
+    return min(lowest, model.in_turn(list(best.values())))
+
+
+def _idle(report: Report, made: Found, side: str) -> bool:
+    """Whether both hosts have cores to spare and no disk of them was busy all the time.
+
+    The file server's side must not be kept from its cores either, as by a quota that is not seen.
+    """
+    server = load_of(report, made, side)
+    return server is not None and _let_run(server) and all(_rests(report, made, s) for s in SIDES)
+
+
+def _let_run(server: Load) -> bool:
+    if server.throttled_ratio is not None:
+        return not server.throttled_ratio
+    # A quota that cannot be seen shows as time ready to run; unknown, it may be there.
+    return server.waiting_ratio is not None and server.waiting_ratio <= WAITING_RATIO
+
+
+def _rests(report: Report, made: Found, side: str) -> bool:
+    seen, usage = load_of(report, made, side), made.usage(side)
+    if seen is None or usage is None:
+        return False
+    return (
+        seen.one_core_ratio <= IDLE_THREAD_RATIO
+        and seen.all_cores_ratio <= IDLE_CORES_RATIO
+        and usage.steal_ratio <= STOLEN_RATIO
+        # A disk that nobody sees (ZFS, NFS behind the share) is no idle one.
+        and usage.device_busy_ratio is not None
+        and usage.device_busy_ratio <= BUSY_DISK_RATIO
+    )
+
+
+def _waits_for_server(copy: Copy, made: Found) -> bool:
+    """Whether the kernels' queues show that the file server keeps the bytes waiting.
+
+    In a pull it gives none to send; in a push it leaves them unread, or does not answer.
+    """
+    told = made.details.sockets
+    if not (told.sender_seen and told.receiver_seen):
+        return False
+    if copy.verb == "pull":
+        return told.by == "sender"
+    flush = made.details.flush_seconds or 0.0
+    if flush / made.seconds > FLUSH_RATIO:
+        return False
+    return told.by in ("sender", "receiver") or told.full_ratio >= UNREAD_RATIO
+
+
+def _other_direction_waits(report: Report, copy: Copy, made: Found, side: str) -> bool:
+    """Whether a copy of the other direction runs no better, and waits for the server too."""
+    for each in steps.copies(report):
+        alike = (each.initiator, each.dialect, each.engine)
+        if alike != (copy.initiator, copy.dialect, copy.engine) or each.verb == copy.verb:
+            continue
+        found = each.made
+        if found is None or not found.intact or not _waits_for_server(each, found):
+            continue
+        if found.rate.median <= BOTH_RATIO * made.rate.median and _idle(report, found, side):
+            return True
+    return False
+
+
+def _settings(report: Report, copy: Copy, side: str) -> Iterator[ServerSetting]:
+    """What the server's smb.conf holds that makes such a copy wait."""
+    wanted = ("all", "read" if copy.verb == "pull" else "write")
+    for each in steps.target_of(report).smb_conf if side == "server" else ():
+        if each.option in _OPTIONS and each.matters_for in wanted and each.why and each.remedy:
+            yield each
+
+
+def _text(setting: ServerSetting) -> str:
+    return f"{setting.option} = {setting.value}"
+
+
+def _claim(
+    copy: Copy, made: Found, seen: Load, waiting: Waiting, settings: tuple[ServerSetting, ...]
+) -> Claim:
+    side = steps.other(copy.initiator)
+    named = f" ({', '.join(map(_text, settings))})" if settings else ""
+    return claim(
+        CAUSE,
+        side,
+        made,
+        f"each request waits {seconds_text(waiting.seconds)} for the {side}'s file server "
+        f"software{named}, while its cores are {percent_text(seen.all_cores_ratio)} busy, and "
+        f"all else carries {rate_text(waiting.bytes_per_second)} or more",
+        standing="inferred",
+        reached=True,
+        source="alone" if settings else "law",
+        evidence=tuple(_evidence(copy, settings)),
+        remedy=_remedy(made, waiting, side, settings),
+    )
+
+
+def _evidence(copy: Copy, settings: tuple[ServerSetting, ...]) -> Iterator[str]:
+    side = steps.other(copy.initiator)
+    if copy.verb == "pull":
+        yield f"The {side}'s send queue was mostly empty: its file server gave nothing to send."
+    else:
+        yield f"What was sent had arrived, and the {side}'s file server did not take or answer it."
+    for each in settings:
+        yield f"{_text(each)} in its smb.conf: {each.why}."
+
+
+def _remedy(made: Found, waiting: Waiting, side: str, settings: tuple[ServerSetting, ...]) -> str:
+    quick = waiting.seconds * made.rate.median / waiting.bytes_per_second
+    reasons = "; ".join(each.remedy for each in settings)
+    look = f"try: {reasons}" if settings else "look at its modules, virus scanner, log and version"
+    return (
+        f"A file server on the {side} that answers in {seconds_text(quick)} instead of "
+        f"{seconds_text(waiting.seconds)} ({look})"
+    )

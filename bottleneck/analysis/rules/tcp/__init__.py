@@ -1,0 +1,1 @@
+"""TCP: what the sockets of both ends let through."""

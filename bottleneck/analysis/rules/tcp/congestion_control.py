@@ -1,0 +1,72 @@
+"""tcp/congestion-control: one connection's sender does not use what the path gives to several.
+
+Only where nothing else is in its way: hardly a packet is lost, the windows and buffers have room,
+there is more to send, and yet several connections together carry much more on a long path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck.analysis import tcp_evidence
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
+from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
+from bottleneck.analysis.steps import Copy
+from bottleneck.analysis.tcp_evidence import Connection
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text
+
+CAUSE = Cause("tcp", "congestion-control", "another congestion control")
+GAIN_RATIO = 2.0
+LONG_SECONDS = 0.01
+"""Below it a congestion window recovers within the time of a measurement."""
+LOW_LOSS_RATIO = 1e-3
+FILLED_RATIO = 0.7
+"""In flight over the congestion window: it is what holds the sender."""
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """The rate of one stream of TCP alone, where several show that the path carries more."""
+    seen = tcp_evidence.connection(report, copy)
+    single = tcp_evidence.alone(report, copy.sender)
+    gain = tcp_evidence.streams_gain(report, copy.sender)
+    if seen is None or single is None or gain is None or gain < GAIN_RATIO:
+        return
+    if not (_held(seen) and _held(single)):
+        return
+    yield claim(
+        CAUSE,
+        copy.sender,
+        single.found,
+        f"the {copy.sender}'s congestion control ({single.control}) keeps one connection at "
+        f"{percent_text(1 / gain)} of what several carry together",
+        source="law",
+        evidence=(
+            f"Several connections carried {gain:.1f} times as much as one, with hardly a packet "
+            "lost and room in both windows.",
+        ),
+        remedy=f"Another congestion control on the {copy.sender} (bbr), or several connections,",
+    )
+
+
+def _held(seen: Connection) -> bool:
+    """Whether the congestion window alone holds a connection of a long path."""
+    told = seen.sockets
+    rtt, in_flight = told.min_rtt_seconds, told.in_flight_bytes_median
+    window, peer = told.congestion_window_bytes_median, told.peer_window_bytes_median
+    if rtt is None or in_flight is None or window is None or peer is None:
+        return False
+    waits = max(told.receive_window_limited_ratio, told.send_buffer_limited_ratio)
+    return (
+        seen.loss_based
+        and told.segment_bytes is not None
+        and rtt >= LONG_SECONDS
+        and (told.loss_ratio or 0.0) < LOW_LOSS_RATIO
+        and waits < LIMITED_RATIO
+        and not seen.queued
+        and in_flight >= FILLED_RATIO * window
+        and peer >= SCARCE_RATIO * in_flight
+        and seen.backlog
+    )

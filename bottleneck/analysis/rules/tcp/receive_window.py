@@ -1,0 +1,191 @@
+"""tcp/receive-window: the receiver lets too few bytes be in flight for the round trip.
+
+No more than the window that the receiver advertises arrives per round trip. It is the window's
+affair where the sender was kept waiting for it while the receiver read everything at once: a
+reader that is slow fills the same window, and is its disk's or its CPU's affair. From one end alone
+what the other does with what it has cannot be seen; but a window that a slow reader fills carries
+less than one window a round trip, and one that is too small just that.
+Source: tcp_info's tcpi_rwnd_limited and tcpi_snd_wnd (include/uapi/linux/tcp.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import one_end, socket_buffers, tcp_evidence
+from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.finding import Claim, Standing
+from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.tcp_evidence import Connection
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
+
+CAUSE = Cause("tcp", "receive-window", "a larger receive window")
+LIMITED_RATIO = 0.2
+"""Share of the time that the sender waited for the window, from which on it matters."""
+MOSTLY_RATIO = 0.5
+FILLED_RATIO = 0.6
+"""In flight over the window: what silly window avoidance and late updates leave of a full one."""
+CARRIES_MORE_RATIO = 1.3
+"""TCP alone over the copy's rate, from which on the path is not what holds the copy."""
+LARGEST_BYTES = 16 << 20
+"""A window from which on its host is set up for long paths: the delay is the cause."""
+LOW_RATIO, HIGH_RATIO = 0.75, 1.2
+"""From one end: rate over one window a round trip; one that the kernel tunes is at least twice as
+large."""
+FULL_RATIO = 0.3
+"""Of the looks at the server's window."""
+SHORT_SECONDS = 1e-3
+"""Below it neither end's own time is small beside the round trip."""
+FIXED_RATIO = 1.3
+"""The largest that a window was over its median, of one that its host does not let grow."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A connection that its receiver's window holds."""
+
+    seen: Connection
+    window_bytes: float
+    rtt_seconds: float
+    """The shortest: what lies in a queue on the path would make any window look too small."""
+    bytes_per_second: float
+    low_bytes_per_second: float
+    high_bytes_per_second: float
+    reached: bool | None
+    standing: Standing
+    source: Source
+    evidence: str
+
+    @property
+    def words(self) -> str:
+        """The arithmetic behind it."""
+        return (
+            f"{size_text(self.window_bytes)} carries no more than "
+            f"{rate_text(self.bytes_per_second)} at a round trip of "
+            f"{seconds_text(self.rtt_seconds)}"
+        )
+
+    def claim(self, cause: Cause, side: str, words: str, source: Source, remedy: str) -> Claim:
+        """It as the ceiling of a cause."""
+        return claim(
+            cause,
+            side,
+            self.seen.found,
+            f"{words} {self.words}",
+            level=self.bytes_per_second,
+            low=self.low_bytes_per_second,
+            high=max(self.bytes_per_second, self.high_bytes_per_second),
+            standing=self.standing,
+            reached=self.reached,
+            source=source,
+            evidence=(self.evidence,),
+            remedy=remedy,
+        )
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """What the window of the copy's receiver carries at the round trip of the path."""
+    for each in (limit(report, copy), _from_one_end(report, copy)):
+        if each is None or each.window_bytes >= LARGEST_BYTES:
+            continue
+        remedy = socket_buffers.remedy(
+            *(report, copy.receiver, copy.sender, socket_buffers.RECEIVE),
+            *(each.seen.sockets, each.rtt_seconds, each.window_bytes),
+        )
+        whose = f"the {copy.receiver}'s receive window of"
+        yield each.claim(CAUSE, copy.receiver, whose, each.source, remedy)
+
+
+def limit(report: Report, copy: Copy) -> Limit | None:
+    """The window's ceiling of a copy; None: the window does not hold it, or nobody knows."""
+    seen = tcp_evidence.connection(report, copy)
+    if seen is None or copy.made is None:
+        return None
+    told = seen.sockets
+    window, rtt, share = (
+        told.peer_window_bytes_median,
+        told.min_rtt_seconds,
+        told.receive_window_limited_ratio,
+    )
+    if window is None or rtt is None or share < LIMITED_RATIO or not seen.reader_waits:
+        return None
+    in_flight = told.in_flight_bytes_median
+    if in_flight is not None and in_flight < FILLED_RATIO * window:
+        return None
+    evidence = (
+        f"{seen.whose} waited for the receiver's window {percent_text(min(1.0, share))} of the "
+        "time, though what arrived was read at once."
+    )
+    level, rate = window / rtt, copy.made.rate
+    if not seen.own:
+        alone = seen.found.rate
+        if not FILLED_RATIO * level <= alone.median <= level / FILLED_RATIO:
+            return None
+        figures = (alone.median, alone.low, alone.high)
+        return Limit(seen, window, rtt, *figures, None, "measured", "alone", evidence)
+    carried = tcp_evidence.path_rate(report, copy.sender)
+    more = carried is not None and carried >= CARRIES_MORE_RATIO * rate.median
+    # The round trips of the copy itself, with the time that window updates take.
+    usual = min(level, window / (told.rtt_seconds_median or rtt))
+    reached = None
+    if more and share >= MOSTLY_RATIO and rate.median >= FILLED_RATIO * usual:
+        reached, usual = True, max(rate.median, usual)
+    else:
+        usual = level
+    return Limit(seen, window, rtt, usual, usual, level, reached, "inferred", "measured", evidence)
+
+
+def _from_one_end(report: Report, copy: Copy) -> Limit | None:
+    """The window that a copy's round trips show to be all that was in flight."""
+    if copy.made is None or not one_end.lone(report, copy) or one_end.bound(copy.made):
+        return None
+    seen = tcp_evidence.own(copy.made)
+    if copy.verb == "pull":
+        return _own_window(report, copy.made, seen)
+    return _servers_window(copy.made, seen) if seen.sockets.sender_seen else None
+
+
+def _own_window(report: Report, made: Found, seen: Connection) -> Limit | None:
+    """Of a pull: the client's window, if it takes at once what arrives."""
+    window, trip = seen.sockets.own_window_bytes_median, rtt(report, made)
+    if window is None or trip is None or not trip.echoed or not seen.keeps_up(window):
+        return None
+    return _fitting(made, seen, window, trip.seconds, "alone", "")
+
+
+def _servers_window(made: Found, seen: Connection) -> Limit | None:
+    """Of a push: the server's window, if it was full and its path was not."""
+    told = seen.sockets
+    window, least = told.peer_window_bytes_median, told.min_rtt_seconds
+    flying, most = told.in_flight_bytes_median, told.peer_window_bytes_high
+    full = told.peer_window_full_ratio >= FULL_RATIO
+    limited = full or told.receive_window_limited_ratio >= LIMITED_RATIO
+    if window is None or least is None or flying is None or seen.queued or not limited:
+        return None
+    if most is not None and most > FIXED_RATIO * window:
+        # It was larger: who reads slowly lets no more in than he takes in a round trip.
+        return None
+    if flying < FILLED_RATIO * window:
+        return None
+    # Where nobody told whether the window ever was larger, it is a rough figure.
+    source: Source = "alone" if most is not None else "likeness"
+    doubt = "; a server that reads slowly may look alike: an agent there tells them apart"
+    return _fitting(made, seen, window, least, source, doubt)
+
+
+def _fitting(
+    made: Found, seen: Connection, window: float, seconds: float, source: Source, doubt: str
+) -> Limit | None:
+    rate, level = made.rate, window / seconds
+    if seconds < SHORT_SECONDS or not LOW_RATIO * level <= rate.median <= HIGH_RATIO * level:
+        return None
+    level = max(rate.median, level)
+    evidence = (
+        f"It ran at {percent_text(rate.median * seconds / window)} of one such window a round "
+        f"trip, as its own socket showed{doubt}."
+    )
+    figures = (level, rate.low, rate.high)
+    return Limit(seen, window, seconds, *figures, True, "inferred", source, evidence)

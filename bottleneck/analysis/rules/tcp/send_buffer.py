@@ -1,0 +1,186 @@
+"""tcp/send-buffer: the sender's socket holds too few bytes for the round trip.
+
+A kernel that tunes the buffer keeps it well above the congestion window (tcp_sndbuf_expand: more
+than 3 times); one that is smaller was fixed (SO_SNDBUF) or is at the end of tcp_wmem. What is sent
+stays in it until it is acknowledged. A program that refills it as it empties has one buffer in
+flight; one that writes long blocks, as smbd does, waits until it is nearly empty, so that each
+round trip comes on top. The kernel's own count of the time (tcpi_sndbuf_limited) shows the first
+and not the second, nor the trap of a tiny buffer on a short path: there each burst waits for the
+receiver's delayed acknowledgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import one_end, socket_buffers, tcp_evidence
+from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.finding import Claim, Standing
+from bottleneck.analysis.rules.tcp.receive_window import (
+    CARRIES_MORE_RATIO,
+    LIMITED_RATIO,
+    MOSTLY_RATIO,
+)
+from bottleneck.analysis.steps import Copy
+from bottleneck.analysis.tcp_evidence import Connection
+from bottleneck.report import Report
+from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
+
+CAUSE = Cause("tcp", "send-buffer", "a larger send buffer")
+TUNED_RATIO = 2.0
+"""Buffer over congestion window: the kernel's own tuning keeps it above."""
+FULL_RATIO = 0.6
+"""In flight at most over the buffer: below it the buffer was never the limit."""
+EMPTY_RATIO = 0.5
+"""Unsent over in flight: above it there was more to send than the path took."""
+LINK_RATIO = 0.85
+"""A copy at this share of what TCP alone moves is held by the path."""
+BURSTS_RATIO = 0.7
+"""Of what bursts as long as the longest ones carry: others are shorter."""
+SHORT_SECONDS, DELAYED_SECONDS, DELAYED_RATIO = 1e-3, 5e-3, 10.0
+"""Of the trap: the idle round trip, and what delayed acknowledgements make of it."""
+TINY_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A connection that its sender's buffer holds."""
+
+    bytes_per_second: float
+    high_bytes_per_second: float
+    reached: bool | None
+    words: str
+    evidence: str
+    source: Source = "seen"
+    standing: Standing = "inferred"
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """What the sender's buffer carries at the round trip of the path."""
+    seen = tcp_evidence.connection(report, copy)
+    if seen is None or copy.made is None:
+        return
+    carried, rate = tcp_evidence.path_rate(report, copy.sender), seen.found.rate.median
+    found = _by_the_kernel(seen, carried, rate) or _in_bursts(seen, carried, rate)
+    if found is not None and not seen.own:
+        # TCP alone was measured: that is its ceiling, and the copy's rate has to reach it.
+        found = replace(
+            found, bytes_per_second=rate, reached=None, standing="measured", source="alone"
+        )
+    for each in (found, _from_one_end(report, copy, seen)):
+        if each is not None:
+            yield _claim(report, copy, seen, each)
+
+
+def _claim(report: Report, copy: Copy, seen: Connection, found: Limit) -> Claim:
+    told = seen.sockets
+    return claim(
+        CAUSE,
+        copy.sender,
+        seen.found,
+        f"the {copy.sender}'s send buffer {found.words}",
+        level=found.bytes_per_second,
+        high=found.high_bytes_per_second,
+        standing=found.standing,
+        reached=found.reached,
+        source=found.source,
+        evidence=(found.evidence,),
+        remedy=socket_buffers.remedy(
+            *(report, copy.sender, copy.sender, socket_buffers.SEND),
+            *(told, told.min_rtt_seconds, told.send_buffer_bytes),
+        ),
+    )
+
+
+def _by_the_kernel(seen: Connection, carried: float | None, rate: float) -> Limit | None:
+    """Where the kernel itself counted the time that the buffer kept the sender waiting."""
+    told, share = seen.sockets, seen.sockets.send_buffer_limited_ratio
+    rtt, in_flight = told.min_rtt_seconds, told.in_flight_bytes_median
+    if share < LIMITED_RATIO or rtt is None or in_flight is None:
+        return None
+    level = high = in_flight / rtt
+    more = carried is not None and carried >= CARRIES_MORE_RATIO * rate
+    reached = True if more and share >= MOSTLY_RATIO else None
+    if reached:
+        level = max(rate, min(level, in_flight / (told.rtt_seconds_median or rtt)))
+    return Limit(
+        level,
+        max(level, high),
+        reached,
+        f"lets no more than {size_text(in_flight)} be in flight at a round trip of "
+        f"{seconds_text(rtt)}",
+        f"{seen.whose} waited for its send buffer {percent_text(min(1.0, share))} of the time.",
+    )
+
+
+def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | None:
+    """Where the buffer is smaller than the kernel's tuning makes it, and runs empty each time."""
+    told = seen.sockets
+    size, window = told.send_buffer_bytes, told.congestion_window_bytes_median
+    high, rtt = told.in_flight_bytes_high, told.min_rtt_seconds
+    if not size or window is None or high is None or rtt is None or carried is None:
+        return None
+    small = size < TUNED_RATIO * window and high >= FULL_RATIO * size
+    emptied = (told.unsent_bytes_median or 0.0) <= EMPTY_RATIO * high
+    if not small or not emptied or rate >= LINK_RATIO * carried:
+        return None
+    usual = told.rtt_seconds_median or rtt
+    if _trapped(size, high, rtt, usual) and carried >= CARRIES_MORE_RATIO * rate:
+        level, reached = rate, True
+        how = (
+            f"of {size_text(size)} makes it wait for delayed acknowledgements "
+            f"({seconds_text(usual)} where the path takes {seconds_text(rtt)})"
+        )
+    else:
+        bursts = high / (rtt + high / carried)
+        full = told.send_queue_full_ratio
+        shown = told.by == "send-buffer" and full >= MOSTLY_RATIO
+        # A buffer that was seen to be full most of the time leaves what it left, scaled up.
+        level = max(rate, min(bursts, rate / full) if shown else bursts)
+        reached = shown or rate >= BURSTS_RATIO * bursts
+        how = (
+            f"of {size_text(size)} runs empty once a round trip of {seconds_text(rtt)}, which "
+            f"leaves about {rate_text(level)}"
+        )
+    return Limit(
+        level,
+        max(level, min(carried, high / rtt)),
+        reached,
+        how,
+        f"The buffer is smaller than the kernel's own tuning makes it ({size_text(size)} for a "
+        f"congestion window of {size_text(window)}), and mostly nothing waited in it.",
+    )
+
+
+def _trapped(size: float, high: float, rtt: float, usual: float) -> bool:
+    """Whether it is a tiny buffer on a path that takes no time by itself."""
+    tiny = size <= TINY_BYTES and high <= size
+    return tiny and rtt < SHORT_SECONDS and usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)
+
+
+def _from_one_end(report: Report, copy: Copy, seen: Connection) -> Limit | None:
+    """Of a push that its client alone saw: its buffer, if it was full of what was on its way."""
+    lone = seen.own and one_end.lone(report, copy) and not one_end.bound(seen.found)
+    if not lone or copy.verb != "push":
+        return None
+    told, rate = seen.sockets, seen.found.rate
+    size, trip = told.send_buffer_bytes, told.min_rtt_seconds
+    tuned = told.congestion_window_bytes_median
+    if not size or trip is None or tuned is None or trip < SHORT_SECONDS:
+        return None
+    # Where the kernel counted the time itself, that is known already.
+    counted = told.send_buffer_limited_ratio >= LIMITED_RATIO
+    if counted or told.by != "send-buffer" or size >= TUNED_RATIO * tuned:
+        return None
+    in_flight = told.in_flight_bytes_median or 0.0
+    level = max(rate.median, in_flight / (told.rtt_seconds_median or trip))
+    return Limit(
+        level,
+        max(level, rate.high),
+        True,
+        f"of {size_text(size)} lets no more be on its way at a round trip of {seconds_text(trip)}",
+        "The buffer was full and all in it was on its way: nothing waited to be sent "
+        f"({percent_text(min(1.0, told.send_queue_full_ratio))} of the looks).",
+        "one-end",
+    )

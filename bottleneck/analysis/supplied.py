@@ -1,0 +1,253 @@
+"""What the figures that a person told say of a copy's ceilings, where nothing was measured.
+
+The rules of thumb of an estimate, with what was told of both hosts and of the path. Silent in every
+report that this tool measured by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.estimate.disk_kinds import told as told_disk
+from bottleneck.analysis.estimate.envelope import Envelope
+from bottleneck.analysis.estimate.rules import (
+    Missing,
+    link,
+    loss,
+    receiver_disk,
+    sender_disk,
+)
+from bottleneck.analysis.evidence.details import Fit
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.link_end import is_told, slower_link
+from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.rules.disk import zone
+from bottleneck.analysis.rules.smb import round_trips
+from bottleneck.analysis.rules.tcp import receive_window, send_buffer
+from bottleneck.analysis.socket_buffers import RECEIVE, SEND, Kind, largest
+from bottleneck.analysis.steps import Copy, Found
+from bottleneck.report import Report
+from bottleneck.reports.units import (
+    count_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    size_text,
+)
+
+MOSTLY_BYTES_RATIO = 0.8
+"""Of the bandwidth of messages: requests that reach it wait for the link and not for answers."""
+INSIDE_RATIO = 0.8
+"""Of the outermost rate: a place that gives more is none to speak of."""
+OUTER_EDGE_RATIO, INNER_EDGE_RATIO = 0.05, 0.95
+_LARGEST_DEPTH = 65_535
+
+
+def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+    """Every ceiling that follows from what was told: link, buffers, requests, losses, disks."""
+    if not is_told(report):
+        return
+    given = _envelope(report, copy)
+    found = [*loss(given)]
+    if not any(_is_open(each) for each in physics.believed(report, copy.sender)):
+        found += link(given)
+    yield from _claims(found)
+    yield from _buffers(report, copy, given)
+    yield from _requests(report, copy, given)
+    if copy.cache == "uncached":
+        yield from _disk(report, copy, given, "read")
+    yield from _disk(report, copy, given, "write")
+
+
+def _claims(found: Iterable[Claim | Missing]) -> list[Claim]:
+    """Without the rules of thumb that they rest on: a diagnosis has no room for those."""
+    return [replace(each, evidence=()) for each in found if isinstance(each, Claim)]
+
+
+def _is_open(found: Found) -> bool:
+    """Whether a transfer of TCP alone tells what the path carries: no window held it."""
+    return found.details.limits is None or found.details.limits.by is None
+
+
+def _envelope(report: Report, copy: Copy) -> Envelope:
+    seen = rtt(report)
+    slow = slower_link(report)
+    return Envelope(
+        verb=copy.verb,
+        initiator=copy.initiator,
+        cached=copy.cache == "cached",
+        link_bits_per_second=None if slow is None else slow.bits_per_second,
+        link_side="path" if slow is None else slow.side,
+        mtu_bytes=min(max(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES, 576), 65_535),
+        rtt_seconds=None if seen is None else seen.seconds,
+        streams=max(1, round(copy.setting.streams or 1)),
+        loss_ratio=_loss(report),
+    )
+
+
+def _loss(report: Report) -> float | None:
+    told = steps.target_of(report).loss_ratio
+    return None if told is None else min(1.0, told)
+
+
+def _buffers(report: Report, copy: Copy, given: Envelope) -> Iterator[Claim]:
+    """What the largest buffers that both kernels give a socket carry at the round trip."""
+    if given.rtt_seconds is None:
+        return
+    for side, kind, cause in (
+        (copy.receiver, RECEIVE, receive_window.CAUSE),
+        (copy.sender, SEND, send_buffer.CAUSE),
+    ):
+        size = largest(report, side, kind)
+        if size:
+            yield _buffer(copy, given, side, kind, cause, size, given.rtt_seconds)
+
+
+def _buffer(
+    copy: Copy, given: Envelope, side: str, kind: Kind, cause: Cause, size: int, trip: float
+) -> Claim:
+    level = given.streams * size / trip
+    many = "" if given.streams == 1 else f" for each of {count_text(given.streams)} streams"
+    payload = given.link_payload
+    needs = None if payload is None else payload * trip / given.streams
+    remedy = fills = ""
+    if needs is not None and needs > size:
+        fills = f", where {size_text(needs)} would fill the link"
+        what = "one connection" if given.streams == 1 else "each connection"
+        remedy = (
+            f"A {kind.name} of {size_text(needs)} or more for {what} on the {side} (the bandwidth-"
+            f"delay product: {rate_text(payload or 0)} x {seconds_text(trip)}"
+            f"{many.replace(' for each of', ', shared by')}; the third value of {kind.sysctl} is "
+            f"{size} there: {round(2 * needs)} or more)"
+        )
+    return claim(
+        cause,
+        side,
+        None,
+        f"the {side}'s {kind.name} of at most {size_text(size)}{many} carries no more than "
+        f"{rate_text(level)} at a round trip of {seconds_text(trip)}{fills}",
+        level=level,
+        standing="inferred",
+        source="one-end",
+        evidence=(f"The third value of {kind.sysctl} is {size} on the {side}.",),
+        remedy=remedy,
+    )
+
+
+def _requests(report: Report, copy: Copy, given: Envelope) -> Iterator[Claim]:
+    """What requests of a told size carry, so many at a time; one where that was not told."""
+    size = copy.setting.request_bytes
+    if size is None:
+        return
+    depth = min(copy.setting.depth or 1.0, _LARGEST_DEPTH)
+    answer = _answer(report, size)
+    seconds = given.rtt_seconds if answer is None else answer.seconds
+    if seconds is None:
+        return
+    level = size * depth / seconds
+    many = "one goes" if depth == 1 else f"{count_text(depth)} go"
+    enough, itself = "longer requests, or more of them at a time", ""
+    bandwidth = None if answer is None else answer.fit.bandwidth_bytes_per_second
+    half = None if answer is None else answer.fit.n_half_bytes
+    if bandwidth is not None and half is not None:
+        if level >= MOSTLY_BYTES_RATIO * bandwidth:
+            return
+        enough = f"requests of {size_text(half)} reach half of {rate_text(bandwidth)}"
+        itself = f", {seconds_text(size / bandwidth)} of it for the bytes themselves"
+    yield claim(
+        round_trips.CAUSE,
+        "path",
+        None,
+        f"a request of {size_text(size)} and its answer take {seconds_text(seconds)}{itself}, "
+        f"and {many} at a time",
+        level=level,
+        standing="inferred",
+        source="one-end",
+        remedy=f"More than {size_text(size * depth)} in flight ({enough})",
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a message of a size and its small answer take."""
+
+    seconds: float
+    fit: Fit
+
+
+def _answer(report: Report, message_bytes: float) -> Answer | None:
+    """The time of a size, as timed where that size was, else by the line; None: not known.
+
+    Of several latency stages the first counts.
+    """
+    found = next(steps.measured(report, "latency"), None)
+    if found is None:
+        return None
+    fit, sizes = found.details.fit, found.details.table
+    once = (each for each in sizes if each.round_trips == 1 and each.message_bytes == message_bytes)
+    timed = next(once, None)
+    if timed is not None and timed.seconds is not None:
+        return Answer(timed.seconds, fit)
+    latency, bandwidth = fit.latency_seconds, fit.bandwidth_bytes_per_second
+    if latency is None or bandwidth is None:
+        return None
+    return Answer(latency + message_bytes / bandwidth, fit)
+
+
+def _disk(report: Report, copy: Copy, given: Envelope, verb: str) -> Iterator[Claim]:
+    side = copy.sender if verb == "read" else copy.receiver
+    best = steps.fastest(disk_steps(report, side, verb, "told"))
+    if best is None:
+        return
+    zones = sorted(_zones(best))
+    place = copy.setting.from_place_ratio if verb == "read" else copy.setting.to_place_ratio
+    place = None if place is None else min(1.0, place)
+    outer = zones[0][1] if zones else best.rate.median
+    rate = outer if place is None or not zones else _rate_at(zones, place)
+    if zones and place is not None and rate <= INSIDE_RATIO * outer:
+        doing = "reads" if verb == "read" else "writes"
+        yield claim(
+            zone.CAUSE,
+            side,
+            None,
+            f"the file lies at {place_text(place)} of the {side}'s disk, which {doing} "
+            f"{rate_text(rate)} there and {rate_text(outer)} at its outer edge",
+            level=rate,
+            steps=(best.index,),
+            standing="inferred",
+            source="one-end",
+            remedy=f"The file at the outer edge of the {side}'s disk ({rate_text(outer)})",
+        )
+        return
+    disk, rule_of = told_disk(rate), sender_disk if verb == "read" else receiver_disk
+    for each in _claims(rule_of(replace(given, read=disk, write=disk))):
+        yield replace(each, ceiling=replace(each.ceiling, steps=(best.index,)))
+
+
+def place_text(place: float) -> str:
+    """A place on a disk: `the inner edge`, `40 % of the way to the inner edge`."""
+    if OUTER_EDGE_RATIO < place < INNER_EDGE_RATIO:
+        return f"{percent_text(place)} of the way to the inner edge"
+    return "the inner edge" if place >= INNER_EDGE_RATIO else "the outer edge"
+
+
+def _zones(found: Found) -> Iterator[tuple[float, float]]:
+    for each in found.disk.zones:
+        if each.at_ratio is not None and each.bytes_per_second is not None:
+            yield each.at_ratio, each.bytes_per_second
+
+
+def _rate_at(zones: list[tuple[float, float]], place: float) -> float:
+    """Between two zones rate^2 falls with the address, see disc.py; beyond them it is theirs."""
+    below = [zone for zone in zones if zone[0] <= place]
+    above = [zone for zone in zones if zone[0] >= place]
+    if not below or not above:
+        return (below or above)[-1 if below else 0][1]
+    (begin, first), (end, last) = below[-1], above[0]
+    share = 0.0 if end <= begin else (place - begin) / (end - begin)
+    return math.sqrt(first**2 + share * (last**2 - first**2))

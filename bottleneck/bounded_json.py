@@ -1,0 +1,115 @@
+"""JSON from elsewhere, read within limits: what it would cost is counted before it is parsed.
+
+A parser makes up to fifty bytes of each that it reads (`[],` becomes a list), so that a limit of
+bytes alone is none. Runs on Python 3.9 with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+_NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
+_OPENING = b"[{"
+
+
+class Limits(NamedTuple):
+    """What a document may hold at the most."""
+
+    content_bytes: int = 16 << 20
+    unicode_bytes: int = 4 << 20
+    """Of one that is not ASCII alone: one rare character makes four bytes of every other."""
+    containers: int = 250_000
+    """Arrays and objects."""
+    keys: int = 100_000
+    values: int = 500_000
+    strings: int = 250_000
+    """Keys among them."""
+    levels: int = 64
+    """Arrays and objects inside each other."""
+    digits: int = 1000
+    """Characters of one number."""
+
+
+USUAL = Limits()
+
+
+class NotBounded(ValueError):
+    """A text that is no JSON, or too much of it; one line that says what."""
+
+
+def loads(content: bytes, limits: Limits = USUAL) -> Any:
+    """The value in a JSON text: finite numbers, no key twice in an object.
+
+    Errors: NotBounded.
+    """
+    check(content, limits)
+
+    def whole(text: str) -> int:
+        return int(_short(text, limits))
+
+    def finite(text: str) -> float:
+        value = float(_short(text, limits))
+        if value in (float("inf"), float("-inf")):
+            raise NotBounded(f"{text[:40]} is out of range")
+        return value
+
+    try:
+        return json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=finite,
+            parse_int=whole,
+        )
+    except NotBounded:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise NotBounded(f"not JSON: {reason.splitlines()[0][:160]}") from None
+
+
+def check(content: bytes, limits: Limits = USUAL) -> None:
+    """Counts what parsing a text would make, without parsing it. Errors: NotBounded."""
+    if len(content) > limits.content_bytes:
+        raise NotBounded(f"larger than {limits.content_bytes} bytes")
+    if len(content) > limits.unicode_bytes and not content.isascii():
+        raise NotBounded(f"larger than {limits.unicode_bytes} bytes, and not ASCII alone")
+    # Escaped backslashes first: what is escaped behind them is then seen as such.
+    quoted = content.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in content else content
+    _at_most(quoted.count(b'"') // 2, limits.strings, "strings")
+    outside = b"".join(quoted.split(b'"')[::2])
+    containers = outside.count(b"[") + outside.count(b"{")
+    _at_most(containers, limits.containers, "arrays and objects")
+    _at_most(outside.count(b":"), limits.keys, "keys")
+    _at_most(outside.count(b",") + containers, limits.values, "values")
+    level = 0
+    for bracket in outside.translate(None, _NO_BRACKETS):
+        level += 1 if bracket in _OPENING else -1
+        if level > limits.levels:
+            raise NotBounded(f"nested more than {limits.levels} levels deep")
+
+
+def _at_most(count: int, limit: int, what: str) -> None:
+    if count > limit:
+        raise NotBounded(f"too many {what}: {count}, where {limit} are read")
+
+
+def _short(text: str, limits: Limits) -> str:
+    if len(text) > limits.digits:
+        raise NotBounded(f"a number of {len(text)} characters")
+    return text
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise NotBounded(f"the key {key[:80]!r} is there twice")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise NotBounded(f"{name} is not a number")

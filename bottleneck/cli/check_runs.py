@@ -1,0 +1,171 @@
+"""What `check` is told to expect, and how often it measures.
+
+Once, and again while what was found would alarm somebody. A run of its own each time: it logs in
+anew, makes its files anew and measures the stages too, so that what differs from session to session
+is in the noise that a baseline is compared with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from bottleneck import plan as plans
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.cli import documents, exits, loading, running
+from bottleneck.cli.documents import Output
+from bottleneck.cli.options import Time
+from bottleneck.gate import expectation, judge
+from bottleneck.gate.baseline import ENOUGH_RUNS, suspects
+from bottleneck.gate.expectation import Expectation, ExpectationError
+from bottleneck.gate.judged import Judgement
+from bottleneck.gate.pooled import pooled
+from bottleneck.report import Report
+from probes.records import Access
+from probes.stage import Refused
+
+T = TypeVar("T")
+P = ParamSpec("P")
+EACH_SECONDS = 20.0
+"""Of one run, --quick's: with less not all four copies are reached on a usual path."""
+MOST_REPEATED = 20
+SLACK = 1.1
+"""A further run may take so much longer than the one before."""
+GOOD_CODES = (exits.DONE, exits.INCOMPLETE)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a report is judged by."""
+
+    expectations: tuple[Expectation, ...]
+    baseline: Report | None
+    tolerance: float
+    max_age_seconds: float | None
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything is expected at all."""
+        return bool(self.expectations) or self.baseline is not None
+
+    def shown_by(self, output: Output) -> Terms:
+        """The same with the names in the baseline as the report's own are shown."""
+        return (
+            self
+            if self.baseline is None
+            else replace(self, baseline=output.showable(self.baseline))
+        )
+
+    def judge(self, report: Report, diagnosis: Diagnosis, age_seconds: float) -> Judgement:
+        """A report judged by them."""
+        return judge(
+            report,
+            diagnosis,
+            self.expectations,
+            self.baseline,
+            tolerance=self.tolerance,
+            age_seconds=age_seconds,
+            max_age_seconds=self.max_age_seconds,
+        )
+
+
+def terms(
+    warn: list[str] | None,
+    crit: list[str] | None,
+    expect_cap: list[str] | None,
+    baseline: Path | None,
+    tolerance: str,
+    max_age: str | None,
+) -> Terms:
+    """The options, read.
+
+    Raises:
+        Refused: kind "usage": one is not what it has to be, or the baseline is no report.
+    """
+    found: list[Expectation] = []
+    found += [_read("--warn", expectation.limit, each, "warning") for each in warn or ()]
+    found += [_read("--crit", expectation.limit, each, "critical") for each in crit or ()]
+    found += [_read("--expect-cap", expectation.cap, each) for each in expect_cap or ()]
+    return Terms(
+        tuple(found),
+        None if baseline is None else loading.load(baseline),
+        _read("--tolerance", expectation.share, tolerance),
+        None if max_age is None else _read("--max-age", expectation.age, max_age),
+    )
+
+
+def _read(option: str, read: Callable[P, T], *told: P.args, **more: P.kwargs) -> T:
+    try:
+        return read(*told, **more)
+    except ExpectationError as error:
+        raise Refused("usage", f"{option}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of one check."""
+
+    total_seconds: float
+    each_seconds: float
+    least: int
+    most: int
+
+
+def plan(wanted: Time, repeat: int, terms: Terms) -> Plan:
+    """How many runs, and how long each may take.
+
+    Raises:
+        Refused: kind "usage": options that exclude each other, or numbers that cannot be.
+    """
+    if not 1 <= repeat <= MOST_REPEATED:
+        raise Refused("usage", f"--repeat: from 1 to {MOST_REPEATED}")
+    usual = ENOUGH_RUNS if terms.baseline is not None else 1
+    default = EACH_SECONDS * max(repeat, usual)
+    total = running.budget_seconds(wanted, default)
+    most = max(repeat, ENOUGH_RUNS if terms.asked else 1)
+    # Who asks for a thorough run wants one, not several shorter ones.
+    each = total if wanted.thorough else min(total, max(EACH_SECONDS, total / most))
+    return Plan(total, each, repeat, most)
+
+
+def measured(
+    chosen: plans.Options, access: Access, output: Output, planned: Plan, terms: Terms
+) -> Report:
+    """The report of all runs together; interrupts must be held.
+
+    A first run that breaks is told in the report's notes and by its status. A later one that does
+    leaves what was known before it.
+    """
+    began = time.monotonic()
+    # The documents are of all runs, and come at the end.
+    quietly = replace(output, asked=(), history=None)
+    reports: list[Report] = []
+    while True:
+        start = time.monotonic()
+        known, _, code = running.measured(chosen, access, quietly)
+        if code not in GOOD_CODES:
+            reports += [] if reports and code != exits.INTERRUPTED else [known]
+            break
+        reports.append(known)
+        now = time.monotonic()
+        left = planned.total_seconds - (now - began)
+        if not _again(reports, planned, terms) or left < SLACK * (now - start):
+            break
+    return pooled(reports)
+
+
+def _again(reports: list[Report], planned: Plan, terms: Terms) -> bool:
+    """Whether one more run is to be made, if there is time."""
+    if len(reports) < planned.least:
+        return True
+    if len(reports) >= planned.most or not terms.asked:
+        return False
+    known = pooled(reports)
+    diagnosis = documents.diagnosed(known)[0]
+    judgement = terms.judge(known, diagnosis, 0.0)
+    if any(each.state in ("warning", "critical") for each in judgement.judged):
+        return True
+    return terms.baseline is not None and bool(suspects(known, diagnosis, terms.baseline))

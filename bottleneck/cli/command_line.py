@@ -1,0 +1,195 @@
+"""A command line, read once: what was typed, right or wrong, in the terms of the commands.
+
+The parser stops at the first mistake, and some endings need to know what was asked for all the
+same: which documents, whose names are hidden, what repeats the run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from bottleneck import target
+from probes.stage import Refused
+
+MEASURING = ("diagnose", "demo", "probe", "watch", "check")
+KINDS = ("json", "html", "ticket", "junit")
+"""Documents, each an option of its own."""
+SHOWING = frozenset((*KINDS, "history", "units", "redact", "quiet", "verbose"))
+"""Options that say how a run is shown: what repeats it goes without."""
+REACHING = frozenset(("docker", "podman", "sudo", "ip", "kubectl", "lxc", "nsenter"))
+"""Programs whose arguments in exec:PREFIX are shown; others' may hold a secret."""
+PASSWORDS = frozenset(("--password", "--pass", "-p"))
+_SECRET = ("pass", "secret", "token", "=")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command, as its help has it."""
+
+    name: str
+    """The function's name for it."""
+    flags: tuple[str, ...]
+    """As they are written: `--quiet`, `-q`."""
+    kind: type
+    """bool, int, float, Path or str."""
+    many: bool
+    """Whether it may be given more than once."""
+    metavar: str
+    """Empty: it takes no value."""
+    help: str
+    default: Any
+
+    @property
+    def key(self) -> str:
+        """Its long name without dashes: `auth-file`."""
+        return self.flags[0].removeprefix("--")
+
+
+def commands_of(root: object) -> dict[str, TyperCommand]:
+    """Every command by its name, in the order of the help."""
+    assert isinstance(root, TyperGroup)
+    return {name: each for name, each in root.commands.items() if isinstance(each, TyperCommand)}
+
+
+def options_of(command: TyperCommand | TyperGroup) -> tuple[Option, ...]:
+    """A command's own options, in the order of its help."""
+    return tuple(_option(each) for each in command.params if isinstance(each, TyperOption))
+
+
+def arguments_of(command: TyperCommand) -> tuple[TyperArgument, ...]:
+    """What a command takes by its place."""
+    return tuple(each for each in command.params if isinstance(each, TyperArgument))
+
+
+def _option(told: TyperOption) -> Option:
+    kind = str if told.multiple else told.type_descriptor.annotation
+    return Option(
+        name=told.name or "",
+        flags=tuple(told.opts),
+        kind=kind if kind in (bool, int, float, Path) else str,
+        many=told.multiple,
+        metavar="" if told.is_flag else told.metavar or "",
+        help=" ".join((told.help or "").split()),
+        default=told.default,
+    )
+
+
+@dataclass(frozen=True)
+class Word:
+    """An option or a value as it was typed."""
+
+    text: tuple[str, ...]
+    """The arguments that it is made of."""
+    option: Option | None = None
+    value: str | None = None
+    """What stands by its place, or is given to the option; None: nothing is."""
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was typed."""
+
+    arguments: tuple[str, ...] = ()
+    command: str = ""
+    """Empty: none that there is."""
+    words: tuple[Word, ...] = ()
+    """Behind the command."""
+
+    @property
+    def given(self) -> dict[str, str | None]:
+        """The options that it tells, by their keys; of several the last."""
+        return {each.option.key: each.value for each in self.words if each.option}
+
+    @property
+    def asks_for_help(self) -> bool:
+        """Whether nothing is to be done at all."""
+        return "--help" in self.arguments
+
+    @property
+    def redacts(self) -> bool:
+        """Whether names are to be hidden, also where nothing else of it is right."""
+        end = self.arguments.index("--") if "--" in self.arguments else None
+        return "--redact" in self.arguments[:end]
+
+    @property
+    def documents(self) -> dict[str, str]:
+        """File, or "-", of each kind of document that a measuring command is asked for."""
+        if self.command not in MEASURING or self.asks_for_help:
+            return {}
+        return {kind: path for kind, path in self.given.items() if kind in KINDS and path}
+
+    @property
+    def share(self) -> str | None:
+        """TARGET as a report names it; None: there is none, or none that may be repeated."""
+        for each in self.words:
+            if each.option is None and each.value is not None:
+                try:
+                    return target.parse(each.value).name
+                except Refused:
+                    continue
+        return None
+
+    @property
+    def repeating(self) -> tuple[str, ...]:
+        """What repeats the run, the program's name first, without secrets; empty: none is made."""
+        if self.command not in MEASURING or self.asks_for_help:
+            return ()
+        shown = (each for each in self.words if not each.option or each.option.key not in SHOWING)
+        return ("bottleneck", self.command, *(text for each in shown for text in _public(each)))
+
+    def check(self) -> None:
+        """Raises Refused, "usage", for a password: everybody on the host could read it there."""
+        for argument in self.arguments:
+            name = argument.partition("=")[0]
+            if name in PASSWORDS:
+                raise Refused(
+                    "usage",
+                    f"{name}: arguments are seen by everybody on this host; use --auth-file F, "
+                    "the environment's BOTTLENECK_PASSWORD, or the prompt",
+                )
+
+
+def read(group: TyperGroup, arguments: Sequence[str]) -> CommandLine:
+    """The command line, as far as it can be understood."""
+    command = commands_of(group).get(arguments[0]) if arguments else None
+    if command is None:
+        return CommandLine(tuple(arguments))
+    options = {flag: each for each in options_of(command) for flag in each.flags}
+    return CommandLine(tuple(arguments), arguments[0], tuple(_words(options, arguments[1:])))
+
+
+def _words(options: dict[str, Option], arguments: Sequence[str]) -> Iterator[Word]:
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        option = options.get(name)
+        if argument == "--":
+            yield Word((argument,))
+            yield from (Word((each,), None, each) for each in rest)
+        elif argument == "-" or not argument.startswith("-"):
+            yield Word((argument,), None, argument)
+        elif equals or option is None or not option.metavar:
+            yield Word((argument,), option, value if equals else None)
+        else:
+            given = next(rest, None)
+            yield Word((argument,) if given is None else (argument, given), option, given)
+
+
+def _public(word: Word) -> tuple[str, ...]:
+    """As it was typed, but of a command that may hold a secret only that there is one."""
+    if not word.option or word.option.key != "agent" or not (word.value or "").startswith("exec:"):
+        return word.text
+    try:
+        command = shlex.split((word.value or "").removeprefix("exec:"))
+    except ValueError:
+        command = ["?"]
+    plain = not command or command[0] in REACHING
+    if plain and not any(mark in each.lower() for each in command for mark in _SECRET):
+        return word.text
+    return (*word.text[:-1], word.text[-1].removesuffix(word.value or "") + "exec:...")

@@ -1,0 +1,298 @@
+"""What options are when nobody gives them: from the environment, the user's file, the system's.
+
+A flag wins over the environment, that over the user's file, that over the system's, that over what
+is built in. No file of the current folder is read: it may come from a stranger, with an unpacked
+archive or on the very share that is looked at, and `agent = "exec:..."` starts a program.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bottleneck import bounded_toml
+from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
+from probes.stage import Refused
+
+FILE_VARIABLE = "BOTTLENECK_CONFIG"
+PREFIX = "BOTTLENECK_"
+DEFAULTS = "defaults"
+"""The section that holds for every command."""
+LARGEST_BYTES = 64 << 10
+SECRETS = frozenset(("password", "passwd", "pass", "pw", "token", "agent-token", "secret"))
+ON_THE_LINE = frozenset(("json", "html", "ticket", "junit", "output", "redact"))
+"""Told there alone: documents are owed in every ending, also in those before a file is read."""
+ON_THE_LINE_OF = {"cleanup": frozenset(("yes", "older-than"))}
+"""Told there alone for a command: what removes is asked for each time, and by whoever runs it."""
+OF_ONE_COMMAND = frozenset(("format",))
+"""Options that mean something else for each command."""
+_BUDGETS = frozenset(("budget", "quick", "thorough"))
+_HIDES = {
+    **{each: _BUDGETS for each in _BUDGETS},
+    # Who logs in is told in one place: no name with the password of another.
+    "user": frozenset(("auth-file",)),
+    "auth-file": frozenset(("user", "domain")),
+}
+"""What a lower place is not asked for any more where a higher one tells this."""
+_TRUTHS = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number"}
+
+UNTOUCHED = frozenset(("agent", "config", "demo", "estimate", "history", "schema"))
+"""Commands that are what their arguments say, on every host and for everybody."""
+
+Options = Mapping[str, Option]
+"""A command's options by their names without dashes."""
+Value = bool | int | float | str | list[str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option's value, and who says so."""
+
+    value: Value
+    origin: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that is asked."""
+
+    path: Path
+    named: bool
+    """Whether somebody named it: then it has to be there."""
+
+
+def sources(environment: Mapping[str, str]) -> tuple[Source, ...]:
+    """The files to ask, the first one wins; BOTTLENECK_CONFIG names one in place of both.
+
+    Empty, or /dev/null: none is asked.
+    """
+    named = environment.get(FILE_VARIABLE)
+    if named is not None:
+        return () if named in ("", os.devnull) else (Source(Path(named), True),)
+    import platformdirs
+
+    folders = [platformdirs.site_config_dir("copy-bottleneck")]
+    with suppress(RuntimeError):  # a user without a home
+        folders.insert(0, platformdirs.user_config_dir("copy-bottleneck"))
+    # Earlier versions of platformdirs lead to the current folder then, which is anybody's.
+    paths = [Path(each) / "config.toml" for each in folders]
+    return tuple(Source(each, False) for each in paths if each.is_absolute())
+
+
+def read(source: Source) -> str | None:
+    """A file's text; None: it is not there, or not for this user.
+
+    Raises:
+        Refused: kind "usage": it is named and cannot be read, or others may write to it.
+    """
+    try:
+        fd = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if source.named:
+            raise Refused("usage", f"{FILE_VARIABLE} {source.path}: {error.strerror}") from None
+        return None
+    try:
+        _check(source.path, os.fstat(fd))
+        content = os.read(fd, LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
+            raise Refused("usage", f"{source.path}: larger than {LARGEST_BYTES} bytes")
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused("usage", f"{source.path}: not UTF-8") from None
+    except OSError as error:
+        raise Refused("usage", f"{source.path}: {error.strerror}") from None
+    finally:
+        os.close(fd)
+
+
+def _check(path: Path, about: os.stat_result) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        raise Refused("usage", f"{path}: not a regular file")
+    if about.st_uid not in {0, os.geteuid()}:
+        raise Refused("usage", f"{path}: it belongs to another user, and could start programs")
+    if about.st_mode & 0o022:
+        raise Refused(
+            "usage", f"{path}: others may write to it, and it can start programs; chmod go-w {path}"
+        )
+
+
+def commands(root: object) -> dict[str, Options]:
+    """Of every command that may be configured its options."""
+    return {
+        name: {option.key: option for option in options_of(command)}
+        for name, command in commands_of(root).items()
+        if name not in UNTOUCHED
+    }
+
+
+def settings(
+    command: str,
+    commands: Mapping[str, Options],
+    environment: Mapping[str, str],
+    given: Iterable[str] = (),
+) -> dict[str, Setting]:
+    """What a command's options are that the command line does not tell, by their names.
+
+    Args:
+        commands: of every command that may be configured its options.
+        given: options that the command line tells.
+
+    Raises:
+        Refused: kind "usage": a file or a variable is not what it has to be, wherever in it.
+    """
+    options = {key: each for key, each in commands[command].items() if taken(command, key)}
+    places = [_from_environment(options, environment)]
+    for source in sources(environment):
+        text = read(source)
+        if text is not None:
+            told = _sections(source.path, text, commands)
+            places += [told.get(command, {}), told.get(DEFAULTS, {})]
+    found: dict[str, Setting] = {}
+    hidden = _with_hidden(given)
+    for place in places:
+        found.update({key: place[key] for key in place if key in options and key not in hidden})
+        hidden |= _with_hidden(place)
+    return found
+
+
+def of_line(root: object, line: CommandLine) -> dict[str, Value]:
+    """The settings of the command that was typed, by its parameters' names: click's default_map.
+
+    Raises:
+        Refused: kind "usage", as settings() does.
+    """
+    known = commands(root)
+    if line.command not in known:
+        return {}
+    found = settings(line.command, known, os.environ, line.given)
+    return {known[line.command][key].name: setting.value for key, setting in found.items()}
+
+
+def taken(command: str, key: str) -> bool:
+    """Whether an option of a command is looked for anywhere but on the command line."""
+    return key not in ON_THE_LINE and key not in ON_THE_LINE_OF.get(command, ())
+
+
+def _with_hidden(told: Iterable[str]) -> set[str]:
+    return {name for key in told for name in (key, *_HIDES.get(key, ()))}
+
+
+def _from_environment(options: Options, environment: Mapping[str, str]) -> dict[str, Setting]:
+    found = {}
+    for key, option in options.items():
+        name = PREFIX + key.upper().replace("-", "_")
+        text = environment.get(name, "")
+        if text and key not in OF_ONE_COMMAND:
+            value = [text] if option.many else _of_text(option.kind, text, name)
+            found[key] = Setting(value, name)
+    return found
+
+
+def _of_text(kind: type, text: str, name: str) -> Value:
+    try:
+        if kind is bool:
+            return _TRUTHS[text.strip().lower()]
+        return kind(text) if kind in (int, float) else text
+    except (KeyError, ValueError):
+        raise Refused("usage", f"{name}: {text[:40]!r} is not {_WORDS[kind]}") from None
+
+
+def _sections(
+    path: Path, text: str, commands: Mapping[str, Options]
+) -> dict[str, dict[str, Setting]]:
+    """Every section's settings, each checked, also those of other commands."""
+    try:
+        document = bounded_toml.loads(text.encode("utf-8"), LARGEST_BYTES)
+    except bounded_toml.NotBounded as error:
+        raise Refused("usage", f"{path}: {error}") from None
+    everywhere = {
+        key: option
+        for command, options in commands.items()
+        for key, option in options.items()
+        if key not in ON_THE_LINE_OF.get(command, ()) and key not in OF_ONE_COMMAND
+    }
+    allowed = {DEFAULTS: everywhere, **commands}
+    found: dict[str, dict[str, Setting]] = {}
+    for section, told in document.items():
+        if not isinstance(told, dict):
+            where = _where(path, text, "", section)
+            _refuse_secret(where, section)
+            raise Refused("usage", f"{where}: {section[:40]!r} stands in no section, as [defaults]")
+        if section not in allowed:
+            where, near = _where(path, text, section, None), _near(section, allowed)
+            raise Refused(
+                "usage", f"{where}: [{section[:40]}] is no command that takes settings{near}"
+            )
+        found[section] = {
+            key: _setting(_where(path, text, section, key), section, allowed[section], key, value)
+            for key, value in told.items()
+        }
+    return found
+
+
+def _setting(where: str, section: str, options: Options, key: str, value: Any) -> Setting:
+    _refuse_secret(where, key)
+    option = options.get(key)
+    lone = section == DEFAULTS and option is None
+    if not taken(section, key) or lone and any(key in each for each in ON_THE_LINE_OF.values()):
+        raise Refused("usage", f"{where}: --{key} is told on the command line alone")
+    if option is None:
+        of = "any command" if section == DEFAULTS else f"bottleneck {section}"
+        if section == DEFAULTS and key in OF_ONE_COMMAND:
+            raise Refused("usage", f"{where}: {key} belongs into a command's own section")
+        raise Refused("usage", f"{where}: {key[:40]!r} is no option of {of}{_near(key, options)}")
+    if not option.many:
+        return Setting(_typed(where, option, value), where)
+    several = value if isinstance(value, list) else [value]
+    return Setting([str(_typed(where, option, each)) for each in several], where)
+
+
+def _typed(where: str, option: Option, value: Any) -> bool | int | float | str:
+    kind = option.kind
+    number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    if kind is bool and isinstance(value, bool) or kind is int and number:
+        return bool(value) if kind is bool else int(value)
+    if kind is float and (number or isinstance(value, float)):
+        return float(value)
+    if kind not in _WORDS and isinstance(value, str) and "\0" not in value:
+        # No shell stands between a file and the program.
+        return os.path.expanduser(value) if value.startswith("~/") else value  # noqa: PTH111 - text stays text
+    word = _WORDS.get(kind, 'a text in quotes, as "..."')
+    raise Refused("usage", f"{where}: {option.key} has to be {word}")
+
+
+def _refuse_secret(where: str, key: str) -> None:
+    if key.lower().replace("_", "-") in SECRETS:
+        raise Refused(
+            "usage",
+            f"{where}: {key[:40]} does not belong here, where it is told for every server; write "
+            "auth-file = the name of a file of mode 0600, or set BOTTLENECK_PASSWORD",
+        )
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), 3, 0.5)
+    return f"; near it: {', '.join(found)}" if found else ""
+
+
+def _where(path: Path, text: str, section: str, key: str | None) -> str:
+    """The file, and the line of a key or, without one, of a section, where it is easily found."""
+    inside = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.fullmatch(r"\s*\[\s*[\"']?([^\"'\]]*?)[\"']?\s*\]\s*(#.*)?", line)
+        inside = header[1] if header else inside
+        name = re.match(r"\s*[\"']?([^\"'=]*?)[\"']?\s*=", line)
+        if inside == section and (header if key is None else name and name[1] == key):
+            return f"{path}, line {number}"
+    return str(path)

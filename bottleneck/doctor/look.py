@@ -1,0 +1,163 @@
+"""Asks both hosts and the file server; logs in once where that was asked for; writes nothing."""
+
+from __future__ import annotations
+
+import platform
+import socket
+import sys
+import time
+from importlib import metadata
+from typing import Any
+
+from bottleneck import __version__, hosts, wire
+from bottleneck.dialling import SCHEME
+from bottleneck.doctor.records import Looked, Program, Trouble, Wanted
+from bottleneck.hosts import AgentLost, Host, StageError
+from probes import tcp
+from probes.host import route
+from probes.host.facts import Readiness
+from probes.records import Details, Endpoint
+from probes.smb import visit
+from probes.stage import Refused, Unavailable
+
+PACKAGES = ("smbprotocol", "cryptography", "psutil", "impacket", "krb5")
+READY_SECONDS = 30.0
+OFFERED_SECONDS = 45.0
+LOGIN_SECONDS = 45.0
+REACH_SECONDS = 4.0
+
+
+def look(wanted: Wanted) -> Looked:
+    """All that can be seen for this run. Raises AgentLost where this host's own agent is none."""
+    with hosts.start_here() as client:
+        target = wanted.target
+        found: dict[str, Any] = {}
+        address = ""
+        if target is not None and target.host:
+            address, found["share_trouble"] = _address(target.host, target.port)
+        plain = client.ask("readiness", READY_SECONDS, toward=address, folder=wanted.folder)
+        if target is not None and target.path:
+            mount = client.ask("readiness", READY_SECONDS, folder=target.path)
+            found["mount"] = _ready(mount).place
+        if target is not None and target.share and not found["share_trouble"]:
+            found |= _share(client, wanted)
+        if wanted.agent != "none":
+            found |= _server(client, wanted, address)
+        return Looked(wanted, program(), _ready(plain), **found)
+
+
+def program() -> Program:
+    """This program and what it runs on."""
+    packages = {}
+    for each in PACKAGES:
+        try:
+            packages[each] = metadata.version(each)
+        except metadata.PackageNotFoundError:
+            continue
+    return Program(
+        version=__version__,
+        python=platform.python_version(),
+        packages=packages,
+        terminal=sys.stderr.isatty(),
+        encoding=sys.stdout.encoding or "ascii",
+    )
+
+
+def _ready(plain: Any) -> Readiness:
+    return wire.from_plain(Readiness, plain)
+
+
+def _address(host: str, port: int) -> tuple[str, Trouble | None]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return "", Trouble("unreachable", f"{host}: the name cannot be resolved ({why.lower()})")
+    return str(found[0][4][0]), None
+
+
+def _share(client: Host, wanted: Wanted) -> dict[str, Any]:
+    target = wanted.target
+    assert target is not None
+    try:
+        offered = client.ask("offered", OFFERED_SECONDS, host=target.host, port=target.port)
+    except Refused as refused:
+        return {"share_trouble": Trouble(refused.kind, refused.text)}
+    except (StageError, Unavailable) as error:
+        return {"share_trouble": Trouble("unreachable", str(error))}
+    if wanted.access is None or not offered["dialects"]:
+        return {"offered": offered}
+    peer = Endpoint(
+        host=target.host,
+        port=target.port,
+        share=target.share,
+        folder=target.folder,
+        access=wanted.access,
+    )
+    try:
+        with client.hold("visit", visit.Setting(), peer, LOGIN_SECONDS, LOGIN_SECONDS) as met:
+            session: Details = met.facts
+    except Refused as refused:
+        return {"offered": offered, "login_trouble": Trouble(refused.kind, refused.text)}
+    except (StageError, Unavailable) as error:
+        return {"offered": offered, "login_trouble": Trouble("unreachable", str(error))}
+    return {"offered": offered, "session": session}
+
+
+def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
+    target = wanted.target
+    own_address = _own_address(address)
+    asked = {
+        "toward": own_address,
+        "folder": wanted.server_folder,
+        "share": target.share if target is not None else "",
+    }
+    try:
+        with hosts.start_there(wanted.agent) as server:
+            began = time.time()
+            ready = _ready(server.ask("readiness", READY_SECONDS, **asked))
+            ended = time.time()
+            ports = {
+                "there": _reached(server, address, client, own_address),
+                "here": _reached(client, own_address, server, address),
+            }
+    except (AgentLost, StageError, Unavailable, wire.WireError) as error:
+        return {"agent_trouble": Trouble("unreachable", str(error))}
+    except Refused as refused:
+        return {"agent_trouble": Trouble(refused.kind, refused.text)}
+    ahead = max(0.0, ready.clock_seconds - ended) - max(0.0, began - ready.clock_seconds)
+    found: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}
+    if wanted.agent.startswith(SCHEME):
+        found["installed"] = True
+    elif "smbclient" not in ready.programs:
+        found["installed"] = _installed(wanted.agent)
+    return found
+
+
+def _reached(holder: Host, address: str, caller: Host, called_from: str) -> str | None:
+    """Why a port that one host opens is not reached from the other; see Looked.there."""
+    if not address:
+        return None
+    setting = tcp.Setting(seconds=REACH_SECONDS, address=address)
+    try:
+        with holder.hold("tcp", setting, Endpoint(host=called_from), 4 * REACH_SECONDS) as peer:
+            place = {"host": address, "port": peer.port, "patience_seconds": REACH_SECONDS}
+            return str(caller.ask("reach", 3 * REACH_SECONDS, **place))
+    except (StageError, Unavailable, Refused):
+        return None
+
+
+def _installed(agent: str) -> bool:
+    try:
+        hosts.start_installed(agent).close()
+    except (AgentLost, StageError, Unavailable, Refused):
+        return False
+    return True
+
+
+def _own_address(address: str) -> str:
+    """This host's address towards the server, empty where unknown; nothing is sent."""
+    try:
+        return route.source_address(address) if address else ""
+    except (OSError, ValueError):
+        return ""

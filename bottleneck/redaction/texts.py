@@ -1,0 +1,251 @@
+"""Texts of unknown origin with names, addresses and paths replaced, and no word that may be one.
+
+An error or a note may repeat anything that a server, a system or a person said. What is to stay is
+therefore told, not what is to go: the words of words.txt, figures, and what systems call things.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from bottleneck.analysis.finding import ABOUTS
+from bottleneck.analysis.rules import CAUSES
+from bottleneck.redaction.names import Names, is_token
+from probes import STAGES
+from probes.records import DIALECTS, SIDES
+
+GONE = "[redacted]"
+LONGEST = 4000
+"""Characters of a text that are looked at; the rest is left out."""
+_END = r"[^\s'\"<>|,;()\[\]{}`]"
+_PATTERNS = re.compile(
+    rf"""
+    (?P<url>\b[a-z][a-z0-9+.-]{{1,15}}://{_END}+)
+  | (?P<unc>(?<![\w:/\\])(?://|\\\\){_END}+)
+  | (?P<address>(?<![\w:-])[0-9A-Fa-f]{{2}}(?:[:-][0-9A-Fa-f]{{2}}){{5}}(?![\w:-]))
+  | (?P<guid>\b[0-9A-Fa-f]{{8}}-(?:[0-9A-Fa-f]{{4}}-){{3}}[0-9A-Fa-f]{{12}}\b)
+  | (?P<ip>(?<![\w:.])[0-9A-Fa-f]{{0,4}}:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%\w+)?(?![\w:])
+      | (?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w]|\.\d))
+  | (?P<mail>[\w.+-]+@[\w.-]+)
+  | (?P<drive>\b[A-Za-z]:[\\/]{_END}*)
+  | (?P<path>(?<![\w/.~])~?/[\w.@~-]{_END}+)
+  | (?P<quoted>'[^'\s]{{1,64}}'|"[^"\s]{{1,64}}")
+  | (?P<word>[^\W_][\w.'-]*|_[\w.'-]*)
+    """,
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[^\W_][\w.'-]*|_[\w.'-]*")
+_KERNEL_PATH = re.compile(
+    r"/proc/sys(/[a-z0-9_.]+)*|/proc/(pressure|diskstats|mounts|self)(/[a-z]+)*"
+    r"|/sys/fs/cgroup(/[a-z_,]+)?|/sys/(class|block|module)|/etc/samba/smb\.conf|/dev/(null|shm)"
+)
+_DISK = re.compile(
+    r"(sd|vd|xvd|hd)[a-z]{1,3}\d{0,3}|nvme\d+n\d+(p\d+)?|(loop|md|dm-|sr|zram|ram|nbd|bcache)\d+"
+    r"|mmcblk\d+(p\d+)?|disk\d+(s\d+)*|PhysicalDrive\d+"
+)
+_INTERFACE = re.compile(
+    r"lo\d?|(eth|wlan|tun|tap|bond|br|veth|docker|virbr|wg|ppp|vlan|ib|team)\d{0,4}"
+    r"|(en|wl)(o\d+|p\d+s\d+(f\d+)?|s\d+|\d+)(\.\d+)?"
+)
+_DOMAINS = re.compile(
+    r"(local|lan|home|internal|intranet|corp|localdomain|arpa|com|net|org|edu|gov|info|io|eu|de|at|ch"
+    r"|fr|nl|be|uk|us|ca|au|it|es|pl|se|no|dk|fi|cz|ru|jp|cn|in|br|box)"
+)
+_SYSTEM_CODE = re.compile(r"(NT_)?STATUS_[A-Z0-9_]{2,60}|E[A-Z0-9]{2,14}|0x[0-9a-fA-F]{1,8}")
+_FIGURE = re.compile(
+    r"x?\d[\d.,:+TZ-]*(th|nd|st|x|B|[kKMGT]i?B|[kMG]?bit|[num]?s|min|h|d)?|[.'_-]+", re.ASCII
+)
+_STATES = "measured skipped failed complete partial interrupted agent path pull push cached"
+_ANY = ("host", "share", "folder", "localhost", "uncached")
+
+
+@cache
+def schema_words() -> frozenset[str]:
+    """Words that the report's own fields consist of: a name that is one of them tells nothing."""
+    told = [*CAUSES, *(cause for each in CAUSES.values() for cause in each), *ABOUTS, *STAGES]
+    told += [*DIALECTS, *SIDES, *_ANY, *_STATES.split()]
+    return frozenset(part for each in told for part in (each, *re.split(r"[-.]", each)) if part)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Words of the program's own texts, and of the system's messages, in lower case."""
+    listed = Path(__file__).with_name("words.txt").read_text("ascii").split()
+    system = " ".join(map(os.strerror, errno.errorcode)).lower()
+    return schema_words() | {*listed, *re.findall(r"[a-z]{2,}", system), *"aisptnx"}
+
+
+def is_figure(word: str) -> bool:
+    """Whether it is a number, with or without its unit, a version, a time or a sign."""
+    return _FIGURE.fullmatch(word) is not None
+
+
+def may_stay(word: str) -> bool:
+    """Whether a word, or each of its parts, is one of the program's or the system's."""
+    if is_figure(word) or _SYSTEM_CODE.fullmatch(word):
+        return True
+    parts = re.split(r"[.'_-]+|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", word)
+    return all(part.lower() in _words() or part.isdecimal() for part in parts if part)
+
+
+def is_interface(name: str) -> bool:
+    """Whether it is a system's own name of an interface; one with a hardware address is not."""
+    return _INTERFACE.fullmatch(name) is not None
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address."""
+    return _address(text) is not None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+
+
+class Texts:
+    """Replaces in free text what names have tokens, and what only looks like one."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def redacted(self, text: str) -> str:
+        """The text: known names and what has the shape of one as tokens, other words GONE."""
+        cut = text[:LONGEST]
+        spaced = [re.escape(name) for name in self.names.spaced()]
+        if not spaced:
+            return self._part(cut)
+        known = re.compile(rf"(?<![\w/\\-])({'|'.join(spaced)})(?![\w-]|[/\\]\w)", re.IGNORECASE)
+        pieces = known.split(cut)
+        for at, piece in enumerate(pieces):
+            pieces[at] = self._part(piece) if at % 2 == 0 else self.names.known(piece) or GONE
+        return "".join(pieces)
+
+    def _part(self, text: str) -> str:
+        found = _PATTERNS.sub(self._replaced, text)
+        return re.sub(rf"{re.escape(GONE)}([\s,.]+{re.escape(GONE)})+", GONE, found)
+
+    def _replaced(self, match: re.Match[str]) -> str:
+        kind, text = match.lastgroup or "word", match[0]
+        body = text.rstrip(".:")
+        return self._shown(kind, body) + text[len(body) :]
+
+    def _shown(self, kind: str, text: str) -> str:
+        match kind:
+            case "url":
+                return self._url(text)
+            case "unc":
+                return text if self._stands_for_any(text[2:]) else self.unc(text)
+            case "address" | "guid":
+                return self.names.token(kind, text)
+            case "ip" if is_address(text):
+                return self.place(text)
+            case "ip":
+                return _WORD.sub(lambda match: self._word(match[0]), text)
+            case "mail":
+                user, _, host = text.rpartition("@")
+                return f"{self.names.token('user', user)}@{self.place(host)}"
+            case "drive":
+                return self.names.token("path", text)
+            case "path":
+                return self.path(text)
+            case "quoted":
+                # In quotes even a word of the schema is a name, where it is known as one.
+                inner = self.names.known(text[1:-1]) or self._part(text[1:-1])
+                return f"{text[0]}{inner}{text[0]}"
+            case _:
+                return self._word(text)
+
+    def place(self, text: str, role: str = "host") -> str:
+        """A host or an address, with its port where one follows."""
+        bracketed = re.fullmatch(r"\[([^]]*)\](:\d{1,5})?", text)
+        if bracketed is not None:
+            return f"[{self.place(bracketed[1], role)}]{bracketed[2] or ''}"
+        address = _address(text)
+        if address is not None:
+            # Every host has these: 127.0.0.1, ::1, 0.0.0.0.
+            everybodys = address.is_loopback or address.is_unspecified
+            return text if everybodys else self.names.token("address", text)
+        name, colon, port = text.partition(":")
+        if colon and re.fullmatch(r"\d{1,5}", port):
+            return f"{self.place(name, role)}:{port}"
+        return text if text.casefold() in ("localhost", "") else self.host(text, role)
+
+    def host(self, name: str, role: str = "host") -> str:
+        """The token of a host; its short name and its full one have the same."""
+        short = name.partition(".")[0]
+        token = self.names.known(name, "host") or self.names.known(short, "host")
+        token = token or self.names.token(role, name)
+        for each in (name, short):
+            self.names.alias(role, each, token)
+        return token
+
+    def unc(self, text: str, role: str = "host") -> str:
+        """//host[:port]/share[/folder] in either slash; the folder is one token."""
+        slash = text[0]
+        host, *rest = (part for part in re.split(r"[/\\]+", text[2:]))
+        found = [self.place(host, role)]
+        if rest and rest[0]:
+            found.append(rest[0] if rest[0] == "-" else self.names.token("share", rest[0]))
+        folder = "/".join(part for part in rest[1:] if part)
+        if folder:
+            found.append(self.names.token("path", folder))
+        return slash * 2 + slash.join(found)
+
+    def _stands_for_any(self, text: str) -> bool:
+        """Whether a sentence of ours shows with it how something is written: //host/share."""
+        host = re.split(r"[/\\:]", text)[0]
+        return host in ("host", "HOST", "CLIENT", "SERVER", "TARGET") and not self.names.known(host)
+
+    def path(self, text: str) -> str:
+        """A path as one token; the kernel's and the system's own stay."""
+        body = text.rstrip("/") or text
+        if is_token(body) or _KERNEL_PATH.fullmatch(body) or body in ("/", "."):
+            return text
+        if body.startswith("/dev/"):
+            return f"/dev/{self.device(body[5:])}"
+        user = re.match(r"/(?:home|Users)/([^/]+)", body)
+        if user is not None:
+            self.names.token("user", user[1])
+        return self.names.token("path", body)
+
+    def device(self, name: str) -> str:
+        """A disk's name; the kernel's own stay, those that somebody gave do not."""
+        if name.startswith("/"):
+            return self.path(name)
+        known = _DISK.fullmatch(name) or is_token(name)
+        return name if known or not name else self.names.token("device", name)
+
+    def _url(self, text: str) -> str:
+        scheme, _, rest = text.partition("://")
+        if self._stands_for_any(rest) and may_stay(scheme):
+            return text
+        authority, slash, path = rest.partition("/")
+        user, at, place = authority.rpartition("@")
+        if scheme == "smb" and slash:
+            found = self.unc(f"//{place}/{path}")[2:]
+        else:
+            found = self.place(place) + (f"/{self.names.token('path', path)}" if path else slash)
+        who = f"{self.names.token('user', user)}@" if at else ""
+        return f"{scheme if may_stay(scheme) else GONE}://{who}{found}"
+
+    def _word(self, word: str) -> str:
+        known = self.names.known(word)
+        if known is not None and word.casefold() not in schema_words():
+            return known
+        if is_token(word) or _DISK.fullmatch(word) or is_interface(word):
+            return word
+        if "." in word and _DOMAINS.fullmatch(word.rpartition(".")[2].lower()):
+            return self.place(word)
+        parts = [part for part in re.split(r"[.'_-]+", word) if part]
+        named = (self.names.known(part) for part in parts if part not in schema_words())
+        if len(parts) > 1 and any(each is not None for each in named):
+            return GONE
+        return word if may_stay(word) else GONE

@@ -1,0 +1,293 @@
+"""The report's JSON Schema, draft 2020-12, from the records that a report is made of.
+
+Types and names come from the records. Here stands what they do not know: the forms that only the
+document has, which keys came later, and the words for a reader of the document.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from itertools import chain
+from typing import Any
+
+from bottleneck.analysis import finding
+from bottleneck.analysis.rules import CAUSES
+from bottleneck.report import SCHEMA, STATUSES
+from probes.records import (
+    SIDES,
+    FolderFacts,
+    HostFacts,
+    InterfaceFacts,
+    Spread,
+    Usage,
+)
+
+Schema = dict[str, Any]
+NULL = {"type": "null"}
+NAMED: dict[type, str] = {
+    HostFacts: "host",
+    InterfaceFacts: "interface",
+    FolderFacts: "folder",
+    Usage: "usage",
+    finding.CopyDiagnosis: "copy",
+    finding.Comparison: "comparison",
+    finding.Ceiling: "ceiling",
+    finding.Predicted: "predicted",
+    finding.Rung: "rung",
+    finding.Target: "target",
+}
+"""Records that stand among the definitions; others stand where they are used."""
+LATER: dict[type, tuple[str, ...]] = {
+    finding.Diagnosis: ("summary", "comparisons", "altered"),
+    finding.CopyDiagnosis: ("ladder", "target"),
+    finding.Ceiling: ("low_bytes_per_second", "high_bytes_per_second", "standing"),
+    finding.Rung: ("assumed_link_bytes_per_second",),
+}
+"""Keys that a diagnosis may lack: they came after the first."""
+OF_EVERY_RECORD: dict[str, Schema] = {
+    "component": {"$ref": "#/$defs/component"},
+    "side": {"$ref": "#/$defs/place"},
+    "cause": {"$ref": "#/$defs/cause"},
+    "initiator": {"$ref": "#/$defs/side"},
+}
+"""Keys of closed words, whose type is text in the records."""
+OF_ONE: dict[str, Schema] = {
+    "layers.items": {"type": "object", "required": ["name", "kind"]},
+    "about": {"enum": list(finding.ABOUTS)},
+    "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+    "copy": {"type": "string", "pattern": r"^(server\.|file\.)?(pull|push)\.(cached|uncached)$"},
+    "headline": {"type": ["string", "null"]},
+}
+"""Other keys whose form says more than their type."""
+WORDS: dict[str, str] = {
+    "host": "A host before the first stage.",
+    "host.tcp_settings": "Settings of the host that cost throughput; absent from reports of "
+    "before.",
+    "host.disk_settings": "What below the folder costs throughput; absent from reports of before.",
+    "HostSetting.tested": "False: read by a parser that no host of that system was at hand for.",
+    "interface": "The interface that packets to the peer leave by.",
+    "interface.kind": "ethernet, wifi, loopback, bond, vlan, bridge, veth, wireguard, tun ...",
+    "interface.lower": "What lies right below: a VLAN's real interface, the ports of a bond or a "
+    "bridge.",
+    "interface.pause": "Flow control: autonegotiated, receives, sends.",
+    "interface.counts": "Since it came up, by the kernel's and the driver's names.",
+    "interface.pcie": "lanes, transfers_per_second, bytes_per_second after coding; able_ what the "
+    "card could.",
+    "interface.wifi": "bits_per_second, received_bits_per_second, signal_dbm (below zero).",
+    "folder": "A folder that copies are read from or written to, and what it lies on.",
+    "folder.layers": "What lies below it, top first; absent from reports of before.",
+    "usage": "What a host was busy with over the median run; null where its system does not tell.",
+    "usage.memory_dirty_limit_bytes": "Written data from which on a writer waits; with the four "
+    "below absent from reports of before.",
+    "Diagnosis": "Computed from the rest of the document; a reader may compute it anew.",
+    "Diagnosis.headline": "The copy that the summary speaks of; null: none was tried.",
+    "Diagnosis.altered": "Stages whose bytes did not arrive as they were sent.",
+    "comparison": "Measurements side by side; absent from reports of before.",
+    "comparison.rows": "The figures; each name ends in its unit.",
+    "comparison.ratio": "Greater over lesser, of the two that the sentence compares.",
+    "comparison.significant": "Whether it is beyond the noise of both.",
+    "comparison.steps": "Indices of the steps that it was taken from.",
+    "copy.ceilings": "Lowest first.",
+    "copy.predicted_bytes_per_second": "Once the cap is lifted; null: not enough is known.",
+    "copy.ladder": "The cap, then what comes after it, and so on; empty where no cap is named.",
+    "copy.target": "What target_rate_bytes_per_second takes; null: none was asked for.",
+    "rung": "A ceiling, and the copy's rate once all before it are lifted.",
+    "rung.assumed_link_bytes_per_second": "Payload of the standard link that a lifted one is "
+    "exchanged for; null: none was lifted.",
+    "target.needs": "Ceilings that are too low for it, lowest first.",
+    "target.unknown": "What cannot be told.",
+    "ceiling.steps": "Indices of the steps that it was taken from.",
+    "ceiling.standing": "measured; inferred from a copy; estimated from the load; at-least: "
+    "something else limited that stage, the component may allow more.",
+}
+"""By a definition's or a record's name, and its key."""
+
+
+def schema() -> Schema:
+    """The whole schema."""
+    host = _either("host")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:copy-bottleneck:report:1",
+        "title": SCHEMA,
+        "description": "One run: what was measured and what it means. Bytes, seconds, ratios and "
+        "bytes per second only; keys may be added, never renamed.",
+        **_object(
+            {
+                "schema": {"const": SCHEMA},
+                "status": {"enum": list(STATUSES)},
+                "tool": _tool(),
+                "started": {"type": "string", "format": "date-time"},
+                "elapsed_seconds": _ref("amount"),
+                "target": {"type": "object"},
+                "hosts": _object(
+                    {
+                        "client": host,
+                        "server": {"description": "null without an agent there", **host},
+                    }
+                ),
+                "steps": _list(_ref("step")),
+                "notes": _list({"type": "string"}),
+                "target_rate_bytes_per_second": {
+                    "description": "The rate that was asked for with --target-rate; absent where "
+                    "none was.",
+                    "type": "number",
+                    "minimum": 1,
+                },
+                "diagnosis": _ref("diagnosis"),
+            },
+            "notes",
+            "target_rate_bytes_per_second",
+        ),
+        "$defs": {
+            "amount": {"type": "number", "minimum": 0},
+            "amount_or_null": {"type": ["number", "null"], "minimum": 0},
+            "count_or_null": {"type": ["integer", "null"], "minimum": 0},
+            "text_or_null": {"type": ["string", "null"]},
+            "side": {"enum": list(SIDES)},
+            "component": {"enum": list(CAUSES)},
+            "cause": {"enum": list(dict.fromkeys(chain(*CAUSES.values())))},
+            "place": {"enum": [*SIDES, "path", None]},
+            **{name: _record(kind) for kind, name in NAMED.items()},
+            **_outcomes(),
+            "diagnosis": _record(finding.Diagnosis),
+        },
+    }
+
+
+def _tool() -> Schema:
+    command = {
+        "description": "The command line that repeats the run, without secrets; absent from "
+        "reports of before.",
+        **_list({"type": "string"}),
+    }
+    told = "Versions of this tool and of the programs that it used."
+    return {
+        "description": told,
+        **_object({"version": {"type": "string"}, "command": command}, "command"),
+    }
+
+
+def _outcomes() -> Schema:
+    """A step as a document has it: its outcome by kind, its runs as pairs of figures."""
+    run, text = _ref("run"), {"type": "string"}
+    outcomes = [_ref(each) for each in ("measured", "skipped", "failed")]
+    step = {"stage": text, "setting": {"type": "object"}, "initiator": _ref("side")}
+    why = {"description": "What the step was made for.", **text}
+    count = {"type": "integer", "minimum": 0}
+    rates = _record(Spread)
+    rates["properties"]["runs"] = {"type": "integer", "minimum": 1}
+    about = "Payload; derived from the runs. Absent where a stage moves none."
+    windows = {"window_rates_bytes_per_second": _list(_ref("amount"))}
+    measured = {
+        "kind": {"const": "measured"},
+        "bytes_per_second": {"description": about, **rates},
+        "samples": {**run, "description": "The median run's."},
+        "runs": {**_list(run), "minItems": 1},
+        "usage": _object({side: _either("usage") for side in SIDES}),
+        "details": {
+            "description": "What this stage alone knows; units are the last word of each name.",
+            "type": "object",
+            "properties": windows,
+        },
+    }
+    failed = {"kind": {"const": "failed"}, "error": text, "samples": run}
+    return {
+        "step": _object({**step, "why": why, "outcome": {"oneOf": outcomes}}, "why"),
+        "run": {
+            "description": "[seconds since the run began, bytes moved until then], both never "
+            "falling.",
+            **_list(
+                {
+                    "type": "array",
+                    "prefixItems": [_ref("amount"), count],
+                    "items": False,
+                    "minItems": 2,
+                }
+            ),
+        },
+        "skipped": {
+            "description": "It cannot be tried here.",
+            **_object({"kind": {"const": "skipped"}, "reason": text}),
+        },
+        "failed": {
+            "description": "It was tried and broke; the samples are what was seen until then.",
+            **_object(failed, "samples"),
+        },
+        "measured": _object(measured, "bytes_per_second", "runs"),
+    }
+
+
+def _record(kind: type) -> Schema:
+    """A record as an object: of facts what may be unknown may be missing, of findings LATER."""
+    name = NAMED.get(kind, kind.__name__)
+    hints = typing.get_type_hints(kind)
+    facts = not kind.__module__.startswith(finding.__name__)
+    properties, missing = {}, list(LATER.get(kind, ()))
+    for field in dataclasses.fields(kind):
+        told = _field(field.name, hints[field.name])
+        words = WORDS.get(f"{name}.{field.name}")
+        properties[field.name] = told if words is None else {"description": words, **told}
+        has_default = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
+        if facts and (has_default or type(None) in typing.get_args(hints[field.name])):
+            missing.append(field.name)
+    found = _object(properties, *missing)
+    return {"description": WORDS[name], **found} if name in WORDS else found
+
+
+def _field(name: str, kind: Any) -> Schema:
+    if name in OF_EVERY_RECORD:
+        return OF_EVERY_RECORD[name]
+    if name in OF_ONE:
+        return OF_ONE[name]
+    inner = [each for each in typing.get_args(kind) if each not in (type(None), Ellipsis)]
+    if typing.get_origin(kind) is tuple:
+        return _list(OF_ONE.get(f"{name}.items") or _field("", inner[0]))
+    if typing.get_origin(kind) is dict:
+        values = _field("", inner[1])
+        return {"type": "object", **({"additionalProperties": values} if values else {})}
+    if typing.get_origin(kind) is typing.Literal:
+        return {"enum": list(typing.get_args(kind))}
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return _or_null(inner[0])
+    if dataclasses.is_dataclass(kind):
+        assert isinstance(kind, type)
+        return _ref(NAMED[kind]) if kind in NAMED else _record(kind)
+    return _plain(kind)
+
+
+def _or_null(kind: Any) -> Schema:
+    if not dataclasses.is_dataclass(kind):
+        names = {float: "amount_or_null", int: "count_or_null", str: "text_or_null"}
+        return _ref(names[kind]) if kind in names else {"type": ["boolean", "null"]}
+    told = _field("", kind)
+    return {"anyOf": [told, NULL] if kind in (InterfaceFacts, FolderFacts) else [NULL, told]}
+
+
+def _plain(kind: Any) -> Schema:
+    return {
+        float: _ref("amount"),
+        int: {"type": "integer", "minimum": 0},
+        str: {"type": "string"},
+        bool: {"type": "boolean"},
+    }.get(kind, {})
+
+
+def _object(properties: Schema, *missing: str) -> Schema:
+    """An object of these keys; those that are named may be missing."""
+    required = [each for each in properties if each not in missing]
+    return {"type": "object", "required": required, "properties": properties}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _either(name: str) -> Schema:
+    return {"anyOf": [_ref(name), NULL]}

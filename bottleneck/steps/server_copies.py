@@ -1,0 +1,294 @@
+"""Copies that the server starts: their share on the client, its files, and what copies there."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bottleneck import dialling, hosts, plan, wire
+from bottleneck.bench import Bench
+from bottleneck.hosts import AgentLost, Host, StageError
+from bottleneck.target import parse
+from probes.drivers.smbclient import REMEDY
+from probes.host import source_file
+from probes.host.counters import Watched
+from probes.records import Endpoint
+from probes.smb import client_share, run_folder
+from probes.stage import Refused, Unavailable
+
+LABEL = "copies that the server starts"
+OWN, SMBCLIENT = "own", "smbclient"
+"""Engines: this product where it is installed there, and Samba's client."""
+OPENING_SECONDS = 30.0
+CLOSING_SECONDS = 60.0
+REACH_SECONDS = 4.0
+RESIZE_GRACE_SECONDS = 12.0
+LOOK_SECONDS = 20.0
+WHOLE_RATIO = 0.8
+"""A source that is not much larger than wanted is copied whole."""
+
+
+@dataclass
+class ServerCopies:
+    """Where the server's copies go to and come from, and how."""
+
+    bench: Bench
+    stack: ExitStack
+    engine: str
+    by: Host | None
+    """The installed agent there; None: the travelling one runs smbclient."""
+    share: Endpoint
+    """The run's folder on the client's share."""
+    seconds: float
+    """Meant for one copy."""
+    name: str = ""
+    """The file on the share that pulls read, once there is one."""
+    smaller: Endpoint | None = None
+    """The server's file of the size that is pushed, where its own is much larger."""
+    good_bytes: int = 0
+    """How much of it is known to be the payload."""
+
+    @property
+    def path(self) -> str:
+        """The run's folder as the client's own path; empty: not found."""
+        return str(self.share.facts["local_path"])
+
+    @property
+    def private(self) -> bool:
+        """Whether it is a share that this run opened."""
+        return bool(self.share.facts["engine_server"] != client_share.GIVEN)
+
+    @property
+    def dialect(self) -> str:
+        """Of the copies."""
+        return str(self.share.facts["dialect"])
+
+
+def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
+    """Opens the client's share for a run, and finds what the server copies with.
+
+    seconds: meant for one copy. Raises Unavailable, Refused or StageError where the server cannot
+    copy from and to here, with the remedy.
+    """
+    if bench.server_path is None:
+        raise Unavailable("the share's folder was not found on the server: --server-folder DIR")
+    engine, by = _engine(bench, stack)
+    share = stack.enter_context(
+        bench.client.hold(
+            "client-share",
+            _setting(bench),
+            _given(bench),
+            bench.options.budget_seconds + CLOSING_SECONDS,
+            OPENING_SECONDS,
+        )
+    )
+    own = bench.facts["client"].interface
+    if bench.options.agent.startswith(dialling.SCHEME) and own is not None:
+        # An agent that listens looks up no names: it calls its caller's address alone.
+        share = replace(share, host=own.address)
+    server = share.facts["engine_server"]
+    if engine == OWN and server == client_share.IMPACKET:
+        # Its handles do not survive what ours ask of them.
+        engine, by = _smbclient(bench), None
+    _reach(bench, share)
+    if server == client_share.GIVEN:
+        _watch(bench, bench.client, "client", file_server=True)
+        stack.callback(_watch, bench, bench.client, "client", file_server=False)
+        _compare_protection(bench, share)
+        if not share.facts["local_path"]:
+            bench.note("the client's agent does not find the folder of --client-share here")
+    return ServerCopies(bench, stack, engine, by, share, seconds)
+
+
+def _compare_protection(bench: Bench, share: Endpoint) -> None:
+    """The user's own share may protect its copies otherwise than the server's: that costs too."""
+    own, there = (
+        "encrypted" if facts.get("encryption") else "signed" if facts.get("signing") else "plain"
+        for facts in (share.facts, bench.share.facts)
+    )
+    if own != there:
+        bench.note(
+            f"copies with the client's share are {own}, those with the server's {there}: "
+            "who starts a copy is not all that differs between them"
+        )
+
+
+def _engine(bench: Bench, stack: ExitStack) -> tuple[str, Host | None]:
+    """What makes the copies there."""
+    assert bench.server is not None
+    # An installed agent makes them itself: another session would not know this one's files. One
+    # that travelled has not what it takes.
+    with suppress(StageError, Refused):
+        bench.server.tell("preload", name="smb-copy")
+        return OWN, bench.server
+    try:
+        host = stack.enter_context(hosts.start_installed(bench.options.agent))
+        host.tell("preload", name="smb-copy")
+    except (AgentLost, StageError, Refused) as error:
+        if "version" in str(error):
+            bench.note(f"{LABEL}: by smbclient: {error}")
+        return _smbclient(bench), None
+    _watch(bench, host, "server", file_server=True)
+    return OWN, host
+
+
+def _smbclient(bench: Bench) -> str:
+    assert bench.server is not None
+    if bench.server.ask("smbclient") is None:
+        raise Unavailable(f"the server has nothing to copy with: {REMEDY}")
+    return SMBCLIENT
+
+
+def _given(bench: Bench) -> Endpoint:
+    """The user's own share on the client, or nothing."""
+    if bench.options.client_share is None:
+        return Endpoint()
+    target = parse(bench.options.client_share)
+    return Endpoint(
+        host=target.host,
+        port=target.port,
+        share=target.share,
+        folder=target.folder,
+        access=bench.access,
+    )
+
+
+def _setting(bench: Bench) -> client_share.Setting:
+    dialect = str(bench.share.facts["dialect"])
+    own, there = (bench.facts[side].interface for side in ("client", "server"))
+    if bench.options.client_share is None:
+        if own is None:
+            raise Unavailable("this host's address towards the server is unknown: --client-share")
+        if dialect == "smb1":
+            raise Unavailable(
+                "the server's share speaks SMB1 alone, which no share opened here does"
+            )
+    addresses = [bench.address, there.address if there else "", own.address if own else ""]
+    return client_share.Setting(
+        run=secrets.token_hex(8),
+        dialect=dialect,
+        folder=bench.options.folder,
+        address=own.address if own else "",
+        allow=tuple(dict.fromkeys(each for each in addresses if each)),
+        signed=bench.share.facts.get("signing") is not None,
+        encrypted=bench.share.facts.get("encryption") is not None,
+    )
+
+
+def _reach(bench: Bench, share: Endpoint) -> None:
+    """Raises Unavailable with the remedy where the server gets no connection to the client."""
+    assert bench.server is not None
+    why = bench.server.ask(
+        "reach",
+        2 * REACH_SECONDS,
+        host=share.host,
+        port=share.port,
+        patience_seconds=REACH_SECONDS,
+    )
+    if why:
+        own = ", or give --client-share" if bench.options.client_share is None else ""
+        raise Unavailable(
+            f"the server cannot reach {share.host} port {share.port} ({why}): "
+            f"allow it in the client's firewall{own}"
+        )
+
+
+def _watch(bench: Bench, host: Host, side: plan.Side, file_server: bool) -> None:
+    """Which of a host's counters belong to its part of a copy."""
+    facts = bench.facts[side]
+    peer = bench.facts["client" if side == "server" else "server"].interface
+    toward = bench.address if side == "client" else (peer.address if peer else "")
+    watched = Watched(
+        interface=facts.interface.name if facts.interface else None,
+        folder_device=facts.folder.device if facts.folder else None,
+        file_server=file_server,
+        peer_address=toward,
+    )
+    host.tell("watch", watched=wire.to_plain(watched))
+
+
+def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
+    """The server's file of exactly that size, which is all that smbclient can send; its path."""
+    bench = served.bench
+    source = served.smaller or bench.sources["server"]
+    whole = int(source.facts["size_bytes"])
+    if size >= WHOLE_RATIO * whole:
+        return whole, source.path
+    assert bench.server is not None
+    setting = source_file.Setting(
+        folder=bench.server_path or "",
+        size_bytes=size,
+        seconds=bench.times.fill,
+        seed=bench.seed,
+    )
+    lifetime = bench.options.budget_seconds + CLOSING_SECONDS
+    held = bench.server.hold("source-file", setting, Endpoint(), lifetime, OPENING_SECONDS)
+    smaller = served.stack.enter_context(held)
+    served.smaller = smaller
+    return int(smaller.facts["size_bytes"]), smaller.path
+
+
+def looked_at(served: ServerCopies, name: str, size: int) -> bool | None:
+    """Whether what arrived at the client is the payload; None: its agent cannot look."""
+    if not served.path:
+        return None
+    bench = served.bench
+    asked = {"path": served.path, "file_name": name, "size_bytes": size, "seed": bench.seed}
+    try:
+        return bool(bench.client.ask("served-intact", LOOK_SECONDS, **asked))
+    except (StageError, Refused, Unavailable) as error:
+        bench.note(f"what the server pushed could not be looked at: {error}")
+        return None
+
+
+def replace_source(served: ServerCopies, name: str, size: int) -> None:
+    """What was pushed last is what pulls read."""
+    older, served.name, served.good_bytes = served.name, name, size
+    if older and served.path:
+        served.bench.client.ask("served-remove", path=served.path, file_name=older)
+
+
+def source_of(served: ServerCopies, size: int) -> int:
+    """Brings the file that a pull reads to that size, where the client's agent can; its size."""
+    if not served.path:
+        return served.good_bytes
+    bench = served.bench
+    own = served.engine == OWN
+    name = served.name or (run_folder.SOURCE if own else f"pushed-{secrets.token_hex(8)}")
+    asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
+    asked |= {"limit_seconds": bench.times.fill, "create": served.private}
+    seconds = bench.times.fill + RESIZE_GRACE_SECONDS
+    try:
+        if not served.good_bytes:
+            bench.client.ask("served-resize", seconds, size_bytes=0, **asked)
+        made = int(bench.client.ask("served-resize", seconds, size_bytes=size, **asked))
+    except (StageError, Refused, Unavailable):
+        # Another user's file: it is pulled as it is.
+        return served.good_bytes
+    served.name, served.good_bytes = name, made
+    return made
+
+
+def client_cache(served: ServerCopies, copy: str, size: int) -> dict[str, Any]:
+    """Has the client make a pull's source cold or warm, and prove it; goes into the details."""
+    requested = copy.partition(".")[2]
+    why = "the client's agent does not find the folder of its share"
+    if served.path:
+        asked = {"path": served.path, "requested": requested, "first_bytes": size}
+        try:
+            told = served.bench.client.ask(
+                "set-cache", LOOK_SECONDS, file_name=served.name, **asked
+            )
+            return {**told, "side": "client"}
+        except (StageError, Refused) as error:
+            why = str(error)
+    if requested == "uncached":
+        raise Unavailable(f"the source could not be made uncached: {why}")
+    return {
+        "side": "client",
+        "requested": requested,
+        "proven": False,
+        "cached_ratio_before": None,
+    }

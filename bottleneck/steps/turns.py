@@ -1,0 +1,174 @@
+"""A stage's turns in a run: how long each may take, who answers it, and what it is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from bottleneck import plan
+from bottleneck.analysis.model import looks_like
+from bottleneck.bench import NEEDS_AGENT, Bench
+from bottleneck.reports.units import link_text
+from bottleneck.steps import server_files
+from probes import tcp
+from probes.records import Details, Endpoint, Measured, rates, run_rate
+from probes.smb.session import SMB_PORT
+from probes.stage import USUAL_BUDGET_SECONDS, Known, Stage, Turn, Unavailable, module_of
+
+MOST_TIMES_USUAL = 5.0
+LEAST_TIMES_USUAL = 0.4
+LEAST_SCALE = 0.25
+SHARE_OF_LEFT = 0.25
+MOST_TIMES_ALONE = 4.0
+HOLD_SECONDS = 30.0
+"""How much longer than its transfer a responder waits."""
+TRIAL_SECONDS, MOST_TRIAL_SECONDS = 0.6, 4.0
+TRIAL_ROUND_TRIPS = 25
+"""That a transfer needs at least to show what the path carries: a slow start takes ten."""
+
+
+def measure(bench: Bench, stage: Stage) -> None:
+    """All turns of a stage that there is time for."""
+    module = module_of(stage.name)
+    for turn in module.turns(known(bench, stage)):
+        seconds = _seconds(bench, stage, turn)
+        if seconds is None:
+            return
+        key, share = turn.timed
+        _make(bench, module, turn, replace(turn.setting, **{key: share * seconds}), seconds)
+    if stage.by_agent and not stage.needs and bench.server is None:
+        bench.note(f"{stage.name} between the hosts: {NEEDS_AGENT}")
+
+
+def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -> None:
+    stage: Stage = module.STAGE
+    step = bench.step(stage.name, setting, plan.side(turn.initiator))
+    optional = stage.optional and not bench.alone(stage.name)
+    with bench.outcome(step, turn.label, optional):
+        if turn.peer == "agent" and bench.server is None:
+            raise Unavailable(NEEDS_AGENT)
+        if hasattr(module, "fitted"):
+            setting = module.fitted(setting, _more_known(bench, stage, setting))
+            # what is not chosen before its turn stands in the report too
+            step.setting.update(bench.step(stage.name, setting, "client").setting)
+        lifetime = seconds + turn.grace_seconds
+        with _peer(bench, stage, turn, setting, lifetime) as peer:
+            bench.initiate(step, setting, peer, lifetime, both=turn.peer != "own")
+
+
+@contextmanager
+def _peer(
+    bench: Bench, stage: Stage, turn: Turn, setting: Any, lifetime: float
+) -> Iterator[Endpoint]:
+    """Who answers a turn, until left."""
+    if turn.peer not in ("agent", "own"):
+        yield replace(bench.share, path="") if turn.peer == "share" else Endpoint()
+        return
+    host = bench.server if turn.peer == "agent" else bench.reached[plan.side(turn.initiator)]
+    assert host is not None
+    with host.hold(stage.name, setting, bench.caller, lifetime) as held:
+        yield held if turn.peer == "own" else replace(held, host=bench.address)
+
+
+def known(bench: Bench, stage: Stage) -> Known:
+    """What is known as a stage's turn comes."""
+    return Known(
+        address=bench.address,
+        port=bench.options.target.port or SMB_PORT,
+        dialect=str(bench.share.facts.get("dialect") or ""),
+        seed=bench.seed,
+        budget_seconds=bench.options.budget_seconds,
+        alone=bench.alone(stage.name),
+        agent=bench.server is not None,
+        connect_seconds=float(bench.share.facts.get("connect_seconds") or 0.0),
+    )
+
+
+def _more_known(bench: Bench, stage: Stage, setting: Any) -> Known:
+    """With what has to be found out for a setting."""
+    found = known(bench, stage)
+    if "rate" in stage.needs:
+        rate, rtt_seconds = path_rate(bench, setting.verb)
+        link = link_that_fits(bench, rate) or ""
+        found = replace(found, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
+    if "source" in stage.needs and setting.verb == "pull":
+        return replace(found, source_bytes=server_files.ready_bytes(bench, found.dialect))
+    if "share" in stage.needs:
+        return replace(found, room_bytes=server_files.room_bytes(bench))
+    return found
+
+
+def _seconds(bench: Bench, stage: Stage, turn: Turn) -> float | None:
+    if not turn.least_seconds:
+        return seconds_for(bench, stage, turn.usual_seconds, turn.parts)
+    scale = max(LEAST_SCALE, _scale(bench))
+    return min(turn.most_seconds, max(turn.least_seconds, scale * turn.usual_seconds))
+
+
+def _scale(bench: Bench) -> float:
+    return min(MOST_TIMES_USUAL, bench.options.budget_seconds / USUAL_BUDGET_SECONDS)
+
+
+def seconds_for(bench: Bench, stage: Stage, usual_seconds: float, parts: float = 1) -> float | None:
+    """Seconds for a stage that usually takes so long; None: left out, which is noted.
+
+    parts: how many times as long the stage takes if it is all that was asked for.
+    """
+    least = LEAST_TIMES_USUAL * usual_seconds
+    if bench.alone(stage.name):
+        return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.left() / parts))
+    seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.left())
+    if bench.options.budget_seconds < stage.least_budget_seconds or seconds < least:
+        bench.note(
+            f"{stage.name}: left out, so that the copies get their time: give a larger --budget"
+        )
+        return None
+    return seconds
+
+
+def path_rate(bench: Bench, verb: str) -> tuple[float, float | None]:
+    """What TCP carries between the hosts by the system's own tuning, and its least round trip.
+
+    By the run's own tcp steps, the fastest of them; where there are none, by a short trial, and
+    where round trips are long by a longer one: the first is their slow start. Raises Unavailable
+    without an agent on the server, StageError where the trial breaks.
+    """
+    found = [
+        (rates(outcome).median, _rtt_seconds(outcome.details))
+        for step, outcome in bench.ledger.entries()
+        if isinstance(outcome, Measured)
+        and (step.stage, step.initiator) == ("tcp", "client")
+        and (step.setting.get("verb"), step.setting.get("engine")) == (verb, None)
+    ]
+    if found:
+        return max(found, key=lambda each: each[0])
+    first = _trial(bench, verb, TRIAL_SECONDS)
+    needed = min(MOST_TRIAL_SECONDS, TRIAL_ROUND_TRIPS * (first[1] or 0.0))
+    return first if needed <= TRIAL_SECONDS else _trial(bench, verb, needed)
+
+
+def _trial(bench: Bench, verb: str, seconds: float) -> tuple[float, float | None]:
+    if bench.server is None:
+        raise Unavailable(NEEDS_AGENT)
+    setting = tcp.Setting(verb, seconds=seconds, address=bench.address)
+    most_seconds = seconds + HOLD_SECONDS
+    with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
+        there = replace(peer, host=bench.address)
+        ran = bench.run(bench.step("tcp", setting, "client"), setting, there, most_seconds)
+    return run_rate(ran.samples), _rtt_seconds(ran.details)
+
+
+def _rtt_seconds(details: Details) -> float | None:
+    limits = details.get("limits")
+    told = limits.get("min_rtt_seconds") if isinstance(limits, dict) else None
+    return told if isinstance(told, float) and told > 0 else None
+
+
+def link_that_fits(bench: Bench, bytes_per_second: float) -> str | None:
+    """The standard link whose payload that is, in words."""
+    interfaces = (each.interface for each in bench.facts.values())
+    sizes = [each.mtu_bytes for each in interfaces if each is not None and each.mtu_bytes]
+    match = looks_like(bytes_per_second, min(sizes, default=None))
+    return None if match is None else link_text(match.bits_per_second)

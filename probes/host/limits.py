@@ -1,0 +1,356 @@
+"""Who limits a TCP transfer, from looks at its two sockets; pure.
+
+What counts is where the bytes wait. Unread at the receiver: its application is slow. A send queue
+that is not full: the sending application is. A full one of which all is in flight: the send buffer
+is too small. All that the peer's window lets through in flight: that is too small. A full queue
+with unsent bytes: the path. The kernel's chronographs (tcp_chrono_start in net/ipv4/tcp_output.c)
+help, and mislead alone: the one for the window runs only while that blocks a transmission, the one
+for the buffer hardly ever, and busy_seconds while anything is unacknowledged.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from probes.host.tcp_info import Figures
+from probes.records import Details
+
+LEAST_GLIMPSES = 5
+"""Fewer tell nothing of who limits."""
+UNREAD_BYTES = 16 << 10
+UNREAD_RATIO = 0.25
+"""Of a receive buffer that is smaller than UNREAD_BYTES would ask for."""
+UNSENT_BYTES = 64 << 10
+"""One write of an application: what a sender that keeps up has at least waiting."""
+LIMITED_RATIO = 0.2
+"""Of the time; the chronographs count in jiffies of 1 to 10 ms."""
+FULL_RATIO = 0.5
+"""Of the looks: it is the usual state."""
+WINDOW_FULL_RATIO = 0.3
+"""The same of the peer's window: a sender that paces itself, as BBR does, is often just below it;
+one that something else holds is never there."""
+BLOCKS_RATIO, WAKES_RATIO = 0.93, 0.62
+"""Of the send buffer: a writer waits from the moment that its queue has filled it until that is
+back at two thirds (sk_stream_write_space), and fills it again; it is seen anywhere between. What
+never comes near the first is the queue of a writer that does not wait."""
+PAYLOAD_RATIO = 0.92
+"""Payload over what it takes of the buffer, where that is not known; measured with frames of
+1500 bytes."""
+FLYING_RATIO = 0.25
+"""Unsent bytes over those in flight below which all is under way: a buffer that the kernel sizes
+has as much unsent as in flight."""
+OPEN_RATIO = 0.15
+"""Of the looks, and as much of the time: less, and the peer's window does not hold the sender."""
+STANDING_SEGMENTS = 32
+STANDING_SECONDS = 0.001
+WINDOW_STANDING_RATIO, BUFFER_STANDING_RATIO = 1.3, 2.0
+"""A loaded RTT so far above the least one, with so much in flight, is a queue on the path. A writer
+with a small buffer sends in bursts, which wait for themselves there though the path is idle then.
+"""
+_REDUCED = (2, 3, 4)
+"""CWR, Recovery, Loss."""
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """One look at one socket."""
+
+    elapsed_seconds: float
+    figures: Figures
+    """tcp_info.read: the queues and buffers may be missing."""
+    unread_bytes: Optional[int]
+    unsent_bytes: Optional[int]
+
+
+def of_sender(glimpses: Sequence[Glimpse]) -> Details:
+    """What the sender's socket tells of a span of time; what is not known is absent.
+
+    busy_ratio and those ending in limited_ratio are shares of the span (busy includes the others),
+    those of full and reduced shares of the looks; send_queue_full: the writer waits. The segments
+    and bytes sent and retransmitted and rto_seconds are what came to be in the span. high is the
+    highest look.
+    """
+    told: Details = {"glimpses": len(glimpses)}
+    if not glimpses:
+        return told
+    first, last = glimpses[0], glimpses[-1]
+    seconds = last.elapsed_seconds - first.elapsed_seconds
+    for name in ("busy", "receive_window_limited", "send_buffer_limited"):
+        grown = _grown(f"{name}_seconds", first, last)
+        if grown is not None and seconds > 0:
+            told[f"{name}_ratio"] = min(1.0, grown / seconds)
+    for name, key in (
+        ("retransmitted_segments", "retransmitted_segments"),
+        ("sent_bytes", "sent_bytes"),
+        ("retransmitted_bytes", "retransmitted_bytes"),
+        ("rto_time_seconds", "rto_seconds"),
+        ("duplicates_reported", "spurious_segments"),
+    ):
+        grown = _grown(name, first, last)
+        if grown is not None:
+            told[key] = grown
+    _spread(told, "unsent_bytes", _each(glimpses, _unsent))
+    _spread(told, "in_flight_bytes", _each(glimpses, _in_flight), high=True)
+    _spread(told, "rtt_seconds", _each(glimpses, _figure("rtt_seconds")), high=True)
+    _spread(told, "peer_window_bytes", _each(glimpses, _figure("peer_window_bytes")), high=True)
+    _spread(told, "congestion_window_bytes", _each(glimpses, _congestion_window))
+    for name in ("min_rtt_seconds", "segment_bytes", "path_mtu_bytes", "send_buffer_bytes"):
+        if name in last.figures:
+            told[name] = last.figures[name]
+    _share(told, "reduced_ratio", _each(glimpses, _reduced))
+    queue = _each(glimpses, _queue_of_buffer)
+    waits = bool(queue) and max(queue) >= BLOCKS_RATIO
+    _share(told, "send_queue_full_ratio", [waits and each >= WAKES_RATIO for each in queue])
+    _share(told, "peer_window_full_ratio", _each(glimpses, _window_full))
+    lost = loss_ratio(told)
+    if lost is not None:
+        told["loss_ratio"] = lost
+    return told
+
+
+def loss_ratio(told: Details) -> Optional[float]:
+    """Lost over sent bytes, of what of_sender told; None: not known.
+
+    What the receiver had twice (RFC 2883) was late or reordered, and not lost.
+    """
+    if not told.get("sent_bytes") or "retransmitted_bytes" not in told:
+        return None
+    needless = told.get("spurious_segments", 0) * told.get("segment_bytes", 0)
+    return float(max(0, told["retransmitted_bytes"] - needless) / told["sent_bytes"])
+
+
+def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
+    """What the receiver's socket tells of a span of time; what is not known is absent."""
+    told: Details = {}
+    unread = _each(glimpses, lambda each: each.unread_bytes)
+    _spread(told, "unread_bytes", unread)
+    if unread:
+        told["full_ratio"] = sum(each >= UNREAD_BYTES for each in unread) / len(unread)
+        told["receiver_glimpses"] = len(unread)
+        grown = _grown("out_of_order_segments", glimpses[0], glimpses[-1])
+        if grown is not None:
+            told["out_of_order_segments"] = grown
+    told.update(moved(glimpses, "received_bytes"))
+    _spread(told, "own_window_bytes", _each(glimpses, _figure("own_window_bytes")))
+    buffers = _each(glimpses, _figure("receive_buffer_bytes"))
+    if buffers:
+        told["receive_buffer_bytes"] = buffers[-1]
+    return told
+
+
+def moved(glimpses: Sequence[Glimpse], counter: str) -> Details:
+    """movement.of_counter of a figure that counts bytes."""
+    return of_counter([(each.elapsed_seconds, each.figures.get(counter)) for each in glimpses])
+
+
+def who_limits(sender: Details, receiver: Details) -> str:
+    """network, receiver, sender, send-buffer, receive-window or unknown.
+
+    An end that was not seen is an empty Details; what the other cannot tell alone is unknown.
+    """
+    if sender.get("glimpses", LEAST_GLIMPSES) < LEAST_GLIMPSES or "busy_ratio" not in sender:
+        sender = {}
+    if receiver.get("receiver_glimpses", LEAST_GLIMPSES) < LEAST_GLIMPSES:
+        receiver = {}
+    if _much_is_unread(receiver) and not _held_elsewhere(sender):
+        return "receiver"
+    if not sender:
+        return "unknown"
+    if _window_holds(sender, WINDOW_FULL_RATIO, LIMITED_RATIO):
+        if not _queue_stands(sender, WINDOW_STANDING_RATIO):
+            # Of a peer that was not seen, its application may be what keeps the window shut.
+            return "receive-window" if "unread_bytes_median" in receiver else "unknown"
+    elif _buffer_is_full(sender) and not _queue_stands(sender, BUFFER_STANDING_RATIO):
+        return "send-buffer"
+    waits = _writer_waits(sender)
+    return "unknown" if waits is None else "network" if waits else "sender"
+
+
+def told(sender: Details, receiver: Details, congestion_control: Optional[str]) -> Details:
+    """What stands in a step's details."""
+    by = who_limits(sender, receiver)
+    return {"by": by, "congestion_control": congestion_control, **sender, **receiver}
+
+
+def _much_is_unread(receiver: Details) -> bool:
+    unread: float = receiver.get("unread_bytes_median", 0)
+    buffer: float = receiver.get("receive_buffer_bytes", float("inf"))
+    return unread > 0 and unread >= min(UNREAD_BYTES, UNREAD_RATIO * buffer)
+
+
+def _held_elsewhere(sender: Details) -> bool:
+    """Whether the sender is kept waiting, and not by the peer's window: at a high rate a good deal
+    is unread at any moment, though the receiver keeps up."""
+    return bool(_writer_waits(sender)) and not _window_holds(sender, OPEN_RATIO, OPEN_RATIO)
+
+
+def _queue_stands(sender: Details, ratio: float) -> bool:
+    """Whether more is in flight than fits on the path: no window is too small then."""
+    try:
+        least, usual = sender["min_rtt_seconds"], sender["rtt_seconds_median"]
+        segments = sender["in_flight_bytes_median"] / sender["segment_bytes"]
+    except KeyError:
+        return False
+    stands = usual > ratio * least and usual - least > STANDING_SECONDS
+    return bool(stands and segments >= STANDING_SEGMENTS)
+
+
+def _window_holds(sender: Details, full_ratio: float, limited_ratio: float) -> bool:
+    full: float = sender.get("peer_window_full_ratio", 0.0)
+    limited: float = sender.get("receive_window_limited_ratio", 0.0)
+    return full >= full_ratio or limited > limited_ratio
+
+
+def _buffer_is_full(sender: Details) -> bool:
+    """Whether the writer waits though all that it has written is under way."""
+    if sender.get("send_queue_full_ratio", 1.0) < FULL_RATIO:
+        return False
+    if sender.get("send_buffer_limited_ratio", 0.0) > LIMITED_RATIO:
+        return True
+    try:
+        unsent, segment = sender["unsent_bytes_median"], sender["segment_bytes"]
+        flying = sender["in_flight_bytes_median"]
+    except KeyError:
+        return False
+    under_way = unsent < max(segment, FLYING_RATIO * flying)
+    return bool("send_queue_full_ratio" in sender and under_way)
+
+
+def _writer_waits(sender: Details) -> Optional[bool]:
+    """Whether the sending application has more than the socket takes; None: not known.
+
+    Where the buffer is not known, few unsent bytes are a slow writer's or a small buffer's.
+    """
+    if "send_queue_full_ratio" in sender:
+        return bool(sender["send_queue_full_ratio"] >= FULL_RATIO)
+    return True if sender.get("unsent_bytes_median", 0) >= UNSENT_BYTES else None
+
+
+# -- looks ---------------------------------------------------------------------------------------
+
+
+Look = Callable[[Glimpse], Optional[float]]
+
+
+def _each(glimpses: Sequence[Glimpse], look: Look) -> List[float]:
+    return [value for value in map(look, glimpses) if value is not None]
+
+
+def _figure(name: str) -> Look:
+    return lambda glimpse: glimpse.figures.get(name)
+
+
+def _unsent(glimpse: Glimpse) -> Optional[float]:
+    if glimpse.unsent_bytes is not None:
+        return glimpse.unsent_bytes
+    return glimpse.figures.get("unsent_bytes")
+
+
+def _in_flight(glimpse: Glimpse) -> Optional[float]:
+    """Sent and not acknowledged: by bytes where they are counted, else by whole segments."""
+    known = glimpse.figures
+    try:
+        sent = known["sent_bytes"] - known["retransmitted_bytes"]
+        return max(0, sent - known["acknowledged_bytes"])
+    except KeyError:
+        return _product(known, "unacknowledged_segments")
+
+
+def _congestion_window(glimpse: Glimpse) -> Optional[float]:
+    return _product(glimpse.figures, "congestion_window_segments")
+
+
+def _product(figures: Figures, name: str) -> Optional[float]:
+    if name not in figures or "segment_bytes" not in figures:
+        return None
+    return figures[name] * figures["segment_bytes"]
+
+
+def _reduced(glimpse: Glimpse) -> Optional[bool]:
+    state = glimpse.figures.get("congestion_state")
+    return None if state is None else state in _REDUCED
+
+
+def _queue_of_buffer(glimpse: Glimpse) -> Optional[float]:
+    """The send queue over its buffer; None: the buffer is not known."""
+    buffer = glimpse.figures.get("send_buffer_bytes")
+    if not buffer:
+        return None
+    queue = glimpse.figures.get("send_queue_bytes")
+    if queue is None:
+        flying, unsent = _in_flight(glimpse), _unsent(glimpse)
+        if flying is None or unsent is None:
+            return None
+        queue = (flying + unsent) / PAYLOAD_RATIO
+    return queue / buffer
+
+
+def _window_full(glimpse: Glimpse) -> Optional[bool]:
+    """Whether the peer's window has no room for one more segment."""
+    flying, known = _in_flight(glimpse), glimpse.figures
+    if flying is None or "peer_window_bytes" not in known or "segment_bytes" not in known:
+        return None
+    return flying + known["segment_bytes"] > known["peer_window_bytes"]
+
+
+def _grown(name: str, first: Glimpse, last: Glimpse) -> Optional[float]:
+    if name not in first.figures or name not in last.figures:
+        return None
+    return last.figures[name] - first.figures[name]
+
+
+def _spread(told: Dict[str, object], name: str, values: List[float], high: bool = False) -> None:
+    if values:
+        told[f"{name}_median"] = statistics.median(values)
+        if high:
+            told[f"{name}_high"] = max(values)
+
+
+def _share(told: Dict[str, object], name: str, values: Sequence[float]) -> None:
+    if values:
+        told[name] = sum(values) / len(values)
+
+
+LEAST_DISTANCES = 4
+"""Fewer tell nothing of how even they are."""
+SILENCE_SECONDS = 0.04
+"""Between two replies: of a period of 100 ms, a quota of half a core leaves more than that."""
+
+
+def of_counter(looks: Sequence[Tuple[float, Optional[float]]]) -> Details:
+    """What a counter of bytes tells, from looks: when (seconds), and the counter then.
+
+    silent_ratio: share of the time between looks in which it stood still; absent: not known.
+    """
+    known = [(when, count) for when, count in looks if count is not None]
+    if len(known) < 2 or known[-1][0] <= known[0][0]:
+        return {}
+    pairs = list(zip(known, known[1:]))
+    silent = sum(now - before for (before, less), (now, more) in pairs if more <= less)
+    return {"silent_ratio": silent / (known[-1][0] - known[0][0])}
+
+
+def of_moments(moments: Sequence[float]) -> Details:
+    """What the moments tell at which something arrived, in seconds; empty: too few.
+
+    silent_ratio: share of the time in gaps of SILENCE_SECONDS and more. bursts: how many such gaps
+    ended; burst_count_median: arrivals in one. burst_seconds_median, with _low and _high
+    (quartiles): from the start of one burst to that of the next, where there are several.
+    """
+    if len(moments) < 2 or moments[-1] <= moments[0]:
+        return {}
+    silent, starts = 0.0, []
+    for index, (before, now) in enumerate(zip(moments, moments[1:])):
+        if now - before >= SILENCE_SECONDS:
+            silent += now - before
+            starts.append(index + 1)
+    told: Details = {"silent_ratio": silent / (moments[-1] - moments[0]), "bursts": len(starts)}
+    pairs = list(zip(starts, starts[1:]))
+    apart: List[float] = [moments[later] - moments[earlier] for earlier, later in pairs]
+    if len(apart) >= LEAST_DISTANCES:
+        low, middle, high = statistics.quantiles(apart, n=4)
+        told.update(burst_seconds_median=middle, burst_seconds_low=low, burst_seconds_high=high)
+        told["burst_count_median"] = statistics.median(last - first for first, last in pairs)
+    return told

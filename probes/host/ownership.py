@@ -1,0 +1,98 @@
+"""Whether anybody but root and this user can change what a path names.
+
+Runs on Python 3.9 with the standard library alone: it travels to the server.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+import sys
+from typing import Iterable, List
+
+SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
+MOST_LINKS = 40
+ADMINISTRATORS = (0, 80) if sys.platform == "darwin" else ()
+"""Groups whose members may become root anyway: wheel and admin, whom Homebrew's folders belong to.
+"""
+
+
+def others_can_change(path: str, sticky: bool = False) -> str:
+    """The first folder, link or file on the way to a path that others can change.
+
+    Empty: what the path names, or that nothing is there, is up to root and this user alone. Where
+    a relative one leads is up to whoever made the current folder. Folders in which a group may
+    make files but change none of others' are passed through (/nix/store); sticky: those in which
+    everybody may, too (/tmp).
+    """
+    owners = {0, os.geteuid()}
+    if path in SYSTEM_FOLDERS or os.path.dirname(path) in SYSTEM_FOLDERS:  # noqa: PTH120
+        owners.add(os.lstat("/").st_uid)  # in a user namespace the system's owner may not be 0
+    if not path.startswith("/"):
+        return path
+    if _is_open(os.lstat("/"), owners):
+        return "/"
+    here, left, links = "/", path.split("/")[::-1], 0
+    while left:
+        name = left.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)  # noqa: PTH120
+            continue
+        step = os.path.join(here, name)  # noqa: PTH118
+        try:
+            told = os.lstat(step)
+        except (FileNotFoundError, NotADirectoryError):
+            return step if _is_open(os.lstat(here), owners) else ""
+        except OSError:
+            return step
+        if stat.S_ISLNK(told.st_mode) and told.st_uid in owners and links < MOST_LINKS:
+            target, links = os.readlink(step), links + 1  # noqa: PTH115
+            here = "/" if target.startswith("/") else here
+            left += target.split("/")[::-1]
+            continue
+        passed = any(left) and _is_sticky(told, owners, 0o022 if sticky else 0o020)
+        if _is_open(told, owners) and not passed:
+            return step
+        here = step
+    return ""
+
+
+def safe_folders() -> List[str]:
+    """The folders of PATH that are absolute and that nobody but root and this user can change."""
+    named = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    absolute = [each for each in dict.fromkeys(named) if each.startswith("/")]
+    return [each for each in absolute if not others_can_change(each)]
+
+
+def keep_to_safe_folders() -> None:
+    """Has all that this process starts look for programs in safe folders alone."""
+    os.environ["PATH"] = os.pathsep.join(safe_folders() or SYSTEM_FOLDERS)
+
+
+def _is_open(told: os.stat_result, owners: Iterable[int]) -> bool:
+    """Whether others can change what was looked at; a link is as safe as its folder."""
+    if told.st_uid not in owners or stat.S_ISLNK(told.st_mode):
+        return True
+    by_group = told.st_mode & 0o020 and told.st_gid not in (*ADMINISTRATORS, _private_group())
+    return bool(by_group or told.st_mode & 0o002)
+
+
+def _private_group() -> int:
+    """The group that is this user's alone, as useradd(8) makes one for each; -1: root, or none."""
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(os.getegid())
+    except KeyError:
+        return -1
+    alone = group.gr_name == user.pw_name and {*group.gr_mem} <= {user.pw_name}
+    return group.gr_gid if alone and os.geteuid() != 0 else -1
+
+
+def _is_sticky(told: os.stat_result, owners: Iterable[int], writers: int) -> bool:
+    """Whether a folder's writers, these alone, can change nothing that others made in it."""
+    mode = told.st_mode
+    sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX and told.st_uid in owners
+    return bool(sticky) and mode & 0o022 & ~writers == 0

@@ -1,0 +1,196 @@
+"""The same as proc.py tells, by psutil; /proc adds what psutil lacks: run delays, dirty memory.
+
+Open files and connections are not psutil's: it asks the file system for each file's status, which
+has NFS write out what a copy wrote, and it sees connections of this network namespace alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+import psutil
+
+from probes.host import proc
+from probes.host.proc import (
+    LONGEST_NAME,
+    TICK_SECONDS,
+    CoreTimes,
+    DeviceCounts,
+    Memory,
+    Moved,
+    ProcessStat,
+    ThreadTimes,
+)
+
+OLDEST = (5, 6)
+"""Before it some of what is read here is missing."""
+if psutil.version_info[:2] < OLDEST:
+    raise ImportError("psutil is too old")
+
+LINUX = sys.platform.startswith("linux")
+ONLINE = Path("/sys/devices/system/cpu/online")
+KERNEL_THREADS_PARENT = "kthreadd"
+YOUNG_SECONDS = 10.0
+"""A process that began since may still become another program without a tick of CPU time."""
+
+_known: Dict[int, Tuple[Any, ProcessStat]] = {}
+"""Each process and what was last told of it: asking for all of it each time costs three times
+what it takes to see that it did nothing."""
+
+
+def cores() -> Dict[int, CoreTimes]:
+    """Every core that is online, by number."""
+    told = psutil.cpu_times(percpu=True)
+    numbers = _online()
+    if len(numbers) != len(told):
+        numbers = list(range(len(told)))
+    return {number: _core(number, times) for number, times in zip(numbers, told)}
+
+
+def _core(number: int, times: Any) -> CoreTimes:
+    interrupts = _sum(times, "irq", "softirq", "interrupt")
+    stolen = _sum(times, "steal")
+    busy = _sum(times, "user", "nice", "system") + interrupts + stolen
+    return CoreTimes(number, busy, interrupts, stolen, busy + _sum(times, "idle", "iowait"))
+
+
+def _sum(told: Any, *names: str) -> float:
+    """What the system tells of them."""
+    return float(sum(getattr(told, name, 0.0) for name in names))
+
+
+def _online() -> List[int]:
+    """Numbers of the cores that psutil lists: it leaves those out that are off (`0-3,6-7`)."""
+    try:
+        spans = [each.split("-") for each in ONLINE.read_text().strip().split(",")]
+        return [each for span in spans for each in range(int(span[0]), int(span[-1]) + 1)]
+    except (OSError, ValueError):
+        return []
+
+
+def memory() -> Optional[Memory]:
+    """The host's memory, whatever a control group leaves of it."""
+    told = psutil.virtual_memory()
+    if not LINUX:
+        cached = getattr(told, "cached", 0) or getattr(told, "inactive", 0)
+        return Memory(told.total, told.used, cached, None)
+    cached = max(0, told.cached - told.shared + told.buffers)
+    dirty = proc.memory()
+    return Memory(
+        total_bytes=told.total,
+        used_bytes=max(0, told.total - told.free - cached),
+        cached_bytes=cached,
+        dirty_bytes=dirty.dirty_bytes if dirty else None,
+    )
+
+
+def traffic(interface: str) -> Optional[Tuple[int, int]]:
+    """Bytes sent and received by an interface; None: there is none of the name."""
+    told = psutil.net_io_counters(pernic=True, nowrap=False).get(interface)
+    return (told.bytes_sent, told.bytes_recv) if told else None
+
+
+def devices() -> Dict[str, DeviceCounts]:
+    """Every block device by its kernel name; none where the system does not tell how busy it is."""
+    try:
+        told = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
+    except (NotImplementedError, ValueError):
+        return {}
+    return {
+        name: DeviceCounts(
+            each.read_count,
+            each.read_bytes,
+            each.write_count,
+            each.write_bytes,
+            each.busy_time / 1e3,
+        )
+        for name, each in told.items()
+        if hasattr(each, "busy_time")
+    }
+
+
+def processes() -> Dict[int, ProcessStat]:
+    """Every process that can be seen; one that ends meanwhile is left out."""
+    pids = psutil.pids()
+    alive = set(pids)
+    for pid in set(_known) - alive:
+        del _known[pid]
+    since = time.time() - YOUNG_SECONDS
+    for pid in pids:
+        try:
+            _known[pid] = _looked_at(pid, alive, since)
+        except (psutil.Error, OSError):
+            _known.pop(pid, None)
+    kernel = _known[2][1] if 2 in _known else None
+    if kernel is None or (kernel.name, kernel.parent) != (KERNEL_THREADS_PARENT, 0):
+        return {pid: each for pid, (_, each) in _known.items()}
+    return {
+        pid: each._replace(kernel=True) if 2 in (pid, each.parent) else each
+        for pid, (_, each) in _known.items()
+    }
+
+
+def _looked_at(pid: int, alive: set[int], since: float) -> Tuple[Any, ProcessStat]:
+    """A process now; what took no CPU time since it was looked at is what it was."""
+    process, last = _known.get(pid, (None, None))
+    if process is not None and last is not None:
+        times = _times(process)
+        idle = times == (last.cpu_seconds, last.reaped_seconds)
+        if idle and last.parent in alive and process.create_time() < since:
+            return process, last
+        if process.is_running():
+            return process, _stat(process, last.started_ticks)
+    process = psutil.Process(pid)
+    started = process.create_time() - psutil.boot_time()
+    return process, _stat(process, round(started / TICK_SECONDS))
+
+
+def _stat(process: Any, started_ticks: int) -> ProcessStat:
+    with process.oneshot():
+        own, reaped = _times(process)
+        return ProcessStat(
+            pid=process.pid,
+            name=process.name()[:LONGEST_NAME],
+            parent=process.ppid(),
+            kernel=False,
+            cpu_seconds=own,
+            reaped_seconds=reaped,
+            started_ticks=started_ticks,
+            core=process.cpu_num() if hasattr(process, "cpu_num") else None,
+        )
+
+
+def _times(process: Any) -> Tuple[float, float]:
+    """Its CPU time, and that of its children that ended and were waited for."""
+    told = process.cpu_times()
+    return told.user + told.system, _sum(told, "children_user", "children_system")
+
+
+def threads(pid: int) -> List[ThreadTimes]:
+    """Times of every thread of a process; empty where it ended meanwhile."""
+    if LINUX:
+        return proc.threads(pid)
+    try:
+        told = psutil.Process(pid).threads()
+    except psutil.Error:
+        return []
+    return [ThreadTimes(each.id, each.user_time + each.system_time, None) for each in told]
+
+
+def moved(pid: int) -> Optional[Moved]:
+    """What a process moved; None: the system does not tell.
+
+    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's.
+    """
+    try:
+        told = psutil.Process(pid).io_counters()
+        return Moved(told.read_chars, told.write_chars, told.read_bytes, told.write_bytes)
+    except psutil.NoSuchProcess:
+        raise ProcessLookupError(f"process {pid} is gone") from None
+    except psutil.AccessDenied:
+        raise PermissionError(f"process {pid} is another user's") from None
+    except (AttributeError, RuntimeError):
+        return None

@@ -1,0 +1,43 @@
+"""Who reads what a host counts: psutil where it can be imported, else /proc."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional, Protocol, Tuple, cast
+
+from probes.host.proc import CoreTimes, DeviceCounts, Memory, Moved, ProcessStat, ThreadTimes
+from probes.stage import Unavailable
+
+STAT = Path("/proc/stat")
+
+
+class Reader(Protocol):
+    """What is read of a host; proc.py and psutil_counters.py say it of each, and agree."""
+
+    def cores(self) -> Dict[int, CoreTimes]: ...
+    def memory(self) -> Optional[Memory]: ...
+    def traffic(self, interface: str) -> Optional[Tuple[int, int]]: ...
+    def devices(self) -> Dict[str, DeviceCounts]: ...
+    def processes(self) -> Dict[int, ProcessStat]: ...
+    def threads(self, pid: int) -> List[ThreadTimes]: ...
+    def moved(self, pid: int) -> Optional[Moved]: ...
+
+
+@functools.lru_cache(maxsize=1)
+def reader() -> Reader:
+    """The reader of this host. Errors: Unavailable where there is none."""
+    linux = sys.platform.startswith("linux")
+    if linux and not STAT.exists():
+        raise Unavailable("this system does not show its processes: its /proc is closed")
+    try:
+        return cast(Reader, importlib.import_module("probes.host.psutil_counters"))
+    except Exception as error:  # whatever a broken installation raises
+        if linux:
+            return cast(Reader, importlib.import_module("probes.host.proc"))
+        raise Unavailable(
+            "this system has no /proc, so its cores can be counted with psutil alone:"
+            " install psutil for the python3 that runs the agent"
+        ) from error

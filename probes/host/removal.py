@@ -1,0 +1,175 @@
+"""Removes a folder that a run created: by its name, if it is that very folder, through descriptors.
+
+No path is walked and no link followed: each step goes from an open folder to a name in it. Imports
+nothing of ours: the guardian hands this source to a process of its own, whose whole program it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import time
+from typing import Any, Dict, Iterable, Optional
+
+RUN, TREE = "run", "tree"
+"""Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of
+which goes."""
+RUN_FILE = re.compile(r"source|pushed-[0-9a-f]{16}|small-[0-9a-f]{16}-[0-9]{1,6}")
+"""The whole name of a file that a run puts into its folder on a share."""
+GONE, MISSING, OTHER = "gone", "missing", "other"
+"""What became of it: removed; nothing has its name; something else has it, and is left alone."""
+ATTEMPTS, MISSING_ATTEMPTS, PAUSE_SECONDS = 150, 10, 0.1
+
+Facts = Dict[str, Any]
+"""name and kind; once it is made ino and dev (which may miss after another boot); leader and
+started, of a process group that goes first."""
+
+
+def opened(name: str, parent: Optional[int] = None) -> int:
+    """Descriptor of a folder; of a name in an open one it is no link."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | (0 if parent is None else os.O_NOFOLLOW)
+    return os.open(name, flags, dir_fd=parent)
+
+
+def remove(parent: int, facts: Facts) -> str:
+    """Removes the folder of that name and identity, with what its kind says: GONE, MISSING, OTHER.
+
+    One whose identity nobody told has nothing of ours in it yet, and goes if it is empty. Errors:
+    OSError, of what could not be removed; NotADirectoryError is OTHER.
+    """
+    name = facts["name"]
+    try:
+        folder = opened(name, parent)
+    except FileNotFoundError:
+        return MISSING
+    except OSError:
+        if _is_folder(parent, name):
+            raise
+        return OTHER
+    try:
+        told = os.fstat(folder)
+        if "ino" in facts:
+            if told.st_ino != facts["ino"] or facts.get("dev", told.st_dev) != told.st_dev:
+                return OTHER
+            if "dev" not in facts and told.st_uid != os.geteuid():
+                return OTHER  # less sure, and so no more than our own
+            empty(folder, facts["kind"], told.st_dev)
+    finally:
+        # Before the folder goes: a file server keeps one that was listed and is still open.
+        os.close(folder)
+    try:
+        now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if not os.path.samestat(now, told):
+            return OTHER
+        os.rmdir(name, dir_fd=parent)
+    except FileNotFoundError:
+        return MISSING
+    return GONE
+
+
+def _is_folder(parent: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def empty(folder: int, kind: str, device: int) -> None:
+    """Removes what a run put into an open folder, all of it where the kind is TREE."""
+    for name in os.listdir(folder):
+        try:
+            told = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(told.st_mode):
+                if kind == TREE and told.st_dev == device:
+                    _empty_inner(folder, name, told)
+            elif kind == TREE or (RUN_FILE.fullmatch(name) and _goes(told.st_mode)):
+                os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:  # a step that gave up on a slow disk removes its file itself
+            continue
+
+
+def _goes(mode: int) -> bool:
+    """A link goes by itself; what it leads to stays."""
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _empty_inner(folder: int, name: str, told: os.stat_result) -> None:
+    inner = opened(name, folder)
+    try:
+        if os.path.samestat(os.fstat(inner), told):
+            empty(inner, TREE, told.st_dev)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=folder)
+
+
+def started_ticks(pid: int) -> Optional[int]:
+    """When a process began, in ticks since the boot (proc(5)); None: there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return int(file.read().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def pid_space() -> int:
+    """Of which process numbers are told (pid_namespaces(7)); 0: not known."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+    except OSError:
+        return 0
+
+
+def end_group(facts: Facts, just_died: bool = False) -> None:
+    """SIGKILL to the process group, if its leader is that very process.
+
+    just_died: also where the leader has ended, as nobody else can have its number so soon.
+    """
+    if "leader" not in facts:
+        return
+    began = started_ticks(facts["leader"])
+    if began != facts["started"] and not (just_died and began is None):
+        return
+    try:
+        os.killpg(facts["leader"], signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return  # it has ended; or its number is another user's by now
+
+
+def guard(parent: int, lines: Iterable[bytes]) -> None:
+    """Takes facts until the lines end, which they do however their writer dies; then removes it.
+
+    A fact "done" says that there is nothing left to do. A copy that is being killed may still hold
+    its file, which NFS and FUSE then only hide: hence the attempts.
+    """
+    for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    facts: Facts = {}
+    for line in lines:
+        facts.update(json.loads(line))
+        if "done" in facts:
+            return
+        if "ino" in facts and "pin" not in facts:
+            facts["pin"] = _pinned(facts["name"], parent)
+    missing = 0
+    for _ in range(ATTEMPTS):
+        try:
+            end_group(facts, just_died=True)
+            became = remove(parent, facts)
+            missing += became == MISSING
+            if became == GONE or missing >= MISSING_ATTEMPTS:
+                return
+        except OSError:
+            missing = 0  # it is there: once more, and later it is in the journal
+        time.sleep(PAUSE_SECONDS)
+
+
+def _pinned(name: str, parent: int) -> Optional[int]:
+    """Held open, so that its inode number stays its own, which FUSE and CIFS may give again."""
+    try:
+        return opened(name, parent)
+    except OSError:  # gone already, or something else
+        return None

@@ -1,0 +1,75 @@
+"""What each key of a request means to the host that carries it out.
+
+The fields of a Setting and the parameters of a question are annotated with these types, and an
+agent looks at each value by them (bottleneck/agent_checks.py): a key without a meaning is refused
+to everybody. Runs on Python 3.9 with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from functools import cache
+from typing import Annotated, Any, Callable, Dict, get_args, get_origin
+from typing import get_type_hints as hints_of
+
+MAYBE, MANY = "?", "*"
+"""After a meaning: the value may be null or empty; it is a list of such values."""
+TRUTH, ANY = "truth", "any"
+
+Text = Annotated[str, "text"]
+"""Words that lead nowhere."""
+Number = Annotated[float, "number"]
+Count = Annotated[int, "count"]
+Size = Annotated[int, "size"]
+"""Bytes that are written or read: they count."""
+Seconds = Annotated[float, "seconds"]
+"""A time that a request may take."""
+Rate = Annotated[float, "rate"]
+"""A pace that is kept to."""
+Port = Annotated[int, "port"]
+Address = Annotated[str, "address"]
+"""Spoken of or listened on, never called."""
+Called = Annotated[str, "called"]
+"""Somebody whom this host will call."""
+Folder = Annotated[str, "folder"]
+FolderOrNone = Annotated[str, "folder?"]
+File = Annotated[str, "file"]
+Device = Annotated[str, "device"]
+Handed = Annotated[str, "handed"]
+"""A file whose content may leave this host: one that the agent itself made."""
+LeftoverPath = Annotated[str, "leftover"]
+Name = Annotated[str, "name"]
+"""One step of a path, downwards."""
+Hex = Annotated[str, "hex"]
+"""A run's id, part of a folder's name."""
+Anything = Annotated[Any, ANY]
+
+Keys = Dict[str, str]
+
+
+@cache
+def keys(of: Callable[..., Any]) -> Keys:
+    """The keys that a record or a function takes, each with its meaning.
+
+    Errors: TypeError, a key whose annotation gives it none.
+    """
+    hints = hints_of(of, include_extras=True)
+    if dataclasses.is_dataclass(of):
+        names = [field.name for field in dataclasses.fields(of)]
+    else:
+        names = list(inspect.signature(of).parameters)
+    return {name: _meaning(hints[name], f"{of.__qualname__}.{name}") for name in names}
+
+
+def _meaning(hint: Any, where: str) -> str:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return str(hint.__metadata__[0])
+    if hint is bool:
+        return TRUTH
+    if type(None) in arguments:
+        return _meaning(arguments[0], where) + MAYBE
+    if origin in (tuple, list):
+        return _meaning(arguments[0], where) + MANY
+    raise TypeError(f"{where} has no meaning: see probes/meaning.py")

@@ -1,0 +1,37 @@
+"""Who may call the ports that an agent's process opens: the session's peer, where it is known."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import List
+
+_MAPPED = "::ffff:"
+_peer: List[str] = []
+"""Empty: whoever knows the session's nonce."""
+
+
+def expect(told: str, peer: str) -> None:
+    """Has every port that this process opens from now on answer one peer, and this host itself.
+
+    peer: the listener's caller, empty where ssh or another command started the agent. Then it is
+    whom the coordinator names where ssh saw the same address; where nobody can be sure, as behind
+    an address translation, the nonce alone decides.
+    """
+    seen = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
+    one = peer or (told if told == seen else "")
+    _peer[:] = [plain(one)] if one else []
+
+
+def is_stranger(connection: socket.socket) -> bool:
+    """Whether a connection comes from another host than the one that is let in."""
+    try:
+        other, own = connection.getpeername()[0], connection.getsockname()[0]
+    except OSError:
+        return True  # it has gone
+    return bool(_peer) and other != own and plain(other) not in _peer
+
+
+def plain(address: str) -> str:
+    """An IP address, of IPv4 where it only looks like IPv6 (RFC 4291 section 2.5.5.2)."""
+    return address[len(_MAPPED) :] if address.lower().startswith(_MAPPED) else address

@@ -1,0 +1,314 @@
+"""smbprotocol's connection and session, made safe to leave a password and a copy to.
+
+The library checks signatures only of replies that claim to have one, believes any frame length,
+waits without end while a server says PENDING, follows links to other hosts, takes whatever comes
+last for a login, and keeps the socket to itself. Here none of that is so.
+
+What nobody can find: in 2.x and 3.0 a man in the middle may clear the flags of a login that neither
+side requires to be signed (the share's own encryption stays); who spoils the answer to SMB2 where
+SMB1 is on makes SMB1 the best that was found. The report says what was used. A dialect that is
+lower than the best of both is found in all of 2.0.2 to 3.1.1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import threading
+import time
+import uuid
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from smbprotocol import Dialects
+from smbprotocol.connection import Commands, Connection, HashAlgorithms
+from smbprotocol.exceptions import NoMoreFiles, SMBException, SMBResponseException
+from smbprotocol.file_info import FileInformationClass
+from smbprotocol.header import NtStatus, Smb2Flags
+from smbprotocol.open import (
+    CreateDisposition,
+    CreateOptions,
+    DirectoryAccessMask,
+    FileAttributes,
+    FilePipePrinterAccessMask,
+    ImpersonationLevel,
+    Open,
+    ShareAccess,
+)
+from smbprotocol.session import Session
+from smbprotocol.transport import Tcp
+
+from probes.smb.frames import Broken, Late, Wire
+from probes.smb.session import STEP_SECONDS
+from probes.stage import Refused
+
+KEEP_ALIVE_SECONDS = 20
+"""An idle session sends an ECHO that often, and notices so that its server went."""
+CONTROL_FRAME_BYTES = 1024 * 1024
+"""No reply but that to a READ is longer."""
+LEAST_LIMIT_BYTES = 4096
+"""A server that takes no longer READ or WRITE serves no files."""
+_MESSAGES = (b"\xfeSMB", b"\xfdSMB")
+_LEAST_BYTES = 68
+"""Header and the shortest body; of an encrypted message more."""
+
+
+class ParkableTcp(Tcp):  # type: ignore[misc]
+    """The library's transport: guarded frames, a deadline, and a reader that can be parked."""
+
+    def __init__(self, sock: socket.socket, server: str, port: int) -> None:
+        super().__init__(server, port, None)
+        self._sock = sock
+        self.wire = Wire(sock, CONTROL_FRAME_BYTES)
+        self.connected = True
+        self._wake_read, self._wake_write = socket.socketpair()
+        self._parked, self._resume = threading.Event(), threading.Event()
+
+    def connect(self) -> None:
+        """Nothing to do: it was made from a connected socket."""
+
+    def send(self, header: Any) -> None:
+        message = header if isinstance(header, bytes) else header.pack()
+        self.wire.send([message])
+
+    def recv(self, timeout: float) -> bytes:
+        """One message; b"" at the end of the connection. TimeoutError: nothing for that long."""
+        idle_until = time.monotonic() + timeout
+        while self.connected:
+            ready = select.select([self._sock, self._wake_read], [], [], 1.0)[0]
+            if self._wake_read in ready:
+                self._wake_read.recv(1)
+                self._parked.set()
+                self._resume.wait()
+            elif ready:
+                message = memoryview(bytearray(self.wire.next_frame()))
+                self.wire.receive(message)
+                if len(message) < _LEAST_BYTES or message[:4] not in _MESSAGES:
+                    raise Broken("the server sent something that is no SMB2 message")
+                return bytes(message)
+            elif self.wire.deadline is not None and time.monotonic() > self.wire.deadline:
+                raise Late("no answer in time")
+            elif time.monotonic() > idle_until:
+                raise TimeoutError("idle")
+        return b""
+
+    def park(self) -> None:
+        """Takes the socket from the reader thread."""
+        self._resume.clear()
+        self._parked.clear()
+        self._wake_write.send(b"p")
+        if not self._parked.wait(STEP_SECONDS):
+            raise Broken("the SMB library did not let go of its socket")
+
+    def unpark(self) -> None:
+        """Lets the reader thread go on."""
+        self._resume.set()
+
+    def close(self) -> None:
+        if self.connected:
+            self.connected = False
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_RDWR)
+            self._resume.set()
+
+    def release(self) -> None:
+        """Closes the descriptors; the reader thread has ended."""
+        for each in (self._sock, self._wake_read, self._wake_write):
+            each.close()
+
+
+class _Outstanding(dict[int, Any]):
+    """Requests by message id; a reply to none of them is an error with a text."""
+
+    def __missing__(self, message_id: int) -> Any:
+        raise Broken(f"the server answered message {message_id}, which was not asked")
+
+
+class GuardedConnection(Connection):  # type: ignore[misc]
+    """The library's connection on our transport, with no reply unchecked and no wait unbounded."""
+
+    def __init__(self, transport: ParkableTcp, require_signing: bool = False) -> None:
+        self._ours = transport
+        super().__init__(
+            uuid.uuid4(), transport.server, transport.port, require_signing=require_signing
+        )
+        self._receive_timeout = KEEP_ALIVE_SECONDS
+        self.outstanding_requests = _Outstanding()
+        self.last_login_reply: Any = None
+        """Header of the last SESSION_SETUP reply."""
+        self.told: dict[int, bytes] = {}
+        """Body of the last good reply to each command: the library keeps a part of it only."""
+
+    @property
+    def transport(self) -> ParkableTcp:
+        return self._ours
+
+    @transport.setter
+    def transport(self, theirs: object) -> None:
+        """The library's own transport is never used."""
+
+    def connect(self, dialect: int | None = None, **more: Any) -> None:
+        """Negotiates. Raises Refused where the server chose what was not offered to it."""
+        super().connect(dialect=dialect, **more)
+        doubt = ""
+        if dialect is None and self.dialect not in self.negotiated_dialects:
+            doubt = f"it chose dialect 0x{self.dialect:04x}, which was not offered"
+        elif min(self.max_read_size, self.max_write_size) < LEAST_LIMIT_BYTES:
+            doubt = f"it takes READs of {self.max_read_size} and WRITEs of {self.max_write_size}"
+        elif self.dialect == Dialects.SMB_3_1_1:
+            offered = more.get("preferred_encryption_algos") or range(1, 5)
+            signatures = more.get("preferred_signing_algos") or range(3)
+            if self.preauth_integrity_hash_id != HashAlgorithms.SHA_512:
+                doubt = "it sent no hash that guards the negotiation"
+            elif self.cipher_id and self.cipher_id not in offered:
+                doubt = f"it chose cipher {self.cipher_id}, which was not offered"
+            elif self.signing_algorithm_id not in (None, *signatures):
+                doubt = f"it chose signature {self.signing_algorithm_id}, which was not offered"
+        if doubt:
+            text = f"{self.server_name}: negotiate: no sound answer: {doubt}; is it a file server?"
+            raise Refused("unreachable", text)
+
+    def receive(
+        self,
+        request: Any,
+        wait: bool = True,
+        timeout: float | None = None,
+        resolve_symlinks: bool = True,
+    ) -> Any:
+        # the transport's deadline ends every wait; the library's own would be moved by the peer
+        try:
+            reply = super().receive(
+                request, wait=wait, timeout=STEP_SECONDS + 10, resolve_symlinks=False
+            )
+        except SMBResponseException as error:
+            self._keep(error.header)
+            raise
+        self._keep(reply)
+        self.told[reply["command"].get_value()] = reply["data"].get_value()
+        return reply
+
+    def _keep(self, reply: Any) -> None:
+        if reply["command"].get_value() == Commands.SMB2_SESSION_SETUP:
+            self.last_login_reply = reply
+
+    def _decrypt(self, message: Any) -> Any:
+        try:
+            return super()._decrypt(message)
+        except InvalidTag:
+            raise Broken("an encrypted reply was altered on its way") from None
+
+    def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
+        session = self.session_table.get(session_id)
+        command = header["command"].get_value()
+        interim = header["status"].get_value() == NtStatus.STATUS_PENDING
+        if not force:
+            asked = self.outstanding_requests[header["message_id"].get_value()].message
+            if command != asked["command"].get_value() or header["next_command"].get_value():
+                # SESSION_SETUP is not checked below: no other reply may pass for one
+                raise Broken("the server answered something else than what was asked")
+        if session is not None and not force and command != Commands.SMB2_SESSION_SETUP:
+            # only replies that came unencrypted get here
+            trees = session.tree_connect_table.values()
+            sealed_tree = command != Commands.SMB2_TREE_CONNECT and any(
+                tree.encrypt_data for tree in trees
+            )
+            if session.encrypt_data or sealed_tree:
+                raise Broken("the server answered without the encryption that was agreed")
+            signed = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
+            # a signed request is answered signed, in a session that is not signed too (3.3.4.1.1)
+            due = session.signing_required or asked["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
+            if due and not signed and not interim:
+                raise Broken("a reply came without the signature that this session has to have")
+        try:
+            super().verify_signature(header, session_id, force)
+        except SMBException:
+            raise Broken("a reply came with a wrong signature: it was altered on its way") from None
+
+
+class GuardedSession(Session):  # type: ignore[misc]
+    """The library's session, which a server has to have agreed to, and in 3.1.1 to prove it."""
+
+    def connect(self) -> None:
+        """Logs in, once.
+
+        In 3.1.1 the last reply's signature proves that the server knows the password, and that
+        nothing was altered since the first message (MS-SMB2 3.2.5.3.1). Older servers may leave it
+        out; a signature that is there has to be right.
+        """
+        super().connect()
+        reply = self.connection.last_login_reply
+        if reply["status"].get_value() != NtStatus.STATUS_SUCCESS:
+            raise Broken("the server never said that the login was over")
+        if self.signing_key is None:
+            return
+        signed = reply["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
+        if self.connection.dialect >= Dialects.SMB_3_1_1 and not signed:
+            raise Broken("the login came back without its signature: it was altered on its way")
+        if signed:
+            self.connection.verify_signature(reply, self.session_id, force=True)
+
+
+_SHARE_ALL = (
+    ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
+)
+_LIST_AND_DELETE = (
+    DirectoryAccessMask.FILE_LIST_DIRECTORY
+    | DirectoryAccessMask.FILE_READ_ATTRIBUTES
+    | DirectoryAccessMask.DELETE
+    | DirectoryAccessMask.SYNCHRONIZE
+)
+_READ = FilePipePrinterAccessMask.GENERIC_READ
+_WRITE = FilePipePrinterAccessMask.GENERIC_WRITE
+_DELETE = FilePipePrinterAccessMask.DELETE
+
+
+def folder(tree: Any, path: str, new: bool) -> Any:
+    """A folder, deleted when its last handle is closed."""
+    options = CreateOptions.FILE_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
+    return _opened(tree, path, _LIST_AND_DELETE, options, new)
+
+
+def new_file(tree: Any, path: str) -> Any:
+    """A file to read and write, deleted when its last handle is closed."""
+    options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
+    return _opened(tree, path, _READ | _WRITE | _DELETE, options, True)
+
+
+def file(tree: Any, path: str, write: bool) -> Any:
+    """A file that is there."""
+    access = _READ | _WRITE if write else _READ
+    return _opened(tree, path, access, CreateOptions.FILE_NON_DIRECTORY_FILE, False)
+
+
+def doomed_file(tree: Any, path: str) -> Any:
+    """A file that is there and goes when this handle is closed."""
+    options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
+    return _opened(tree, path, _DELETE, options, False)
+
+
+def names(tree: Any, path: str) -> tuple[str, ...]:
+    """What lies in a folder."""
+    access = DirectoryAccessMask.FILE_LIST_DIRECTORY
+    opened = _opened(tree, path, access, CreateOptions.FILE_DIRECTORY_FILE, False)
+    found: list[str] = []
+    with contextlib.suppress(NoMoreFiles):
+        while True:
+            for entry in opened.query_directory("*", FileInformationClass.FILE_NAMES_INFORMATION):
+                found.append(entry["file_name"].get_value().decode("utf-16-le"))
+    opened.close()
+    return tuple(name for name in found if name not in (".", ".."))
+
+
+def _opened(tree: Any, path: str, access: int, options: int, new: bool) -> Any:
+    opened = Open(tree, path)
+    is_folder = options & CreateOptions.FILE_DIRECTORY_FILE
+    opened.create(
+        ImpersonationLevel.Impersonation,
+        access,
+        FileAttributes.FILE_ATTRIBUTE_DIRECTORY if is_folder else 0,
+        _SHARE_ALL,
+        CreateDisposition.FILE_CREATE if new else CreateDisposition.FILE_OPEN,
+        options,
+    )
+    return opened

@@ -1,0 +1,179 @@
+"""What was agreed in a session of the smbprotocol library, and what else its server can be asked.
+
+Runs between the library's own steps: the callers bound each question and catch its errors.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from smbprotocol import Dialects
+from smbprotocol.connection import Ciphers, Commands, SecurityMode, SigningAlgorithms
+from smbprotocol.exceptions import SMBResponseException
+from smbprotocol.file_info import FileFsFullSizeInformation, InfoType
+from smbprotocol.ioctl import IOCTLFlags, SMB2IOCTLRequest
+from smbprotocol.open import SMB2QueryInfoRequest, SMB2QueryInfoResponse
+
+from probes.smb import facts
+from probes.smb import interfaces as wire_interfaces
+from probes.smb.facts import SessionFacts
+from probes.smb.interfaces import Interface
+from probes.smb.session import Space
+from probes.smb.smbprotocol_connection import GuardedConnection
+
+NUMBERS = {
+    "2.0.2": Dialects.SMB_2_0_2,
+    "2.1": Dialects.SMB_2_1_0,
+    "3.0": Dialects.SMB_3_0_0,
+    "3.0.2": Dialects.SMB_3_0_2,
+    "3.1.1": Dialects.SMB_3_1_1,
+}
+SIGNING = {
+    SigningAlgorithms.HMAC_SHA256: "hmac-sha256",
+    SigningAlgorithms.AES_CMAC: "aes-cmac",
+    SigningAlgorithms.AES_GMAC: "aes-gmac",
+}
+ENCRYPTION = {
+    Ciphers.AES_128_CCM: "aes-128-ccm",
+    Ciphers.AES_128_GCM: "aes-128-gcm",
+    Ciphers.AES_256_CCM: "aes-256-ccm",
+    Ciphers.AES_256_GCM: "aes-256-gcm",
+}
+_FULL_SIZE = struct.Struct("<qqqII")
+_IOCTL_REPLY = struct.Struct("<HHI16sIIIIII")
+_HEADER_BYTES = 64
+_NO_FILE = b"\xff" * 16
+
+
+def numbers(known: dict[int, str], preferred: tuple[str, ...]) -> list[int] | None:
+    """The library's numbers of those names that are known; None: the library's own choice."""
+    return [number for name in preferred for number, n in known.items() if n == name] or None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A connection, the session on it and, once there is one, its tree connection."""
+
+    connection: GuardedConnection
+    session: Any = None
+    tree: Any = None
+
+    @property
+    def dialect(self) -> str:
+        """One of NUMBERS."""
+        return next(name for name, n in NUMBERS.items() if n == self.connection.dialect)
+
+    @property
+    def server_requires_signing(self) -> bool:
+        """Whether its NEGOTIATE reply says so."""
+        mode = self.connection.server_security_mode
+        return bool(mode & SecurityMode.SMB2_NEGOTIATE_SIGNING_REQUIRED)
+
+    @property
+    def encryption(self) -> str | None:
+        """The cipher of every message on the tree; None: they are not encrypted."""
+        if not (self.session.encrypt_data or self.tree.encrypt_data):
+            return None
+        if self.connection.dialect < Dialects.SMB_3_1_1:
+            return "aes-128-ccm"
+        return ENCRYPTION[self.connection.cipher_id]
+
+    @property
+    def signing(self) -> str | None:
+        """The algorithm that signs every message; None: they are not signed, or encrypted."""
+        if self.encryption or not self.session.signing_required:
+            return None
+        number, agreed = self.connection.dialect, self.connection.signing_algorithm_id
+        if number >= Dialects.SMB_3_1_1 and agreed is not None:
+            return SIGNING[agreed]
+        return "aes-cmac" if number >= Dialects.SMB_3_0_0 else "hmac-sha256"
+
+    def facts(self, security: str, connect_seconds: float) -> SessionFacts:
+        """Everything that was agreed; security is what we asked for."""
+        connection = self.connection
+        window = connection.sequence_window
+        mode = connection.server_security_mode
+        told = facts.negotiated(connection.told[Commands.SMB2_NEGOTIATE])
+        share = facts.share(connection.told[Commands.SMB2_TREE_CONNECT])
+        return SessionFacts(
+            dialect=self.dialect,
+            signing=self.signing,
+            signing_required_by=(
+                "server"
+                if self.server_requires_signing
+                else "client"
+                if security == "signed"
+                else None
+            ),
+            encryption=self.encryption,
+            encryption_required_by=self._encryption_required_by(),
+            security_mode=facts.security_mode(
+                bool(mode & SecurityMode.SMB2_NEGOTIATE_SIGNING_ENABLED),
+                self.server_requires_signing,
+            ),
+            max_read_bytes=connection.max_read_size,
+            max_write_bytes=connection.max_write_size,
+            max_transact_bytes=connection.max_transact_size,
+            credits=window["high"] - window["low"],
+            multi_credit=bool(connection.supports_multi_credit),
+            server_guid=str(connection.server_guid),
+            server_time=told.server_time,
+            capabilities=self._capabilities(),
+            share_flags=share.flags,
+            share_capabilities=share.capabilities,
+            connect_seconds=connect_seconds,
+        )
+
+    def free_space(self, file_id: bytes) -> Space:
+        """Room on the file system of an open file: FileFsFullSizeInformation, MS-FSCC 2.5.4."""
+        request = SMB2QueryInfoRequest()
+        request["info_type"] = InfoType.SMB2_0_INFO_FILESYSTEM
+        request["file_info_class"] = FileFsFullSizeInformation.INFO_CLASS
+        request["output_buffer_length"] = _FULL_SIZE.size
+        request["file_id"] = file_id
+        answer = SMB2QueryInfoResponse()
+        answer.unpack(self._ask(request))
+        told = answer["buffer"].get_value()
+        total, free, _, sectors, sector_bytes = _FULL_SIZE.unpack(told[: _FULL_SIZE.size])
+        unit_bytes = sectors * sector_bytes
+        return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
+
+    def interfaces(self) -> tuple[Interface, ...]:
+        """The server's network interfaces; none where it does not tell (MS-SMB2 3.2.4.20.10)."""
+        if not self.connection.supports_multi_channel:
+            return ()
+        request = SMB2IOCTLRequest()
+        request["ctl_code"] = wire_interfaces.QUERY_NETWORK_INTERFACE_INFO
+        request["file_id"] = _NO_FILE
+        request["max_output_response"] = wire_interfaces.ANSWER_BYTES
+        request["flags"] = IOCTLFlags.SMB2_0_IOCTL_IS_FSCTL
+        try:
+            body = self._ask(request)
+        except SMBResponseException:
+            return ()
+        if len(body) < _IOCTL_REPLY.size:
+            return ()
+        *_, start, size, _, _ = _IOCTL_REPLY.unpack_from(body)
+        start = max(start - _HEADER_BYTES, _IOCTL_REPLY.size)
+        return wire_interfaces.parse(body[start : start + size])
+
+    def _ask(self, request: Any) -> bytes:
+        sent = self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)
+        return bytes(self.connection.receive(sent)["data"].get_value())
+
+    def _encryption_required_by(self) -> str | None:
+        if self.encryption is None:
+            return None
+        (flags,) = struct.unpack_from("<H", self.connection.told[Commands.SMB2_SESSION_SETUP], 2)
+        if flags & facts.SESSION_ENCRYPT_DATA:
+            return "server"
+        return "share" if self.tree.encrypt_data else "client"
+
+    def _capabilities(self) -> tuple[str, ...]:
+        told = facts.names(self.connection.server_capabilities.get_value(), facts.CAPABILITIES)
+        # 3.1.1 agrees on encryption by a negotiate context and leaves the bit alone
+        if self.connection.supports_encryption and "encryption" not in told:
+            told += ("encryption",)
+        return told

@@ -1,0 +1,51 @@
+"""Planted worlds, and what their comparisons say, held against what is kept beside the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.finding import Comparison
+
+
+@pytest.fixture
+def bare(empty_world: Callable[..., Any]) -> Any:
+    """Two hosts of which nothing is known yet."""
+    return empty_world()
+
+
+@pytest.fixture
+def path(bare: Any) -> Any:
+    """The same with a path of 1 Gbit/s between them, and without disks yet."""
+    bare.tcp("push", 117.6)
+    bare.tcp("pull", 117.5)
+    return bare
+
+
+def lines(found: Comparison) -> Iterator[str]:
+    """A comparison with all that it tells; what is not known is left out of a row."""
+    ratio = "no ratio" if found.ratio is None else f"{found.ratio:.4g}x"
+    real = "beyond the noise" if found.significant else "in the noise"
+    yield f"{found.about}: {ratio}, {real}, steps {' '.join(map(str, found.steps))}".rstrip()
+    yield f"  {found.sentence}"
+    for row in found.rows:
+        assert row.keys() == found.rows[0].keys()
+        known = {name: value for name, value in row.items() if value is not None}
+        yield f"  {json.dumps(known, allow_nan=False)}"
+
+
+@pytest.fixture
+def says(request: pytest.FixtureRequest, golden: Callable[[str], None]) -> Callable[..., None]:
+    """Keeps what the comparisons of a world say, of those that the test's module is about."""
+
+    def noted(world: Any, **changes: Any) -> None:
+        found = diagnose(world.report(**changes)).comparisons
+        about = [each for each in found if each.about in request.module.ABOUT]
+        for line in [line for each in about for line in lines(each)] or ["nothing"]:
+            golden(line)
+
+    return noted

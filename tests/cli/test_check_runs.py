@@ -1,0 +1,154 @@
+"""How often a check measures: once where nothing looks wrong, again where something does."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck import report
+from bottleneck.cli import check_runs, exits
+from bottleneck.cli.check_runs import terms
+from bottleneck.cli.documents import Output
+from bottleneck.cli.options import Time
+from bottleneck.plan import Options
+from bottleneck.target import parse
+from probes.records import Access, Measured, Sample
+from probes.stage import Refused
+
+RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
+
+
+def like_recorded(factor=1.0, **fields):
+    """One run of each step of the recorded report; the uncached pull times a factor."""
+    known = report.load(RECORDED)
+    entries = []
+    for step, outcome in known.entries:
+        assert isinstance(outcome, Measured)
+        end = outcome.runs[0][-1]
+        times = factor if step.setting.get("copy") == "pull.uncached" else 1.0
+        run = (Sample(0.0, 0), Sample(end.elapsed_seconds, round(times * end.moved_bytes)))
+        entries.append((step, replace(outcome, runs=(run,), details={})))
+    return replace(known, entries=tuple(entries), **fields)
+
+
+@pytest.fixture
+def baseline(tmp_path):
+    """A report file whose steps have three runs."""
+    from bottleneck.analysis import diagnose
+    from bottleneck.gate.pooled import pooled
+
+    known = pooled([like_recorded(), like_recorded(0.99), like_recorded(1.01)])
+    path = tmp_path / "baseline.json"
+    report.save(known, diagnose(known), path)
+    return path
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    """Runs a check whose runs give these reports, in turn; how many it made, and what they come to.
+
+    An item is a factor of the uncached pull, or a report with the exit code of its run.
+    """
+
+    def go(runs, asked, budget=None, repeat=1):
+        left = list(runs)
+
+        def measured(chosen, access, output):
+            given = left.pop(0)
+            known, code = given if isinstance(given, tuple) else (like_recorded(given), exits.DONE)
+            return known, None, code
+
+        monkeypatch.setattr(check_runs.running, "measured", measured)
+        planned = check_runs.plan(Time(budget), repeat, asked)
+        options = Options(parse("//nas/x"), "/")
+        found = check_runs.measured(options, Access(), Output(), planned, asked)
+        return len(runs) - len(left), found
+
+    return go
+
+
+def expecting(*warn, baseline=None):
+    return terms(list(warn), None, None, baseline, "5%", None)
+
+
+def test_what_looks_as_before_is_measured_once(measure, baseline):
+    assert measure([0.98, 1, 1, 1], expecting(baseline=baseline))[0] == 1
+
+
+def test_what_looks_slower_is_measured_three_times(measure, baseline):
+    count, found = measure([0.85] * 5, expecting(baseline=baseline))
+    assert count == 3
+    copies = [made for step, made in found.entries if step.stage == "smb-copy"]
+    assert {len(made.runs) for made in copies} == {3}
+
+
+@pytest.mark.long
+def test_what_came_and_went_is_outvoted(measure, baseline):
+    asked = expecting(baseline=baseline)
+    count, found = measure([0.7, 1.0, 0.99, 1, 1], asked)
+    assert count == 3
+    diagnosis = check_runs.documents.diagnosed(found)[0]
+    assert asked.judge(found, diagnosis, 0.0).state == "ok"
+
+
+def test_a_limit_that_alarms_is_measured_again(measure):
+    limit = "pull.uncached < 20MB/s"
+    assert measure([0.7, 0.7, 0.7, 0.7], expecting(limit), budget=100.0)[0] == 3
+    assert measure([1.0, 1.0], expecting(limit), budget=100.0)[0] == 1
+
+
+def test_nothing_asked_is_one_run_and_as_many_as_asked_for(measure):
+    assert measure([0.5, 0.5, 0.5], expecting())[0] == 1
+    assert measure([1.0] * 5, expecting(), repeat=4)[0] == 4
+
+
+def test_no_run_begins_that_has_no_time_left(measure, baseline, monkeypatch):
+    clock = itertools.count(0, 25)  # without an end: other threads ask it too
+    monkeypatch.setattr(check_runs.time, "monotonic", lambda: float(next(clock)))
+    assert measure([0.85] * 5, expecting(baseline=baseline))[0] == 1
+
+
+def test_a_first_run_that_breaks_is_the_report_and_is_not_repeated(measure, baseline):
+    broken = like_recorded(status="failed", notes=("the server hung up",))
+    count, found = measure([(broken, exits.UNREACHABLE), 1], expecting(baseline=baseline))
+    assert (count, found.status) == (1, "failed")
+
+
+def test_a_later_run_that_breaks_leaves_what_was_known(measure, baseline):
+    broken = like_recorded(0.1, status="failed")
+    count, found = measure([0.85, (broken, exits.UNREACHABLE)], expecting(baseline=baseline))
+    assert (count, found.status) == (2, "complete")
+
+
+def test_ctrl_c_in_a_later_run_ends_the_check(measure, baseline):
+    stopped = like_recorded(status="interrupted")
+    count, found = measure([0.85, (stopped, exits.INTERRUPTED), 1], expecting(baseline=baseline))
+    assert (count, found.status) == (2, "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("budget", "quick", "thorough", "repeat", "total", "each", "most"),
+    [
+        (None, False, False, 1, 20, 20, 1),
+        (None, False, False, 3, 60, 20, 3),
+        (60.0, False, False, 1, 60, 60, 1),
+        (None, True, False, 1, 20, 20, 1),
+        (None, False, True, 1, 300, 300, 1),
+        (8.0, False, False, 2, 8, 8, 2),
+    ],
+)
+def test_the_budget_is_that_of_all_runs(budget, quick, thorough, repeat, total, each, most):
+    found = check_runs.plan(Time(budget, quick, thorough), repeat, expecting())
+    assert (found.total_seconds, found.each_seconds, found.most) == (total, each, most)
+
+
+def test_with_a_baseline_there_is_time_for_three_runs(baseline):
+    found = check_runs.plan(Time(), 1, expecting(baseline=baseline))
+    assert (found.total_seconds, found.each_seconds, found.most) == (60, 20, 3)
+
+
+@pytest.mark.parametrize("repeat", [0, -1, 1000])
+def test_a_number_of_runs_that_cannot_be_is_refused(repeat):
+    with pytest.raises(Refused):
+        check_runs.plan(Time(), repeat, expecting())

@@ -1,0 +1,335 @@
+"""Options that nobody gives: who wins, what is refused, which commands heed it, and `config`."""
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bottleneck.cli.app import tree
+from bottleneck.cli.configuration import Setting, commands, settings, sources
+from probes.stage import Refused
+
+COMMANDS = commands(tree())
+NOWHERE = "//127.0.0.1:9/share"
+
+
+class Files:
+    """The user's and the system's file, and an environment that leads to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environment = {
+            "XDG_CONFIG_HOME": str(folder / "user"),
+            "XDG_CONFIG_DIRS": str(folder / "system"),
+        }
+        self.user = folder / "user/copy-bottleneck/config.toml"
+        self.system = folder / "system/copy-bottleneck/config.toml"
+
+    def write(self, path: Path, text: str) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o600)
+        return path
+
+    def values(self, *given: str, command: str = "diagnose", **more: str) -> dict[str, object]:
+        found = settings(command, COMMANDS, {**self.environment, **more}, given)
+        return {key: setting.value for key, setting in found.items()}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    made = Files(tmp_path)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    return made
+
+
+def test_the_environment_wins_over_the_user_s_file_and_that_over_the_system_s(
+    files: Files,
+) -> None:
+    files.write(files.system, '[defaults]\nuser = "s"\nagent = "s"\nunits = "si"\nzones = 4\n')
+    files.write(files.user, '[defaults]\nuser = "u"\nagent = "u"\nunits = "iec"\n')
+    found = settings("diagnose", COMMANDS, {**files.environment, "BOTTLENECK_USER": "e"})
+    assert found == {
+        "user": Setting("e", "BOTTLENECK_USER"),
+        "agent": Setting("u", f"{files.user}, line 3"),
+        "units": Setting("iec", f"{files.user}, line 4"),
+        "zones": Setting(4, f"{files.system}, line 5"),
+    }
+
+
+def test_what_the_command_line_tells_is_not_looked_for(files: Files) -> None:
+    files.write(files.user, '[defaults]\nagent = "u"\nzones = 3\n')
+    assert files.values("agent", BOTTLENECK_AGENT="e") == {"zones": 3}
+
+
+def test_a_command_s_own_section_wins_over_the_common_one(files: Files) -> None:
+    files.write(files.user, '[diagnose]\nunits = "bits"\n[defaults]\nunits = "iec"\nzones = 5\n')
+    assert files.values() == {"units": "bits", "zones": 5}
+    assert files.values(command="check") == {"units": "iec"}
+
+
+@pytest.mark.parametrize("given", ["budget", "quick"])
+def test_a_budget_of_a_higher_place_leaves_no_other_one(files: Files, given: str) -> None:
+    """They exclude each other: a file's `quick = true` must not forbid `--budget 300`."""
+    files.write(files.user, "[defaults]\nquick = true\n")
+    files.write(files.system, "[defaults]\nbudget = 90\n")
+    assert files.values(given) == {}
+    assert files.values() == {"quick": True}
+
+
+def test_who_logs_in_is_not_put_together_from_two_places(files: Files) -> None:
+    files.write(files.user, '[defaults]\nauth-file = "/etc/alice"\ndomain = "CORP"\n')
+    assert files.values("user") == {"domain": "CORP"}
+    assert files.values("auth-file") == {}
+    files.write(files.user, '[defaults]\nuser = "alice"\ndomain = "CORP"\n')
+    assert files.values(BOTTLENECK_AUTH_FILE="/f") == {"auth-file": "/f"}
+
+
+def test_no_file_of_the_current_folder_is_read(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may come from a stranger, and `agent` starts programs."""
+    here = tmp_path / "here"
+    for name in ("bottleneck.toml", ".bottleneck.toml", "config.toml"):
+        files.write(here / name, '[defaults]\nagent = "exec:evil"\n')
+    monkeypatch.chdir(here)
+    assert files.values() == {}
+
+
+def test_a_named_file_stands_in_place_of_both(files: Files, tmp_path: Path) -> None:
+    files.write(files.user, "[defaults]\nzones = 5\n")
+    named = files.write(tmp_path / "named.toml", "[defaults]\nbudget = 30\n")
+    assert files.values(BOTTLENECK_CONFIG=str(named)) == {"budget": 30.0}
+    for nothing in ("", os.devnull):
+        assert files.values(BOTTLENECK_CONFIG=nothing) == {}
+        assert sources({"BOTTLENECK_CONFIG": nothing}) == ()
+    with pytest.raises(Refused, match="none.toml: No such file"):
+        files.values(BOTTLENECK_CONFIG=str(tmp_path / "none.toml"))
+
+
+def test_values_have_the_types_of_their_options(files: Files) -> None:
+    files.write(files.user, '[defaults]\nbudget = 30\nfolder = "~/x"\n[check]\nwarn = ["a", "b"]\n')
+    assert files.values() == {"budget": 30.0, "folder": f"{Path.home()}/x"}
+    assert files.values(command="check")["warn"] == ["a", "b"]
+    told = {"BOTTLENECK_QUICK": "Yes", "BOTTLENECK_ZONES": "7", "BOTTLENECK_AGENT": ""}
+    assert files.values(**told)["quick"] is True
+    assert files.values(**told)["zones"] == 7
+    assert "agent" not in files.values(**told)
+    assert files.values(command="check", BOTTLENECK_WARN="c")["warn"] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[defaults]\nagnet = "x"', "line 2: 'agnet' is no option of any command; near it: agent"),
+        ('[diagnose]\n\nauth_file = "x"', "line 3: 'auth_file' is no option of bottleneck diag"),
+        ('[explain]\nagent = "x"', "line 2: 'agent' is no option of bottleneck explain"),
+        ("# x\n[diagnos]", "line 2: [diagnos] is no command that takes settings; near it: diag"),
+        ('agent = "x"', "line 1: 'agent' stands in no section"),
+        ('[defaults]\nzones = "4"', "line 2: zones has to be a whole number"),
+        ("[defaults]\nzones = true", "line 2: zones has to be a whole number"),
+        ("[defaults]\nquick = 1", "line 2: quick has to be true or false"),
+        ("[defaults]\nbudget = 1" + "0" * 400, "line 2: budget has to be a number"),
+        ("[defaults]\nagent = 5", "line 2: agent has to be a text in quotes"),
+        ('[defaults]\nagent = "\\u0000"', "line 2: agent has to be a text"),
+        ('[diagnose]\njson = "x"', "line 2: --json is told on the command line alone"),
+        ('[defaults]\nformat = "x"', "line 2: format belongs into a command's own section"),
+        ("[defaults]\nagent =", "not TOML"),
+        ("[defaults]\nzones = 1\nzones = 2\nquick = true", "(at line 3"),
+        ("[" * 5000, "not TOML"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_file_and_line(files: Files, text: str, words: str) -> None:
+    files.write(files.user, text)
+    with pytest.raises(Refused) as caught:
+        files.values()
+    assert words in caught.value.text
+    assert str(files.user) in caught.value.text
+    assert "\n" not in caught.value.text
+    assert caught.value.kind == "usage"
+
+
+@pytest.mark.parametrize("key", ["password", "PASSWORD", "pass", "token", "agent_token"])
+@pytest.mark.parametrize("section", ["", "[defaults]\n", "[check]\n"])
+def test_a_password_is_refused_and_not_repeated(files: Files, key: str, section: str) -> None:
+    files.write(files.user, f'{section}{key} = "canary"\n')
+    with pytest.raises(Refused) as caught:
+        files.values()
+    assert "auth-file" in caught.value.text
+    assert "canary" not in caught.value.text
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_to_is_refused(files: Files, mode: int) -> None:
+    """It can start programs: `agent = "exec:..."`."""
+    files.write(files.user, "[defaults]\nzones = 4\n").chmod(mode)
+    with pytest.raises(Refused, match="others may write to it.*chmod go-w"):
+        files.values()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: only root can give a file away")
+def test_a_file_of_another_user_is_refused(files: Files) -> None:
+    path = files.write(files.user, "[defaults]\nzones = 4\n")
+    os.chown(path, 65534, 65534)
+    with pytest.raises(Refused, match="belongs to another user"):
+        files.values()
+
+
+def test_a_pipe_or_a_folder_does_not_hang_it(files: Files) -> None:
+    files.user.parent.mkdir(parents=True)
+    os.mkfifo(files.user, 0o600)
+    with pytest.raises(Refused, match="not a regular file"):
+        files.values()
+    files.user.unlink()
+    files.user.mkdir(mode=0o700)
+    with pytest.raises(Refused, match="not a regular file"):
+        files.values()
+
+
+def test_a_file_that_is_too_large_or_no_text_is_refused(files: Files) -> None:
+    files.write(files.user, "#" * (65 << 10))
+    with pytest.raises(Refused, match="larger than"):
+        files.values()
+    files.user.write_bytes(b"\xff\xfe")
+    with pytest.raises(Refused, match="not UTF-8"):
+        files.values()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("BOTTLENECK_QUICK", "maybe", "'maybe' is not true or false"),
+        ("BOTTLENECK_ZONES", "9.5", "'9.5' is not a whole number"),
+        ("BOTTLENECK_BUDGET", "soon", "'soon' is not a number"),
+    ],
+)
+def test_a_variable_that_is_none_of_its_kind_is_named(
+    files: Files, name: str, value: str, words: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        files.values(**{name: value})
+    assert caught.value.text == f"{name}: {words}"
+
+
+def test_a_document_is_not_asked_for_by_a_variable(files: Files) -> None:
+    assert files.values(BOTTLENECK_JSON="/tmp/x", BOTTLENECK_FORMAT="json") == {}
+
+
+def test_what_removes_is_told_on_the_command_line_alone(files: Files) -> None:
+    files.write(files.user, "[defaults]\nyes = true\n")
+    told = {**files.environment, "BOTTLENECK_YES": "1", "BOTTLENECK_OLDER_THAN": "0"}
+    told["BOTTLENECK_FOLDER"] = "/x"
+    assert set(settings("cleanup", COMMANDS, told)) == {"folder"}
+    assert set(settings("diagnose", COMMANDS, files.environment)) == {"yes"}
+    for text in ("[cleanup]\nyes = true\n", "[defaults]\nolder-than = 0\n"):
+        files.write(files.user, text)
+        for command in ("cleanup", "diagnose"):
+            with pytest.raises(Refused, match="on the command line alone"):
+                settings(command, COMMANDS, files.environment)
+
+
+def test_without_a_home_the_current_folder_configures_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for each in ("XDG_CONFIG_HOME", "HOME"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert all(each.path.is_absolute() for each in sources({}))
+
+
+# -- from outside ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def configuration(tmp_path):
+    """Writes a file; the environment that names it."""
+
+    def write(text):
+        path = tmp_path / "config.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+        return {"BOTTLENECK_CONFIG": str(path)}
+
+    return write
+
+
+def test_a_setting_reaches_the_command(bottleneck, configuration):
+    told = configuration('[diagnose]\nyes = true\nfolder = "/nonexistent"\n')
+    done = bottleneck("diagnose", NOWHERE, "--allow-guest", environment=told)
+    assert done.code == 64
+    assert "--folder /nonexistent" in done.complaint
+
+
+def test_every_kind_of_option_is_taken_by_the_parser(bottleneck, configuration):
+    told = configuration("[diagnose]\nzones = 1\n")
+    done = bottleneck("diagnose", NOWHERE, "--allow-guest", "--yes", environment=told)
+    assert (done.code, "--zones" in done.complaint) == (64, True)
+    variables = {"BOTTLENECK_CONFIG": "", "BOTTLENECK_BUDGET": "1", "BOTTLENECK_YES": "1"}
+    done = bottleneck("diagnose", NOWHERE, "--allow-guest", environment=variables)
+    assert (done.code, "--budget" in done.complaint) == (64, True)
+
+
+def test_a_mistake_is_a_usage_error_and_the_report_is_still_one_document(bottleneck, configuration):
+    told = configuration("[defaults]\nfoldr = 1\n")
+    done = bottleneck("diagnose", NOWHERE, "--json", "-", environment=told)
+    assert done.code == 64
+    assert "line 2: 'foldr' is no option of any command; near it: folder" in done.complaint
+    assert json.loads(done.out)["status"] == "failed"
+
+
+@pytest.mark.parametrize("command", ["schema", "--version", "estimate", "--help"])
+def test_what_reads_no_settings_does_not_mind_a_broken_file(bottleneck, configuration, command):
+    more = {"estimate": ("--link", "1Gbit/s", "--rtt", "1ms")}.get(command, ())
+    done = bottleneck(command, *more, environment=configuration("broken"))
+    assert done.code == 0, done.err
+
+
+def test_help_of_a_command_does_not_mind_either(bottleneck, configuration):
+    done = bottleneck("diagnose", "--help", environment=configuration("broken"))
+    assert done.code == 0
+    assert "--agent" in done.out
+
+
+def test_config_shows_each_value_with_its_origin(bottleneck, configuration):
+    told = configuration('[defaults]\nagent = "ssh://nas"\n[diagnose]\nquick = true\n')
+    done = bottleneck("config", environment={**told, "BOTTLENECK_UNITS": "iec"})
+    assert done.code == 0
+    path = told["BOTTLENECK_CONFIG"]
+    lines = done.out.splitlines()
+    assert lines[0] == f"# {path}: read"
+    section = lines[lines.index("[diagnose]") :]
+    assert f'agent = "ssh://nas"  # {path}, line 2' in section
+    assert f"quick = true  # {path}, line 4" in section
+    assert 'units = "iec"  # BOTTLENECK_UNITS' in section
+    one = bottleneck("config", "diagnose", environment=told)
+    assert "zones = 9  # built in" in one.out
+    assert "# user is not set" in one.out
+
+
+def test_config_names_the_commands_that_take_settings(bottleneck):
+    done = bottleneck("config", "demo", environment={"BOTTLENECK_CONFIG": ""})
+    assert done.code == 64
+    assert "diagnose" in done.complaint
+
+
+def test_config_moves_no_cursor(bottleneck, configuration):
+    told = configuration('[defaults]\nagent = "\\u001b[2J\\u202e"\n')
+    done = bottleneck("config", environment=told)
+    assert done.code == 0
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out
+
+
+def test_the_example_of_the_documentation_is_taken(tmp_path):
+    page = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
+    example, _ = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)  # the other: an agent's limits
+    path = tmp_path / "config.toml"
+    path.write_text(example)
+    path.chmod(0o600)
+    for command, told in tomllib.loads(example).items():
+        if command != "defaults":
+            named = {"BOTTLENECK_CONFIG": str(path)}
+            assert set(told) <= set(settings(command, COMMANDS, named))

@@ -1,0 +1,333 @@
+"""Both ends of an agent's stream: what one tells, and what one is asked to do.
+
+The first byte chooses who reads, see KINDS. Lines come in blocks, with an empty one between. To the
+coordinator each block answers one of its requests, whose number stands for a "?"; to the agent each
+block comes when what the one before started has been heard of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import random
+import select
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import json_mutation
+
+from bottleneck import agent, agent_stream, hosts, told, typed, wire
+from probes.host.counters import Counters, Watched, usage
+from probes.host.facts import Readiness
+from probes.loopback import Setting
+from probes.records import Endpoint, HostFacts, Usage
+from probes.stage import Refused, Unavailable
+
+NOBODY = 2**30 - 1
+"""A process that no kernel has: whoever signals it signals nobody."""
+TICK_SECONDS = 0.03
+"""How long an agent waits for the next request before it says something unasked."""
+QUIET_SECONDS = 0.001
+"""Between two requests."""
+KINDS_OF_RECORD = (HostFacts, Counters, Watched, Readiness, Endpoint, Usage, Setting)
+SAID = {
+    "ask": [{"answer": None}],
+    "hold": [{"endpoint": wire.endpoint_to_plain(Endpoint())}, {"closed": True}],
+    "observe": [{"observed": None}],
+    "initiate": [{"sample": [0.0, 0]}, {"sample": [1.0, 5], "last": True}, {"details": {}}],
+}
+
+LASTING = ("hold", "observe")
+"""Children that end when they are told to."""
+
+
+def one_input(data: bytes) -> None:
+    """Ends as each kind says that it may."""
+    if data:
+        KINDS[data[0] % len(KINDS)](data[1:])
+
+
+# -- lines and records -------------------------------------------------------------------------
+
+
+def lines(data: bytes) -> None:
+    """Each line into a message and each of its values into what it may be; WireError."""
+    for line in data.split(b"\n"):
+        with contextlib.suppress(wire.WireError, agent_stream.Ended):
+            wire.read_greeting(line)
+        with contextlib.suppress(wire.WireError, agent_stream.Ended):
+            message = wire.decode(line)
+            values(message)
+
+
+def values(message: dict[str, Any]) -> None:
+    """What is told of in a message: what was asked for, or ValueError."""
+    for check in (told.answer, told.endpoint):
+        with contextlib.suppress(ValueError):
+            check(message)
+    for value in message.values():
+        for check in (told.refusal, told.sample, told.details, told.words):
+            with contextlib.suppress(ValueError):
+                check(value)
+    for kind in KINDS_OF_RECORD:
+        if kind.__name__ in message:
+            record(kind, message[kind.__name__])
+    with contextlib.suppress(ValueError):
+        before, after = (wire.from_plain(Counters, message.get(k)) for k in ("before", "after"))
+        finite(usage(before, after))
+
+
+def record(kind: type, value: object) -> None:
+    """One record that an agent tells or is told, exactly and as a report would hold it."""
+    with contextlib.suppress(wire.WireError, agent_stream.Ended):
+        found = wire.from_plain(kind, value)
+        if not isinstance(found, Endpoint):
+            wire.encode({"again": wire.to_plain(found)})
+    with contextlib.suppress(typed.NotTyped):
+        typed.record(kind, value, "it")
+
+
+def finite(value: object) -> None:
+    """Each number that it holds is one."""
+    for each in dataclasses.astuple(value):  # type: ignore[call-overload]
+        numbers = each if isinstance(each, tuple) else (each,)
+        assert all(math.isfinite(n) for n in numbers if isinstance(n, (int, float))), value
+
+
+# -- the coordinator ---------------------------------------------------------------------------
+
+
+class Talking:
+    """The process of an agent that has all its answers ready."""
+
+    pid = NOBODY
+
+    def __init__(self, stream: bytes) -> None:
+        self._blocks = stream.split(b"\n\n")
+        requests, to_it = os.pipe()
+        from_it, answers = os.pipe()
+        words, its_words = os.pipe()
+        self._requests, self._answers = requests, answers
+        self.stdin, self.stdout, self.stderr = (
+            os.fdopen(to_it, "wb", 0),
+            os.fdopen(from_it, "rb"),
+            os.fdopen(words, "rb"),
+        )
+        os.write(its_words, b"last words \x1b[2J\xff\n")
+        os.close(its_words)
+        self._thread = threading.Thread(target=self._talk, daemon=True)
+        self._thread.start()
+
+    def _talk(self) -> None:
+        asked = b""
+        number = 0
+        with contextlib.suppress(OSError):
+            for at, block in enumerate(self._blocks):
+                if at:
+                    os.set_blocking(self._requests, False)
+                    asked = self._asked() or asked
+                    found = json.loads(asked.strip().split(b"\n")[-1] or b"{}")
+                    number = found.get("id", number)
+                os.write(self._answers, block.replace(b'"?"', str(number).encode()) + b"\n")
+        os.close(self._answers)
+
+    def _asked(self) -> bytes:
+        ready = select.select([self._requests], [], [], TICK_SECONDS)[0]
+        return os.read(self._requests, 1 << 16) if ready else b""
+
+    def poll(self) -> int | None:
+        """It is there while it talks."""
+        return None if self._thread.is_alive() else 0
+
+    def wait(self, timeout: float | None = None) -> int:
+        """See Popen."""
+        self._thread.join(timeout)
+        return 0
+
+    def end(self) -> None:
+        """Closes what is left of it."""
+        for each in (self.stdin, self.stdout, self.stderr):
+            with contextlib.suppress(OSError):
+                each.close()
+        self._thread.join()
+        os.close(self._requests)
+
+
+@contextlib.contextmanager
+def started(stream: bytes) -> Iterator[None]:
+    """The commands of agents start nothing but that one."""
+    talking: list[Talking] = []
+
+    def popen(*_: object, **__: object) -> Talking:
+        talking.append(Talking(stream))
+        return talking[-1]
+
+    usual = hosts.subprocess
+    shown = {**vars(usual), "Popen": popen}
+    hosts.subprocess = types.SimpleNamespace(**shown)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        hosts.subprocess = usual
+        for each in talking:
+            each.end()
+
+
+def coordinator(data: bytes) -> None:
+    """A run with one agent: AgentLost, StageError, PartlyRan, Refused, Unavailable."""
+    with started(data):
+        try:
+            host = hosts.Host.start("server", ["agent"], b"", 1.0)
+        except (hosts.AgentLost, hosts.StageError, Refused) as error:
+            one_line(error)
+            return
+        for step in (facts, counters, held, observed, ran):
+            try:
+                step(host)
+            except (hosts.AgentLost, hosts.StageError, hosts.PartlyRan) as error:
+                one_line(error)
+            except (Refused, Unavailable) as error:
+                one_line(error)
+
+
+def one_line(error: Exception) -> None:
+    """What a user is told is a line."""
+    text = error.text if isinstance(error, Refused) else str(error)
+    assert "\n" not in text, text
+
+
+def facts(host: hosts.Host) -> None:
+    """A question."""
+    with contextlib.suppress(wire.WireError, agent_stream.Ended):
+        wire.from_plain(HostFacts, host.ask("facts", 1.0))
+
+
+def counters(host: hosts.Host) -> None:
+    """What the agent answers itself."""
+    host.tell("counters")
+
+
+def held(host: hosts.Host) -> None:
+    """Something that it holds."""
+    with host.hold("loopback", Setting(), Endpoint(), 1.0, 1.0) as endpoint:
+        assert isinstance(endpoint, Endpoint)
+
+
+def observed(host: hosts.Host) -> None:
+    """Something that it watches."""
+    with host.observe("sockets", Setting(), 1.0) as seen:
+        seen.window = (0.0, 1.0)
+
+
+def ran(host: hosts.Host) -> None:
+    """A stage."""
+    found = host.initiate("loopback", Setting(), Endpoint(), 1.0, watch_too=host)
+    assert told.is_window(list(found.samples))
+
+
+# -- the agent ---------------------------------------------------------------------------------
+
+
+class NoChild:
+    """The child of a request, which says what a good one says and does nothing."""
+
+    pid = NOBODY
+
+    def __init__(self, do: str) -> None:
+        self._ends: tuple[int, ...]
+        self.events_fd, said = os.pipe()
+        heard, self.control_fd = os.pipe()
+        self._ends = said, heard
+        os.write(said, b"".join(json.dumps(each).encode() + b"\n" for each in SAID[do]))
+        if do not in LASTING:
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends it; there is nobody."""
+        ends, self._ends = self._ends, ()
+        for each in ends:
+            os.close(each)
+
+
+@contextlib.contextmanager
+def childless() -> Iterator[None]:
+    """The agent forks nothing: none of what it is asked is done."""
+    usual_os, usual_spawn, spawned = agent.os, agent.spawn, []
+
+    def spawn(work: Callable[..., object]) -> NoChild:
+        do = work.__qualname__.partition(".")[0].strip("_")
+        spawned.append(NoChild(do if do in SAID else "ask"))
+        return spawned[-1]
+
+    shown = {**vars(os), "waitpid": lambda pid, how: (pid, 0)}
+    agent.os, agent.spawn = types.SimpleNamespace(**shown), spawn  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        agent.os, agent.spawn = usual_os, usual_spawn
+        for each in spawned:
+            each.kill()
+        # the agent has closed some, and a number may have become another child's since
+        for each in spawned:
+            for fd in (each.events_fd, each.control_fd):
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+
+
+def serving(data: bytes) -> None:
+    """Serves to the end of the stream, each reply a message; or WireError, Ended."""
+    requests, to_it = os.pipe()
+    replies = os.memfd_create("replies")
+    asking = threading.Thread(target=asked, args=(to_it, data.split(b"\n\n")))
+    asking.start()
+    try:
+        with childless(), contextlib.suppress(wire.WireError, agent_stream.Ended):
+            served = agent.Agent(requests, replies)
+            try:
+                served.serve()
+            finally:
+                served.selector.close()
+        answers = os.pread(replies, 1 << 24, 0).splitlines()
+        assert wire.read_greeting(answers[0])
+        for line in answers[1:]:
+            wire.decode(line)
+    finally:
+        os.close(requests)
+        asking.join()
+        os.close(replies)
+
+
+def asked(fd: int, requests: list[bytes]) -> None:
+    """Blocks of lines, one after the other: what a block started is heard of before the next."""
+    with contextlib.suppress(BrokenPipeError):
+        for each in requests:
+            os.write(fd, each + b"\n")
+            time.sleep(QUIET_SECONDS)
+    os.close(fd)
+
+
+KINDS: tuple[Callable[[bytes], None], ...] = (coordinator, serving, lines)
+"""By "c", "a", "b" and whatever has the same remainder."""
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """One of its lines changed, left out or said twice. Errors: ValueError, RecursionError."""
+    told_lines = data[1:].split(b"\n")
+    at = chance.randrange(len(told_lines))
+    line = told_lines[at]
+    start = max(0, line.find(b"{"))
+    how = chance.randrange(8)
+    if how < 6:
+        changed = line[:start] + json_mutation.mutated(line[start:], chance)
+        told_lines[at] = changed
+    elif how == 6:
+        del told_lines[at]
+    else:
+        told_lines.insert(chance.randrange(len(told_lines)), line)
+    return data[:1] + b"\n".join(told_lines)

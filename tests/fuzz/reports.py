@@ -1,0 +1,38 @@
+"""A file that is called a report: refused in one line, or diagnosed and shown.
+
+Reports, tickets and observations, as `explain` takes them; each through one of the documents.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import json_mutation
+import sinks
+
+from bottleneck.analysis import diagnose
+from bottleneck.cli import loading
+from probes.stage import Refused
+
+
+def one_input(data: bytes) -> None:
+    """The file's content."""
+    fd = os.memfd_create("report")
+    try:
+        os.write(fd, data)
+        known = loading.load(Path(f"/proc/self/fd/{fd}"))
+    except Refused as error:
+        assert "\n" not in error.text and len(error.text) < 1000, error.text
+        return
+    finally:
+        os.close(fd)
+    sinks.SINKS[sum(data) % len(sinks.SINKS)](known, diagnose(known))
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Its JSON with something changed. Errors: ValueError, RecursionError: it has none."""
+    start, end = data.find(b"{"), data.rfind(b"}") + 1
+    changed = json_mutation.mutated(data[start:end], chance)
+    return data[:start] + changed + data[end:]

@@ -1,0 +1,160 @@
+"""A report through every document there is, see SINKS.
+
+Each can be read by what it is for, and none holds what a name smuggled in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import unicodedata
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from rich.console import Console
+
+from bottleneck import report, ticket_figures
+from bottleneck.analysis import diagnose
+from bottleneck.analysis.changes.compare import compare
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.cli import answers
+from bottleneck.cli.documents import text_of
+from bottleneck.gate import judge
+from bottleneck.redaction import Redaction
+from bottleneck.report import Report, ReportError
+from bottleneck.reports.compare import print_change
+from bottleneck.reports.console import print_report
+from bottleneck.reports.github import github_summary
+from probes.records import SIDES
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
+COMMANDS = ("::error", "::warning", "::notice", "::group::", "::endgroup::")
+"""Of a GitHub runner, those that we give."""
+
+
+def again(known: Report, diagnosis: Diagnosis) -> None:
+    """As a report, which reads the same."""
+    assert report.loads(report.dumps(known, diagnosis).encode()) == known
+
+
+def console(known: Report, diagnosis: Diagnosis) -> None:
+    """On a terminal, all of it."""
+    file = io.StringIO()
+    print_report(known, diagnosis, Console(file=file, width=100), True)
+    plain(file.getvalue())
+
+
+def narrow(known: Report, diagnosis: Diagnosis) -> None:
+    """On a narrow terminal."""
+    file = io.StringIO()
+    print_report(known, diagnosis, Console(file=file, width=60))
+    plain(file.getvalue())
+
+
+def change(known: Report, diagnosis: Diagnosis) -> None:
+    """Compared with itself."""
+    file = io.StringIO()
+    print_change(compare(known, known), Console(file=file, width=100), True)
+    plain(file.getvalue())
+
+
+def ticket(known: Report, diagnosis: Diagnosis) -> None:
+    """As a ticket, whose figures can be read."""
+    text = text_of("ticket", known, diagnosis)
+    plain(text)
+    with contextlib.suppress(ReportError):
+        ticket_figures.told_report(text.encode())
+
+
+def html(known: Report, diagnosis: Diagnosis) -> None:
+    """As a page of the tags and attributes that the example's has, and no others."""
+    text = text_of("html", known, diagnosis)
+    plain(text)
+    found = markup(text)
+    assert found <= usual(), found - usual()
+
+
+def junit(known: Report, diagnosis: Diagnosis) -> None:
+    """For a test's report."""
+    ET.fromstring(answers.rendered(judge(known, diagnosis), "junit"))
+
+
+def nagios(known: Report, diagnosis: Diagnosis) -> None:
+    """For a monitoring system: figures stand behind one bar."""
+    text = answers.rendered(judge(known, diagnosis), "nagios")
+    plain(text)
+    assert text.count("|") <= 1, text
+
+
+def metrics(known: Report, diagnosis: Diagnosis) -> None:
+    """For Prometheus."""
+    text = answers.rendered(judge(known, diagnosis), "openmetrics")
+    plain(text)
+    list(text_string_to_metric_families(text))
+
+
+def github(known: Report, diagnosis: Diagnosis) -> None:
+    """For a GitHub runner: commands of ours alone."""
+    judgement = judge(known, diagnosis)
+    text = answers.rendered(judgement, "github")
+    plain(text)
+    for line in text.splitlines():
+        assert not line.startswith("::") or line.startswith(COMMANDS), line
+    plain(github_summary(judgement))
+
+
+def words(known: Report, diagnosis: Diagnosis) -> None:
+    """In words, and as JSON."""
+    judgement = judge(known, diagnosis)
+    plain(answers.rendered(judgement, "text"))
+    json.loads(answers.rendered(judgement, "json"))
+
+
+def redacted(known: Report, diagnosis: Diagnosis) -> None:
+    """Without names: it can be shown again, or is refused in one line."""
+    try:
+        shown = Redaction().report(known)
+    except ReportError as error:
+        assert "\n" not in str(error)
+        return
+    for side in SIDES:
+        before, after = getattr(known, side), getattr(shown, side)
+        assert (before is None) == (after is None)
+        assert not before or len(before.name) < 16 or before.name not in after.name
+
+
+SINKS = (
+    *(again, console, narrow, change, ticket, html),
+    *(junit, nagios, metrics, github, words, redacted),
+)
+
+
+def plain(text: str) -> None:
+    """Nothing in it moves a cursor, hides or reorders; a blank may be one of any width."""
+    for each in text:
+        blank = each == "\n" or unicodedata.category(each) == "Zs"
+        assert blank or each.isprintable(), ascii(text)
+
+
+@functools.cache
+def usual() -> frozenset[str]:
+    """Tags and attributes of a page whose names are harmless."""
+    example = report.load(EXAMPLE)
+    return markup(text_of("html", example, diagnose(example)))
+
+
+def markup(text: str) -> frozenset[str]:
+    """Tags, and the attributes of each."""
+    found = set[str]()
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+            found.update((tag, *(f"{tag} {name}" for name, _ in attributes)))
+            found.update(f"to {to}" for name, to in attributes if name == "href" and to[:1] != "#")
+
+    Reader().feed(text)
+    return frozenset(found)

@@ -1,0 +1,315 @@
+"""What a file server answers: to our own READs and WRITEs, and to the libraries that log in.
+
+The first byte chooses who reads, see KINDS; what follows are frames as they travel: four bytes of
+length, then a message. To a session each request is answered by the next of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from probes.host import payload
+from probes.host.socket_timeouts import wait_at_most
+from probes.records import DIALECTS, Access, Endpoint
+from probes.smb import (
+    compression,
+    facts,
+    impacket_session,
+    interfaces,
+    leftovers,
+    offered,
+    smbprotocol_session,
+    space,
+)
+from probes.smb.encryption import Sealer
+from probes.smb.frames import Broken, Wire
+from probes.smb.opens import opens
+from probes.smb.pipe import Pipe, received
+from probes.smb.pipe1 import Link1, Pipe1
+from probes.smb.pipe2 import Link2, Pipe2
+from probes.smb.session import Session
+from probes.smb.signing import HmacSha256, Md5
+from probes.smb.small import SmallFiles
+from probes.smb.steady import Load
+from probes.stage import Refused, Unavailable
+
+PEER = Endpoint(host="server", port=445, share="share", access=Access("user", "secret"))
+KEY = b"k" * 16
+SESSION, TREE, USER = 0x77, 5, 9
+PIECE_BYTES = 4096
+FRAME_LIMIT_BYTES = 128 * 1024
+TICK_SECONDS = 0.1
+"""How long a server waits for the next request before it says something unasked."""
+MOST_FRAMES = 64
+RING = payload.ring(b"ring")
+
+
+def one_input(data: bytes) -> None:
+    """Broken, Refused or Unavailable, in one line; or an answer."""
+    if data:
+        try:
+            KINDS[data[0] % len(KINDS)](data[1:])
+        except (Broken, Refused, Unavailable) as error:
+            text = getattr(error, "text", "") or str(error)
+            assert "\n" not in text and text, error
+
+
+# -- parsers -----------------------------------------------------------------------------------
+
+
+def parsers(data: bytes) -> None:
+    """Whatever takes a message or a body apart by itself."""
+    for found in interfaces.parse(data):
+        assert found.rate_bytes_per_second >= 0
+    compression.parse(data)
+    for dialect in DIALECTS:
+        parse = offered.parse_1 if dialect == "smb1" else lambda m: offered.parse(m, dialect)  # noqa: B023
+        assert parse(data) is None or parse(data).startswith("signing")
+    with contextlib.suppress(struct.error):
+        facts.negotiated(data)
+        facts.share(data)
+    with contextlib.suppress(Broken):
+        space.parse(data)
+
+
+# -- our own data path -------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def spoken(stream: bytes) -> Iterator[Wire]:
+    """Our end of a connection whose server has said all of it and left."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        wait_at_most(ours, 1)
+        # what we ask goes unread, and must not wait either
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        theirs.sendall(stream)
+        theirs.shutdown(socket.SHUT_WR)
+        wire = Wire(ours, FRAME_LIMIT_BYTES)
+        wire.deadline = time.monotonic() + 3
+        yield wire
+
+
+def frames(stream: bytes) -> list[bytes]:
+    """The messages in it; the last may be shorter than it says."""
+    found = []
+    while len(stream) > 4 and len(found) < MOST_FRAMES:
+        size = int.from_bytes(stream[1:4], "big")
+        found.append(stream[4 : 4 + size])
+        stream = stream[4 + size :]
+    return found
+
+
+def framed(messages: list[bytes]) -> bytes:
+    """The stream of some messages."""
+    return b"".join(struct.pack(">I", len(each)) + each for each in messages)
+
+
+def signed(message: bytes) -> bytes:
+    """As a server signs that has the key and means no good."""
+    if len(message) < 64:
+        return message
+    flags = struct.pack("<I", int.from_bytes(message[16:20], "little") | 8)
+    number = int.from_bytes(message[24:32], "little")
+    bare = message[:16] + flags + message[20:48] + bytes(16) + message[64:]
+    return bare[:48] + HmacSha256(KEY).sign(number, True, bare) + bare[64:]
+
+
+def link2(wire: Wire, sealer: Sealer | None = None, sign: bool = False) -> Link2:
+    """A session that is logged in."""
+    return Link2(
+        wire=wire,
+        session_id=SESSION,
+        tree_id=TREE,
+        file_id=b"f" * 16,
+        next_message_id=0,
+        credits=8,
+        multi_credit=True,
+        max_read_bytes=1 << 16,
+        max_write_bytes=1 << 16,
+        signer=HmacSha256(KEY) if sign else None,
+        sealer=sealer,
+    )
+
+
+def plain2(data: bytes) -> None:
+    """SMB2 and SMB3, neither signed nor encrypted."""
+    with spoken(data) as wire:
+        worked(Pipe2(link2(wire)))
+
+
+def signed2(data: bytes) -> None:
+    """The same signed."""
+    with spoken(framed(list(map(signed, frames(data))))) as wire:
+        worked(Pipe2(link2(wire, sign=True)))
+
+
+def sealed2(cipher: str) -> Callable[[bytes], None]:
+    """The same encrypted."""
+
+    def consume(data: bytes) -> None:
+        theirs = Sealer(cipher, KEY, KEY, SESSION)
+        messages = [b"".join(map(bytes, theirs.seal(each, b""))) for each in frames(data)]
+        with spoken(framed(messages)) as wire:
+            worked(Pipe2(link2(wire, Sealer(cipher, KEY, KEY, SESSION))))
+
+    return consume
+
+
+def plain1(data: bytes, signer: Md5 | None = None) -> None:
+    """SMB1."""
+    with spoken(data) as wire:
+        worked(Pipe1(Link1(wire, USER, TREE, 3, 0xC807, 1 << 16, 1 << 16, 8, signer, 0)))
+
+
+def signed1(data: bytes) -> None:
+    """The same signed."""
+    messages = frames(data)
+    for at, message in enumerate(messages):
+        if len(message) >= 32:
+            flags2 = int.from_bytes(message[10:12], "little") | 4
+            head = message[:10] + struct.pack("<H", flags2) + message[12:14]
+            bare = head + struct.pack("<q", 2 * at + 1) + message[22:]
+            signature = Md5(KEY).sign(2 * at + 1, True, bare)
+            messages[at] = bare[:14] + signature + bare[22:]
+    plain1(framed(messages), Md5(KEY))
+
+
+def worked(pipe: Pipe) -> None:
+    """All that a stage asks on a pipe, until the stream ends."""
+    views = [memoryview(bytearray(PIECE_BYTES)) for _ in range(3)]
+    for at, view in enumerate(views):
+        pipe.read(at * PIECE_BYTES, view)
+    pipe.write(0, RING[:PIECE_BYTES])
+    pipe.flush()
+    pipe.echo()
+    opener = opens(pipe)
+    opener.create(7, "name")
+    if isinstance(pipe, Pipe2):
+        space.ShareRoom(pipe, b"f" * 16, "share").ask()
+    while pipe.outstanding:
+        reply = pipe.wait()
+        assert 0 <= reply.moved_bytes <= PIECE_BYTES
+        assert len(reply.view) == (reply.moved_bytes if reply.verb == "read" else 0)
+        if reply.verb == "create":
+            pipe.turn(opener.opened(reply.body).id)
+        elif reply.verb == "space":
+            space.parse(reply.body)
+    request, depth = pipe.prepare("read", PIECE_BYTES, 2)
+    for _ in Load(pipe, "read", 4 * request, RING).turning(request, depth, lambda sent: sent < 6):
+        pass
+    for part in received(pipe, 0, memoryview(bytearray(100))):
+        assert part
+    SmallFiles(pipe, "small", 100, RING).make(2, time.monotonic() + 1)
+
+
+# -- sessions ----------------------------------------------------------------------------------
+
+
+class Answering(threading.Thread):
+    """A server that answers each request with the next frame, whatever it was, and then leaves."""
+
+    def __init__(self, theirs: socket.socket, stream: bytes) -> None:
+        super().__init__(daemon=True)
+        self._theirs, self._stream = theirs, stream
+        self.start()
+
+    def run(self) -> None:
+        last = b""
+        with self._theirs, contextlib.suppress(OSError):
+            self._theirs.settimeout(TICK_SECONDS)
+            for message in frames(self._stream):
+                with contextlib.suppress(TimeoutError):
+                    last = self._theirs.recv(1 << 16) or last
+                self._theirs.sendall(framed([answering(message, last[4:])]))
+
+
+def answering(message: bytes, request: bytes) -> bytes:
+    """The message with the number of what was asked."""
+    for mark, at, end in ((b"\xfeSMB", 24, 32), (b"\xffSMB", 30, 32)):
+        if message[:4] == mark and request[:4] == mark:
+            return message[:at] + request[at:end] + message[end:]
+    return message
+
+
+@contextlib.contextmanager
+def answered_by(stream: bytes) -> Iterator[None]:
+    """Both libraries' connections lead to that server; only one is made at a time."""
+    threads = []
+
+    def connect(peer: Endpoint) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        wait_at_most(ours, 1)
+        threads.append(Answering(theirs, stream))
+        return ours
+
+    usual = smbprotocol_session.connect
+    smbprotocol_session.connect = impacket_session.connect = connect
+    try:
+        yield
+    finally:
+        smbprotocol_session.connect = impacket_session.connect = usual
+        for each in threads:
+            each.join()
+
+
+def modern(dialect: str | None) -> Callable[[bytes], None]:
+    """SMB2 and SMB3 by smbprotocol."""
+
+    def consume(data: bytes) -> None:
+        with answered_by(data):
+            session = smbprotocol_session.open_session(PEER, dialect, "", ())
+            try:
+                visited(session)
+                list(leftovers.entries(session, "", "*"))
+            finally:
+                session.disconnect()
+
+    return consume
+
+
+def old(data: bytes) -> None:
+    """SMB1 by impacket."""
+    with answered_by(data):
+        session = impacket_session.open_session(PEER, "")
+        try:
+            visited(session)
+        finally:
+            session.disconnect()
+
+
+def visited(session: Session) -> None:
+    """All that the stages ask of a session."""
+    session.facts.details()
+    folder = session.create_folder("run")
+    room = session.space(folder)
+    assert isinstance(room.free_bytes, int)
+    session.interfaces()
+    session.names("other")
+    file = session.create_file("run\\file")
+    with session.pipe(file) as pipe:
+        for _ in received(pipe, 0, memoryview(bytearray(100))):
+            pass
+    session.close(file)
+    session.close(session.open_file("other\\a", write=False))
+
+
+KINDS: tuple[Callable[[bytes], None], ...] = (
+    parsers,
+    plain2,
+    signed2,
+    sealed2("aes-128-gcm"),
+    sealed2("aes-128-ccm"),
+    plain1,
+    signed1,
+    modern("2.1"),
+    modern("3.1.1"),
+    modern(None),
+    old,
+)

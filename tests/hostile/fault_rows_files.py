@@ -1,0 +1,279 @@
+"""Faults of files and file systems: rows 9 to 14, 33, 35 to 37, 40, 47 and 48."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+from functools import partial
+from pathlib import Path
+
+from fault_world import (
+    BEFORE,
+    PATIENCE_SECONDS,
+    NotHere,
+    Row,
+    World,
+    usual,
+    wait_for,
+)
+
+SMALL_BYTES = 96 << 20
+IMAGE_BYTES = 2 << 30
+WRITES, READS = "write,pwrite64,pwritev,pwritev2", "read,pread64,preadv,preadv2"
+NAMES = (
+    *(b"\xff\xfe-not-utf-8", "rechts\u202etxt.exe".encode(), b"n" * 255, b"dots..."),
+    *("emoji-\U0001f4be".encode(), b"\x1b]0;owned\x07", b"<script>alert(1)", b"new\nline"),
+)
+
+
+def small(world: World, folder: str) -> None:
+    """A folder of the run on a small file system of its own."""
+    place = world.folder / folder
+    world.mount(place, "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "small")
+
+
+def fill(world: World, folder: str) -> None:
+    """Somebody else takes all that is left."""
+    file = world.folder / folder / "filler"
+    world.known[str(file)] = "large"
+
+    def free() -> None:
+        file.unlink()
+        del world.known[str(file)]
+
+    world.undo(free)
+    block = bytes(1 << 20)
+    with file.open("wb") as stream, contextlib.suppress(OSError):
+        while True:
+            os.write(stream.fileno(), block)
+
+
+def shrink(world: World) -> None:
+    """The client's file system holds 16 MiB from now on, or as little as is possible."""
+    for size in (16, 32, 48, 64, 80):
+        with contextlib.suppress(NotHere):
+            world.call("mount", "-o", f"remount,size={size}m", world.client)
+            return
+
+
+def inject(world: World, calls: str, error: str, of: str = "server") -> None:
+    """System calls of smbd's, or of the client's agent's, on files fail from now on."""
+    assert world.server is not None
+    served = of == "server"
+    pids = [world.server.process_id, *world.sessions()] if served else world.agents()[:1]
+    words = [
+        "strace",
+        "-f",
+        "-q",
+        "-o",
+        "/dev/null",
+        "-e",
+        f"inject={calls}:error={error}:when=9+5",
+    ]
+    for pid in sorted(set(pids)):
+        words += ["-p", str(pid)]
+    tracer = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def end() -> None:
+        tracer.send_signal(signal.SIGINT)
+        tracer.wait()
+
+    world.undo(end)
+    # the server itself has to see it before the next session begins
+    wait_for(lambda: _traced(pids[0]), PATIENCE_SECONDS)
+
+
+def _traced(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return "TracerPid:\t0\n" not in Path(f"/proc/{pid}/status").read_text()
+    return True
+
+
+def read_only(world: World) -> None:
+    """The share's file system is read-only, as soon as nobody has a file open for writing."""
+
+    def remounted() -> bool:
+        with contextlib.suppress(NotHere):
+            world.call("mount", "-o", "remount,ro", world.share)
+            return True
+        return False
+
+    if not wait_for(remounted, PATIENCE_SECONDS):
+        world.wrong.append("it could not be remounted")
+    world.undo(world.call, "mount", "-o", "remount,rw", world.share)
+
+
+def user_file(world: World, size_bytes: int) -> None:
+    """A file of the user's, as sparse as can be, that the run is to pull."""
+    with (world.share / "own.bin").open("wb") as file:
+        file.truncate(size_bytes)
+    world.more += ["--file", "own.bin"]
+
+
+def truncate(world: World) -> None:
+    """Its owner empties it."""
+    os.truncate(world.share / "own.bin", 0)
+    world.known[str(world.share / "own.bin")] = _EMPTY
+
+
+_EMPTY = hashlib.sha256(b"").hexdigest()
+
+
+def huge(world: World) -> None:
+    """A block device of 3 TiB, all holes."""
+    image = world.own / "huge"
+    with image.open("wb") as file:
+        file.truncate(3 << 40)
+    device = world.call("losetup", "--find", "--show", image).strip()
+    world.undo(world.call, "losetup", "--detach", device)
+    world.more += ["--device", device]
+
+
+def cut(world: World) -> None:
+    """Most of it is gone."""
+    os.truncate(world.own / "huge", 1 << 30)
+
+
+def hostile_names(world: World) -> None:
+    """Files whose names are no text, or markup, or commands to a terminal."""
+    for place in (world.client, world.share):
+        for name in NAMES:
+            path = place / os.fsdecode(name)
+            path.write_bytes(b"keep me")
+            world.known[str(path)] = _KEPT
+
+
+_KEPT = hashlib.sha256(b"keep me").hexdigest()
+
+
+def hostile_folders(world: World) -> None:
+    """The run's own folders have such names; on the share, those that SMB can name."""
+    here, there = "odd \x1b]0;owned\x07<b>\u202e", "odd & (b)'; rm -rf ~ \U0001f4be"
+    (world.share / there).mkdir()
+    (world.client / here).mkdir()
+    world.client = world.client / here
+    world.below = f"/{there}"
+
+
+def on_tmpfs(world: World) -> None:
+    """File systems of memory at both ends."""
+    for place in ("client", "share"):
+        world.mount(world.folder / place, "-t", "tmpfs", "-o", "size=512m", "memory")
+
+
+def on_image(world: World) -> None:
+    """The client's folder is a disc of its own."""
+    image = world.own / "disc.img"
+    with image.open("wb") as file:
+        file.truncate(IMAGE_BYTES)
+    world.call("mkfs.ext4", "-q", "-F", image)
+    world.mount(world.client, "-o", "loop", image)
+    (world.client / "lost+found").rmdir()
+
+
+def power_cut(world: World) -> None:
+    """The disc as it is this moment is what the next start finds."""
+    image = world.own / "crash.img"
+    world.call("cp", "--sparse=always", world.own / "disc.img", image)
+    crash = world.own / "crash"
+    crash.mkdir()
+
+    def look() -> None:
+        world.call("e2fsck", "-fy", image, check=False)
+        world.call("mount", "-o", "loop", image, crash)
+        found = [each for each in crash.iterdir() if each.name != "lost+found"]
+        with contextlib.suppress(NotHere):
+            _clean_up(world, crash)
+        kept = [each.name for each in crash.iterdir() if each.name != "lost+found"]
+        world.call("umount", crash)
+        if kept:
+            world.wrong.append(f"of {len(found)} found after the power cut {kept} stayed")
+
+    world.undo(look)
+
+
+def _clean_up(world: World, folder: Path) -> None:
+    words = [each for each in world.command()[:3]]
+    world.call(*words, "cleanup", "--folder", folder, "--older-than", "0", "--yes")
+
+
+def no_trial(world: World) -> None:
+    """Needs strace."""
+    if shutil.which("strace") is None:
+        raise NotHere("needs strace")
+
+
+def quota(world: World) -> None:
+    """The server's quota is used up."""
+    inject(world, WRITES.partition(",")[2], "EDQUOT")
+
+
+def bad_sector(world: World) -> None:
+    """Reads on the server fail, now and then."""
+    inject(world, READS.partition(",")[2], "EIO")
+
+
+def bad_disk(world: World) -> None:
+    """Writes of the client's agent fail, now and then."""
+    if world.moment == BEFORE:
+        raise NotHere("there is no agent before the run")
+    inject(world, READS.partition(",")[2] + "," + WRITES.partition(",")[2], "EIO", "client")
+
+
+WHOLE = "the server refuses to delete"
+PULLS = r"pull\.(un)?cached"
+"""Comes late where copies are small."""
+ROWS = (
+    Row(
+        "9",
+        "client's disk full",
+        partial(fill, folder="client"),
+        prepare=partial(small, folder="client"),
+        late=PULLS,
+    ),
+    Row(
+        "9b",
+        "server's disk full",
+        partial(fill, folder="share"),
+        prepare=partial(small, folder="share"),
+        late=PULLS,
+    ),
+    Row("9c", "TMPDIR full", partial(fill, folder="tmp"), prepare=partial(small, folder="tmp")),
+    Row("10", "quota used up on the server", quota, prepare=no_trial),
+    Row("11", "reads fail on the server", bad_sector, prepare=no_trial),
+    Row("11b", "I/O fails on the client", bad_disk, prepare=no_trial),
+    Row(
+        "13b",
+        "share remounted read-only",
+        read_only,
+        prepare=partial(small, folder="share"),
+        late=PULLS,
+        before=usual(77),
+        kept="nothing can be deleted on a read-only file system",
+    ),
+    Row(
+        "14",
+        "delete refused",
+        partial(inject, calls="unlink,unlinkat,rmdir", error="EACCES"),
+        prepare=no_trial,
+        before=usual(77),
+        kept=WHOLE,
+    ),
+    Row("33", "16 MiB of disk", shrink, prepare=partial(small, folder="client"), late=PULLS),
+    Row("35", "the user's file emptied", truncate, prepare=partial(user_file, size_bytes=64 << 20)),
+    Row(
+        "35b",
+        "a file of one byte, then of none",
+        truncate,
+        prepare=partial(user_file, size_bytes=1),
+    ),
+    Row("36", "a device of 3 TiB, then cut off", cut, prepare=huge),
+    Row("37", "files with hostile names", hostile_names),
+    Row("40", "file systems in memory", prepare=on_tmpfs, late=PULLS),
+    Row("47", "folders with hostile names", prepare=hostile_folders),
+    Row("48", "power cut", power_cut, prepare=on_image),
+)

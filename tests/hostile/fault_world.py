@@ -1,0 +1,333 @@
+"""What a fault may lay hands on: a server, a run beside it, and the moment when it comes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from probes.drivers.samba import Samba  # noqa: E402
+
+BEFORE, EARLY, LATE = MOMENTS = ("before", "early", "late")
+PASSWORD = "correct-horse-47-Faults"  # noqa: S105 - of a server that this makes for itself
+FIRST_COPIES = r"disk server write|(push|pull)\.(un)?cached"
+FIRST_PASSES = r"disk client"
+"""Of fio's, where `disk` is probed alone."""
+LATE_RATIO = 0.7
+"""Of the budget, by the run's own clock."""
+MORE_SECONDS = 10.0
+"""What a run may take beyond its budget."""
+PATIENCE_SECONDS = 5.0
+"""For what ends, or is removed, right behind the run."""
+LARGE_BYTES = 1 << 20
+
+
+class NotHere(Exception):
+    """This machine lacks what the fault is made with; the text says what."""
+
+
+def usual(*more: int) -> frozenset[int]:
+    """Exit codes of a run that went on: done, or a stage is missing."""
+    return frozenset({0, 3, *more})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fault."""
+
+    number: str
+    title: str
+    fault: Callable[[World], None] = lambda world: None
+    """Makes it: called before the run, or while it goes on."""
+    conf: tuple[str, ...] = ()
+    """Lines of smb.conf that are the fault, in [global] and in the share's part."""
+    share_conf: tuple[str, ...] = ()
+    prepare: Callable[[World], None] = lambda world: None
+    """What the fault needs, before the server and the run; none yet."""
+    late: str = ""
+    """The line of progress that is late in a run that ends early; else its clock tells."""
+    before: frozenset[int] = usual()
+    """Exit codes that CONTRACT.md has for it, there before the start."""
+    during: frozenset[int] = usual()
+    says: str = ""
+    """What the run has to say of it, there before the start (a pattern)."""
+    kept: str = ""
+    """Why files cannot be gone at once; `cleanup` has to remove them then."""
+
+
+@dataclass
+class World:
+    """What a fault may lay hands on."""
+
+    folder: Path
+    moment: str
+    stack: ExitStack
+    budget_seconds: int = 20
+    job: str = "diagnose"
+    """The command; or a stage, which `probe` measures alone."""
+    server: Samba | None = None
+    process: subprocess.Popen[str] | None = None
+    host: str = ""
+    address: str = "127.0.0.1"
+    below: str = ""
+    """Behind the share, in the target."""
+    agent: str = "exec:"
+    user: str = ""
+    prefix: list[str] = field(default_factory=list)
+    more: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    conf: list[str] = field(default_factory=list)
+    share_conf: list[str] = field(default_factory=list)
+    stdin: int = subprocess.DEVNULL
+    excused_seconds: float = 0.0
+    """For which the run was held."""
+    extra: list[subprocess.Popen[str]] = field(default_factory=list)
+    """Programs that the fault started."""
+    wrong: list[str] = field(default_factory=list)
+    """What the fault itself saw amiss."""
+    known: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # The folder for states is the desktop's or the system's; what is in it is ours to remove.
+        for name in ("client", "share", "tmp", "home", "home/state", "own"):
+            (self.folder / name).mkdir()
+        self.client, self.share = self.folder / "client", self.folder / "share"
+        self.own = self.folder / "own"
+        """The fault's: nothing of the run is looked for in it."""
+
+    def undo(self, call: Callable[..., object], *arguments: object) -> None:
+        """Called once the run is over, in reverse."""
+        self.stack.callback(call, *arguments)
+
+    def call(self, *command: object, check: bool = True) -> str:
+        """A command of the system's; its stdout."""
+        words = [str(each) for each in command]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        if check and done.returncode:
+            raise NotHere(f"{words[0]}: {done.stderr.strip()[-200:]}")
+        return done.stdout
+
+    def mount(self, place: Path, *options: object) -> None:
+        """Mounts in the cell's own namespace, until the run is over."""
+        self.call("mount", *options, place)
+        self.undo(self.call, "umount", "--lazy", place)
+
+    def packets(self, rule: str) -> None:
+        """A rule for what comes in over loopback, until the run is over."""
+        text = (
+            "table inet fault {\n chain i {\n type filter hook input priority 0;\n"
+            f" {rule}\n }}\n}}\n"
+        )
+        subprocess.run(["nft", "-f", "-"], input=text, text=True, check=True, capture_output=True)
+        self.undo(self.call, "nft", "delete", "table", "inet", "fault")
+
+    def reload(self, conf: tuple[str, ...], share_conf: tuple[str, ...]) -> None:
+        """More lines for the server; for connections to come where it runs already."""
+        if self.server is None:
+            self.conf += conf
+            self.share_conf += share_conf
+            return
+        file = Path(self.server.configuration)
+        head, _, tail = file.read_text().partition(f"[{self.server.share}]")
+        lines = "\n".join(conf)
+        ends = "\n".join(share_conf)
+        file.write_text(f"{head}{lines}\n[{self.server.share}]{tail}{ends}\n")
+        self.signal_server(signal.SIGHUP)
+
+    def signal_server(self, number: int) -> None:
+        """To smbd and all its children."""
+        assert self.server is not None
+        os.killpg(self.server.process_id, number)
+
+    def sessions(self) -> list[int]:
+        """The processes of smbd that serve somebody now."""
+        assert self.server is not None
+        told = self.call("ss", "-Htnp", f"sport = :{self.server.port}", check=False)
+        return sorted({int(each) for each in re.findall(r"pid=(\d+)", told)})
+
+    def agents(self) -> list[int]:
+        """Of the run, the client's first."""
+        assert self.process is not None
+        return [
+            each
+            for each in sorted(below(self.process.pid))
+            if parent_of(each) == self.process.pid and "python" in command_of(each)
+        ]
+
+    def command(self) -> list[str]:
+        """The diagnosis."""
+        assert self.server is not None
+        host = self.host or self.address
+        host = f"[{host}]" if ":" in host else host
+        target = f"//{host}:{self.server.port}/{self.server.share}{self.below}"
+        options = ["--user", self.user or self.server.username, "--folder", str(self.client)]
+        options += ["--agent", self.agent, "--yes", "--budget", str(self.budget_seconds)]
+        job = [self.job] if self.job == "diagnose" else ["probe", self.job]
+        words = [sys.executable, "-m", "bottleneck", *job, target, *options]
+        return [*self.prefix, *words, "--json", "-", *self.more]
+
+    def variables(self) -> dict[str, str]:
+        """Of the run."""
+        own = {"BOTTLENECK_PASSWORD": PASSWORD, "PYTHONPATH": str(ROOT)}
+        own |= {"TMPDIR": str(self.folder / "tmp"), "HOME": str(self.folder / "home")}
+        own |= {"XDG_STATE_HOME": str(self.folder / "home" / "state")}
+        return {**os.environ, **own, **self.environment}
+
+    def places(self) -> list[Path]:
+        """Where a run may write to."""
+        return [self.client, self.share, self.folder / "tmp", self.folder / "home"]
+
+    def files(self) -> dict[str, str]:
+        """Whatever lies there, and what is in the small ones."""
+        found = {}
+        for place in self.places():
+            for parent, folders, names in os.walk(place):
+                for name in (*folders, *names):
+                    found[f"{parent}/{name}"] = digest(Path(parent, name))
+        return found
+
+    def keep(self) -> None:
+        """What lies there now is somebody's own."""
+        self.known = self.files()
+
+
+def digest(path: Path) -> str:
+    """Of a small file's content; of anything else its kind."""
+    with contextlib.suppress(OSError):
+        if path.is_file() and not path.is_symlink():
+            if path.stat().st_size > LARGE_BYTES:
+                return "large"
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    return "other"
+
+
+@dataclass
+class Seen:
+    """What came of a cell."""
+
+    row: str
+    moment: str
+    faults: list[str]
+    """In how far the run broke a promise; none: it kept them all."""
+    seen: str = ""
+    not_here: str = ""
+    """Why it could not be tried."""
+    cleaned: bool = False
+    """Whether files stayed until `cleanup`."""
+    elapsed_seconds: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
+
+
+def parent_of(pid: int) -> int:
+    """0: it is gone, or has ended."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return 0
+    return 0 if state in "ZX" else int(parent)
+
+
+def below(of: int, without: frozenset[int] = frozenset()) -> set[int]:
+    """Live processes below one, but for some and what is below those."""
+    parents = {pid: parent_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
+    found: set[int] = set()
+    todo = [of]
+    while todo:
+        last = todo.pop()
+        new = {pid for pid, parent in parents.items() if parent == last} - without - found
+        found |= new
+        todo += new
+    return found
+
+
+def command_of(pid: int) -> str:
+    """How a process was started."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ").strip()
+    return ""
+
+
+def wait_for(true: Callable[[], Any], seconds: float) -> Any:
+    """What comes true, or what it is at the end."""
+    until = time.monotonic() + seconds
+    while not (found := true()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+class Run:
+    """The diagnosis, its words, and the moment of the fault."""
+
+    def __init__(self, world: World, row: Row, out: Path) -> None:
+        self._world, self._row = world, row
+        self.lines: list[str] = []
+        self.applied = world.moment == BEFORE
+        self.began = time.monotonic()
+        with out.open("wb") as stdout:
+            self.process = subprocess.Popen(
+                world.command(),
+                stdin=world.stdin,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="backslashreplace",
+                env=world.variables(),
+                start_new_session=True,
+            )
+        world.process = self.process
+        self._due: float | None = None
+        self._copies = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with contextlib.suppress(ValueError):  # a fault has closed the stream
+            for line in self.process.stderr:
+                self.lines.append(line)
+                ran = re.match(r" *([\d.]+) s  ", line)
+                if self._row.late and re.search(self._row.late, line):
+                    self._due = time.monotonic()
+                elif ran is not None and self._due is None:
+                    to_come = LATE_RATIO * self._world.budget_seconds - float(ran[1])
+                    self._due = time.monotonic() + to_come
+                first = FIRST_PASSES if self._world.job == "disk" else FIRST_COPIES
+                if re.search(first, line):
+                    self._copies.set()
+
+    def finish(self) -> float:
+        """Puts the fault in at its moment, waits for the end; the run's seconds."""
+        patience = 3 * self._world.budget_seconds + 4 * MORE_SECONDS
+        while self.process.poll() is None and time.monotonic() - self.began < patience:
+            if not self.applied and self._is_time():
+                self.applied = True
+                self._world.reload(self._row.conf, self._row.share_conf)
+                self._row.fault(self._world)
+            time.sleep(0.02)
+        elapsed = time.monotonic() - self.began
+        if self.process.poll() is None:
+            self._world.wrong.append(f"it did not end in {patience:.0f} s")
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._reader.join(PATIENCE_SECONDS)
+        return elapsed
+
+    def _is_time(self) -> bool:
+        if self._world.moment == EARLY:
+            return self._copies.is_set()
+        return self._due is not None and time.monotonic() > self._due

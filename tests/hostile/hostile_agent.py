@@ -1,0 +1,413 @@
+#!/usr/bin/env python3
+"""Put a coordinator before every hostile agent of this file, and print what came of it.
+
+Usage: python tests/hostile/hostile_agent.py [--only TEXT] [--workers N] [--json F]
+
+Each behaviour gets a real `bottleneck probe` in a process of its own, with this program in front of
+the server's agent: it passes the stream on and misbehaves at one moment. A coordinator has to end
+by itself, LATE_SECONDS after an honest one at the latest, in MOST_BYTES of memory, with an exit
+code of the contract, no traceback and a report that can be read. Exit code: 0 all did, 1 one did
+not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MOST_BYTES = 256 << 20
+LATE_SECONDS = 60.0
+"""A stage that begins and does not end has 30 s more than its own time, and 5 s to answer."""
+LOOK_SECONDS = 0.005
+GIVE_UP_SECONDS = 180.0
+BUDGET_SECONDS = 5
+MIB = 1 << 20
+CODES = {0, 3, 69, 77}
+"""Done, incomplete, not reachable, refused."""
+MOST_WORDS_BYTES = 20_000
+MOST_REPORT_BYTES = 16 << 20
+
+Chunks = Iterator[bytes]
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What an agent does instead of one of its replies."""
+
+    name: str
+    instead: Callable[[dict[str, Any]], Chunks]
+    """What is written in the place of a reply."""
+    at: str = "answer"
+    """The key that the reply has; "greeting": the first line."""
+    stage: str = "loopback"
+    always: bool = False
+    """Each such reply, not only the first."""
+
+
+def line(reply: Any) -> bytes:
+    """One line, with whatever is in it."""
+    return json.dumps(reply).encode() + b"\n"
+
+
+def raw(*lines: bytes) -> Callable[[dict[str, Any]], Chunks]:
+    """These lines; ID is the number of the request."""
+
+    def write(reply: dict[str, Any]) -> Chunks:
+        for each in lines:
+            yield each.replace(b"ID", str(reply.get("id", 0)).encode())
+
+    return write
+
+
+def changed(key: str, value: Any) -> Callable[[dict[str, Any]], Chunks]:
+    """The reply with another value."""
+    return lambda reply: iter([line({**reply, key: value})])
+
+
+def and_then(*more: Callable[[dict[str, Any]], Chunks]) -> Callable[[dict[str, Any]], Chunks]:
+    """The reply as it is, and more."""
+
+    def write(reply: dict[str, Any]) -> Chunks:
+        yield line(reply)
+        for each in more:
+            yield from each(reply)
+
+    return write
+
+
+def endless(chunk: bytes, pause_seconds: float = 0.0) -> Callable[[dict[str, Any]], Chunks]:
+    """The same for ever."""
+
+    def write(reply: dict[str, Any]) -> Chunks:
+        told = chunk.replace(b"ID", str(reply.get("id", 0)).encode())
+        while True:
+            yield told
+            time.sleep(pause_seconds)
+
+    return write
+
+
+def ends(reply: dict[str, Any]) -> Chunks:
+    """Is gone."""
+    os._exit(1)
+    yield b""
+
+
+def samples(reply: dict[str, Any]) -> Chunks:
+    """A run without end whose counts grow."""
+    number = reply["id"]
+    for at in range(1 << 40):
+        yield b'{"id":%d,"sample":[%d,%d]}\n' % (number, at, at)
+
+
+def large_counters(reply: dict[str, Any]) -> Chunks:
+    """Counters of almost a line's length with each sample."""
+    told = {**reply, "counters": {**reply["counters"], "more": "x" * (MIB - 9000)}}
+    while True:
+        yield line(told)
+
+
+def text(size: int) -> bytes:
+    """A long word in quotes."""
+    return b'"' + b"x" * size + b'"'
+
+
+GREETING = b"copy-bottleneck-agent "
+BEHAVIOURS = (
+    Behaviour("honest", and_then(), always=True),
+    Behaviour("says nothing at all", endless(b"", 1.0), "greeting"),
+    Behaviour("noise in lines without end", endless(b"noise\n" * 1000), "greeting"),
+    Behaviour("noise in one line without end", endless(b"n" * 65536), "greeting"),
+    Behaviour("a banner by drops", endless(b"w", 0.2), "greeting"),
+    Behaviour("a greeting of no kind", raw(GREETING + b"[]\n"), "greeting"),
+    Behaviour("a greeting of another protocol", raw(GREETING + b'{"protocol":2}\n'), "greeting"),
+    Behaviour(
+        "a version that is a list",
+        raw(GREETING + b'{"protocol":1,"version":[[[]]]}\n'),
+        "greeting",
+    ),
+    Behaviour(
+        "a refusal that is none",
+        raw(GREETING + b'{"protocol":1,"refused":{"kind":5,"text":[]}}\n'),
+        "greeting",
+    ),
+    Behaviour(
+        "a refusal of a line's length",
+        raw(GREETING + b'{"protocol":1,"refused":{"kind":"login","text":' + text(60_000) + b"}}\n"),
+        "greeting",
+    ),
+    Behaviour(
+        "40 replies of 1 MiB at once",
+        raw(*[b'{"id":ID,"more":' + text(MIB - 60) + b"}\n"] * 40),
+    ),
+    Behaviour(
+        "40 replies of 1 MiB of empty lists to what it holds",
+        and_then(raw(*[b'{"id":ID,"more":[' + b"[]," * 340_000 + b"[]]}\n"] * 40)),
+        "endpoint",
+        "tcp",
+    ),
+    Behaviour(
+        "replies of 1 MiB to what it holds, without end",
+        and_then(endless(b'{"id":ID,"more":' + text(MIB - 60) + b"}\n")),
+        "endpoint",
+        "tcp",
+    ),
+    Behaviour(
+        "as many values as a line may have to what it holds, without end",
+        and_then(endless(b'{"id":ID,"more":[' + b"{}," * 19_000 + b"{}]}\n")),
+        "endpoint",
+        "tcp",
+    ),
+    Behaviour(
+        "replies of 1 MiB without end",
+        endless(b'{"id":ID,"more":' + text(MIB - 60) + b"}\n"),
+        "sample",
+    ),
+    Behaviour("1 MiB of empty lists", raw(b'{"id":ID,"answer":[' + b"[]," * 340_000 + b"[]]}\n")),
+    Behaviour("1 MiB of keys", raw(b'{"id":ID,"answer":{' + b'"":{},' * 170_000 + b'"":1}}\n')),
+    Behaviour(
+        "as many values as a line may have, in each answer",
+        lambda reply: iter([line({**reply, "more": [{} for _ in range(19_000)]})]),
+        always=True,
+    ),
+    Behaviour("100,000 lists within lists", raw(b'{"id":ID,"answer":' + b"[" * 100_000 + b"\n")),
+    Behaviour(
+        "900 lists within lists", raw(b'{"id":ID,"answer":' + b"[" * 900 + b"]" * 900 + b"}\n")
+    ),
+    Behaviour("a line without end", endless(b"x" * 65536)),
+    Behaviour("a number of a million digits", raw(b'{"id":ID,"answer":' + b"9" * 10**6 + b"}\n")),
+    Behaviour("a number beyond all", raw(b'{"id":ID,"answer":{"cores":1e999}}\n')),
+    Behaviour("NaN", raw(b'{"id":ID,"answer":NaN}\n')),
+    Behaviour("a key twice", raw(b'{"id":ID,"answer":1,"answer":2}\n')),
+    Behaviour("half a surrogate", raw(b'{"id":ID,"failed":"\\ud800 and \\u001b[2J"}\n')),
+    Behaviour("bytes that are no text", raw(b'{"id":ID,"answer":"\xff\xfe"}\n')),
+    Behaviour("no message", raw(b"nonsense\n")),
+    Behaviour("no object", raw(b"[1,2]\n")),
+    Behaviour("empty lines without end", endless(b"\n" * 10_000)),
+    Behaviour("an answer to nobody", raw(b'{"id":999999,"answer":1}\n')),
+    Behaviour("answers to nobody, after the right one", and_then(raw(b'{"id":77,"answer":1}\n'))),
+    Behaviour("an answer twice", and_then(raw(b'{"id":ID,"answer":1}\n'))),
+    Behaviour("an answer without end", and_then(endless(b'{"id":ID,"answer":1}\n'))),
+    *(
+        Behaviour(f"a number that is {shown}", raw(b'{"id":' + each + b',"answer":1}\n'))
+        for shown, each in (
+            ("negative", b"-1"),
+            ("text", b'"1"'),
+            ("true", b"true"),
+            ("a fraction", b"1.0"),
+            ("null", b"null"),
+            ("a list", b"[1]"),
+        )
+    ),
+    *(
+        Behaviour(f"each answer is {json.dumps(each)}", changed("answer", each), always=True)
+        for each in (5, "text", [], {}, None, True, [[1]], {"path": {}})
+    ),
+    Behaviour("an answer by drops", endless(b"{", 0.2)),
+    Behaviour("silence instead of an answer", endless(b"", 1.0)),
+    Behaviour("silence instead of a sample", endless(b"", 1.0), "sample"),
+    Behaviour("silence instead of details", endless(b"", 1.0), "details"),
+    Behaviour("no answer, but what comes after it", raw()),
+    Behaviour("ends instead of an answer", ends),
+    Behaviour("ends instead of a sample", ends, "sample"),
+    Behaviour("samples without end", samples, "sample"),
+    Behaviour("the same sample for ever", endless(b'{"id":ID,"sample":[0,0]}\n'), "sample"),
+    Behaviour(
+        "a sample each second, for ever", endless(b'{"id":ID,"sample":[0,0]}\n', 1), "sample"
+    ),
+    Behaviour("large counters with every sample", large_counters, "counters"),
+    Behaviour("counters of no kind", changed("counters", [[]]), "counters", always=True),
+    Behaviour("samples that run backwards", changed("sample", [5, 5]), "sample"),
+    Behaviour("samples of other kinds", changed("sample", [{}, []]), "sample"),
+    Behaviour("more than any network", changed("sample", [1e-9, 2**62]), "sample", always=True),
+    Behaviour("details of no kind", changed("details", [[]]), "details"),
+    Behaviour(
+        "details full of values",
+        changed("details", {"limits": {str(each): [each] for each in range(9000)}}),
+        "details",
+    ),
+    Behaviour("details of 1 MiB", changed("details", {"limits": "x" * (MIB - 99)}), "details"),
+    Behaviour("an endpoint of no kind", changed("endpoint", [5]), "endpoint", "tcp"),
+    Behaviour("an endpoint without a place", changed("endpoint", {}), "endpoint", "tcp"),
+    Behaviour("a reason of 1 MiB", raw(b'{"id":ID,"failed":' + text(MIB - 60) + b"}\n")),
+    Behaviour("a refusal of no kind", raw(b'{"id":ID,"refused":{"kind":"mine","text":"x"}}\n')),
+    Behaviour("a wrong login, it says", raw(b'{"id":ID,"refused":{"kind":"login","text":"x"}}\n')),
+)
+
+
+def act(name: str, command: list[str]) -> None:
+    """The hostile agent: passes on, and misbehaves at its moment."""
+    behaviour = next(each for each in BEHAVIOURS if each.name == name)
+    agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    threading.Thread(target=pass_on_requests, args=(agent,), daemon=True).start()
+    assert agent.stdout is not None
+    done = False
+    for reply_line in agent.stdout:
+        greets = reply_line.startswith(GREETING)
+        reply: dict[str, Any] = {} if greets else json.loads(reply_line)
+        if (greets if behaviour.at == "greeting" else behaviour.at in reply) and not done:
+            done = not behaviour.always
+            for chunk in behaviour.instead(reply):
+                write(chunk)
+        else:
+            write(reply_line)
+
+
+def pass_on_requests(agent: subprocess.Popen[bytes]) -> None:
+    """What the coordinator asks, unchanged; at its end this program ends too, whatever it does."""
+    assert agent.stdin is not None
+    while chunk := os.read(0, 1 << 16):
+        agent.stdin.write(chunk)
+        agent.stdin.flush()
+    agent.stdin.close()
+    agent.wait()
+    os._exit(0)
+
+
+def write(chunk: bytes) -> None:
+    """All of it."""
+    while chunk:
+        chunk = chunk[os.write(1, chunk) :]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a behaviour did to its coordinator."""
+
+    name: str
+    code: int
+    """Its exit code; below zero: the signal that ended it."""
+    peak_bytes: int
+    """Of the coordinator."""
+    elapsed_seconds: float
+    words: str
+    """Of its stderr."""
+    report: str = ""
+    """Why its report cannot be used."""
+    faults: list[str] = field(default_factory=list)
+
+
+def run(behaviour: Behaviour) -> Result:
+    """One coordinator before one hostile agent."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "report.json")
+        agent = [sys.executable, str(Path(__file__).resolve()), "act", behaviour.name]
+        began = time.monotonic()
+        with Path(folder, "words").open("wb") as words:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "bottleneck", "probe", behaviour.stage]
+                + ["//127.0.0.1/none", "--agent", f"exec:{shlex.join(agent)}", "--quiet"]
+                + ["--budget", str(BUDGET_SECONDS), "--folder", folder, "--json", str(path)],
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+                cwd=ROOT,
+                start_new_session=True,
+            )
+            timer = threading.Timer(GIVE_UP_SECONDS, process.kill)
+            timer.start()
+            peak_bytes = 0
+            while process.poll() is None:
+                peak_bytes = max(peak_bytes, peak_of(process.pid))
+                time.sleep(LOOK_SECONDS)
+            timer.cancel()
+        return Result(
+            name=behaviour.name,
+            code=process.returncode,
+            peak_bytes=peak_bytes,
+            elapsed_seconds=time.monotonic() - began,
+            words=Path(folder, "words").read_text(errors="replace"),
+            report=report_fault(path),
+        )
+
+
+def peak_of(pid: int) -> int:
+    """The most memory of a process so far; wait4(2) also counts its starter's. 0: it ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    _, _, told = text.partition("VmHWM:")
+    return int(told.split()[0]) * 1024 if told else 0
+
+
+def report_fault(path: Path) -> str:
+    """Why a report is none; empty: it is one, or there is none."""
+    if not path.exists():
+        return ""
+    if path.stat().st_size > MOST_REPORT_BYTES:
+        return f"a report of {path.stat().st_size} bytes"
+    try:
+        json.loads(path.read_text())
+    except ValueError as error:
+        return f"a report that cannot be read: {error}"
+    return ""
+
+
+def judged(result: Result, honest_seconds: float) -> Result:
+    """The same with what is wrong about it."""
+    faults = [result.report] if result.report else []
+    if result.code not in CODES:
+        faults.append(f"exit code {result.code}")
+    if result.peak_bytes > MOST_BYTES:
+        faults.append(f"{result.peak_bytes / MIB:.0f} MiB")
+    if result.elapsed_seconds > honest_seconds + LATE_SECONDS:
+        faults.append(f"ended after {result.elapsed_seconds:.0f} s")
+    if "Traceback" in result.words or len(result.words) > MOST_WORDS_BYTES:
+        faults.append(f"{len(result.words)} bytes of words")
+    if any(not each.isprintable() for each in result.words.splitlines()):
+        faults.append("words that a terminal obeys")
+    return Result(**{**asdict(result), "faults": faults})
+
+
+def trial(chosen: list[Behaviour], workers: int = 1) -> Iterator[Result]:
+    """Each of them, after an honest agent."""
+    honest = run(BEHAVIOURS[0])
+    yield judged(honest, honest.elapsed_seconds)
+    with ThreadPoolExecutor(workers) as pool:
+        for result in pool.map(run, chosen):
+            yield judged(result, honest.elapsed_seconds)
+
+
+def main() -> int:
+    """Prints a line for each; 1 where one is at fault."""
+    if sys.argv[1:2] == ["act"]:
+        act(sys.argv[2], sys.argv[3:])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="those whose name holds this")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--workers", type=int, default=2, help="coordinators at a time")
+    options = parser.parse_args()
+    found = []
+    chosen = [each for each in BEHAVIOURS[1:] if options.only in each.name]
+    for result in trial(chosen, options.workers):
+        found.append(result)
+        said = result.words.strip().splitlines()[-1:] or [""]
+        print(
+            f"{'FAULT ' + ', '.join(result.faults) if result.faults else 'ok':8} "
+            f"{result.peak_bytes / MIB:6.0f} MiB {result.elapsed_seconds:6.1f} s "
+            f"exit {result.code:3}  {result.name}: {said[0][:150]}",
+            flush=True,
+        )
+    if options.json:
+        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
+    faulty = sum(bool(each.faults) for each in found)
+    print(f"{len(found)} agents, {faulty} at fault")
+    return 1 if faulty else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""Plant a module of every name and a program of every name, run the commands there, count what ran.
+
+Usage: python tests/hostile/plant.py [--quick] [--only TEXT]
+
+Modules and programs lie in the current folder, in the home folder and in folders of PATH that
+everybody can write to, in front of all others; each writes its name into one file when it runs.
+Names: every module of Python, of what is installed and of this program, and whatever these import;
+every program of this system, and every word of this program's source that could be one.
+Exit code: 0 none of them ran; 1 one did, or a command did not do its work; 69 this machine cannot
+hold the trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import getpass
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from probes.drivers.samba import Samba, private_samba  # noqa: E402
+from probes.host.ownership import SYSTEM_FOLDERS  # noqa: E402
+
+NOTHING_RAN, SOMETHING_RAN, NO_TRIAL = 0, 1, 69
+DONE = (0, 3)
+"""Exit codes of a command that did its work."""
+NO_AGENT = 69
+COMMAND_SECONDS = 120
+FOLDER = "0"
+"""Of the copies: no name that could be planted."""
+MODULE = """import posix
+posix.write(posix.open({marker!r}, posix.O_WRONLY | posix.O_APPEND), b"module {name}\\n")
+raise SystemExit(99)
+"""
+PROGRAM = """#!/bin/sh
+echo "program ${{0##*/}} of ${{0%/*}}" >>{marker}
+exit 99
+"""
+OURS = ("bottleneck", "probes")
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([A-Za-z_]\w*)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][\w.+-]{0,30}")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The folders, and what lies in them."""
+
+    root: Path
+    modules: frozenset[str]
+    programs: frozenset[str]
+
+    @property
+    def marker(self) -> Path:
+        """What everything planted writes its name to."""
+        return self.root / "ran"
+
+    @property
+    def here(self) -> Path:
+        """The current folder: with modules, programs and all of this program's own files."""
+        return self.root / "here"
+
+    @property
+    def elsewhere(self) -> Path:
+        """The same without what `python -m` itself imports, and without this program's files."""
+        return self.root / "elsewhere"
+
+    @property
+    def home(self) -> Path:
+        """The home folder, with modules and programs."""
+        return self.root / "home"
+
+    def path(self) -> str:
+        """PATH: everybody's folders first, relative ones too."""
+        everybodys = f"{self.root / 'open'}:{self.root / 'sticky'}"
+        return f"{everybodys}:.::../open:{self.home}:{os.environ['PATH']}"
+
+    def ran(self) -> list[str]:
+        """What ran since it was last asked."""
+        found = self.marker.read_text().splitlines()
+        self.marker.write_text("")
+        return found
+
+
+def module_names(libraries: bool) -> frozenset[str]:
+    """All that this program could import, installed or not; what its libraries could as well."""
+    names = {*sys.stdlib_module_names, *metadata.packages_distributions(), "usercustomize"}
+    sources = [each for package in OURS for each in (ROOT / package).rglob("*.py")]
+    for each in map(Path, sys.path):
+        if libraries and each.name == "site-packages":
+            sources += [file for file in each.rglob("*.py") if "tests" not in file.parts]
+    for file in sources:
+        names.update(_IMPORT.findall(file.read_text("utf-8", "replace")))
+    names -= {*OURS, *sys.builtin_module_names}
+    return frozenset(each for each in names if each.isidentifier())
+
+
+def program_names() -> frozenset[str]:
+    """All programs of this system, and what the source could mean for one."""
+    names = {"bottleneck", "copy-bottleneck", Path(sys.executable).name, "python", "python3"}
+    for folder in SYSTEM_FOLDERS:
+        with contextlib.suppress(FileNotFoundError):
+            names.update(os.listdir(folder))
+    for package in OURS:
+        for file in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    names.update(filter(_WORD.fullmatch, node.value.split()))
+    return frozenset(names)
+
+
+def imported_by_python_m() -> set[str]:
+    """What `python -m` takes from the current folder before it runs anything of ours."""
+    code = "import runpy, sys; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
+    return {each.partition(".")[0] for each in told.stdout.split()}
+
+
+def planted(root: Path, quick: bool) -> Planted:
+    """Plants everything."""
+    made = Planted(root, module_names(libraries=not quick), program_names())
+    made.marker.touch()
+    made.marker.chmod(0o666)
+    program = root / "program"
+    program.write_text(PROGRAM.format(marker=made.marker))
+    program.chmod(0o755)
+    for name in ("here", "elsewhere", "home", "open", "sticky"):
+        (root / name).mkdir()
+    for folder in (made.here, made.elsewhere, made.home):
+        early = imported_by_python_m() if folder == made.elsewhere else set()
+        for each in made.modules - early:
+            (folder / f"{each}.py").write_text(MODULE.format(marker=str(made.marker), name=each))
+    for package in OURS:
+        for file in (ROOT / package).rglob("*.py"):
+            path = made.here / file.relative_to(ROOT)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(MODULE.format(marker=str(made.marker), name=path.stem))
+    for name in ("here", "elsewhere", "home", "open", "sticky"):
+        for each in made.programs:
+            with contextlib.suppress(FileExistsError):  # this program's own package is a folder
+                os.link(program, root / name / each)
+        (root / name).chmod(0o1777 if name == "sticky" else 0o777)
+    return made
+
+
+def works(made: Planted) -> bool:
+    """Whether what is planted runs where nobody minds it: else a count of 0 would mean nothing."""
+    environment = {**os.environ, "PATH": made.path()}
+    command = [sys.executable, "-c", "import selectors"]
+    subprocess.run(command, cwd=made.here, env=environment, check=False)
+    subprocess.run(["/bin/sh", "-c", "fio"], cwd=made.here, env=environment, check=False)
+    return len(made.ran()) == 2
+
+
+@contextlib.contextmanager
+def ssh_server(made: Planted) -> Iterator[tuple[str, Path]]:
+    """An sshd whose logins start in the planted home; the agent's SPEC, and a folder of modules.
+
+    They have the coordinator's ssh take the configuration of this trial.
+    """
+    work = made.root / "ssh"
+    work.mkdir(mode=0o700)
+    for name in ("host", "user"):
+        key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(work / name)]
+        subprocess.run(key, check=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    # The system's folders first: which python3 a login finds is up to its user.
+    path = f"{':'.join(SYSTEM_FOLDERS)}:{made.path()}"
+    (work / "login").write_text(
+        f"cd {made.home}\nexport HOME={made.home} PATH={path} PYTHONPATH=.\n"
+        'eval "$SSH_ORIGINAL_COMMAND"\n'
+    )
+    key = (work / "user.pub").read_text()
+    (work / "authorized").write_text(f'command="/bin/sh {work}/login" {key}')
+    (work / "config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {work}/host\nPidFile none\n"
+        f"AuthorizedKeysFile {work}/authorized\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
+    )
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    (work / "client").write_text(
+        f"Host nas\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {work}/user\n"
+        f"  IdentitiesOnly yes\n  UserKnownHostsFile {work}/known\n  User {getpass.getuser()}\n"
+    )
+    public = (work / "host.pub").read_text().split()
+    (work / "known").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
+    wrapper = work / "ssh"
+    wrapper.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {work}/client "$@"\n')
+    wrapper.chmod(0o755)
+    (work / "sitecustomize.py").write_text(
+        "from probes.host import tools\nfind = tools.find\n"
+        f"tools.find = lambda name: {str(wrapper)!r} if name == 'ssh' else find(name)\n"
+    )
+    sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
+    if sshd is None:
+        raise SystemExit("plant: sshd is not installed: apt-get install openssh-server")
+    command = [sshd, "-D", "-e", "-f", str(work / "config")]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            with socket.socket() as attempt:
+                if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield "ssh://nas", work
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of this program, as it is run among what is planted."""
+
+    words: tuple[str, ...]
+    way: str = "bottleneck"
+    """`bottleneck`, as its script starts it; `-m` for python -m bottleneck; `ssh`, with sshd."""
+
+
+def commands(server: Samba, agent: str) -> list[Command]:
+    """Every command that starts anything; what one writes the next may read."""
+    target = f"//{server.host}:{server.port}/{server.share}"
+    user = ("--user", server.username, "--folder", FOLDER, "--yes")
+    short = ("--budget", "14", *user, "--json", "../report.json")
+    files = ("--html", "../report.html", "--ticket", "../report.md", "--junit", "../report.xml")
+    return [
+        Command(("doctor", target, *user[:4], "--agent", "exec:env")),
+        Command(("probe", "loopback", "--budget", "5")),
+        Command(("probe", "disk", "--budget", "6", "--folder", FOLDER, "--yes")),
+        Command(("diagnose", target, "--agent", "exec:env", *short, *files)),
+        Command(("explain", "../report.json")),
+        Command(("check", "--report", "../report.json", "--warn", "pull.cached < 1kB/s")),
+        Command(("check", target, "--agent", "exec:env", *short[:-2])),
+        Command(("probe", "smb-copy", target, "--agent", "exec:env", "--budget", "8", *user)),
+        Command(("watch", "--seconds", "2")),
+        Command(("cleanup", target, *user[:4], "--agent", "exec:env", "--dry-run")),
+        Command(("demo", "--budget", "14")),
+        Command(("doctor", target, *user[:4], "--agent", "exec:env"), "-m"),
+        Command(("probe", "loopback", "--budget", "5"), "-m"),
+        Command(("doctor", target, *user[:4], "--agent", agent), "ssh"),
+        Command(("diagnose", target, "--agent", agent, *short), "ssh"),
+    ]
+
+
+def run(made: Planted, command: Command, password: str, site: Path) -> tuple[int, str]:
+    """Runs a command among what is planted; its exit code and last words."""
+    modules = [str(ROOT), *([str(site)] if command.way == "ssh" else [])]
+    environment = {name: text for name, text in os.environ.items() if "BOTTLENECK" not in name}
+    environment |= {"PATH": made.path(), "HOME": str(made.home), "BOTTLENECK_CONFIG": ""}
+    environment |= {"BOTTLENECK_PASSWORD": password, "PYTHONPATH": os.pathsep.join(modules)}
+    # A script has its own folder in front and never the current one: -P is the same.
+    start = ["-m", "bottleneck"] if command.way == "-m" else ["-P", "-m", "bottleneck"]
+    done = subprocess.run(
+        [sys.executable, *start, *command.words],
+        cwd=made.elsewhere if command.way == "-m" else made.here,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        check=False,
+    )
+    lines = done.stderr.strip().splitlines() or [""]
+    if "--json" in command.words and done.returncode in DONE:
+        report = json.loads((made.root / "report.json").read_text())
+        if report["hosts"]["server"] is None:
+            return NO_AGENT, "the server's agent did not start"
+    return done.returncode, lines[-1]
+
+
+def trial(root: Path, chosen: str, quick: bool) -> int:
+    """Plants, runs and counts."""
+    made = planted(root, quick)
+    print(
+        f"{len(made.modules)} modules and {len(made.programs)} programs in 5 folders below {root}"
+    )
+    if not works(made):
+        print("what is planted does not run even where nobody minds it", file=sys.stderr)
+        return NO_TRIAL
+    for folder in (made.here, made.elsewhere):
+        (folder / FOLDER).mkdir()
+    (root / "shared").mkdir()
+    password, worst = secrets.token_urlsafe(16), NOTHING_RAN
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(private_samba(root / "shared", password=password))
+        agent, site = ("", root) if quick else stack.enter_context(ssh_server(made))
+        wanted = commands(server, agent)
+        wanted = [wanted[0], wanted[-4]] if quick else wanted
+        for command in wanted:
+            words = " ".join((command.way, *command.words[:2]))
+            if chosen not in words:
+                continue
+            code, last = run(made, command, password, site)
+            ran = made.ran()
+            print(f"{len(ran)} ran, exit {code}: {words}", *sorted(set(ran)), sep="\n    ")
+            if ran or code not in DONE:
+                print(f"    {last}")
+                worst = SOMETHING_RAN
+    return worst
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="two short commands, fewer names")
+    parser.add_argument("--only", default="", metavar="TEXT", help="commands that have this text")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        # Everybody may come this far: what is planted is reached as anybody.
+        Path(folder).chmod(0o755)
+        code = trial(Path(folder), options.only, options.quick)
+    print("nothing that was planted ran" if code == NOTHING_RAN else "see above")
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()

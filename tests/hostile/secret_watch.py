@@ -1,0 +1,189 @@
+"""Runs a command with every sink of a secret in view: terminal, files, processes, system calls."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import secret_trace
+from secret_forms import Secret, found_in
+from secret_sinks import Leak, Sampler, in_tree
+
+RUN_SECONDS = 400.0
+PROMPT = b"Password"
+ROOT = Path(__file__).parents[2]
+
+During = Callable[[psutil.Process, Sampler], None]
+"""What happens in the middle of a run; gets the command's own process."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a watched run ended."""
+
+    code: int
+    out: str
+    err: str
+    leaks: tuple[Leak, ...]
+
+
+@dataclass(frozen=True)
+class Room:
+    """The folders of one run: all that it may write to but the share."""
+
+    path: Path
+    secret: Secret
+    share: Path | None = None
+
+    @property
+    def cwd(self) -> Path:
+        """Where it is called."""
+        return self.path / "cwd"
+
+    def environment(self) -> dict[str, str]:
+        """HOME and TMPDIR of its own, and nothing of this process's but the way to programs."""
+        return {
+            "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
+            "HOME": str(self.path / "home"),
+            "TMPDIR": str(self.path / "tmp"),
+            "PYTHONPATH": str(ROOT),
+            "BOTTLENECK_CONFIG": "",
+            "LANG": "C.UTF-8",
+        }
+
+
+def folder_name(title: str) -> str:
+    """What the folder of a run of that title is called."""
+    return re.sub(r"\W+", "-", title)
+
+
+def watch(
+    room: Room,
+    command: list[str],
+    *,
+    environment: dict[str, str] | None = None,
+    typed: bool = False,
+    during: During | None = None,
+    traced: bool = True,
+) -> Ended:
+    """Runs the command to its end, and tells where the room's secret came to light.
+
+    typed: the password is typed at a terminal's prompt. traced: by strace too, which takes root.
+    """
+    for name in ("cwd", "home", "tmp", "said", "trace"):
+        (room.path / name).mkdir(parents=True, exist_ok=True)
+    whole = {**room.environment(), **(environment or {})}
+    forms = room.secret.forms()
+    handed_over = any(found_in(each.encode(), forms) for each in whole.values())
+    sampler = Sampler(forms, [room.path / "tmp", room.path / "home"], handed_over)
+    prefix = secret_trace.command(room.path / "trace") if traced else []
+    with _started(room, [*prefix, *command], whole, typed) as (process, terminal):
+        watched = _product(process, traced)
+        if traced:
+            sampler.pass_over(process.pid)
+        sampler.receiver = watched.pid if watched else None
+        sampler.start()
+        if terminal is not None:
+            _type(terminal, room)
+        if during is not None and watched is not None:
+            during(watched, sampler)
+        if process.stdin is not None:
+            process.stdin.close()
+        code = _wait(process, watched)
+        sampler.stop()
+    leaks = set(sampler.leaks)
+    for folder in (room.cwd, room.path / "home", room.path / "tmp", room.path / "said", room.share):
+        if folder is not None:
+            leaks.update(in_tree(folder, forms))
+    if traced:
+        told = watched.pid if watched is not None and handed_over else None
+        leaks |= secret_trace.in_trace(room.path / "trace", forms, room.secret.password, told)
+        shutil.rmtree(room.path / "trace")
+    out, err = ((room.path / "said" / name).read_text(errors="replace") for name in ("out", "err"))
+    return Ended(code, out, err, tuple(sorted(leaks)))
+
+
+@contextlib.contextmanager
+def _started(
+    room: Room, command: list[str], environment: dict[str, str], typed: bool
+) -> Iterator[tuple[subprocess.Popen[bytes], int | None]]:
+    """The process, and the other end of its terminal or None; both ends of it are ours to close."""
+    terminal, its_end = pty.openpty() if typed else (None, None)
+
+    def enter() -> None:
+        # Whoever wants a core may have one: what the product does about it is the question.
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+        if its_end is not None:
+            fcntl.ioctl(its_end, termios.TIOCSCTTY, 0)
+
+    said = room.path / "said"
+    with (said / "out").open("wb") as out, (said / "err").open("wb") as err:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE if its_end is None else its_end,
+            stdout=out,
+            stderr=err,
+            cwd=room.cwd,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=enter,
+        )
+    try:
+        yield process, terminal
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for each in (terminal, its_end):
+            if each is not None:
+                os.close(each)
+
+
+def _product(process: subprocess.Popen[bytes], traced: bool) -> psutil.Process | None:
+    """The command's own process: strace's first child; None: it has ended."""
+    top = psutil.Process(process.pid)
+    while traced and process.poll() is None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for child in top.children():
+                if Path(child.exe()).name != "strace":
+                    return child
+        time.sleep(0.001)
+    return None if traced else top
+
+
+def _type(terminal: int, room: Room) -> None:
+    """Types the password once it is asked for; what the terminal showed becomes a file."""
+    shown = b""
+    until = time.monotonic() + RUN_SECONDS
+    while PROMPT not in shown and select.select([terminal], [], [], until - time.monotonic())[0]:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, room.secret.password.encode() + b"\n")
+    # Its own answer to the line: a break.
+    while b"\n" not in shown and select.select([terminal], [], [], until - time.monotonic())[0]:
+        shown += os.read(terminal, 4096)
+    (room.path / "said" / "terminal").write_bytes(shown)
+
+
+def _wait(process: subprocess.Popen[bytes], watched: psutil.Process | None) -> int:
+    """The exit code; one that does not end in RUN_SECONDS is a defect, which is raised."""
+    try:
+        return process.wait(RUN_SECONDS)
+    except subprocess.TimeoutExpired:
+        if watched is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                watched.kill()
+        raise

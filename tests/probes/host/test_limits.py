@@ -1,0 +1,282 @@
+"""Who limits a transfer is told by where the bytes wait, with the figures behind it."""
+
+import pytest
+
+from probes.host import limits
+from probes.host.limits import Glimpse
+
+SEGMENT = 1448
+STILL = {
+    "segment_bytes": SEGMENT,
+    "congestion_state": 0,
+    "congestion_window_segments": 100,
+    "rtt_seconds": 0.0105,
+    "min_rtt_seconds": 0.010,
+    "peer_window_bytes": 3_000_000,
+    "path_mtu_bytes": 1500,
+    "send_buffer_bytes": 400_000,
+    "send_queue_bytes": 380_000,
+}
+
+
+def looks(count=50, flying=140_000, unsent=200_000, unread=0, apart=0.02, slopes=(), **figures):
+    """Glimpses of a steady flow; slopes: what a figure grows by in a second."""
+    found = []
+    for index in range(count):
+        elapsed = 5.0 + index * apart
+        grown = {"sent_bytes": 12e6, "busy_seconds": 1.0, **dict(slopes)}
+        told = {**STILL, "receive_window_limited_seconds": 0, "send_buffer_limited_seconds": 0}
+        told.update({"retransmitted_bytes": 0, "retransmitted_segments": 0})
+        told.update({name: slope * elapsed for name, slope in grown.items()})
+        told["acknowledged_bytes"] = told["sent_bytes"] - told["retransmitted_bytes"] - flying
+        told.update(figures)
+        found.append(Glimpse(elapsed, told, unread, unsent))
+    return found
+
+
+def without(glimpses, *names):
+    return [
+        Glimpse(
+            each.elapsed_seconds,
+            {name: value for name, value in each.figures.items() if name not in names},
+            each.unread_bytes,
+            each.unsent_bytes,
+        )
+        for each in glimpses
+    ]
+
+
+def judged(sender, receiver=None):
+    seen = looks() if receiver is None else receiver
+    return limits.who_limits(limits.of_sender(sender), limits.of_receiver(seen))
+
+
+def test_what_the_receiver_had_twice_was_not_lost():
+    """A reordered path has TCP repeat what arrives all the same (RFC 2883)."""
+    again = ("retransmitted_bytes", 100 * SEGMENT)
+    lossy = limits.of_sender(looks(slopes=(again,)))
+    reordered = limits.of_sender(looks(slopes=(again, ("duplicates_reported", 100))))
+    assert lossy["loss_ratio"] > 0.01
+    assert reordered["loss_ratio"] == pytest.approx(0)
+    assert reordered["spurious_segments"] == pytest.approx(98)
+    assert reordered["retransmitted_bytes"] == lossy["retransmitted_bytes"]
+
+
+def test_a_full_queue_with_unsent_bytes_is_the_networks():
+    assert judged(looks()) == "network"
+
+
+def test_unread_bytes_are_the_receivers():
+    assert judged(looks(flying=2_999_000), looks(unread=1 << 20)) == "receiver"
+    slow_reader = looks(slopes=(("receive_window_limited_seconds", 0.4),))
+    assert judged(slow_reader, looks(unread=16 << 10)) == "receiver"
+
+
+def test_few_unread_bytes_are_many_in_a_small_receive_buffer():
+    reader = looks(unread=4096, receive_buffer_bytes=16_384)
+    assert judged(looks(flying=3_000_000), reader) == "receiver"
+    assert judged(looks(flying=3_000_000), looks(unread=4096)) == "receive-window"
+
+
+def test_unread_bytes_are_not_blamed_where_the_sender_waits_for_something_else():
+    """At a high rate a good deal is always unread; a receiver that holds its sender shuts the
+    window. Of a sender that does not wait for its socket, the unread bytes are the cause."""
+    assert judged(looks(), looks(unread=100_000)) == "network"
+    assert judged(looks(unsent=0, send_queue_bytes=140_000), looks(unread=100_000)) == "receiver"
+
+
+def test_a_queue_that_never_fills_its_buffer_is_a_slow_writers():
+    assert judged(looks(unsent=0, send_queue_bytes=0)) == "sender"
+    steady = looks(unsent=0, flying=270_000, send_queue_bytes=290_000)
+    assert judged(steady) == "sender", "at 0.72 of the buffer for good: it never filled it"
+
+
+def test_a_full_buffer_that_is_all_in_flight_is_too_small():
+    """The kernel's own time for it stands still."""
+    assert judged(looks(unsent=0, flying=380_000)) == "send-buffer"
+    assert judged(looks(unsent=20_000, flying=360_000)) == "send-buffer"
+    queues = (410_000, 270_000, 300_000, 260_000, 405_000)
+    between = [looks(5, unsent=0, flying=280_000, send_queue_bytes=queue) for queue in queues]
+    assert judged(sum(between, [])) == "send-buffer", "anywhere between two thirds and full"
+
+
+def test_the_kernels_time_for_the_buffer_counts_where_the_writer_waits():
+    limited = (("send_buffer_limited_seconds", 0.3),)
+    assert judged(looks(unsent=100_000, slopes=limited)) == "send-buffer"
+    assert judged(looks(unsent=0, send_queue_bytes=100_000, slopes=limited)) == "sender"
+
+
+def test_a_window_that_is_in_flight_as_a_whole_is_too_small():
+    """Also where the kernel's time for it, which runs at the moment of sending, says little."""
+    assert judged(looks(flying=64_000, peer_window_bytes=65_000)) == "receive-window"
+    limited = (("receive_window_limited_seconds", 0.25),)
+    assert judged(looks(slopes=limited)) == "receive-window"
+
+
+@pytest.mark.parametrize(
+    ("told", "by"),
+    [
+        ({"flying": 700_000, "peer_window_bytes": 700_500, "rtt_seconds": 0.060}, "network"),
+        ({"flying": 700_000, "peer_window_bytes": 700_500, "rtt_seconds": 0.011}, "receive-window"),
+        ({"flying": 380_000, "unsent": 0, "rtt_seconds": 0.060}, "network"),
+        ({"flying": 380_000, "unsent": 0, "rtt_seconds": 0.015}, "send-buffer"),
+    ],
+)
+def test_no_window_is_too_small_where_a_queue_stands_on_the_path(told, by):
+    assert judged(looks(**told)) == by
+
+
+def test_a_small_window_behind_delayed_acknowledgements_is_not_a_queue():
+    buffer = {"send_buffer_bytes": 8192, "send_queue_bytes": 9000}
+    times = {"rtt_seconds": 0.019, "min_rtt_seconds": 0.00002}
+    assert judged(looks(flying=4 * SEGMENT, unsent=0, **buffer, **times)) == "send-buffer"
+
+
+def test_where_the_queue_is_not_known_its_payload_stands_for_it():
+    for glimpses, by in (
+        (looks(), "sender"),
+        (looks(flying=140_000, unsent=240_000), "network"),
+        (looks(flying=380_000, unsent=0), "send-buffer"),
+        (looks(flying=100_000, unsent=0), "sender"),
+    ):
+        assert judged(without(glimpses, "send_queue_bytes")) == by
+
+
+def test_where_the_buffer_is_not_known_little_unsent_tells_nothing():
+    """A slow writer and a small buffer look alike then."""
+    bare = ("send_queue_bytes", "send_buffer_bytes")
+    assert judged(without(looks(unsent=0), *bare)) == "unknown"
+    assert judged(without(looks(), *bare)) == "network"
+    limited = looks(unsent=0, slopes=(("send_buffer_limited_seconds", 0.3),))
+    assert judged(without(limited, *bare)) == "send-buffer"
+
+
+def test_an_end_that_was_not_seen_is_not_blamed_and_does_not_hide_the_other():
+    def alone(glimpses):
+        return limits.who_limits(limits.of_sender(glimpses), {})
+
+    assert alone(looks()) == "network"
+    assert alone(looks(unsent=0, send_queue_bytes=0)) == "sender"
+    assert alone(looks(unsent=0, flying=380_000)) == "send-buffer"
+    assert alone(looks(flying=2_999_900)) == "unknown", "its application, or its window"
+    assert limits.who_limits({}, limits.of_receiver(looks(unread=1 << 20))) == "receiver"
+    assert limits.who_limits({}, limits.of_receiver(looks())) == "unknown"
+    assert limits.who_limits({}, {}) == "unknown"
+
+
+@pytest.mark.parametrize("count", range(limits.LEAST_GLIMPSES))
+def test_too_few_looks_tell_nothing(count):
+    assert judged(looks(count), looks(count, unread=1 << 20)) == "unknown"
+
+
+def test_an_old_kernel_without_its_times_tells_nothing_of_the_sender():
+    times = [
+        f"{each}_seconds" for each in ("busy", "receive_window_limited", "send_buffer_limited")
+    ]
+    assert judged(without(looks(), *times)) == "unknown"
+
+
+def test_the_figures_are_of_the_span_and_not_of_the_connections_life():
+    slopes = (
+        *(("busy_seconds", 0.9), ("receive_window_limited_seconds", 0.5)),
+        *(("retransmitted_bytes", 144_800), ("retransmitted_segments", 100)),
+        ("rto_time_seconds", 0.25),
+    )
+    told = limits.of_sender(looks(51, slopes=slopes))
+    assert told["glimpses"] == 51
+    assert told["busy_ratio"] == pytest.approx(0.9)
+    assert told["receive_window_limited_ratio"] == pytest.approx(0.5)
+    assert told["send_buffer_limited_ratio"] == 0
+    assert told["retransmitted_segments"] == pytest.approx(100)
+    assert told["sent_bytes"] == pytest.approx(12e6)
+    assert told["loss_ratio"] == pytest.approx(144_800 / 12e6)
+    assert told["rto_seconds"] == pytest.approx(0.25)
+
+
+def test_medians_highs_and_last_values_are_told():
+    glimpses = [
+        *looks(2, flying=100_000, rtt_seconds=0.02, congestion_state=3),
+        *looks(3, flying=140_000),
+        *looks(1, flying=200_000, rtt_seconds=0.5, congestion_state=4),
+    ]
+    told = limits.of_sender(glimpses)
+    assert told["in_flight_bytes_median"] == pytest.approx(140_000)
+    assert told["in_flight_bytes_high"] == pytest.approx(200_000)
+    assert (told["rtt_seconds_median"], told["rtt_seconds_high"]) == (pytest.approx(0.01525), 0.5)
+    assert told["min_rtt_seconds"] == 0.010 and told["path_mtu_bytes"] == 1500
+    assert told["congestion_window_bytes_median"] == 100 * SEGMENT
+    assert told["peer_window_bytes_median"] == 3_000_000
+    assert told["unsent_bytes_median"] == 200_000
+    assert told["send_buffer_bytes"] == 400_000
+    assert told["reduced_ratio"] == 0.5, "Recovery and Loss, as CWR"
+
+
+def test_in_flight_is_counted_in_segments_where_bytes_are_not_counted():
+    glimpses = without(looks(unacknowledged_segments=10), "sent_bytes", "acknowledged_bytes")
+    assert limits.of_sender(glimpses)["in_flight_bytes_median"] == 10 * SEGMENT
+
+
+def test_the_receivers_figures_are_told():
+    glimpses = [
+        *looks(3, unread=0, own_window_bytes=65_536, out_of_order_segments=7),
+        *looks(1, unread=20_000, own_window_bytes=65_536, out_of_order_segments=9),
+    ]
+    told = limits.of_receiver(glimpses)
+    assert (told["unread_bytes_median"], told["full_ratio"]) == (0, 0.25)
+    assert (told["own_window_bytes_median"], told["out_of_order_segments"]) == (65_536, 2)
+
+
+def test_what_is_not_known_is_absent_and_not_zero():
+    nothing = [Glimpse(0.02 * index, {}, None, None) for index in range(10)]
+    assert limits.of_sender(nothing) == {"glimpses": 10}
+    assert limits.of_receiver(nothing) == {}
+    assert limits.of_sender([]) == {"glimpses": 0}
+    assert limits.of_receiver([]) == {}
+
+
+def test_a_step_carries_the_verdict_with_the_figures_of_both_ends():
+    sender, receiver = limits.of_sender(looks()), limits.of_receiver(looks())
+    told = limits.told(sender, receiver, "cubic")
+    assert (told["by"], told["congestion_control"]) == ("network", "cubic")
+    assert sender.items() <= told.items() and receiver.items() <= told.items()
+
+
+def test_what_a_quota_lets_go_comes_in_bursts_a_period_apart():
+    """Five replies in 8 ms, then nothing until the next tenth of a second."""
+    moments = [0.1 * period + 0.002 * reply for period in range(12) for reply in range(5)]
+    told = limits.of_moments(moments)
+    assert told["burst_seconds_median"] == pytest.approx(0.1)
+    assert told["burst_count_median"] == 5
+    assert told["bursts"] == 11
+    assert told["silent_ratio"] > 0.9
+
+
+def test_an_even_flow_has_no_bursts():
+    assert limits.of_moments([0.01 * at for at in range(50)]) == {"silent_ratio": 0, "bursts": 0}
+
+
+def test_a_slow_link_lets_each_reply_come_alone():
+    assert limits.of_moments([0.09 * at for at in range(20)])["burst_count_median"] == 1
+
+
+def test_few_bursts_tell_nothing_of_their_distance():
+    told = limits.of_moments([0.0, 0.1, 0.2, 0.3])
+    assert told["bursts"] == 3
+    assert "burst_seconds_median" not in told
+
+
+@pytest.mark.parametrize("moments", [(), (1.0,), (1.0, 1.0)])
+def test_nothing_is_told_of_a_moment(moments):
+    assert limits.of_moments(moments) == {}
+
+
+def test_a_counter_that_stands_still_is_silence():
+    looks = [(0.0, 0), (0.1, 5), (0.2, 5), (0.3, None), (0.4, 5), (0.5, 9)]
+    assert limits.of_counter(looks) == {"silent_ratio": pytest.approx(0.6)}
+
+
+@pytest.mark.parametrize(
+    "looks", [(), [(0.0, 5)], [(0.0, None), (0.1, None)], [(1.0, 1), (1.0, 2)]]
+)
+def test_a_counter_that_was_not_seen_twice_tells_nothing(looks):
+    assert limits.of_counter(looks) == {}

@@ -1,0 +1,278 @@
+"""What a host counts: recorded texts parsed, and both readers agree on a host that works."""
+
+# A None that should not be there fails the claim by itself.
+# mypy: disable-error-code="union-attr"
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from probes.host import proc, psutil_counters, reader
+from probes.host.proc import TICK_SECONDS, DeviceCounts, Moved
+from probes.stage import Unavailable
+
+RECORDED = Path(__file__).parent / "recorded"
+NOBODY = 2**22 + 1
+"""Above the most that a process can be numbered (pid_max)."""
+STAT = (
+    "4658 (cat) R 4604 4604 3953 0 -1 4194304 98 0 0 0 150 250 10 20 20 0 1 0 213551 3133440 384 "
+    "18446744073709551615 94823946870784 94823946890665 140726622062112 0 0 0 0 0 0 0 0 0 17 1 0 "
+    "0 0 0 0 94823946906672 94823946908288 94824497815552 140726622067385 140726622067405 "
+    "140726622067405 140726622068715 0\n"
+)
+IO = "rchar: 94371840\nwchar: 93888048\nsyscr: 190\nread_bytes: 94371841\nwrite_bytes: 4096\n"
+
+
+def recorded(name):
+    return (RECORDED / name).read_text()
+
+
+def test_cores_are_told_with_waiting_for_io_as_idle():
+    cores = proc.parse_cores(recorded("stat.txt"))
+    assert sorted(cores) == [0, 1]
+    first = cores[0]
+    assert first.busy_seconds == pytest.approx((13872 + 16384 + 1367 + 77) * TICK_SECONDS)
+    assert first.interrupt_seconds == pytest.approx(1367 * TICK_SECONDS)
+    assert first.stolen_seconds == pytest.approx(77 * TICK_SECONDS)
+    idle = (169063 + 11063) * TICK_SECONDS
+    assert first.total_seconds == pytest.approx(first.busy_seconds + idle)
+
+
+def test_the_page_cache_is_told_apart_from_what_is_in_use():
+    text = recorded("meminfo.txt")
+    told = proc.parse_memory(proc.parse_meminfo(text))
+    free = int(text.partition("MemFree:")[2].split()[0]) * 1024
+    assert told.total_bytes == told.used_bytes + told.cached_bytes + free
+    assert told.dirty_bytes == int(text.partition("Dirty:")[2].split()[0]) * 1024
+    assert proc.parse_memory(proc.parse_meminfo("MemTotal: 5 kB\n")) is None
+
+
+def test_an_interface_is_told_sent_first():
+    assert proc.parse_interface(recorded("net_dev.txt"), "eth0") == (1602494, 807354374)
+    assert proc.parse_interface(recorded("net_dev.txt"), "eth") is None
+
+
+def test_a_device_is_told_in_requests_bytes_and_seconds():
+    told = proc.parse_devices(recorded("diskstats.txt") + "   7       1 loop9 bad\n")
+    assert told["vda"].read_bytes == 29424322 * 512
+    assert told["vda"].written_bytes == 97902000 * 512
+    assert told["vda"].busy_seconds == 54.02
+    assert "loop9" not in told
+    line = " 254 0 vda 157163 9842 22336398 32518 93190 87120 14373992 254196 0 66976 293011 0\n"
+    device = DeviceCounts(157163, 22336398 * 512, 93190, 14373992 * 512, 66.976)
+    assert proc.parse_devices(line) == {"vda": device}
+
+
+@pytest.mark.parametrize("name", ["cat", "a) R (b c"])
+def test_a_process_is_told_whatever_its_name_holds(name):
+    told = proc.parse_stat(STAT.replace("(cat)", f"({name})"))
+    assert (told.pid, told.name, told.parent, told.core) == (4658, name, 4604, 1)
+    assert told.cpu_seconds == 400 * TICK_SECONDS
+    assert told.reaped_seconds == 30 * TICK_SECONDS
+    assert (told.started_ticks, told.kernel) == (213551, False)
+    assert proc.parse_stat("") is None
+
+
+def test_run_delay_is_seconds():
+    assert proc.parse_schedstat("111036402 877991903 14\n") == (0.111036402, 0.877991903)
+    assert proc.parse_schedstat("") is None
+
+
+def test_what_a_process_moved_is_told_or_nothing():
+    assert proc.parse_io(IO) == Moved(94371840, 93888048, 94371841, 4096)
+    assert proc.parse_io("") is None
+    assert proc.parse_io("rchar: many\nwchar: 5\n") is None
+
+
+@contextmanager
+def working(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with two threads that computes, writes a file, and waits for children."""
+    code = (
+        "import subprocess, threading\n"
+        f"with open({str(path)!r}, 'wb', buffering=0) as file:\n"
+        "    def work():\n"
+        "        while not ended.is_set():\n"
+        "            file.write(bytes(1 << 16)); file.seek(0); subprocess.run(['true'])\n"
+        "    ended = threading.Event(); work_thread = threading.Thread(target=work)\n"
+        "    work_thread.start(); print(flush=True); input(); ended.set(); work_thread.join()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.communicate(b"\n")
+
+
+def between(before, told, after, slack=1e-6):
+    """Whether each figure lies between what the other reader told before and after it."""
+    return all(
+        low - slack <= each <= high + slack
+        for low, each, high in zip(before, told, after, strict=True)
+    )
+
+
+def lasting(stat):
+    """What a process keeps between two looks: the kernel's workers take a name for each work."""
+    name = "" if stat.kernel else stat.name
+    return stat._replace(name=name, cpu_seconds=0, reaped_seconds=0, core=None)
+
+
+def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
+    with working(tmp_path / "file") as worker:
+        readers = (proc, psutil_counters, proc)
+        psutil_counters._known.clear()
+        one, told, other = ([each.processes() for _ in "12"][-1] for each in readers)
+        known = set(one) & set(other)
+        assert known - set(told) == set() and {worker.pid, os.getpid(), 1} <= known
+        for pid in known:
+            stats = [each[pid] for each in (one, told, other)]
+            # the kernel's own workers are called by what they do at the moment
+            before, now, after = (
+                (each.parent, each.kernel, each.started_ticks, each.kernel or each.name)
+                for each in stats
+            )
+            # others may become another program, or another's child, meanwhile
+            assert now == before or before != after
+            assert between(*((each.cpu_seconds, each.reaped_seconds) for each in stats))
+        for tell in (
+            lambda each: each.moved(worker.pid),
+            lambda each: each.traffic("lo"),
+            lambda each: [v for _, k in sorted(each.devices().items()) for v in k],
+            lambda each: [
+                seconds
+                for core in each.cores().values()
+                for seconds in (core.busy_seconds, core.interrupt_seconds)
+            ],
+        ):
+            assert between(*(tell(each) for each in readers))
+        # The kernel now and then takes a tick of waiting for I/O back (proc(5)).
+        whole = ([core.total_seconds for core in each.cores().values()] for each in readers)
+        assert between(*whole, slack=1.0)
+        assert sorted(proc.devices()) == sorted(psutil_counters.devices())
+        assert sorted(proc.cores()) == sorted(psutil_counters.cores())
+        assert psutil_counters.memory().total_bytes == proc.memory().total_bytes
+        assert {each.thread for each in psutil_counters.threads(worker.pid)} == {
+            each.thread for each in proc.threads(worker.pid)
+        }
+        assert len(proc.threads(worker.pid)) == 2
+
+
+def test_memory_is_parted_alike(monkeypatch):
+    text = recorded("meminfo.txt")
+    monkeypatch.setattr(proc, "_text", lambda path: text)
+    bytes_of = proc.parse_meminfo(text)
+    folder = {"total": "MemTotal", "free": "MemFree", "buffers": "Buffers", "shared": "Shmem"}
+    plain = {name: bytes_of[key] for name, key in folder.items()}
+    told = type("svmem", (), {**plain, "cached": bytes_of["Cached"] + bytes_of["SReclaimable"]})
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: told)
+    assert psutil_counters.memory() == proc.memory()
+
+
+def test_what_a_process_became_is_told_by_both():
+    """It took another name and another parent without a tick of CPU time."""
+    code = "echo; read a; exec sleep 60"
+    with subprocess.Popen(
+        ["sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        child.stdout.readline()
+        assert psutil_counters.processes()[child.pid].name == "sh"
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        while proc.processes()[child.pid].name != "sleep":
+            continue
+        assert psutil_counters.processes()[child.pid].name == "sleep"
+        child.kill()
+
+
+def test_one_whose_parent_ended_is_told_with_its_new_one(monkeypatch):
+    monkeypatch.setattr(psutil_counters, "YOUNG_SECONDS", -1.0)
+    code = "sleep 60 </dev/null >/dev/null 2>&1 & echo $!; read a"
+    with subprocess.Popen(
+        ["sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        orphan = int(parent.stdout.readline())
+        try:
+            assert [psutil_counters.processes()[orphan].parent for _ in "12"] == [parent.pid] * 2
+            parent.communicate(b"\n")
+            assert psutil_counters.processes()[orphan].parent != parent.pid
+        finally:
+            os.kill(orphan, signal.SIGKILL)
+
+
+def test_a_number_that_was_given_again_is_another_process(monkeypatch):
+    class Ended:
+        def cpu_times(self):
+            return psutil.Process().cpu_times()
+
+        def is_running(self):
+            return False
+
+    last = proc.processes()[os.getpid()]._replace(name="ended", started_ticks=1, cpu_seconds=-1.0)
+    monkeypatch.setitem(psutil_counters._known, os.getpid(), (Ended(), last))
+    told = psutil_counters.processes()[os.getpid()]
+    now = proc.processes()[os.getpid()]
+    assert (told.name, told.started_ticks) == (now.name, now.started_ticks)
+
+
+@pytest.mark.parametrize("each", [proc, psutil_counters])
+def test_a_process_that_is_gone_moves_nothing_and_has_no_threads(each):
+    with pytest.raises(ProcessLookupError):
+        each.moved(NOBODY)
+    assert each.threads(NOBODY) == []
+    assert each.traffic("gone0") is None
+
+
+def test_cores_keep_their_numbers_where_others_are_off(tmp_path, monkeypatch):
+    online = tmp_path / "online"
+    online.write_text("0,4-5\n")
+    monkeypatch.setattr(psutil_counters, "ONLINE", online)
+    times = psutil.cpu_times()
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: [times] * 3)
+    assert sorted(psutil_counters.cores()) == [0, 4, 5]
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: [times] * 2)
+    assert sorted(psutil_counters.cores()) == [0, 1]
+
+
+@pytest.fixture
+def chosen():
+    """Asks anew who reads this host."""
+    reader.reader.cache_clear()
+    yield reader.reader
+    reader.reader.cache_clear()
+
+
+def test_psutil_reads_where_it_can_be_imported(chosen):
+    assert chosen() is psutil_counters
+
+
+@pytest.mark.parametrize("error", [ImportError, ValueError])
+def test_without_psutil_proc_reads_and_elsewhere_the_remedy_is_told(chosen, monkeypatch, error):
+    real = reader.importlib.import_module
+
+    def missing(name):
+        if name.endswith("psutil_counters"):
+            raise error(name)
+        return real(name)
+
+    monkeypatch.setattr(reader.importlib, "import_module", missing)
+    assert chosen() is proc
+    chosen.cache_clear()
+    monkeypatch.setattr(reader.sys, "platform", "darwin")
+    with pytest.raises(Unavailable, match="install psutil"):
+        chosen()
+
+
+def test_processes_that_are_not_shown_make_counters_unavailable(chosen, monkeypatch, tmp_path):
+    monkeypatch.setattr(reader, "STAT", tmp_path / "stat")
+    with pytest.raises(Unavailable, match="/proc"):
+        chosen()

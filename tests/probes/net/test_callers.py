@@ -1,0 +1,48 @@
+"""The ports of a session answer its peer alone, where it is known who that is."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+
+import pytest
+
+from bottleneck import hosts
+from bottleneck.hosts import Host
+from probes import tcp
+from probes.net import port
+from probes.records import Endpoint
+
+OWN, PEER, OTHER = "127.0.0.1", "127.0.0.3", "127.0.0.4"
+
+
+def is_let_in(host: Host, told: str, caller: str) -> bool:
+    """Whether one that knows the nonce is, by the port of a transfer that host holds for told."""
+    setting = tcp.Setting(seconds=0.1, address=OWN)
+    with host.hold("tcp", setting, Endpoint(host=told), 30) as held:
+        there = (OWN, held.port)
+        with socket.create_connection(there, 20, source_address=(caller, 0)) as connection:
+            hello = port._HELLO.pack(
+                port._MAGIC, held.nonce.encode(), secrets.randbits(32), port._CONTROL
+            )
+            connection.sendall(hello + b'{"connections":0}\n')
+            try:
+                return connection.recv(1) != b""
+            except ConnectionError:
+                return False
+
+
+def test_an_agent_that_listens_knows_its_caller() -> None:
+    command = hosts.command_here("--peer", PEER)
+    with Host.start("server", command) as host:
+        assert is_let_in(host, OTHER, PEER)
+        assert is_let_in(host, "", OWN)  # this host itself
+        assert not is_let_in(host, OTHER, OTHER)
+
+
+@pytest.mark.parametrize("told", [PEER, OTHER])
+def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(told: str) -> None:
+    """Behind an address translation they do not, and the nonce decides."""
+    with hosts.start_there(f"exec:env 'SSH_CONNECTION={PEER} 50000 {OWN} 22'") as host:
+        assert is_let_in(host, told, PEER)
+        assert is_let_in(host, told, "127.0.0.5") == (told != PEER)

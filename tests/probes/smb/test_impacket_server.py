@@ -1,0 +1,115 @@
+"""impacket's server: one share for one user from named hosts, gone with its starter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probes.drivers import smbclient
+from probes.records import Access, Endpoint
+from probes.smb.impacket_server import DIALECT, impacket_server
+from probes.stage import Refused, Unavailable
+
+ROOT = Path(__file__).resolve().parents[3]
+ACCESS = Access("bottleneck", "correct horse 47 %&'\"$")
+
+
+def served(folder: Path, *allow: str):
+    allowed = allow or ("127.0.0.1",)
+    return impacket_server(folder, share="share", access=ACCESS, address="127.0.0.1", allow=allowed)
+
+
+def test_its_user_puts_and_gets(tmp_path: Path) -> None:
+    folder = tmp_path / "100 %s"
+    folder.mkdir()
+    content = os.urandom(300_000)
+    (tmp_path / "source").write_bytes(content)
+    with served(folder) as (peer, _), smbclient.connected(peer, DIALECT) as client:
+        client.run(f"put {smbclient.quoted(str(tmp_path / 'source'))} there", 20)
+        assert (folder / "there").read_bytes() == content
+        client.run(f"get there {smbclient.quoted(str(tmp_path / 'back'))}", 20)
+    assert (tmp_path / "back").read_bytes() == content
+
+
+@pytest.mark.long
+def test_nobody_else_gets_in(tmp_path: Path) -> None:
+    with served(tmp_path) as (peer, _):
+        for access in (Access("bottleneck", "wrong"), Access("other", ACCESS.password), Access()):
+            there = replace(peer, access=access)
+            with (
+                pytest.raises((Refused, Unavailable, ConnectionError)),
+                smbclient.connected(there, DIALECT) as client,
+            ):
+                client.run("ls", 10)
+
+
+def test_other_hosts_are_turned_away(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, "127.0.0.2") as (peer, _),
+        pytest.raises(Unavailable, match="keeps this host out"),
+        smbclient.connected(peer, DIALECT),
+    ):
+        pass
+
+
+def test_it_ends_with_the_block(tmp_path: Path) -> None:
+    with served(tmp_path) as (peer, _):
+        place = (peer.host, peer.port)
+        socket.create_connection(place, 5).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(place, 5)
+
+
+@pytest.mark.long
+def test_it_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
+    code = """
+import sys, time
+from pathlib import Path
+from probes.smb.impacket_server import impacket_server
+from probes.records import Access
+who = Access("bottleneck", "x")
+with impacket_server(
+    Path(sys.argv[1]), share="share", access=who, address="127.0.0.1", allow=("127.0.0.1",)
+) as (peer, _):
+    print(peer.port, flush=True)
+    time.sleep(60)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    starter = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None
+    port = int(starter.stdout.readline())
+    starter.send_signal(signal.SIGKILL)
+    starter.wait()
+    starter.stdout.close()
+    for _ in range(1000):
+        try:
+            socket.create_connection(("127.0.0.1", port), 5).close()
+        except ConnectionRefusedError:
+            return
+    pytest.fail("it still listens")
+
+
+def test_without_impacket_the_reason_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "impacket", None)
+    with pytest.raises(Unavailable, match=r"copy-bottleneck\[smb1\]"), served(tmp_path):
+        pass
+
+
+def test_an_address_that_is_not_ours_is_a_reason(tmp_path: Path) -> None:
+    with (
+        pytest.raises(Unavailable, match=r"192\.0\.2\.77"),
+        impacket_server(tmp_path, share="share", access=ACCESS, address="192.0.2.77", allow=()) as (
+            peer,
+            _,
+        ),
+    ):
+        assert isinstance(peer, Endpoint)

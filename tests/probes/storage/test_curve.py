@@ -1,0 +1,46 @@
+"""The jump to a span is taken off, and no more than the jump."""
+
+import pytest
+
+from probes.drivers import fio
+from probes.storage.curve import settled
+
+MIB = 1024 * 1024
+RATE = 100 * MIB
+
+
+def job(depth=4):
+    return fio.Job(5, "read", 512 * MIB, 1.0, True, depth=depth)
+
+
+def result(blocks, jump_seconds, slowest_seconds=None):
+    """A job at the rate after a jump: the four requests sent off together wait for it."""
+    slowest = jump_seconds + 4 * MIB / RATE if slowest_seconds is None else slowest_seconds
+    return fio.Result(
+        blocks * MIB, jump_seconds + blocks * MIB / RATE, 0.04, 0.05, 0, slowest, blocks
+    )
+
+
+@pytest.mark.parametrize("jump", [0.0, 0.002, 0.008])
+def test_the_jump_that_a_job_shows_is_taken_off(jump):
+    found = settled(job(), result(30, jump), 0.008)
+    assert found.bytes_per_second == pytest.approx(RATE)
+    assert found.jump_seconds == pytest.approx(jump)
+
+
+def test_a_request_that_hangs_is_no_jump():
+    """A weak spot's retry stays in the rate."""
+    found = settled(job(), result(30, 0.5), 0.008)
+    assert found.jump_seconds == 0.008
+
+
+def test_a_job_too_short_to_show_its_jump_made_the_usual_one():
+    assert settled(job(), result(6, 0.008), 0.008).bytes_per_second == pytest.approx(RATE)
+
+
+def test_where_no_jump_is_known_none_is_taken_off():
+    assert settled(job(), result(30, 0.008), None).jump_seconds == 0.0
+
+
+def test_never_more_than_half_the_time_is_a_jump():
+    assert settled(job(), result(1, 0.0), 10.0).seconds == pytest.approx(MIB / RATE / 2)

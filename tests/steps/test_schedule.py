@@ -1,0 +1,125 @@
+"""The order of what explains the copies, and the early end of a clear case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from bottleneck import plan
+from bottleneck.analysis.doubts import Doubt, Look
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.bench import Bench
+from bottleneck.steps import schedule, turns
+from bottleneck.target import parse
+from probes import path, smb_tax
+from probes.records import Access
+
+STAGES = ("path", "disk", "smb-copy", "smb-tax")
+DISK = Doubt(
+    "pull.uncached", "3.1.1", frozenset({("disk", "read")}), "a tie of disk and link", False
+)
+
+
+def bench(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Bench:
+    options = plan.Options(target=parse("//nas/media"), folder="/tmp", stages=stages, **more)
+    made = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
+    made.began -= elapsed
+    return made
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]:
+    """The names and the reasons of the explanations that a bench's doubts lead to, in order."""
+
+    def go(on: Bench, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
+        made: list[tuple[str, str]] = []
+        told = list(answers)
+
+        def measure(each: Bench, name: str) -> None:
+            made.append((name, each.ledger.why))
+
+        monkeypatch.setattr(turns, "measure", lambda each, stage: measure(each, stage.name))
+        names = ("disk", "smb-tax")
+        by_hand = {name: partial(measure, name=name) for name in names}
+        monkeypatch.setattr(schedule, "BY_HAND", by_hand)
+        monkeypatch.setattr(
+            schedule, "in_doubt", lambda bench: told.pop(0) if len(told) > 1 else told[0]
+        )
+        explanations = schedule.Explanations.of(on)
+        seconds = {"path": 3.0, "disk": 3.0, "smb-tax": 100.0}
+        explanations.left = [
+            replace(each, usual_seconds=seconds[each.name])
+            for each in explanations.left
+            if each.name in seconds
+        ]
+        explanations.make()
+        return made
+
+    return go
+
+
+def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
+    (name, why), *rest = run(bench(), (DISK,), None)
+    assert name == "disk" and "a tie of disk and link" in why
+    assert rest == [("path", path.STAGE.measures), ("smb-tax", smb_tax.STAGE.measures)]
+
+
+def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budget(
+    run: Any,
+) -> None:
+    on = bench()
+    assert [name for name, _ in run(on, ())] == ["path", "disk"]
+    assert on.ledger.notes == [f"{schedule.CLEAR}: smb-tax (--thorough measures all)"]
+    assert run(bench(elapsed=27.0), ()) == []
+
+
+def test_a_case_that_is_not_clear_has_the_whole_budget(run: Any) -> None:
+    assert len(run(bench(elapsed=27.0), (DISK,))) == 3
+
+
+def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zone or a crowd behind a slow disk: what helps is another thing."""
+    told: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
+    monkeypatch.setattr(schedule, "_diagnosed", lambda bench: told)
+    monkeypatch.setattr(
+        schedule,
+        "refining",
+        lambda diagnosis, dialect, left: Look("disk", "what is behind") if "disk" in left else None,
+    )
+    assert run(bench(elapsed=27.0), ()) == [("disk", "what is behind")]
+
+
+def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(report: Any) -> Any:
+        raise ZeroDivisionError("a rule of\nthe analysis")
+
+    on, looks = bench(), schedule.in_doubt
+    monkeypatch.setattr(schedule, "diagnose", breaks)
+    assert looks(on) is None and looks(on) is None
+    assert len(run(on, None)) == 3
+    reason = "(ZeroDivisionError: a rule of the analysis)"
+    assert on.ledger.notes == [f"{schedule.BROKEN} {reason}"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stages": ("smb-copy",)},
+        {"budget_seconds": 300.0},
+        {"dialects": ("smb1", "3.1.1")},
+        {},
+    ],
+)
+def test_a_run_ends_early_for_no_reason_but_that_copies_were_made_and_are_clear(
+    more: dict[str, Any],
+) -> None:
+    """One stage, several dialects, a thorough run; and here nothing has been copied yet."""
+    assert schedule.in_doubt(bench(**more)) is None

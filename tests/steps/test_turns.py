@@ -1,0 +1,299 @@
+"""The turns of the stages that explain copies: what is made, for how long, and of what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bottleneck import plan, report, session
+from bottleneck.analysis import diagnose
+from bottleneck.bench import NEEDS_AGENT, Bench
+from bottleneck.steps import network, schedule, server_files, turns
+from bottleneck.target import parse
+from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
+from probes.drivers.samba import private_samba
+from probes.records import Access, Measured, Skipped, rates
+from probes.stage import Known, Unavailable, described
+
+PASSWORD = "correct horse 47"
+BETWEEN = ("latency", "sweep", "matrix", "udp")
+OVER_SMB = ("smb-matrix", "smb-tax", "small-files")
+AGENT = {"agent": "exec:env"}
+KNOWN = Known("127.0.0.1", 445, "3.1.1", "00", 60.0, alone=False, agent=True, connect_seconds=0.0)
+
+
+@pytest.fixture(autouse=True)
+def _in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorter = (latency, 0.5), (sweep, 2.0), (matrix, 2.0), (udp, 0.2), (smb_matrix, 0.25)
+    for module, seconds in (*shorter, (small_files, 0.2)):
+        monkeypatch.setattr(module, "USUAL_SECONDS", seconds)
+    monkeypatch.setattr(smb_tax, "STAGE", replace(smb_tax.STAGE, usual_seconds=0.3))
+    monkeypatch.setattr(udp, "MOST_BYTES_PER_SECOND", 5e6)
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """A server's share as TARGET; nothing is left on it."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with ExitStack() as stack:
+
+        def started(*options: str) -> str:
+            opened = private_samba(str(shared), password=PASSWORD, options=options)
+            server = stack.enter_context(opened)
+            return f"//{server.host}:{server.port}/{server.share}"
+
+        yield started
+    assert list(shared.iterdir()) == []
+
+
+def bench_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Bench:
+    """A run that has not begun."""
+    more = {"stages": stages} if stages else {}
+    asked = plan.Options(target=parse(target), folder="/tmp", **more, **options)
+    bench = Bench(asked, Access("bottleneck", PASSWORD), lambda event: None, lambda report: None)
+    bench.address = "127.0.0.1"
+    return bench
+
+
+def measure(bench: Bench) -> None:
+    """Each of the stages that were asked for, but the copies themselves, in the usual order."""
+    for stage in described(bench.options.stages):
+        if stage.name == "tcp":
+            network.measure_transfers(bench)
+        elif stage.explains:
+            (schedule.BY_HAND.get(stage.name) or (lambda b, s=stage: turns.measure(b, s)))(bench)
+
+
+def made(*stages: str, **options: Any) -> Bench:
+    """A run of stages, to its end."""
+    bench = bench_of(*stages, **options)
+    # its time stands still: a busy machine leaves nothing out
+    bench.elapsed = lambda: 0.0  # type: ignore[method-assign]
+    with ExitStack() as stack:
+        session._reach(bench, stack)
+        if any("share" in each.needs for each in described(stages)):
+            session._open_share(bench, stack)
+        session._learn(bench)
+        measure(bench)
+    return bench
+
+
+def steps_of(bench: Bench, stage: str) -> list[tuple[Any, Any]]:
+    """The steps of a stage, with their outcomes."""
+    return [(step, outcome) for step, outcome in bench.ledger.entries() if step.stage == stage]
+
+
+@pytest.mark.long
+def test_between_two_agents_all_are_measured_and_no_secret_is_told() -> None:
+    bench = made(*BETWEEN, **AGENT)
+    assert bench.ledger.complete()
+    assert [step.stage for step, _ in bench.ledger.entries()] == [*BETWEEN, "udp"]
+    for _, outcome in bench.ledger.entries():
+        assert isinstance(outcome, Measured) and outcome.responder is not None
+    ((swept, _),) = steps_of(bench, "sweep")
+    assert (swept.setting["over"], swept.setting["verb"]) == ("tcp", "push")
+    ((windows, outcome),) = steps_of(bench, "matrix")
+    assert {each["window_bytes"] for each in outcome.details["cells"]} <= set(
+        windows.setting["windows"]
+    )
+    for step, outcome in steps_of(bench, "udp"):
+        assert outcome.details["sent_bytes_per_second"] <= step.setting["bytes_per_second"] == 5e6
+    assert not steps_of(bench, "tcp"), "a trial is no step"
+    written = json.dumps(json.loads(report.dumps(bench.report(), diagnose(bench.report()))))
+    assert "nonce" not in written and "token" not in written
+
+
+@pytest.mark.long
+def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_trial", lambda *_: pytest.fail("there is a tcp step"))
+    monkeypatch.setattr(network.plan, "TCP_STEPS", network.plan.TCP_STEPS[:2])
+    bench = made("tcp", "udp", budget_seconds=40.0, **AGENT)
+    for step, outcome in steps_of(bench, "tcp"):
+        rate, _ = turns.path_rate(bench, step.setting["verb"])
+        assert rate == rates(outcome).median
+
+
+@pytest.mark.parametrize("rate", [0.0, 1000.0])
+def test_where_tcp_carries_next_to_nothing_no_pace_is_made_up(rate: float) -> None:
+    known = replace(KNOWN, bytes_per_second=rate)
+    with pytest.raises(Unavailable, match="too little"):
+        udp.fitted(udp.Setting("push", seconds=1.5), known)
+    paced = udp.fitted(udp.Setting("push"), replace(KNOWN, bytes_per_second=1e6))
+    assert paced.bytes_per_second == udp.SHARE_OF_TCP * 1e6
+
+
+def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_for() -> None:
+    full = replace(KNOWN, bytes_per_second=117.6e6, rtt_seconds=0.0004, link="1 Gbit/s")
+    with pytest.raises(Unavailable, match="TCP fills a 1 Gbit/s link"):
+        matrix.fitted(matrix.Setting("push"), full)
+    assert matrix.fitted(matrix.Setting("push"), replace(full, alone=True)).windows[0] == 0
+    assert turns.link_that_fits(bench_of(), 117.6e6) == "1 Gbit/s"
+
+
+@pytest.mark.parametrize("told", [{}, {"limits": 5}, {"limits": {"min_rtt_seconds": "x"}}])
+def test_an_agents_limits_that_are_none_tell_no_round_trip(told: Any) -> None:
+    assert turns._rtt_seconds(told) is None
+
+
+@pytest.mark.long
+def test_without_an_agent_the_client_alone_is_swept_and_the_rest_is_a_note() -> None:
+    bench = made(*BETWEEN, agent="none")
+    ((step, outcome),) = bench.ledger.entries()
+    assert isinstance(outcome, Measured) and bench.ledger.complete()
+    assert (step.setting["over"], outcome.responder) == ("loopback", None)
+    labels = ("latency", "sweep between the hosts", "windows push", "datagrams push")
+    assert {f"{each}: {NEEDS_AGENT}" for each in labels} <= set(bench.ledger.notes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stage", ["latency", "matrix", "udp"])
+def test_what_was_asked_for_alone_and_cannot_be_tried_is_skipped(stage: str) -> None:
+    bench = made(stage, agent="none")
+    assert {outcome for _, outcome in bench.ledger.entries()} == {Skipped(NEEDS_AGENT)}
+    assert not bench.ledger.complete()
+
+
+def test_a_short_run_leaves_them_out_and_says_so() -> None:
+    bench = bench_of(*BETWEEN, *OVER_SMB, budget_seconds=20.0)
+    measure(bench)
+    assert bench.ledger.entries() == () and bench.ledger.complete()
+    for stage, note in zip((*BETWEEN, *OVER_SMB), bench.ledger.notes, strict=True):
+        assert note.startswith(f"{stage}: left out") and "--budget" in note
+
+
+@pytest.mark.parametrize(
+    ("module", "more", "labels"),
+    [
+        (sweep, {}, ["tcp push"]),
+        (sweep, {"alone": True}, ["loopback client", "loopback server", "tcp push", "tcp pull"]),
+        (sweep, {"budget_seconds": 300.0, "agent": False}, ["loopback client"]),
+        (matrix, {}, ["push"]),
+        (matrix, {"budget_seconds": 120.0}, ["push", "pull"]),
+        (smb_matrix, {}, ["pull 3.1.1"]),
+        (smb_matrix, {"alone": True}, ["pull 3.1.1", "push 3.1.1"]),
+    ],
+)
+def test_what_there_is_time_for_is_made_both_ways(module: Any, more: Any, labels: Any) -> None:
+    found = [turn.label.partition(" ")[2] for turn in module.turns(replace(KNOWN, **more))]
+    assert found == labels
+
+
+def test_a_far_path_has_the_round_trips_that_it_needs_for_its_messages() -> None:
+    (near,) = latency.turns(KNOWN)
+    (far,) = latency.turns(replace(KNOWN, connect_seconds=0.5))
+    assert far.usual_seconds == latency.MOST_TIMES * near.usual_seconds
+
+
+def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what_is_left() -> None:
+    def seconds(bench: Bench) -> float | None:
+        return turns.seconds_for(bench, smb_matrix.STAGE, 2.5)
+
+    late = bench_of()
+    assert seconds(late) == 2.5
+    late.began -= 50.0
+    left = late.left()
+    assert (seconds(late) or 9.0) <= left / 4
+    late.began -= 6.0
+    assert seconds(late) is None and len(late.ledger.notes) == 1
+    assert seconds(bench_of(budget_seconds=300.0)) == 12.5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("agent", ["none", "exec:"])
+def test_the_path_is_measured_without_a_rate_and_survives_the_file(share: Any, agent: str) -> None:
+    bench = made("path", "smb-copy", target=share(), agent=agent)
+    ((step, outcome),) = bench.ledger.entries()
+    assert (step.stage, step.initiator) == ("path", "client")
+    assert {"host", "port", "seconds"} <= set(step.setting)
+    assert isinstance(outcome, Measured) and bench.ledger.complete()
+    assert bench.ledger.rate(step) == 0.0
+    assert ("pull" in outcome.details) == (agent != "none")
+    assert ("loaded" in outcome.details["push"]) == (agent != "none")
+    known = bench.report()
+    assert report.loads(report.dumps(known, diagnose(known)).encode()).entries == known.entries
+
+
+def test_a_short_look_at_the_path_leaves_the_load_out() -> None:
+    (turn,) = path.turns(replace(KNOWN, budget_seconds=20.0))
+    assert not turn.setting.load
+    (turn,) = path.turns(replace(KNOWN, budget_seconds=20.0, alone=True))
+    assert turn.setting.load
+
+
+def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
+    bench = bench_of("path")
+    bench.address = ""
+    measure(bench)
+    ((_, outcome),) = bench.ledger.entries()
+    assert isinstance(outcome, Skipped) and "address" in outcome.reason
+
+
+@pytest.mark.long
+def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) -> None:
+    bench = made("smb-copy", *OVER_SMB, target=share())
+    known = bench.report()
+    assert known.notes == () and bench.ledger.complete()
+    assert all(isinstance(each, Measured) and each.details["hash_ok"] for _, each in known.entries)
+    assert [(step.stage, step.setting["verb"]) for step, _ in known.entries] == [
+        ("smb-matrix", "pull"),
+        *[("smb-tax", verb) for _ in range(3) for verb in ("pull", "push")],
+        ("small-files", "push"),
+        ("small-files", "pull"),
+    ]
+    taxed = steps_of(bench, "smb-tax")
+    assert {step.setting["security"] for step, _ in taxed} == {"plain", "signed", "encrypted"}
+    moved = {
+        (step.setting["verb"], run[-1].moved_bytes)
+        for step, outcome in taxed
+        for run in outcome.runs
+    }
+    assert len(moved) == 2, "the same bytes whatever the security"
+    for step in json.loads(report.dumps(known, diagnose(known)))["steps"]:
+        assert "seed" not in step["setting"] and step["setting"]["dialect"] == "3.1.1"
+
+
+@pytest.mark.long
+def test_security_that_the_server_does_not_allow_is_a_note(share: Any) -> None:
+    bench = made("smb-copy", "smb-tax", target=share("server signing = mandatory"))
+    found = steps_of(bench, "smb-tax")
+    assert bench.ledger.complete()
+    assert {step.setting["security"] for step, _ in found} == {"signed", "encrypted"}
+    (note,) = bench.ledger.notes
+    assert "requires signing" in note
+
+
+@pytest.mark.long
+def test_it_is_a_skipped_step_where_nothing_else_was_asked_for(share: Any) -> None:
+    bench = made("smb-tax", target=share("server signing = mandatory"), budget_seconds=10.0)
+    outcomes = {
+        (step.setting["security"], step.setting["verb"]): outcome
+        for step, outcome in steps_of(bench, "smb-tax")
+    }
+    for verb in ("pull", "push"):
+        denied = outcomes["plain", verb]
+        assert isinstance(denied, Skipped) and "requires signing" in denied.reason
+        assert isinstance(outcomes["signed", verb], Measured)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stage", ["smb-matrix", "small-files"])
+def test_one_stage_alone_is_measured_even_in_a_short_run(share: Any, stage: str) -> None:
+    bench = made(stage, target=share(), budget_seconds=10.0)
+    assert all(isinstance(outcome, Measured) for _, outcome in steps_of(bench, stage))
+
+
+def test_a_full_share_is_a_skipped_step_that_says_so(
+    share: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_files, "beyond_reserve_bytes", lambda free, total: 0)
+    bench = made("smb-copy", *OVER_SMB, target=share())
+    assert {step.stage for step, _ in bench.ledger.entries()} == set(OVER_SMB)
+    for _, outcome in bench.ledger.entries():
+        assert isinstance(outcome, Skipped) and "no room on the share" in outcome.reason

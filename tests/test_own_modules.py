@@ -1,0 +1,86 @@
+"""Modules come from where the program is installed, whatever lies in the current folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bottleneck import hosts, own_modules
+
+PLANT = "import os; os.write(os.open({!r}, os.O_CREAT | os.O_WRONLY), b'x'); raise SystemExit(9)\n"
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder has modules that are called as Python's, a library's and our own."""
+    marker = tmp_path / "ran"
+    folder = tmp_path / "planted"
+    names = ("selectors", "psutil", "typer", "json", "bottleneck/agent", "probes/tcp", "signal")
+    for name in names:
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PLANT.format(str(marker)))
+    (folder / "bottleneck" / "__init__.py").touch()
+    (folder / "probes" / "__init__.py").touch()
+    monkeypatch.chdir(folder)
+    return marker
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variable", [None, ":", ".", "../planted", "PLANTED"])
+def test_the_agent_of_this_host_runs_nothing_of_the_current_folder(
+    planted: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
+) -> None:
+    if variable is not None:
+        folder = str(planted.parent / "planted")
+        monkeypatch.setenv("PYTHONPATH", folder if variable == "PLANTED" else variable)
+    with hosts.start_here() as host:
+        assert host.ask("facts", toward="127.0.0.1", folder=".")
+    assert not planted.exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variable", [None, ":", "."])
+def test_nor_does_the_one_that_travels(
+    planted: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("PYTHONPATH", variable)
+    with hosts.start_there("exec:env") as host:
+        assert host.ask("facts", toward="127.0.0.1", folder=".")
+    assert not planted.exists()
+
+
+@pytest.mark.long
+def test_python_m_drops_the_current_folder_before_it_imports_more(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `python -m` itself imports, and a `bottleneck` there, it finds before we run."""
+    (planted.parent / "planted" / "bottleneck").rename(planted.parent / "away")
+    monkeypatch.setenv("PYTHONPATH", f"{own_modules.HOME}:.:")
+    done = subprocess.run(
+        [sys.executable, "-m", "bottleneck", "doctor"], capture_output=True, check=False
+    )
+    assert done.stdout and not planted.exists(), done
+
+
+def test_the_current_folder_comes_last_where_the_program_itself_lies_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(own_modules.HOME)
+    library = str(Path(os.__file__).parent)
+    monkeypatch.setattr(sys, "path", ["", own_modules.HOME, "relative", library])
+    assert own_modules.folders() == [library, own_modules.HOME]
+
+
+def test_a_current_folder_that_is_gone_is_no_hindrance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    monkeypatch.setattr(sys, "path", [own_modules.HOME, "relative"])
+    assert own_modules.folders() == [own_modules.HOME]

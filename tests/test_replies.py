@@ -1,0 +1,107 @@
+"""An agent's replies wait in a bounded room; who sends what nobody asked for is lost at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from bottleneck import __version__, hosts, replies, wire
+from bottleneck.replies import Replies, Unasked
+
+LONG = "x" * (wire.MAX_LINE_BYTES - 100)
+
+
+def line(number, **reply):
+    return wire.encode({"id": number, **reply})
+
+
+def expecting(*numbers):
+    made = Replies()
+    for number in numbers:
+        made.expect(number)
+    return made
+
+
+def agent_that(sends):
+    """An agent that does this with its stream `o` at its first request, and reads on."""
+    program = (
+        "import sys; o = sys.stdout.buffer; "
+        f"o.write({wire.greeting(__version__, '3.9.0', 'nas')!r}); o.flush(); "
+        f"sys.stdin.readline(); {sends}; o.flush(); sys.stdin.read()"
+    )
+    return hosts.Host.start("server", [sys.executable, "-c", program])
+
+
+@pytest.mark.long
+def test_forty_replies_of_a_mebibyte_end_the_agent_before_they_fill_the_coordinator():
+    begin, end = line(1, more="|").split(b"|")
+    with agent_that(f"o.write(40 * ({begin!r} + b'x' * {len(LONG)} + {end!r}))") as host:
+        number = host.send({"do": "counters"})
+        until = time.monotonic() + 20
+        while not host.lost and time.monotonic() < until:
+            time.sleep(0.01)
+        assert host.lost == "sends more than an agent has to tell"
+        assert host.replies._unread_bytes <= replies.MOST_WAITING_BYTES
+        assert "more" in host.next(number, until, "the first")
+
+
+@pytest.mark.parametrize("number", [2, 0, -1, "1", True, 1.0, None, [1]])
+def test_a_reply_to_no_request_ends_the_agent(number):
+    with (
+        agent_that(f"o.write({line(number, answer=1)!r})") as host,
+        pytest.raises(hosts.AgentLost, match="sends what nobody asked for"),
+    ):
+        host.tell("counters")
+
+
+def test_a_second_answer_ends_the_agent():
+    waiting = expecting(1, 2)
+    waiting.put(line(1, answer=1))
+    with pytest.raises(Unasked, match="nobody asked"):
+        waiting.put(line(1, answer=1))
+
+
+def test_what_is_late_is_no_offence_but_has_a_bound(monkeypatch):
+    monkeypatch.setattr(replies, "MOST_LATE", 3)
+    waiting = expecting(1)
+    waiting.forget(1)
+    for _ in range(3):
+        waiting.put(line(1, sample=[0, 0]))
+    with pytest.raises(Unasked):
+        waiting.put(line(1, sample=[0, 0]))
+
+
+def test_what_was_read_makes_room_and_one_request_has_its_own_bound():
+    waiting = expecting(*range(1, 9))
+    for number in range(1, 9):
+        waiting.put(line(number, more=LONG))
+        assert waiting.get(number, 1.0)["more"] == LONG
+    with pytest.raises(Unasked, match="more than"):
+        for _ in range(replies.MOST_BYTES // len(LONG)):
+            waiting.put(line(1, more=LONG))
+
+
+def test_all_requests_together_have_a_bound():
+    waiting = expecting(*range(1, 9))
+    with pytest.raises(Unasked, match="more than"):
+        for number in range(1, 9):
+            waiting.put(line(number, more=LONG))
+
+
+def test_what_nobody_will_read_makes_room():
+    waiting = expecting(*range(1, 9))
+    for number in range(1, 9):
+        waiting.put(line(number, more=LONG))
+        waiting.forget(number)
+    assert waiting._unread_bytes == 0
+
+
+def test_a_session_has_a_bound_that_grows_with_what_is_asked(monkeypatch):
+    monkeypatch.setattr(replies, "MOST_SESSION_BYTES", 2 * len(LONG))
+    waiting = expecting(1, 2, 3)
+    with pytest.raises(Unasked, match="more than"):
+        for number in (1, 2, 3):
+            waiting.put(line(number, more=LONG))
+            waiting.get(number, 1.0)
