@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import List
+from typing import Iterable, List
 
 _MAPPED = "::ffff:"
 _peer: List[str] = []
 """Empty: whoever knows the session's nonce."""
+_pinned: List[str] = []
+"""By a listener: it alone, whatever it says of itself."""
 
 
 def expect(told: str, peer: str) -> None:
@@ -21,6 +23,16 @@ def expect(told: str, peer: str) -> None:
     seen = os.environ.get("SSH_CONNECTION", "").split(" ")[0]
     one = peer or (told if told == seen else "")
     _peer[:] = [plain(one)] if one else []
+    _pinned[:] = [plain(peer)] if peer else []
+
+
+def also(addresses: Iterable[str]) -> None:
+    """Lets the session's peer call from more addresses of its own, as it names them.
+
+    Not where a listener pinned it: what it says of itself may be another host's.
+    """
+    if _peer and not _pinned:
+        _peer.extend(plain(each) for each in addresses)
 
 
 def is_stranger(connection: socket.socket) -> bool:
