@@ -4,6 +4,7 @@ STAGES = (
     "loopback",
     "tcp",
     "path",
+    "paths",
     "latency",
     "sweep",
     "matrix",

@@ -1,0 +1,197 @@
+"""Other ways to the server than the one in use, and what each of them carries.
+
+A server with several addresses may be reached by a slower card than it has, or through a tunnel
+that lies on a faster network. Its agent tells its own addresses; one that is in a network of this
+host's own, and serves the share's port, is another way, and moves payload as the one in use does.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Dict, Iterator, List, Tuple
+
+from probes.host import links, route, rtnetlink
+from probes.meaning import Address, Called, Port, Seconds
+from probes.net import callers, port, rtt, transfer
+from probes.net.port import Meeting
+from probes.net.transfer import Shape
+from probes.records import Details, Endpoint, Sample, run_rate
+from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
+
+STAGE = Stage(
+    "paths",
+    measures="whether another way to the server carries more",
+    usual_seconds=3.0,
+    needs=("server",),
+    by_agent=True,
+    calls="called",
+    unpaced=True,
+    explains=True,
+    optional=True,
+    refines=("network/link-rate", "network/loss", "network/delay", "network/contention"),
+)
+MOST_ADDRESSES = 64
+MOST_WAYS = 3
+"""That are measured, the one in use among them: each takes its share of the time."""
+LEAST_SECONDS = 0.4
+"""Of one transfer."""
+ANSWER_SECONDS = 1.0
+RTM_NEWADDR, RTM_GETADDR = 20, 22
+IFADDRMSG = struct.Struct("=BBBBI")
+"""Family, prefix length, flags, scope, interface (rtnetlink(7))."""
+IFA_ADDRESS, IFA_LOCAL = 1, 2
+NEAR_SCOPES = (253, 254)
+"""RT_SCOPE_LINK, RT_SCOPE_HOST: addresses that nobody calls without an interface's name."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the server is reached, and how long all ways may take together."""
+
+    host: Called
+    """The share's host as the client reaches it, an IP address."""
+    port: Port
+    """Its SMB port."""
+    seconds: Seconds = 3.0
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """From the client to each address of the server's."""
+    yield Turn(STAGE.name, Setting(known.address, known.port), STAGE.usual_seconds, peer="agent")
+
+
+@dataclass(frozen=True)
+class Own:
+    """One address of a host's own."""
+
+    address: Address
+    prefix_bits: int
+    """Of its network."""
+    interface: str
+    kind: str
+    """As ip-link(8) names it; empty: an Ethernet card."""
+
+
+def own_addresses() -> List[Own]:
+    """This host's addresses that others may call. Errors: OSError."""
+    known = {each.index: each for each in links.read_links()}
+    answer = rtnetlink.dump(RTM_GETADDR, IFADDRMSG.pack(0, 0, 0, 0, 0))
+    return [
+        Own(address, bits, known[index].name, known[index].kind or "")
+        for address, bits, index in parse_addresses(answer)
+        if index in known
+    ]
+
+
+def parse_addresses(answer: bytes) -> List[Tuple[str, int, int]]:
+    """Address, its network's bits and its interface, of what a dump of RTM_GETADDR answered."""
+    found = []
+    for kind, body in rtnetlink.messages(answer):
+        if kind != RTM_NEWADDR or len(body) < IFADDRMSG.size:
+            continue
+        family, bits, _, scope, index = IFADDRMSG.unpack_from(body)
+        told = rtnetlink.attributes(body[IFADDRMSG.size :])
+        # A point-to-point link's IFA_ADDRESS is its other end.
+        raw = told.get(IFA_LOCAL, told.get(IFA_ADDRESS, b""))
+        if scope not in NEAR_SCOPES and len(raw) == {socket.AF_INET: 4, socket.AF_INET6: 16}.get(
+            family
+        ):
+            found.append((str(ipaddress.ip_address(raw)), bits, index))
+    return found
+
+
+@contextmanager
+def respond(setting: Setting) -> Iterator[Endpoint]:
+    """Tells this host's addresses, and answers transfers at each of them."""
+    with ExitStack() as stack:
+
+        def serve(meeting: Meeting) -> None:
+            callers.also(str(each) for each in meeting.request["callers"])
+            there = stack.enter_context(transfer.respond("", setting.seconds))
+            told = [asdict(each) for each in own_addresses()]
+            meeting.tell({"port": there.port, "nonce": there.nonce, "addresses": told})
+            meeting.wait_for_close(port.STALL_SECONDS)
+
+        yield stack.enter_context(port.opened(setting.host, serve))
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Moves payload by each way, both directions of each, one after the other.
+
+    Returns:
+        ways: the one in use first, each with address (the server's), interface (this host's),
+            server_interface, server_kind (as ip-link(8) names it), in_use, and either
+            push_bytes_per_second and pull_bytes_per_second, or missing, why they are not there.
+        not_called: addresses of the server's that are in no network of this host's own.
+
+    Raises Unavailable where the data port cannot be reached, or a host's addresses not be read.
+    """
+    began = time.monotonic()
+    yield Sample(0.0, 0)
+    try:
+        own = own_addresses()
+        meeting = port.meet(peer, {"callers": [each.address for each in own]}, 0)
+        try:
+            told = meeting.hear(ANSWER_SECONDS + port.CONNECT_SECONDS)
+            ways, beyond = _ways(setting.host, own, told["addresses"])
+        finally:
+            meeting.close()
+    except OSError as error:
+        raise Unavailable(f"the addresses of a host cannot be read: {error}") from None
+    there = replace(peer, port=int(told["port"]), nonce=str(told["nonce"]))
+    if len(ways) > 1:
+        seconds = max(LEAST_SECONDS, setting.seconds / (2 * len(ways)))
+        for way in ways:
+            way.update(_carried(way["address"], setting.port, there, seconds))
+    yield Last(time.monotonic() - began, 0)
+    return {"ways": ways, "not_called": beyond}
+
+
+def _ways(host: str, own: List[Own], told: List[Details]) -> Tuple[List[Details], List[str]]:
+    """The ways to a server by its addresses, and those of them that nobody may be sure of.
+
+    Whoever answers may tell any address: only those next to this host are called.
+    """
+    near = [ipaddress.ip_network(f"{each.address}/{each.prefix_bits}", False) for each in own]
+    ours = {each.address for each in own}
+    names = {each.index: each.name for each in links.read_links()}
+    ways: Dict[str, Details] = {}
+    beyond = []
+    for each in sorted(told[:MOST_ADDRESSES], key=lambda one: str(one["address"]) != host):
+        address = str(ipaddress.ip_address(each["address"]))
+        in_use = address == host
+        if not in_use and (
+            address in ours or not any(ipaddress.ip_address(address) in one for one in near)
+        ):
+            beyond.append(address)
+            continue
+        way = {
+            "address": address,
+            "interface": names.get(route.outgoing_index(address) or 0, ""),
+            "server_interface": str(each["interface"])[:15],
+            "server_kind": str(each["kind"])[:15],
+            "in_use": in_use,
+        }
+        # A second address of the same two cards is the same way.
+        ways.setdefault(f"{way['interface']} {way['server_interface']}", way)
+    return list(ways.values())[:MOST_WAYS], beyond
+
+
+def _carried(address: str, smb_port: int, there: Endpoint, seconds: float) -> Details:
+    """What one way carries in each direction."""
+    found: Dict[str, Any] = {}
+    try:
+        if not rtt.handshakes(address, smb_port, 1, 0.0, ANSWER_SECONDS).seconds:
+            raise Unavailable(f"{address} port {smb_port} does not answer")
+        for verb in transfer.VERBS:
+            moving = transfer.initiate(Shape(verb, seconds=seconds), replace(there, host=address))
+            samples = tuple(moving)
+            found[f"{verb}_bytes_per_second"] = run_rate(samples)
+    except (Unavailable, RuntimeError) as error:
+        return {"missing": str(error)}
+    return found
