@@ -25,7 +25,7 @@ def test_words_outside_the_contract_are_no_verdict(words):
 def test_the_rules_have_the_causes_of_the_contract_and_no_other():
     assert {
         "disk": {"read", "write", "seek", "zone", "sync", "contention"},
-        "network": {"link-rate", "loss", "contention", "mtu", "duplex", "delay"},
+        "network": {"link-rate", "loss", "contention", "mtu", "duplex", "delay", "wrong-path"},
         "tcp": {"receive-window", "send-buffer", "congestion-control"},
         "smb": {"round-trips", "dialect", "signing", "encryption", "server-software"},
         "cpu": {"one-core", "all-cores", "quota", "contention"},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from truth import BUSY_LINK, LINK, NEEDS_AGENT, Expected, LabWorld, Triple
+from truth import BUSY_LINK, LINK, NEEDS_AGENT, WRONG_PATH, Expected, LabWorld, Triple
 
 REACHED_RATIO, FULL_RATIO = 0.85, 0.97
 """Shares of the shaped payload rate: below the first a copy does not reach the link and the link
@@ -183,9 +183,10 @@ def truth(
     """True verdicts of a copy that fills this share of the shaped link; None: no shaped link.
 
     Whether a copy fills the link is a fact of its rate, whatever else is planted: a quota that
-    leaves enough CPU for the whole link caps nothing. A link shared with others stays shared.
+    leaves enough CPU for the whole link caps nothing. A link shared with others stays
+    shared, and one that was chosen wrongly stays that.
     """
-    if filled is None or BUSY_LINK in expected:
+    if filled is None or {BUSY_LINK, WRONG_PATH} & expected:
         return expected
     if filled >= FULL_RATIO:
         return frozenset({LINK})

@@ -18,6 +18,8 @@ CLIENT_ADDRESS = "10.91.7.1"
 SERVER_ADDRESS = "10.91.7.2"
 NETWORK = "10.91.7.0/24"
 INTERFACE = "eth0"
+BESIDE = "eth1", "10.91.8.1", "10.91.8.2"
+"""A second link, which nothing shapes: its name and its addresses."""
 QUEUE_SECONDS = 0.02
 
 
@@ -25,6 +27,8 @@ QUEUE_SECONDS = 0.02
 def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
     """A link between the hosts until the block ends, as planted; then their kernels' settings."""
     with _joined(client, server, plant):
+        if plant.beside:
+            connect(client, server, *BESIDE)
         for host, caps in ((client, plant.client), (server, plant.server)):
             for name, value in caps.sysctls:
                 host.run(["sh", "-c", f"echo {value} > /proc/sys/{name.replace('.', '/')}"])
@@ -40,7 +44,10 @@ def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
 @contextmanager
 def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
     if plant.round_trip_seconds is None:
-        connect(client, server, plant)
+        connect(client, server, INTERFACE, CLIENT_ADDRESS, SERVER_ADDRESS)
+        for host, caps in ((client, plant.client), (server, plant.server)):
+            if caps.sends_bits_per_second is not None:
+                shape(host, caps.sends_bits_per_second)
         yield
         return
     rates = [caps.sends_bits_per_second for caps in (plant.client, plant.server)]
@@ -61,21 +68,21 @@ def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
         yield
 
 
-def connect(client: Host, server: Host, plant: Plant) -> None:
-    """Join the hosts and shape what each sends; the link ends with either host's namespace."""
+def connect(client: Host, server: Host, name: str, *addresses: str) -> None:
+    """Join the hosts by a link of a name, the client's address first.
+
+    The link ends with either host's namespace.
+    """
     _call(
-        *("ip", "link", "add", INTERFACE, "netns", str(client.pid), "type", "veth"),
-        *("peer", "name", INTERFACE, "netns", str(server.pid)),
+        *("ip", "link", "add", name, "netns", str(client.pid), "type", "veth"),
+        *("peer", "name", name, "netns", str(server.pid)),
     )
-    for host, address in ((client, CLIENT_ADDRESS), (server, SERVER_ADDRESS)):
-        host.run(["ip", "address", "add", f"{address}/24", "dev", INTERFACE])
+    for host, address in zip((client, server), addresses, strict=True):
+        host.run(["ip", "address", "add", f"{address}/24", "dev", name])
         # veth hands packets over on the sender's core: steer them to the core of this host.
-        steer = f"/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus"
+        steer = f"/sys/class/net/{name}/queues/rx-0/rps_cpus"
         host.run(["sh", "-c", f"echo {1 << host.core:x} > {steer}"])
-        host.run(["ip", "link", "set", INTERFACE, "up"])
-    for host, caps in ((client, plant.client), (server, plant.server)):
-        if caps.sends_bits_per_second is not None:
-            shape(host, caps.sends_bits_per_second)
+        host.run(["ip", "link", "set", name, "up"])
 
 
 def shape(host: Host, bits_per_second: int) -> None:

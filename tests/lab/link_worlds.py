@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from truth import BUSY_LINK, COPIES, GIGABIT, HOLE, LINK, LOSS, MB, PULLS, PUSHES, caps, planted
+from truth import (
+    BUSY_LINK,
+    COPIES,
+    GIGABIT,
+    HOLE,
+    LINK,
+    LOSS,
+    MB,
+    PULLS,
+    PUSHES,
+    WRONG_PATH,
+    caps,
+    planted,
+)
 from wan import ORDINARY, wan
 
 M10, M50, M100, M200, M300 = (each * MB for each in (10, 50, 100, 200, 300))
@@ -11,6 +24,7 @@ SLOW_SECONDS = 150
 _ALL_LINK = {copy: {LINK} for copy in COPIES}
 _ALL_LOSS = {copy: {LOSS} for copy in COPIES}
 _ALL_HOLE = {copy: {HOLE} for copy in COPIES}
+_ALL_WRONG = {copy: {WRONG_PATH} for copy in COPIES}
 
 
 def _sends(client_bits: int, server_bits: int) -> dict[str, dict[str, int]]:
@@ -54,6 +68,25 @@ LINK_WORLDS = (
         set(),
     ),
     planted("link-1000", "link 1 Gbit/s", caps(), caps(), _ALL_LINK, set()),
+    planted(
+        "wrong-card",
+        "link 100 Mbit/s, and a faster one beside it that nobody uses",
+        caps(sends_bits_per_second=M100),
+        caps(sends_bits_per_second=M100),
+        _ALL_WRONG,
+        set(),
+        beside=True,
+    ),
+    planted(
+        "overlay",
+        "a tunnel of 200 Mbit/s over 2 ms, and the plain link beside it",
+        caps(sends_bits_per_second=M200),
+        caps(sends_bits_per_second=M200),
+        _ALL_WRONG,
+        set(),
+        round_trip_seconds=0.002,
+        beside=True,
+    ),
     planted(
         "link-1000-100",
         "1 Gbit/s out, 100 Mbit/s back",

@@ -82,6 +82,8 @@ class Plant:
     """Of an IP packet that passes such a path; longer ones vanish without a word."""
     slow_crypto: bool = False
     """Whether the file server does without the CPU's instructions for AES, GCM and SHA."""
+    beside: bool = False
+    """Whether a second, faster link joins the hosts, by addresses that nobody named."""
     stop_seconds: float = 0.0
     """How long the file server stands still again and again; 0: never."""
 

@@ -20,6 +20,7 @@ LINK: Triple = ("network", "path", "link-rate")
 BUSY_LINK: Triple = ("network", "path", "contention")
 LOSS: Triple = ("network", "path", "loss")
 HOLE: Triple = ("network", "path", "mtu")
+WRONG_PATH: Triple = ("network", "path", "wrong-path")
 
 
 def words(component: str, side: str, *causes: str) -> set[Triple]:

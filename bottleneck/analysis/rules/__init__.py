@@ -14,7 +14,15 @@ from bottleneck.analysis.rules.disk import alone, read, seek, sync, write, zone
 from bottleneck.analysis.rules.disk import contention as disk_contention
 from bottleneck.analysis.rules.instrument import ceiling
 from bottleneck.analysis.rules.memory import cache_size, swap, writeback
-from bottleneck.analysis.rules.network import contention, delay, duplex, link_rate, loss, mtu
+from bottleneck.analysis.rules.network import (
+    contention,
+    delay,
+    duplex,
+    link_rate,
+    loss,
+    mtu,
+    wrong_path,
+)
 from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
 from bottleneck.analysis.rules.tcp import congestion_control, receive_window, send_buffer
 from bottleneck.analysis.steps import Copy
@@ -56,6 +64,7 @@ REFINEMENTS: tuple[Refine, ...] = (
     dialect.refine,
     server_software.refine,
     link_end.refine,
+    wrong_path.refine,
 )
 """Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or
 adds what only follows from all of them."""
@@ -65,6 +74,7 @@ BY_WORDS: dict[tuple[str, str], Cause] = {
     for each in (
         *(read.CAUSE, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
         *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, delay.CAUSE),
+        wrong_path.CAUSE,
         *(receive_window.CAUSE, send_buffer.CAUSE, congestion_control.CAUSE),
         *(round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION),
         *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, cores.CONTENTION),
