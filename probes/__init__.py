@@ -12,6 +12,7 @@ STAGES = (
     "disk",
     "smb-copy",
     "smb-matrix",
+    "smb-multichannel",
     "smb-tax",
     "small-files",
     "native-copy",

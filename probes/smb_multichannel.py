@@ -1,0 +1,279 @@
+"""What more connections of one session move: 1, 2 and 4 channels over the same file.
+
+From and to memory, without FLUSH, as smb-matrix: the question is whether one connection is what
+holds a copy back (its window, its core at either end, its port of a bond). Runs on the client
+alone (Python 3.11).
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, cast
+
+from probes.host import payload
+from probes.meaning import Seconds, Size, Text
+from probes.records import Endpoint, Sample
+from probes.smb.blame import blamed
+from probes.smb.flight import Flight, fitting
+from probes.smb.frames import Broken
+from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES
+from probes.smb.run_folder import SOURCE, joined
+from probes.smb.session import Handle, Session, open_session
+from probes.smb.steady import Load
+from probes.stage import (
+    LONG_BUDGET_SECONDS,
+    NO_ROOM,
+    Known,
+    Last,
+    Running,
+    Stage,
+    Turn,
+    Unavailable,
+)
+
+if TYPE_CHECKING:
+    from probes.smb.smbprotocol_session import Smb2Session
+
+STAGE = Stage(
+    "smb-multichannel",
+    measures="whether more connections of a session move more",
+    usual_seconds=3.0,
+    needs=("share", "source"),
+    calls="called",
+    unpaced=True,
+    writes=True,
+    explains=True,
+    optional=True,
+    from_budget_seconds=LONG_BUDGET_SECONDS,
+    varying=("size_bytes",),
+)
+CHANNELS = (1, 2, 4)
+WINDOWS = 2 * len(CHANNELS) + 1
+"""Each number twice, up and down again, so that a drift falls on all alike; the best once more."""
+GRACE_SECONDS = 20.0
+"""Logins, and what is in flight when the time is over."""
+LEAST_BYTES = 2 << 20
+SAMPLE_SECONDS = 0.1
+CHECKED_BLOCKS = 16
+VERBS: dict[str, Literal["read", "write"]] = {"pull": "read", "push": "write"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which way, and for how long."""
+
+    verb: Text
+    """pull: READs of the run's source file; push: WRITEs to a new file that goes with us."""
+    dialect: Text
+    size_bytes: Size
+    """How much of the file is used, over and over."""
+    seconds: Seconds
+    """For all numbers of channels and the window."""
+    seed: Text = ""
+    """Of the payload, hex."""
+    security: Text = ""
+    """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+
+
+def turns(known: Known) -> Iterator[Turn]:
+    """Pulls; pushes too where nothing else was asked for. SMB3 alone has channels."""
+    for verb in ("pull", "push") if known.alone else ("pull",):
+        if known.dialect.startswith("3"):
+            yield Turn(
+                f"channels {verb} {known.dialect}",
+                Setting(verb, known.dialect, 0, 0.0, known.seed),
+                STAGE.usual_seconds,
+                parts=2.0,
+                peer="share",
+                grace_seconds=GRACE_SECONDS,
+            )
+
+
+def fitted(setting: Setting, known: Known) -> Setting:
+    """How much of a file is used is not chosen before there is one."""
+    size = known.source_bytes if setting.verb == "pull" else known.room_bytes
+    if size < LEAST_BYTES:
+        raise Unavailable(NO_ROOM)
+    return replace(setting, size_bytes=min(size, IN_FLIGHT_LIMIT_BYTES))
+
+
+@contextmanager
+def respond(setting: Setting) -> Iterator[Endpoint]:
+    """Nothing: the file server is the responder."""
+    yield Endpoint()
+
+
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Moves the file's bytes over more and more channels; the samples are of the best number.
+
+    peer: host, port, share, access and folder, the run's.
+
+    Returns:
+        cells: {channels, bytes_per_second} of each number that the server let join; offered: each
+        address that the server tells for further channels, with rate_bytes_per_second as it claims
+        it; request_bytes, depth (of each channel), rtt_seconds, hash_ok, dialect, signing,
+        encryption.
+
+    Raises Refused, Unavailable where a session has one connection, ValueError, and Broken.
+    """
+    if setting.verb not in VERBS or setting.size_bytes < LEAST_BYTES or setting.seconds <= 0:
+        raise ValueError(f"no such channels: {setting.verb} of {setting.size_bytes} bytes")
+    with (
+        open_session(peer, setting.dialect, setting.security) as session,
+        blamed(f"{STAGE.name} {setting.verb}", peer),
+        ExitStack() as stack,
+    ):
+        handle = _file(session, setting, peer)
+        group = _Group(setting, peer, handle, stack, cast("Smb2Session", session))
+        group.join(CHANNELS[1])
+        rates: dict[int, list[float]] = {}
+        for count in (*CHANNELS, *reversed(CHANNELS)):
+            if group.join(count):
+                *_, last = group.move(count)
+                rate = last.moved_bytes / last.elapsed_seconds
+                rates.setdefault(count, []).append(rate)
+        cells = {count: sum(each) / len(each) for count, each in rates.items()}
+        yield from group.move(max(cells, key=lambda count: cells[count]))
+        group.loads[0].read_back(CHECKED_BLOCKS)
+        facts, flight = session.facts, group.flight
+        told = [asdict(each) for each in group.offered]
+    return {
+        "cells": [{"channels": n, "bytes_per_second": rate} for n, rate in cells.items()],
+        "offered": told,
+        "request_bytes": flight.request_bytes,
+        "depth": flight.depth,
+        "rtt_seconds": flight.rtt_seconds,
+        "hash_ok": all(load.intact for load in group.loads),
+        "dialect": facts.dialect,
+        "signing": facts.signing,
+        "encryption": facts.encryption,
+    }
+
+
+def _file(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+    """What is read or written. The folder is opened first: the last to leave removes both."""
+    session.open_folder(peer.folder)
+    if setting.verb == "push":
+        return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
+    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
+    if handle.size_bytes < setting.size_bytes:
+        raise ValueError(
+            f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
+            f"{setting.size_bytes} are to be read"
+        )
+    return handle
+
+
+@dataclass
+class _Group:
+    """The channels of one session at work on one file."""
+
+    setting: Setting
+    peer: Endpoint
+    handle: Handle
+    stack: ExitStack
+    """Closes them, the last one first."""
+    first: Smb2Session
+    loads: list[Load] = field(default_factory=list)
+    flight: Flight = Flight(0, 0, None)
+
+    def __post_init__(self) -> None:
+        self.offered = self.first.interfaces()
+        self.deadline = time.monotonic() + self.setting.seconds + GRACE_SECONDS
+        self.ring = payload.ring(bytes.fromhex(self.setting.seed))
+        self._open(self.first)
+
+    def join(self, count: int) -> bool:
+        """Whether there are so many channels, joined now where they were not.
+
+        Raises Unavailable where not even a second one may join.
+        """
+        from probes.smb import channels
+
+        while len(self.loads) < count:
+            try:
+                channel = channels.further(self.first, self.peer)
+            except Unavailable:
+                if len(self.loads) == 1:
+                    raise
+                return False
+            self.stack.callback(channel.disconnect)
+            self._open(channel)
+        return True
+
+    def _open(self, channel: Smb2Session) -> None:
+        pipe = self.stack.enter_context(channel.pipe(self.handle))
+        pipe.limit(self.deadline)
+        verb = VERBS[self.setting.verb]
+        most = self.setting.size_bytes
+        flight = fitting(pipe, verb)
+        depth = max(1, min(flight.depth, most // flight.request_bytes))
+        if not self.loads:
+            self.flight = flight._replace(depth=depth)
+        else:
+            pipe.prepare(verb, *self.flight.shape)
+        self.loads.append(Load(pipe, verb, most, self.ring))
+
+    def move(self, count: int) -> Generator[Sample, None, None]:
+        """So many channels at once for their share of the time; from when each of them moves."""
+        arrived: deque[tuple[float, int]] = deque()
+        begun, over = [threading.Event() for _ in range(count)], threading.Event()
+        errors: list[BaseException] = []
+
+        def work(number: int) -> None:
+            try:
+                load = self.loads[number]
+                for reply in load.turning(*self.flight.shape, lambda _: not over.is_set()):
+                    arrived.append((time.monotonic(), reply.moved_bytes))
+                    begun[number].set()
+            except BaseException as error:
+                errors.append(error)
+            finally:
+                begun[number].set()
+
+        threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(count)]
+        for each in threads:
+            each.start()
+        try:
+            for first in begun:
+                first.wait(self.deadline - time.monotonic())
+            yield Sample(0.0, 0)
+            yield from self._window(arrived, errors)
+        finally:
+            over.set()
+            for each in threads:
+                each.join()
+        if errors:
+            raise errors[0]
+
+    def _window(
+        self, arrived: deque[tuple[float, int]], errors: list[BaseException]
+    ) -> Iterator[Sample]:
+        """Samples from the last reply by now to the last one in time, at replies alone."""
+        opened, before = self._so_far(arrived)
+        until = time.monotonic() + self.setting.seconds / WINDOWS
+        last = Sample(0.0, 0)
+        while not errors and time.monotonic() < self.deadline:
+            # A path that is slower than a reply a window is a measurement all the same.
+            if time.monotonic() >= until and last.moved_bytes:
+                break
+            time.sleep(min(SAMPLE_SECONDS, self.setting.seconds / WINDOWS))
+            at, moved = self._so_far(arrived)
+            if moved > before + last.moved_bytes:
+                last = Sample(at - opened, moved - before)
+                yield last
+        if not errors and not last.moved_bytes:
+            raise Broken("nothing moved")
+        yield Last(last.elapsed_seconds, last.moved_bytes)
+
+    @staticmethod
+    def _so_far(arrived: deque[tuple[float, int]]) -> tuple[float, int]:
+        """When the last reply came, and the bytes of all up to it."""
+        seen = list(arrived)
+        return (max(at for at, _ in seen), sum(size for _, size in seen)) if seen else (0.0, 0)
