@@ -8,16 +8,18 @@ can tell, in a mismatch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from middle import Edit, Message, Tamper
+from middle import Edit, Tamper
 from server import Script
 
 ACCESS_DENIED, LOGON_FAILURE = 0xC0000022, 0xC000006D
 ACCOUNT_LOCKED, END_OF_FILE = 0xC0000234, 0xC0000011
-PATH_NOT_COVERED, STOPPED_ON_SYMLINK = 0xC0000257, 0x8000002D
+PATH_NOT_COVERED, SYMLINK = 0xC0000257, 0x8000002D
 BAD_NETWORK_NAME, SHARING_VIOLATION = 0xC00000CC, 0xC0000043
 DISK_FULL, NETWORK_NAME_DELETED = 0xC000007F, 0xC00000C9
+NOT_SUPPORTED, NO_SUCH_FILE = 0xC00000BB, 0xC0000034
 THIRD_HOST = "127.0.0.77"
 """Named by referrals; nobody may ever ask there."""
 
@@ -28,14 +30,16 @@ LATE = r"time for it was over|no answer in|stalled"
 GONE = r"closed the connection|connection broke|socket was closed"
 NOT_ASKED = r"which was not asked|something else than what was asked"
 
+Does = Script | tuple[Tamper, ...]
+"""What a server without files says, or what a man in the middle does to a real one."""
+
 
 @dataclass(frozen=True)
-class Behaviour:
-    """One hostile behaviour and what has to come of it."""
+class Terms:
+    """What several behaviours have in common."""
 
     name: str
-    does: Script | tuple[Tamper, ...]
-    """What a server without files says, or what a man in the middle does to a real one."""
+    """Of all of them, its beginning."""
     says: str = ""
     """Found in the refusal's text."""
     dialect: str = "3.1.1"
@@ -54,11 +58,27 @@ class Behaviour:
     """With the product's own time limits in place of short ones."""
 
 
-def first(moment: str, edit: Edit, nth: int = 1, every: bool = False) -> tuple[Tamper, ...]:
+@dataclass(frozen=True)
+class Behaviour(Terms):
+    """One hostile behaviour and what has to come of it."""
+
+    does: Does = ()
+
+
+def first(moment: str, *edits: Edit, nth: int = 1, every: bool = False) -> tuple[Tamper, ...]:
     """One tamper."""
-    return (Tamper(moment, edit, nth, every),)
+    return (Tamper(moment, edits, nth, every),)
 
 
-def payload_byte(message: Message) -> None:
-    """One byte in the middle of what a READ brought."""
-    message[len(message) // 2] ^= 0x01
+Table = Mapping[Terms, Mapping[str, Does | tuple[str, Does]]]
+
+
+def attacks(table: Table) -> tuple[Behaviour, ...]:
+    """A behaviour for each row, which may have words of its own that are found in the text."""
+    found = []
+    for terms, rows in table.items():
+        for name, row in rows.items():
+            own, does = row if isinstance(row, tuple) and isinstance(row[0], str) else ("", row)
+            told = {**vars(terms), "name": terms.name + name, "says": own or terms.says}
+            found.append(Behaviour(**told, does=does))
+    return tuple(found)

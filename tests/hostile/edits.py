@@ -5,166 +5,160 @@ Offsets are those of MS-SMB2 2.2 and MS-CIFS 2.2.4.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import time
 from collections.abc import Callable
+from typing import Concatenate, ParamSpec
 
-from middle import (
-    PENDING,
-    SMB1,
-    Edit,
-    Message,
-    Outcome,
-    Talk,
-    framed,
-)
+from middle import PENDING, SMB1, Edit, Message, Outcome, Talk, framed
 
 HEADER_BYTES, HEADER1_BYTES = 64, 32
 SIGNED, ASYNC = 0x8, 0x2
-Change = Callable[[Message], None]
+ERROR = struct.pack("<HBBIB", 9, 0, 0, 0, 0)
+"""Body of an error reply (MS-SMB2 2.2.2)."""
+Given = ParamSpec("Given")
 
 
-def altered(*changes: Change) -> Edit:
-    """The message after these changes."""
+def edit(work: Callable[Concatenate[Message, Talk, Given], Outcome]) -> Callable[Given, Edit]:
+    """An edit for each set of further arguments."""
 
-    def edit(message: Message, talk: Talk) -> Outcome:
-        for change in changes:
-            change(message)
-        return [framed(message)]
+    def of(*given: Given.args, **named: Given.kwargs) -> Edit:
+        return lambda message, talk: work(message, talk, *given, **named)
 
-    return edit
+    return of
 
 
-def put(offset: int, form: str, value: int) -> Change:
+def _put(message: Message, offset: int, form: str, value: int) -> None:
+    struct.pack_into("<" + form, message, offset, value)
+
+
+def _bits(message: Message, offset: int, form: str, clear: int, bits: int = 0) -> None:
+    (value,) = struct.unpack_from("<" + form, message, offset)
+    _put(message, offset, form, value & ~clear | bits)
+
+
+@edit
+def put(message: Message, talk: Talk, offset: int, form: str, value: int) -> None:
     """One field, little-endian."""
-    return lambda message: struct.pack_into("<" + form, message, offset, value)
+    _put(message, offset, form, value)
 
 
-def cleared(offset: int, form: str, bits: int) -> Change:
+@edit
+def cleared(message: Message, talk: Talk, offset: int, form: str, bits: int) -> None:
     """Bits of one field."""
-
-    def change(message: Message) -> None:
-        (value,) = struct.unpack_from("<" + form, message, offset)
-        struct.pack_into("<" + form, message, offset, value & ~bits)
-
-    return change
+    _bits(message, offset, form, bits)
 
 
-def raised(offset: int, form: str, bits: int) -> Change:
-    """Bits of one field."""
-
-    def change(message: Message) -> None:
-        (value,) = struct.unpack_from("<" + form, message, offset)
-        struct.pack_into("<" + form, message, offset, value | bits)
-
-    return change
-
-
-def flipped(at: int) -> Change:
+@edit
+def flipped(message: Message, talk: Talk, at: int) -> None:
     """One bit; negative offsets count from the end."""
-
-    def change(message: Message) -> None:
-        message[at] ^= 0x10
-
-    return change
+    message[at] ^= 0x10
 
 
-def unsigned(message: Message) -> None:
+def payload_byte(message: Message, talk: Talk) -> None:
+    """One byte in the middle of what a READ brought."""
+    message[len(message) // 2] ^= 0x01
+
+
+def unsigned(message: Message, talk: Talk | None = None) -> None:
     """The signature is gone, and so is the flag that says there is one."""
+    zeroed(message)
     if message[:4] == SMB1:
-        message[14:22] = bytes(8)
-        cleared(10, "H", 0x4)(message)
+        _bits(message, 10, "H", 0x4)
     else:
-        message[48:64] = bytes(16)
-        cleared(16, "I", SIGNED)(message)
+        _bits(message, 16, "I", SIGNED)
 
 
-def zeroed(message: Message) -> None:
+def zeroed(message: Message, talk: Talk | None = None) -> None:
     """A signature of zeros."""
     where = slice(14, 22) if message[:4] == SMB1 else slice(48, 64)
     message[where] = bytes(where.stop - where.start)
 
 
-def shortened(size: int) -> Change:
+@edit
+def shortened(message: Message, talk: Talk, size: int) -> None:
     """Cut off; the frame is as long as what remains."""
-
-    def change(message: Message) -> None:
-        del message[size:]
-
-    return change
+    del message[size:]
 
 
-def failed(code: int, data: bytes = b"", contexts: int = 0) -> Edit:
+@edit
+def failed(message: Message, talk: Talk, code: int, data: bytes = b"", contexts: int = 0) -> None:
     """An error reply in its place, unsigned (MS-SMB2 2.2.2)."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        unsigned(message)
-        put(8, "I", code)(message)
-        message[HEADER_BYTES:] = struct.pack("<HBBI", 9, contexts, 0, len(data)) + (data or b"\0")
-        return [framed(message)]
-
-    return edit
+    unsigned(message)
+    _put(message, 8, "I", code)
+    message[HEADER_BYTES:] = struct.pack("<HBBI", 9, contexts, 0, len(data)) + (data or b"\0")
 
 
-def failed1(code: int) -> Edit:
+@edit
+def falsely_signed_failure(message: Message, talk: Talk, code: int) -> None:
+    """An error reply that claims to be a signed one."""
+    _put(message, 8, "I", code)
+    _put(message, 16, "I", 1)
+    message[48:] = b"\x01" * 16 + ERROR
+
+
+@edit
+def failed1(message: Message, talk: Talk, code: int) -> None:
     """An error reply of SMB1, unsigned."""
+    unsigned(message)
+    _put(message, 5, "I", code)
+    message[HEADER1_BYTES:] = bytes(3)
 
-    def edit(message: Message, talk: Talk) -> Outcome:
-        unsigned(message)
-        put(5, "I", code)(message)
-        message[HEADER1_BYTES:] = bytes(3)
-        return [framed(message)]
 
-    return edit
+def dos_error(message: Message, talk: Talk) -> None:
+    """An error in the way of DOS (MS-CIFS 2.2.3.1): class and code, no NTSTATUS."""
+    failed1(0x00050001)(message, talk)
+    _bits(message, 10, "H", 0x4000)
+
+
+@edit
+def answer(message: Message, talk: Talk, data: bytes) -> None:
+    """An IOCTL's reply with another answer (MS-SMB2 2.2.32)."""
+    struct.pack_into("<IIII", message, 96, 112, 0, 112, len(data))
+    message[112:] = data
+
+
+@edit
+def room(message: Message, talk: Talk, total: int, free: int, sectors: int, each: int) -> None:
+    """A QUERY_INFO's reply with other figures (MS-FSCC 2.5.4)."""
+    figures = struct.pack("<qqqII", total, free, free, sectors, each)
+    struct.pack_into("<HI", message, 66, 72, len(figures))
+    message[72:] = figures
 
 
 def dropped(message: Message, talk: Talk) -> Outcome:
-    """Nothing."""
     return []
 
 
-def late(seconds: float) -> Edit:
+@edit
+def late(message: Message, talk: Talk, seconds: float) -> None:
     """The message, after a while."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        time.sleep(seconds)
-        return [framed(message)]
-
-    return edit
+    time.sleep(seconds)
 
 
-def padded(size: int) -> Edit:
+@edit
+def padded(message: Message, talk: Talk, size: int) -> None:
     """So many bytes behind the message, in its frame."""
-    return lambda message, talk: [framed(message + bytes(size))]
+    message += bytes(size)
 
 
 def twice(message: Message, talk: Talk) -> Outcome:
-    """The same again."""
     return [framed(message)] * 2
 
 
-def kept(name: str) -> Edit:
+def kept(message: Message, talk: Talk) -> None:
     """Passed on, and remembered."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        talk.kept[name] = bytes(message)
-        return [framed(message)]
-
-    return edit
+    talk.kept["old"] = bytes(message)
 
 
 def replayed(message: Message, talk: Talk) -> Outcome:
-    """The payload and the signature of an earlier reply, under the id that is waited for."""
-    old = Message(talk.kept["old"])
-    old[24:32] = message[24:32]
-    return [framed(old)]
-
-
-def replayed1(message: Message, talk: Talk) -> Outcome:
-    """The same in SMB1, whose id has two bytes."""
-    old = Message(talk.kept["old"])
-    old[30:32] = message[30:32]
+    """Payload and signature of an earlier reply, under the id (8 or 2 bytes) that is waited for."""
+    old, where = Message(talk.kept["old"]), slice(24, 32)
+    if message[:4] == SMB1:
+        where = slice(30, 32)
+    old[where] = message[where]
     return [framed(old)]
 
 
@@ -173,135 +167,106 @@ def instead(message: Message, talk: Talk) -> Outcome:
     return [framed(talk.kept["old"])]
 
 
-def swapped() -> Edit:
+def swapped(message: Message, talk: Talk) -> Outcome:
     """Two replies that answer each other's request."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        if "held" not in talk.kept:
-            talk.kept["held"] = bytes(message)
-            return []
-        first = Message(talk.kept["held"])
-        first[24:32], message[24:32] = message[24:32], first[24:32]
-        return [framed(first), framed(message)]
-
-    return edit
+    if "held" not in talk.kept:
+        talk.kept["held"] = bytes(message)
+        return []
+    first = Message(talk.kept["held"])
+    first[24:32], message[24:32] = message[24:32], first[24:32]
+    return [framed(first), framed(message)]
 
 
-def pending(message: Message) -> Message:
-    """An interim reply to the same request (MS-SMB2 2.2.2), unsigned."""
+def pending(message: Message) -> bytes:
+    """An interim reply to the same request (MS-SMB2 2.2.2), unsigned, in its frame."""
     interim = Message(message[:HEADER_BYTES])
     unsigned(interim)
-    put(8, "I", PENDING)(interim)
-    raised(16, "I", ASYNC)(interim)
-    put(32, "Q", 77)(interim)
-    return interim + struct.pack("<HBBIB", 9, 0, 0, 0, 0)
+    _put(interim, 8, "I", PENDING)
+    _bits(interim, 16, "I", 0, ASYNC)
+    _put(interim, 32, "Q", 77)
+    return framed(interim + ERROR)
 
 
-def after_pendings(count: int) -> Edit:
+@edit
+def after_pendings(message: Message, talk: Talk, count: int) -> Outcome:
     """So many interim replies, then the true one."""
-    return lambda message, talk: [framed(pending(message))] * count + [framed(message)]
+    return [pending(message)] * count + [framed(message)]
 
 
-def for_ever(
-    make: Callable[[Message, Talk], bytes], seconds: float = 0.2, limit: int = 1000
-) -> Edit:
-    """The same thing over and over in its place, until the client is gone."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        piece = make(message, talk)
-        for _ in range(limit):
-            try:
-                talk.client.sendall(piece)
-            except OSError:
-                break
+def _slowly(talk: Talk, pieces: list[bytes], seconds: float) -> Outcome:
+    """Until the client is gone."""
+    with contextlib.suppress(OSError):
+        for piece in pieces:
+            talk.client.sendall(piece)
             time.sleep(seconds)
-        return []
-
-    return edit
+    return []
 
 
-def trickled(seconds: float) -> Edit:
+def pending_for_ever(message: Message, talk: Talk) -> Outcome:
+    return _slowly(talk, [pending(message)] * 1000, 0.2)
+
+
+def keep_alives(message: Message, talk: Talk) -> Outcome:
+    """NetBIOS keep-alives (RFC 1002 4.3.7) for ever in its place."""
+    return _slowly(talk, [b"\x85\0\0\0"] * 1000, 0.05)
+
+
+@edit
+def trickled(message: Message, talk: Talk, seconds: float) -> Outcome:
     """The message, a byte at a time."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        for each in framed(message):
-            try:
-                talk.client.sendall(bytes([each]))
-            except OSError:
-                break
-            time.sleep(seconds)
-        return []
-
-    return edit
+    return _slowly(talk, [bytes([each]) for each in framed(message)], seconds)
 
 
-def keep_alives(message: Message, talk: Talk) -> bytes:
-    """A NetBIOS keep-alive (RFC 1002 4.3.7)."""
-    return b"\x85\0\0\0"
-
-
-def preceded(piece: bytes) -> Edit:
+@edit
+def preceded(message: Message, talk: Talk, piece: bytes) -> Outcome:
     """Something else first."""
-    return lambda message, talk: [piece, framed(message)]
+    return [piece, framed(message)]
 
 
-def replaced(piece: bytes) -> Edit:
+@edit
+def replaced(message: Message, talk: Talk, piece: bytes) -> Outcome:
     """Something else, raw."""
-    return lambda message, talk: [piece]
+    return [piece]
 
 
-def disguised(message: Message, talk: Talk) -> Outcome:
+def disguised(message: Message, talk: Talk) -> None:
     """A reply that claims to be one to SESSION_SETUP, whose signature comes later or never."""
     unsigned(message)
-    put(12, "H", 1)(message)
-    return [framed(message)]
+    _put(message, 12, "H", 1)
 
 
-def chained(offset: int) -> Edit:
+@edit
+def chained(message: Message, talk: Talk, offset: int) -> None:
     """A NextCommand, with the same reply behind it."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        unsigned(message)
-        put(20, "I", offset)(message)
-        message += bytes(-len(message) % 8) + message
-        return [framed(message)]
-
-    return edit
+    unsigned(message)
+    _put(message, 20, "I", offset)
+    message += bytes(-len(message) % 8) + message
 
 
 def oplock_break(message: Message, talk: Talk) -> Outcome:
     """A break of an oplock that nobody has (MS-SMB2 2.2.23.1), before the reply."""
     head = Message(message[:HEADER_BYTES])
     unsigned(head)
-    put(8, "I", 0)(head)
-    put(12, "H", 18)(head)
-    put(24, "Q", 0xFFFFFFFFFFFFFFFF)(head)
-    put(40, "Q", 0)(head)
+    _put(head, 8, "I", 0)
+    _put(head, 12, "H", 18)
+    _put(head, 24, "Q", 0xFFFFFFFFFFFFFFFF)
+    _put(head, 40, "Q", 0)
     return [framed(head + struct.pack("<HBBI16s", 24, 0, 0, 0, b"\xff" * 16)), framed(message)]
 
 
 def in_clear(message: Message, talk: Talk) -> Outcome:
     """A plain reply in an encrypted session: to every request that may be waiting."""
-    pieces = []
-    for number in range(2, 200):
-        head = struct.pack(
-            "<4sHHIHHIIQIIQ16s",
-            b"\xfeSMB",
-            64,
-            1,
-            0,
-            8,
-            64,
-            1,
-            0,
-            number,
-            0xFEFF,
-            0,
-            struct.unpack_from("<Q", message, 44)[0],
-            b"",
-        )
-        pieces.append(framed(head + struct.pack("<HBBII", 17, 80, 0, 4096, 0) + bytes(4096)))
-    return pieces
+    (session,) = struct.unpack_from("<Q", message, 44)
+    body = struct.pack("<HBBII", 17, 80, 0, 4096, 0) + bytes(4096)
+    return [framed(header(8, number, session) + body) for number in range(2, 200)]
+
+
+def header(
+    order: int, number: int, session: int = 0, code: int = 0, credit: int = 64, flags: int = 1
+) -> bytes:
+    """Of an SMB2 reply (MS-SMB2 2.2.1.2)."""
+    fields = (b"\xfeSMB", 64, 1, code, order, credit, flags, 0, number, 0xFEFF, 0, session, b"")
+    return struct.pack("<4sHHIHHIIQIIQ16s", *fields)
 
 
 def stalled_server(message: Message, talk: Talk) -> Outcome:
@@ -325,58 +290,31 @@ def closed(message: Message, talk: Talk) -> Outcome:
     return []
 
 
-def dialects(*numbers: int) -> Edit:
-    """A NEGOTIATE request that offers these alone; contexts stay where they are or go."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        put(66, "H", len(numbers))(message)
-        context_offset, count = struct.unpack_from("<IH", message, 92)
-        rest = bytes(message[context_offset:]) if 0x0311 in numbers and count else b""
-        del message[100:]
-        message += struct.pack(f"<{len(numbers)}H", *numbers)
-        if rest:
-            message += bytes(-len(message) % 8)
-            put(92, "I", len(message))(message)
-            message += rest
-        else:
-            message[92:100] = bytes(8)
-        return [framed(message)]
-
-    return edit
+@edit
+def dialects(message: Message, talk: Talk, *numbers: int) -> None:
+    """A NEGOTIATE request that offers these alone, none of them with contexts."""
+    _put(message, 66, "H", len(numbers))
+    message[92:] = bytes(8) + struct.pack(f"<{len(numbers)}H", *numbers)
 
 
-def without_context(kind: int, reply: bool) -> Edit:
+@edit
+def without_context(message: Message, talk: Talk, kind: int, reply: bool) -> None:
     """A NEGOTIATE message without the contexts of one kind (MS-SMB2 2.2.3.1)."""
-
-    def edit(message: Message, talk: Talk) -> Outcome:
-        start = at = struct.unpack_from("<I", message, 124 if reply else 92)[0]
-        (count,) = struct.unpack_from("<H", message, 70 if reply else 96)
-        left: list[bytes] = []
-        for _ in range(count):
-            found, size = struct.unpack_from("<HH", message, at)
-            if found != kind:
-                left.append(bytes(message[at : at + 8 + size]))
-            at += 8 + size + (-size % 8)
-        message[start:] = b"".join(each + bytes(-len(each) % 8) for each in left)
-        put(70 if reply else 96, "H", len(left))(message)
-        return [framed(message)]
-
-    return edit
+    start = at = struct.unpack_from("<I", message, 124 if reply else 92)[0]
+    (count,) = struct.unpack_from("<H", message, 70 if reply else 96)
+    left: list[bytes] = []
+    for _ in range(count):
+        found, size = struct.unpack_from("<HH", message, at)
+        if found != kind:
+            left.append(bytes(message[at : at + 8 + size]))
+        at += 8 + size + (-size % 8)
+    message[start:] = b"".join(each + bytes(-len(each) % 8) for each in left)
+    _put(message, 70 if reply else 96, "H", len(left))
 
 
-def partly(message: Message, talk: Talk) -> Outcome:
+def partly(message: Message, talk: Talk) -> None:
     """A READ's reply with 20,000 bytes at most: the rest has to be asked for again."""
     (count,) = struct.unpack_from("<I", message, 68)
     if count > 20_000:
-        put(68, "I", 20_000)(message)
+        _put(message, 68, "I", 20_000)
         del message[80 + 20_000 :]
-    return [framed(message)]
-
-
-def dos_error(message: Message, talk: Talk) -> Outcome:
-    """An error in the way of DOS (MS-CIFS 2.2.3.1): class and code, no NTSTATUS."""
-    unsigned(message)
-    put(5, "I", 0x00050001)(message)
-    cleared(10, "H", 0x4000)(message)
-    message[HEADER1_BYTES:] = bytes(3)
-    return [framed(message)]

@@ -1,328 +1,254 @@
-"""Lies about lengths, places, counts and content, where nothing is signed."""
+"""Lies about lengths, places, counts and content: plain, signed, sealed, about room and folders."""
 
 from __future__ import annotations
+
+import struct
 
 import edits as e
 from behaviour import (
     ACCESS_DENIED,
     DISK_FULL,
     END_OF_FILE,
+    FORGED,
+    GONE,
+    LATE,
+    NO_SUCH_FILE,
     NOT_ASKED,
+    NOT_SUPPORTED,
+    SPOILT,
     Behaviour,
+    Terms,
+    attacks,
     first,
-    payload_byte,
 )
-from middle import Tamper
+
+READS = "with . bytes|with .* bytes at|too short"
+MOST = (1 << 63) - 1
+NO_CREDITS = (
+    *first("login", e.put(14, "H", 0), every=True),
+    *first("share", e.put(14, "H", 0), every=True),
+    *first("open", e.put(14, "H", 0), every=True),
+)
 
 
-def _lengths() -> tuple[Behaviour, ...]:
-    """Lies about lengths, places and counts, where nothing is signed."""
-    put, alter = e.put, e.altered
-    read = "with . bytes|with .* bytes at|too short"
-    return tuple(
-        Behaviour(f"lie: {name}", does, says, dialect, f"{verb}.cached")
-        for name, verb, dialect, does, says in (
-            (
-                "READ: more bytes than asked",
-                "pull",
-                "2.1",
-                first("read", alter(put(68, "I", 0x7FFFFFFF)), 2),
-                read,
+def interface(following: int, family: int = 2) -> bytes:
+    """One entry of NETWORK_INTERFACE_INFO (MS-SMB2 2.2.32.5)."""
+    head = struct.pack("<IIIIQ", following, 7, 3, 0, 0xFFFFFFFFFFFFFFFF)
+    return head + struct.pack("<HH4s120x", family, 0, bytes((127, 0, 0, 77)))
+
+
+LIES = attacks(
+    {
+        Terms("lie: ", dialect="2.1"): {
+            "READ: more bytes than asked": (
+                READS,
+                first("read", e.put(68, "I", 0x7FFFFFFF), nth=2),
             ),
-            (
-                "READ: one byte too many",
-                "pull",
-                "3.1.1",
-                first("read", alter(put(68, "I", 65537)), 2),
-                read,
-            ),
-            ("READ: no bytes", "pull", "3.1.1", first("read", alter(put(68, "I", 0)), 2), read),
-            (
-                "READ: data before the message",
-                "pull",
-                "2.1",
-                first("read", alter(put(66, "B", 2)), 2),
-                read,
-            ),
-            (
-                "READ: data behind the message",
-                "pull",
-                "2.1",
-                first("read", alter(put(66, "B", 255)), 2),
-                read,
-            ),
-            (
-                "READ: cut to the header",
-                "pull",
-                "3.1.1",
-                first("read", alter(e.shortened(64)), 2),
-                "too short",
-            ),
-            (
-                "READ: cut to one byte",
-                "pull",
-                "3.1.1",
-                first("read", alter(e.shortened(1)), 2),
-                "too short",
-            ),
-            (
-                "READ: half of its data",
-                "pull",
-                "2.1",
-                first("read", alter(e.shortened(30000)), 2),
-                read,
-            ),
-            (
-                "READ: the file ends here",
-                "pull",
-                "3.1.1",
-                first("read", e.failed(END_OF_FILE), 3),
+            "READ: data before the message": (READS, first("read", e.put(66, "B", 2), nth=2)),
+            "READ: data behind the message": (READS, first("read", e.put(66, "B", 255), nth=2)),
+            "READ: half of its data": (READS, first("read", e.shortened(30000), nth=2)),
+            "OPEN: cut": ("open", first("open", e.shortened(100))),
+            "share's reply cut": ("share", first("share", e.shortened(70))),
+            "greatest READ 0 bytes": ("no sound answer", first("negotiate", e.put(96, "I", 0))),
+            "greatest READ 1 byte": ("no sound answer", first("negotiate", e.put(96, "I", 1))),
+            "NextCommand on an OPEN": (NOT_ASKED, first("open", e.chained(152))),
+            "NextCommand 1 on an OPEN": ("open", first("open", e.chained(1))),
+            "no credits from the login on": ("credits", NO_CREDITS),
+        },
+        Terms("lie: "): {
+            "READ: one byte too many": (READS, first("read", e.put(68, "I", 65537), nth=2)),
+            "READ: no bytes": (READS, first("read", e.put(68, "I", 0), nth=2)),
+            "READ: cut to the header": ("too short", first("read", e.shortened(64), nth=2)),
+            "READ: cut to one byte": ("too short", first("read", e.shortened(1), nth=2)),
+            "READ: the file ends here": (
                 "END_OF_FILE",
+                first("read", e.failed(END_OF_FILE), nth=3),
             ),
-            (
-                "READ: an empty success",
-                "pull",
-                "3.1.1",
-                first("read", e.failed(0), 3),
+            "READ: an empty success": (
                 "too short|with .* bytes",
+                first("read", e.failed(0), nth=3),
             ),
-            (
-                "WRITE: fewer bytes than sent",
-                "push",
-                "3.1.1",
-                first("write", alter(put(68, "I", 1)), 2),
-                "of the .* bytes sent",
-            ),
-            (
-                "WRITE: more bytes than sent",
-                "push",
-                "2.1",
-                first("write", alter(put(68, "I", 1 << 30)), 2),
-                "of the .* bytes sent",
-            ),
-            (
-                "WRITE: cut to the header",
-                "push",
-                "3.1.1",
-                first("write", alter(e.shortened(64)), 2),
-                "too short",
-            ),
-            (
-                "WRITE: the disk is full",
-                "push",
-                "3.1.1",
-                first("write", e.failed(DISK_FULL), 3),
-                "disk is full",
-            ),
-            (
-                "FLUSH: failed",
-                "push",
-                "3.1.1",
-                first("flush", e.failed(ACCESS_DENIED)),
-                "ACCESS_DENIED",
-            ),
-            (
-                "OPEN: a file of no bytes",
-                "pull",
-                "3.1.1",
-                first("open", alter(put(112, "Q", 0)), 2),
-                "has 0 bytes",
-            ),
-            ("OPEN: cut", "pull", "2.1", first("open", alter(e.shortened(100))), "open"),
-            ("share's reply cut", "pull", "2.1", first("share", alter(e.shortened(70))), "share"),
-            (
-                "greatest READ 0 bytes",
-                "pull",
-                "2.1",
-                first("negotiate", alter(put(96, "I", 0))),
-                "no sound answer",
-            ),
-            (
-                "greatest READ 1 byte",
-                "pull",
-                "2.1",
-                first("negotiate", alter(put(96, "I", 1))),
-                "no sound answer",
-            ),
-            (
-                "greatest WRITE 0 bytes",
-                "push",
-                "2.1",
-                first("negotiate", alter(put(100, "I", 0))),
-                "no sound answer",
-            ),
-            (
-                "a message of 16 MiB announced",
-                "pull",
-                "3.1.1",
-                first("read", e.replaced(b"\0\xff\xff\xff"), 2),
+            "OPEN: a file of no bytes": ("has 0 bytes", first("open", e.put(112, "Q", 0), nth=2)),
+            "a message of 16 MiB announced": (
                 "announced a message",
+                first("read", e.replaced(b"\0\xff\xff\xff"), nth=2),
             ),
-            (
-                "a message of 4 GiB announced",
-                "pull",
-                "3.1.1",
-                first("read", e.replaced(b"\xff" * 4), 2),
+            "a message of 4 GiB announced": (
                 "no SMB message",
+                first("read", e.replaced(b"\xff" * 4), nth=2),
             ),
-            (
-                "an empty message",
-                "pull",
-                "3.1.1",
-                first("read", e.preceded(b"\0\0\0\0"), 2),
-                "too short",
+            "an empty message": ("too short", first("read", e.preceded(b"\0\0\0\0"), nth=2)),
+            "NextCommand on a READ": ("garbled", first("read", e.chained(64), nth=2)),
+        },
+        Terms("lie: ", copy="push.cached"): {
+            "WRITE: fewer bytes than sent": (
+                "of the .* bytes sent",
+                first("write", e.put(68, "I", 1), nth=2),
             ),
-            (
-                "no credits from the login on",
-                "pull",
-                "2.1",
-                (
-                    Tamper("login", alter(put(14, "H", 0)), 1, True),
-                    Tamper("share", alter(put(14, "H", 0)), 1, True),
-                    Tamper("open", alter(put(14, "H", 0)), 1, True),
-                ),
-                "credits",
-            ),
-            ("NextCommand on a READ", "pull", "3.1.1", first("read", e.chained(64), 2), "garbled"),
-            ("NextCommand on an OPEN", "pull", "2.1", first("open", e.chained(152)), NOT_ASKED),
-            ("NextCommand 1 on an OPEN", "pull", "2.1", first("open", e.chained(1)), "open"),
-        )
-    )
-
-
-def _content() -> tuple[Behaviour, ...]:
-    """Altered content in a session that nobody protects: the check of the copy has to find it."""
-    swap = e.swapped()
-    return (
-        Behaviour(
-            "plain: one bit of a READ",
-            first("read", e.altered(e.flipped(-1)), 7),
-            dialect="2.1",
-            outcome="mismatch",
-        ),
-        Behaviour(
-            "plain: a bit of every READ",
-            first("read", e.altered(payload_byte), 1, True),
-            outcome="mismatch",
-        ),
-        Behaviour(
-            "plain: a bit of every READ in SMB1",
-            first("read", e.altered(payload_byte), 1, True),
-            dialect="smb1",
-            outcome="mismatch",
-        ),
-        Behaviour(
-            "plain: replies of two READs exchanged",
-            (Tamper("read", swap, 2), Tamper("read", swap, 3)),
-            outcome="mismatch",
-        ),
-        Behaviour(
-            "plain: an earlier READ's reply again",
-            (Tamper("read", e.kept("old"), 2), Tamper("read", e.replayed, 5)),
-            outcome="mismatch",
-        ),
-        Behaviour(
-            "plain: a bit of every WRITE",
-            first("request:write", e.altered(e.flipped(-1)), 1, True),
-            copy="push.cached",
-            outcome="mismatch",
-        ),
-        Behaviour(
-            "plain: a bit of every WRITE in SMB1",
-            first("request:write", e.altered(e.flipped(-1)), 1, True),
-            dialect="smb1",
-            copy="push.cached",
-            outcome="mismatch",
-        ),
-    )
-
-
-def _lengths1() -> tuple[Behaviour, ...]:
-    """The same lies in SMB1 (MS-CIFS 2.2.4.42.2, 2.2.4.43.2)."""
-    put, alter = e.put, e.altered
-    read = "with .* bytes at|too short"
-    return tuple(
-        Behaviour(f"lie: SMB1: {name}", does, says, "smb1", f"{verb}.cached")
-        for name, verb, does, says in (
-            (
-                "READ: more bytes than asked",
-                "pull",
-                first("read", alter(put(47, "H", 0x7FFF)), 2),
-                read,
-            ),
-            (
-                "READ: no bytes",
-                "pull",
-                first("read", alter(put(43, "H", 0), put(47, "H", 0)), 2),
-                read,
-            ),
-            (
-                "READ: data before the message",
-                "pull",
-                first("read", alter(put(45, "H", 2)), 2),
-                read,
-            ),
-            (
-                "READ: data behind the message",
-                "pull",
-                first("read", alter(put(45, "H", 0xFFFF)), 2),
-                read,
-            ),
-            ("READ: other words", "pull", first("read", alter(put(32, "B", 255)), 2), read),
-            (
-                "READ: cut to the header",
-                "pull",
-                first("read", alter(e.shortened(32)), 2),
-                "too short",
-            ),
-            (
-                "READ: another session",
-                "pull",
-                first("read", alter(put(28, "H", 0x7777)), 2),
+            "WRITE: cut to the header": ("too short", first("write", e.shortened(64), nth=2)),
+            "WRITE: the disk is full": ("disk is full", first("write", e.failed(DISK_FULL), nth=3)),
+            "FLUSH: failed": ("ACCESS_DENIED", first("flush", e.failed(ACCESS_DENIED))),
+        },
+        Terms("lie: ", "of the .* bytes sent", dialect="2.1", copy="push.cached"): {
+            "WRITE: more bytes than sent": first("write", e.put(68, "I", 1 << 30), nth=2),
+            "greatest WRITE 0 bytes": ("no sound answer", first("negotiate", e.put(100, "I", 0))),
+        },
+        Terms("lie: SMB1: ", dialect="smb1"): {
+            "READ: more bytes than asked": (READS, first("read", e.put(47, "H", 0x7FFF), nth=2)),
+            "READ: no bytes": (READS, first("read", e.put(43, "H", 0), e.put(47, "H", 0), nth=2)),
+            "READ: data before the message": (READS, first("read", e.put(45, "H", 2), nth=2)),
+            "READ: data behind the message": (READS, first("read", e.put(45, "H", 0xFFFF), nth=2)),
+            "READ: other words": (READS, first("read", e.put(32, "B", 255), nth=2)),
+            "READ: cut to the header": ("too short", first("read", e.shortened(32), nth=2)),
+            "READ: another session": (
                 "another session",
+                first("read", e.put(28, "H", 0x7777), nth=2),
             ),
-            (
-                "READ: another message",
-                "pull",
-                first("read", alter(put(30, "H", 0x7777)), 2),
+            "READ: another message": (
                 "which was not asked",
+                first("read", e.put(30, "H", 0x7777), nth=2),
             ),
-            (
-                "READ: a request in place of a reply",
-                "pull",
-                first("read", alter(put(9, "B", 0)), 2),
+            "READ: a request in place of a reply": (
                 "garbled",
+                first("read", e.put(9, "B", 0), nth=2),
             ),
-            ("READ: an error", "pull", first("read", e.failed1(ACCESS_DENIED), 3), "ACCESS_DENIED"),
-            ("READ: an error of DOS", "pull", first("read", e.dos_error, 3), "DOS error"),
-            (
-                "WRITE: fewer bytes than sent",
-                "push",
-                first("write", alter(put(37, "H", 1)), 2),
-                "of the .* bytes sent",
-            ),
-            (
-                "WRITE: cut",
-                "push",
-                first("write", alter(e.shortened(36)), 2),
-                "of the .* bytes sent",
-            ),
-            ("OPEN: cut", "pull", first("open", alter(e.shortened(40))), "open"),
-            ("the login cut", "pull", first("login", alter(e.shortened(40))), "login"),
-            (
-                "a message of 4 GiB announced",
-                "pull",
-                first("read", e.replaced(b"\xff" * 4), 2),
+            "READ: an error": ("ACCESS_DENIED", first("read", e.failed1(ACCESS_DENIED), nth=3)),
+            "READ: an error of DOS": ("DOS error", first("read", e.dos_error, nth=3)),
+            "OPEN: cut": ("open", first("open", e.shortened(40))),
+            "the login cut": ("login", first("login", e.shortened(40))),
+            "a message of 4 GiB announced": (
                 "no SMB message",
+                first("read", e.replaced(b"\xff" * 4), nth=2),
             ),
-            (
-                "a message of 16 MiB announced",
-                "pull",
-                first("open", e.replaced(b"\0\xff\xff\xff")),
+            "a message of 16 MiB announced": (
                 "announced",
+                first("open", e.replaced(b"\0\xff\xff\xff")),
             ),
-        )
+        },
+        Terms("lie: SMB1: ", "of the .* bytes sent", dialect="smb1", copy="push.cached"): {
+            "WRITE: fewer bytes than sent": first("write", e.put(37, "H", 1), nth=2),
+            "WRITE: cut": first("write", e.shortened(36), nth=2),
+        },
+        Terms("plain: ", dialect="2.1", outcome="mismatch"): {
+            "one bit of a READ": first("read", e.flipped(-1), nth=7),
+        },
+        Terms("plain: ", outcome="mismatch"): {
+            "a bit of every READ": first("read", e.payload_byte, every=True),
+            "replies of two READs exchanged": first("read", e.swapped, nth=2)
+            + first("read", e.swapped, nth=3),
+            "an earlier READ's reply again": first("read", e.kept, nth=2)
+            + first("read", e.replayed, nth=5),
+        },
+        Terms("plain: ", dialect="smb1", outcome="mismatch"): {
+            "a bit of every READ in SMB1": first("read", e.payload_byte, every=True),
+        },
+        Terms("plain: ", copy="push.cached", outcome="mismatch"): {
+            "a bit of every WRITE": first("request:write", e.flipped(-1), every=True),
+        },
+        Terms("plain: ", dialect="smb1", copy="push.cached", outcome="mismatch"): {
+            "a bit of every WRITE in SMB1": first("request:write", e.flipped(-1), every=True),
+        },
+    }
+)
+
+HOLDING = attacks(
+    {
+        Terms("holding: ", copy="push.cached", outcome="harmless", held=True): {
+            "nothing at all": first("query"),
+            "interfaces: a chain that leads back": first("ioctl", e.answer(interface(0xFFFFFF68))),
+            "interfaces: a chain of itself": first("ioctl", e.answer(interface(1) * 400)),
+            "interfaces: 6000 of them": first("ioctl", e.answer(interface(152) * 6000)),
+            "interfaces: an unknown family": first("ioctl", e.answer(interface(0, 99))),
+            "interfaces: cut": first("ioctl", e.shortened(100)),
+            "interfaces: not supported": first("ioctl", e.failed(NOT_SUPPORTED)),
+            "room: more than there can be": first(
+                "query", e.room(MOST, MOST, 0xFFFFFFFF, 0xFFFFFFFF)
+            ),
+            "room: less than nothing": first("query", e.room(-1, -1, 1, 4096)),
+        },
+        Terms("holding: ", copy="push.cached", held=True): {
+            "interfaces: silence": (LATE, first("ioctl", e.dropped)),
+            "interfaces: PENDING for ever": (LATE, first("ioctl", e.pending_for_ever)),
+            "room: cut": ("free space", first("query", e.shortened(80))),
+            "room: denied": ("free space", first("query", e.failed(ACCESS_DENIED))),
+            "room: closed": (GONE, first("query", e.closed)),
+            "folder: denied": ("access is denied", first("open", e.failed(ACCESS_DENIED))),
+            "folder: said to be gone": ("no such file", first("open", e.failed(NO_SUCH_FILE))),
+        },
+    }
+)
+
+
+def _signature(dialect: str, algorithm: str) -> tuple[Behaviour, ...]:
+    """What is done to the replies of a signed session; the same in every dialect."""
+    kind, count = f"{algorithm}: ", e.flipped(37 if dialect == "smb1" else 68)
+    return attacks(
+        {
+            Terms(kind, FORGED, dialect=dialect, server="signing"): {
+                "stripped, payload altered": first("read", e.unsigned, e.payload_byte, nth=3),
+                "stripped, nothing else": first("read", e.unsigned, nth=2),
+                "zeroed": first("read", e.zeroed, nth=2),
+                "left, payload altered": first("read", e.payload_byte, nth=4),
+                "left, last byte altered": first("read", e.flipped(-1)),
+                "of another reply": first("read", e.kept, nth=2) + first("read", e.replayed, nth=5),
+                "stripped from an OPEN's reply": first("open", e.unsigned),
+                "wrong on an OPEN's reply": first("open", e.flipped(-3)),
+            },
+            Terms(kind, FORGED, dialect=dialect, copy="push.cached", server="signing"): {
+                "stripped from a WRITE's reply": first("write", e.unsigned, nth=2),
+                "left, count of a WRITE altered": first("write", count, nth=2),
+                "stripped from a FLUSH's reply": first("flush", e.unsigned),
+            },
+        }
     )
 
 
-LIES = (*_lengths(), *_lengths1(), *_content())
+def _sealed(dialect: str, cipher: str) -> tuple[Behaviour, ...]:
+    """What is done to the replies of an encrypted session."""
+    kind, strange = f"{cipher}: ", "not of this session"
+    again = first("payload", e.kept) + first("payload", e.instead, nth=4)
+    return attacks(
+        {
+            Terms(kind, SPOILT, dialect=dialect, server="sealing"): {
+                "ciphertext altered": first("payload", e.flipped(-100), nth=2),
+                "tag altered": first("payload", e.flipped(5), nth=2),
+                "an OPEN's reply altered": first("sealed", e.flipped(-1), nth=2),
+            },
+            Terms(kind, f"{SPOILT}|garbled|not asked", dialect=dialect, server="sealing"): {
+                "ciphertext's head altered": first("payload", e.flipped(52), nth=2),
+                "nonce altered": first("payload", e.flipped(20), nth=2),
+            },
+            Terms(kind, strange, dialect=dialect, server="sealing"): {
+                "session id altered": first("payload", e.flipped(44), nth=2),
+                "inner length altered": first("payload", e.flipped(36), nth=2),
+                "flags altered": first("payload", e.put(42, "H", 0), nth=2),
+                "cut off": first("payload", e.shortened(9000), nth=2),
+            },
+            Terms(kind, "without the encryption", dialect=dialect, server="sealing"): {
+                "cut to its header": first("payload", e.shortened(60), nth=2),
+                "replaced by plain replies": first("payload", e.in_clear, nth=2),
+            },
+            Terms(kind, "which was not asked", dialect=dialect, server="sealing"): {
+                "an earlier one in its place": again,
+                "sent twice": first("payload", e.twice, nth=2),
+            },
+            Terms(kind, SPOILT, dialect=dialect, copy="push.cached", server="sealing"): {
+                "an OPEN's tag altered": first("sealed", e.flipped(4), nth=2),
+                "a WRITE's reply altered": first("sealed", e.flipped(-1), nth=8),
+                "a WRITE's data altered": (
+                    f"{GONE}|ACCESS_DENIED|status",
+                    first("request:payload", e.flipped(-9), nth=2),
+                ),
+            },
+        }
+    )
+
+
+PROTECTED = (
+    *_signature("2.1", "hmac-sha256"),
+    *_signature("3.0", "aes-cmac"),
+    *_signature("3.1.1", "aes-gmac"),
+    *_signature("smb1", "md5"),
+    *_sealed("3.0", "aes-128-ccm"),
+    *_sealed("3.1.1", "aes-128-gcm"),
+)

@@ -12,35 +12,14 @@ import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 SMB1, SMB2, SEALED = b"\xffSMB", b"\xfeSMB", b"\xfdSMB"
-NAMES2 = {
-    0: "negotiate",
-    1: "login",
-    2: "logoff",
-    3: "share",
-    4: "unshare",
-    5: "open",
-    6: "close",
-    7: "flush",
-    8: "read",
-    9: "write",
-    11: "ioctl",
-    13: "echo",
-    16: "query",
-}
-NAMES1 = {
-    0x72: "negotiate",
-    0x73: "login",
-    0x75: "share",
-    0xA2: "open",
-    0x04: "close",
-    0x05: "flush",
-    0x2E: "read",
-    0x2F: "write",
-}
+NAMES2 = {0: "negotiate", 1: "login", 2: "logoff", 3: "share", 4: "unshare", 5: "open"}
+NAMES2 |= {6: "close", 7: "flush", 8: "read", 9: "write", 11: "ioctl", 13: "echo", 16: "query"}
+NAMES1 = {0x72: "negotiate", 0x73: "login", 0x75: "share", 0xA2: "open"}
+NAMES1 |= {0x04: "close", 0x05: "flush", 0x2E: "read", 0x2F: "write"}
 PENDING = 0x103
 MORE_PROCESSING = 0xC0000016
 LARGE_BYTES = 16 * 1024
@@ -48,7 +27,7 @@ LARGE_BYTES = 16 * 1024
 
 Message = bytearray
 Buffer = bytes | bytearray
-Outcome = list[bytes]
+Outcome = list[bytes] | None
 
 
 @dataclass
@@ -85,14 +64,12 @@ class Talk:
     server: socket.socket
     seen: Counter[int] = field(default_factory=Counter)
     """Messages that each tamper looked for so far, this one included."""
-    asked: dict[int, bytes] = field(default_factory=dict)
-    """Requests by message id; in clear alone."""
     kept: dict[str, bytes] = field(default_factory=dict)
     """What a tamper keeps for later."""
 
 
 Edit = Callable[[Message, Talk], Outcome]
-"""From a message to what is sent in its place: nothing, it altered, or several."""
+"""From a message to what is sent in its place: nothing, several, or (None) it as it now is."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +77,9 @@ class Tamper:
     """What to look for, and what to make of it."""
 
     moment: str
-    """NAMES2's word for a reply, "request:" and that for a request; "logged in" for the login's
+    """A name of NAMES2 for a reply, "request:" and that for a request; "logged in" for the login's
     last reply, "sealed" for any encrypted one, "payload" for a READ's in clear or sealed, "any"."""
-    edit: Edit
+    edits: tuple[Edit, ...]
     nth: int = 1
     every: bool = False
     """All from the nth on."""
@@ -130,13 +107,6 @@ def status(message: Buffer) -> int:
     return int(struct.unpack_from("<I", message, 5 if message[:4] == SMB1 else 8)[0])
 
 
-def message_id(message: Buffer) -> int:
-    """MessageId, or Mid in SMB1."""
-    if message[:4] == SMB1:
-        return int(struct.unpack_from("<H", message, 30)[0])
-    return int(struct.unpack_from("<Q", message, 24)[0])
-
-
 def moments(message: Buffer, reply: bool) -> set[str]:
     """The words that name this message."""
     if message[:4] == SEALED:
@@ -155,102 +125,89 @@ def moments(message: Buffer, reply: bool) -> set[str]:
     return {word}
 
 
-class Middle:
-    """Listens for clients, passes them on to a server, and applies one tamper to each."""
-
-    def __init__(self, server: tuple[str, int], tampers: tuple[Tamper, ...], secret: bytes) -> None:
-        self._server = server
-        self._tampers = tampers
-        self.witness = Witness(secret)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listener.getsockname()[1])
-        self._open: list[socket.socket] = []
-        self._closing = False
-
-    def serve(self) -> None:
-        """Takes clients until closed."""
-        while not self._closing:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self.witness.connections += 1
-            server = socket.create_connection(self._server, timeout=10)
-            server.settimeout(None)
-            self._open += [client, server]
-            talk = Talk(client, server)
-            for pump in (self._requests, self._replies):
-                threading.Thread(target=pump, args=(talk,), daemon=True).start()
-
-    def close(self) -> None:
-        """Ends every connection."""
-        self._closing = True
-        for each in (self._listener, *self._open):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def _requests(self, talk: Talk) -> None:
-        for message in _messages(talk.client, talk.server):
-            self.witness.see(message)
-            if message[:4] in (SMB1, SMB2):
-                talk.asked[message_id(message)] = bytes(message[:512])
-            _pass(talk.server, self._tampered(message, moments(message, False), talk))
-
-    def _replies(self, talk: Talk) -> None:
-        for message in _messages(talk.server, talk.client):
-            words = moments(message, True) | {"any"}
-            _pass(talk.client, self._tampered(message, words, talk))
-
-    def _tampered(self, message: Message, words: set[str], talk: Talk) -> Outcome:
-        for tamper in self._tampers:
-            if tamper.fits(words, talk):
-                self.witness.applied += 1
-                return tamper.edit(message, talk)
-        return [framed(message)]
-
-
 def framed(message: Buffer) -> bytes:
     """A message with its length in front (MS-SMB2 2.1)."""
     return struct.pack(">I", len(message)) + bytes(message)
 
 
-def _messages(source: socket.socket, other: socket.socket) -> Iterator[Message]:
-    """Whole messages until either end closes; then both are closed."""
-    try:
-        with source.makefile("rb", buffering=1 << 18) as stream:
-            while len(head := stream.read(4)) == 4:
-                length = struct.unpack(">I", head)[0] & 0xFFFFFF
-                message = stream.read(length)
-                if len(message) < length:
-                    return
-                yield Message(message)
-    except OSError:
-        return
-    finally:
-        for each in (source, other):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-
-def _pass(target: socket.socket, pieces: Outcome) -> None:
-    for piece in pieces:
-        try:
-            target.sendall(piece)
-        except OSError:
-            return
-
-
 @contextmanager
+def listening(
+    serve: Callable[[socket.socket, Witness], None], secret: bytes
+) -> Iterator[tuple[int, Witness]]:
+    """Serves each client in a thread of its own until the end of the block: port, what was seen."""
+    witness, clients = Witness(secret), list[socket.socket]()
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                witness.connections += 1
+                clients.append(client)
+                threading.Thread(target=serve, args=(client, witness), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield int(listener.getsockname()[1]), witness
+        finally:
+            _end(listener, *clients)
+            thread.join(5)
+
+
 def between(
     server: tuple[str, int], tampers: tuple[Tamper, ...], secret: bytes
-) -> Iterator[tuple[int, Witness]]:
+) -> AbstractContextManager[tuple[int, Witness]]:
     """A middle at work: its port, and what it saw."""
-    middle = Middle(server, tampers, secret)
-    thread = threading.Thread(target=middle.serve, daemon=True)
-    thread.start()
-    try:
-        yield middle.port, middle.witness
-    finally:
-        middle.close()
-        thread.join(5)
+
+    def tampered(message: Message, words: set[str], talk: Talk, witness: Witness) -> list[bytes]:
+        outcome: Outcome = None
+        for tamper in tampers:
+            if tamper.fits(words, talk):
+                witness.applied += 1
+                for edit in tamper.edits:
+                    outcome = edit(message, talk)
+                break
+        return [framed(message)] if outcome is None else outcome
+
+    def requests(talk: Talk, witness: Witness) -> None:
+        for message in _messages(talk.client, talk.server):
+            witness.see(message)
+            _pass(talk.server, tampered(message, moments(message, False), talk, witness))
+
+    def serve(client: socket.socket, witness: Witness) -> None:
+        with client, socket.create_connection(server, timeout=10) as real:
+            real.settimeout(None)
+            talk = Talk(client, real)
+            asking = threading.Thread(target=requests, args=(talk, witness), daemon=True)
+            asking.start()
+            for message in _messages(real, client):
+                words = moments(message, True) | {"any"}
+                _pass(client, tampered(message, words, talk, witness))
+            asking.join()
+
+    return listening(serve, secret)
+
+
+def _messages(source: socket.socket, other: socket.socket) -> Iterator[Message]:
+    """Whole messages until either end closes; then both are closed."""
+    with contextlib.suppress(OSError), source.makefile("rb", buffering=1 << 18) as stream:
+        while len(head := stream.read(4)) == 4:
+            length = struct.unpack(">I", head)[0] & 0xFFFFFF
+            message = stream.read(length)
+            if len(message) < length:
+                break
+            yield Message(message)
+    _end(source, other)
+
+
+def _end(*connections: socket.socket) -> None:
+    for each in connections:
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+def _pass(target: socket.socket, pieces: list[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        for piece in pieces:
+            target.sendall(piece)

@@ -10,30 +10,28 @@ import contextlib
 import os
 import socket
 import struct
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Concatenate, ParamSpec
 
-from middle import MORE_PROCESSING, PENDING, Witness, command, framed, message_id
+from edits import ERROR, header
+from middle import MORE_PROCESSING, PENDING, SMB1, Witness, command, framed, listening
 
-LARGEST_FRAME_BYTES = 1 << 20
+SESSION = 0x77
 
 
 class Link:
     """One client, as a script sees it."""
 
     def __init__(self, sock: socket.socket, witness: Witness) -> None:
-        self.sock = sock
-        self.witness = witness
-        self.asked = b""
-        """The last request."""
+        self.sock, self.witness = sock, witness
 
     def take(self) -> bytes:
         """The client's next message. EOFError: it left."""
-        self.asked = self._exactly(struct.unpack(">I", self._exactly(4))[0] & 0xFFFFFF)
-        self.witness.see(self.asked)
-        return self.asked
+        asked = self._exactly(struct.unpack(">I", self._exactly(4))[0] & 0xFFFFFF)
+        self.witness.see(asked)
+        return asked
 
     def give(self, message: bytes) -> None:
         """Sends one message in its frame."""
@@ -67,91 +65,37 @@ class Link:
 
 
 Script = Callable[[Link], None]
+Given = ParamSpec("Given")
 
 
-class Server:
-    """Listens, and plays one script to whoever comes."""
+def script(work: Callable[Concatenate[Link, Given], object]) -> Callable[Given, Script]:
+    """A script for each set of further arguments."""
 
-    def __init__(self, script: Script, secret: bytes) -> None:
-        self._script = script
-        self.witness = Witness(secret)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listener.getsockname()[1])
-        self._open: list[socket.socket] = []
+    def of(*given: Given.args, **named: Given.kwargs) -> Script:
+        return lambda link: work(link, *given, **named) and None
 
-    def serve(self) -> None:
-        """Takes clients until closed."""
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self.witness.connections += 1
-            self._open.append(client)
-            threading.Thread(target=self._play, args=(client,), daemon=True).start()
-
-    def close(self) -> None:
-        """Ends every connection."""
-        for each in (self._listener, *self._open):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def _play(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError, EOFError):
-            self._script(Link(client, self.witness))
+    return of
 
 
-@contextmanager
-def playing(script: Script, secret: bytes) -> Iterator[tuple[int, Witness]]:
+def playing(script: Script, secret: bytes) -> AbstractContextManager[tuple[int, Witness]]:
     """A hostile server at work: its port, and what it saw."""
-    server = Server(script, secret)
-    thread = threading.Thread(target=server.serve, daemon=True)
-    thread.start()
-    try:
-        yield server.port, server.witness
-    finally:
-        server.close()
-        thread.join(5)
+
+    def serve(client: socket.socket, witness: Witness) -> None:
+        with client, contextlib.suppress(OSError, EOFError):
+            script(Link(client, witness))
+
+    return listening(serve, secret)
 
 
-def reply(
-    request: bytes,
-    body: bytes,
-    code: int = 0,
-    session_id: int = 0,
-    flags: int = 1,
-    credit: int = 64,
-    number: int | None = None,
-) -> bytes:
-    """An SMB2 reply to a request (MS-SMB2 2.2.1.2)."""
-    order = struct.unpack_from("<H", request, 12)[0]
-    number = message_id(request) if number is None else number
-    head = struct.pack(
-        "<4sHHIHHIIQIIQ16s",
-        b"\xfeSMB",
-        64,
-        1,
-        code,
-        order,
-        credit,
-        flags,
-        0,
-        number,
-        0xFEFF,
-        0,
-        session_id,
-        b"",
+# -- messages ----------------------------------------------------------------------------------
+
+
+def reply(request: bytes, body: bytes, code: int = 0, session: int = 0, shift: int = 0) -> bytes:
+    """An SMB2 reply to a request; shift: by how much its number is not the request's."""
+    order, number = (
+        struct.unpack_from(form, request, at)[0] for form, at in (("<H", 12), ("<Q", 24))
     )
-    return head + body
-
-
-ERROR = struct.pack("<HBBIB", 9, 0, 0, 0, 0)
-
-
-def interim(request: bytes) -> bytes:
-    """STATUS_PENDING."""
-    return reply(request, ERROR, PENDING, flags=3)
+    return header(order, number + shift, session, code, flags=3 if code == PENDING else 1) + body
 
 
 def contexts(hash_number: int = 1, cipher: int = 2, signature: int = 2) -> bytes:
@@ -169,7 +113,6 @@ def contexts(hash_number: int = 1, cipher: int = 2, signature: int = 2) -> bytes
 
 def agreement(
     dialect: int = 0x0311,
-    mode: int = 1,
     longest: int = 1 << 20,
     count: int = 3,
     context_offset: int = 128,
@@ -179,23 +122,10 @@ def agreement(
 ) -> bytes:
     """Body of a NEGOTIATE reply (MS-SMB2 2.2.4)."""
     modern = dialect == 0x0311
-    fixed = struct.pack(
-        "<HHHH16sIIIIQQHHI",
-        65,
-        mode,
-        dialect,
-        count if modern else 0,
-        b"hostile-server-0",
-        0x45 if dialect >= 0x0300 else 0x4 if dialect != 0x0202 else 0,
-        longest,
-        longest,
-        longest,
-        0x01DB000000000000,
-        0,
-        blob_offset,
-        blob_bytes,
-        context_offset if modern else 0,
-    )
+    able = 0x45 if dialect >= 0x0300 else 0x4 if dialect != 0x0202 else 0
+    fixed = struct.pack("<HHHH16sI", 65, 1, dialect, count if modern else 0, b"hostile-0", able)
+    fixed += struct.pack("<IIIQQ", longest, longest, longest, 0x01DB000000000000, 0)
+    fixed += struct.pack("<HHI", blob_offset, blob_bytes, context_offset if modern else 0)
     return fixed + ((contexts() if listed is None else listed) if modern else b"")
 
 
@@ -210,11 +140,8 @@ def challenge(
     """An NTLM challenge (MS-NLMP 2.2.1.2)."""
     info = TARGET_INFO if target_info is None else target_info
     size = len(info) if info_bytes is None else info_bytes
-    return (
-        struct.pack("<8sIHHII8s8s", mark, kind, 0, 0, 56, flags, b"\x01" * 8, b"")
-        + struct.pack("<HHI8s", size, size, info_offset, b"\x0a\0\0\0\0\0\0\x0f")
-        + info
-    )
+    head = struct.pack("<8sIHHII8s8s", mark, kind, 0, 0, 56, flags, b"\x01" * 8, b"")
+    return head + struct.pack("<HHI8s", size, size, info_offset, b"\x0a\0\0\0\0\0\0\x0f") + info
 
 
 def pair(kind: int, value: bytes) -> bytes:
@@ -226,44 +153,150 @@ _NAME = "HOSTILE".encode("utf-16-le")
 TARGET_INFO = pair(2, _NAME) + pair(1, _NAME) + pair(7, b"\0" * 7 + b"\x01") + pair(0, b"")
 
 
-def setup(blob: bytes, session_flags: int = 0, offset: int = 72, size: int | None = None) -> bytes:
+def setup(blob: bytes, session_flags: int = 0, size: int | None = None) -> bytes:
     """Body of a SESSION_SETUP reply (MS-SMB2 2.2.6)."""
-    return (
-        struct.pack("<HHHH", 9, session_flags, offset, len(blob) if size is None else size) + blob
-    )
+    return struct.pack("<HHHH", 9, session_flags, 72, len(blob) if size is None else size) + blob
 
 
-def agreed(**more: int | bytes) -> Callable[[Link], None]:
-    """Answers the NEGOTIATE request."""
-
-    def script(link: Link) -> None:
-        link.give(reply(link.take(), agreement(**more)))  # type: ignore[arg-type]
-
-    return script
+def nt_lm(capabilities: int, key: bytes) -> bytes:
+    """The words of an NT LM 0.12 answer (MS-SMB 2.2.4.5.2.1)."""
+    return struct.pack("<HBHHIIIIQHB", 0, 3, 50, 1, 16644, 65536, 0, capabilities, 0, 0, len(key))
 
 
-def challenged(link: Link, dialect: int = 0x0311, blob: bytes | None = None) -> bytes:
+# -- scripts -----------------------------------------------------------------------------------
+
+
+@script
+def shouts(link: Link, data: bytes) -> None:
+    """A server of another kind, that speaks first and then stays."""
+    link.raw(data)
+    link.stay()
+
+
+@script
+def answers(link: Link, data: bytes) -> None:
+    """One answer to the first message, whatever it was."""
+    link.take()
+    shouts(data)(link)
+
+
+def drips(link: Link) -> None:
+    for each in framed(reply(link.take(), agreement())):
+        link.raw(bytes([each]))
+        time.sleep(1)
+
+
+def silent(link: Link) -> None:
+    link.stay()
+
+
+def leaves(link: Link) -> None:
+    link.witness.applied += 1
+
+
+def resets(link: Link) -> None:
+    link.witness.applied += 1
+    link.take()
+    link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def echoes(link: Link) -> None:
+    while True:
+        link.give(link.take())
+
+
+def floods(link: Link) -> None:
+    link.take()
+    link.again(bytes(4) * 4096, 0)
+
+
+def keeps_alive(link: Link) -> None:
+    link.again(b"\x85\0\0\0", 0.02)
+
+
+def waits(link: Link) -> None:
+    """STATUS_PENDING for ever."""
+    link.again(framed(reply(link.take(), ERROR, PENDING)))
+
+
+def again_and_again(link: Link) -> None:
+    link.raw(framed(reply(link.take(), agreement())) * 2000)
+    link.stay()
+
+
+def wildcards(link: Link) -> None:
+    while True:
+        link.give(reply(link.take(), agreement(dialect=0x02FF)))
+
+
+def other_number(link: Link) -> None:
+    link.give(reply(link.take(), agreement(), shift=99))
+    link.stay()
+
+
+@script
+def agrees(link: Link, stays: bool = True, **more: int | bytes) -> None:
+    """A negotiation, and then silence."""
+    link.give(reply(link.take(), agreement(**more)))  # type: ignore[arg-type]
+    if stays:
+        link.stay()
+
+
+@script
+def blob(link: Link, blob: bytes, **more: int) -> None:
+    """A challenge, or one that is none, for ever."""
+    agrees(stays=False)(link)
+    while True:
+        link.give(reply(link.take(), setup(blob, **more), MORE_PROCESSING, SESSION))
+
+
+def _challenged(link: Link, dialect: int) -> bytes:
     """Answers until the client has sent its proof; returns that request."""
-    agreed(dialect=dialect)(link)
-    body = setup(challenge() if blob is None else blob)
-    link.give(reply(link.take(), body, MORE_PROCESSING, session_id=0x77))
+    agrees(stays=False, dialect=dialect)(link)
+    link.give(reply(link.take(), setup(challenge()), MORE_PROCESSING, SESSION))
     return link.take()
 
 
-def logged_in(link: Link, dialect: int, session_flags: int = 0, code: int = 0) -> None:
-    """Lets the client in without knowing its password."""
-    request = challenged(link, dialect)
-    link.give(reply(request, setup(b"", session_flags), code, session_id=0x77))
+@script
+def denies(link: Link, code: int, dialect: int = 0x0311) -> None:
+    request = _challenged(link, dialect)
+    while True:
+        link.give(reply(request, ERROR, code, SESSION))
+        request = link.take()
 
 
-def obliging(link: Link) -> None:
-    """Says yes to whatever comes next, with the shortest body."""
+@script
+def welcomes(link: Link, dialect: int, flags: int = 0, blob: bool = True) -> None:
+    """A login that needs no password, and yes to whatever comes next, with the shortest body."""
+    if blob:
+        request = _challenged(link, dialect)
+    else:
+        agrees(stays=False, dialect=dialect)(link)
+        request = link.take()
+    link.give(reply(request, setup(b"", flags), session=SESSION))
     while True:
         request = link.take()
         if command(request) == "share":
             body = struct.pack("<HBBIII", 16, 1, 0, 0, 0, 0x1FF)
-            answer = bytearray(reply(request, body, session_id=0x77))
+            answer = bytearray(reply(request, body, session=SESSION))
             struct.pack_into("<I", answer, 36, 5)
             link.give(bytes(answer))
         else:
-            link.give(reply(request, struct.pack("<HH", 4, 0), session_id=0x77))
+            link.give(reply(request, struct.pack("<HH", 4, 0), session=SESSION))
+
+
+@script
+def cut(link: Link, size: int) -> None:
+    link.give(reply(link.take(), agreement())[:size])
+    link.stay()
+
+
+@script
+def smb1(link: Link, words: bytes, data: bytes) -> None:
+    """An answer to SMB1's NEGOTIATE."""
+    head = bytearray(link.take()[:32])
+    head[:5] = SMB1 + b"\x72"
+    struct.pack_into("<IBH", head, 5, 0, 0x88, 0xC843)
+    body = bytes([len(words) // 2]) + words + struct.pack("<H", len(data)) + data
+    link.give(bytes(head) + body)
+    link.stay()

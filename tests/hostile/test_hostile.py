@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from behaviour import Behaviour
-from behaviours import BEHAVIOURS
-from trial import CHILD_BYTES, COORDINATOR_BYTES, SECRET, Result
+from trial import BEHAVIOURS, CHILD_BYTES, COORDINATOR_BYTES, SECRET, Result
 
 LEAST_BEHAVIOURS = 60
 
@@ -50,7 +49,7 @@ def test_the_password_is_nowhere(trial: dict[str, Any]) -> None:
 
 def test_a_fault_is_seen() -> None:
     """The judgement itself: an accepted lie, a late end, a second login, a foreign host."""
-    lie = Behaviour("a lie", (), "wrong signature")
+    lie = Behaviour("a lie", "wrong signature")
     good = Result(
         name=lie.name,
         outcome="failed",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Put the product before every hostile peer of behaviours.py, and print what came of it.
+"""Put the product before every hostile peer (BEHAVIOURS), and print what came of it.
 
 Usage: python tests/hostile/trial.py [--only TEXT] [--workers N] [--json F]
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import re
 import secrets
 import socket
@@ -21,16 +22,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from behaviour import THIRD_HOST, Behaviour
-from behaviours import BEHAVIOURS
+from downgrades import DOWNGRADES, REDIRECTS
+from lies import HOLDING, LIES, PROTECTED
 from middle import between
+from peaks import peak_bytes
 from server import playing
+from strangers import STRANGERS
+from waiting import HARMLESS, LATE_AT, WAITING
 
 from bottleneck import hosts
 from probes import smb_copy
@@ -40,6 +45,10 @@ from probes.records import Access, Endpoint
 from probes.smb import run_folder
 from probes.stage import Refused, Unavailable
 
+BEHAVIOURS: tuple[Behaviour, ...] = (
+    *(*PROTECTED, *LIES, *HOLDING, *DOWNGRADES, *REDIRECTS),
+    *(*LATE_AT, *WAITING, *STRANGERS, *HARMLESS),
+)
 SECRET = "Geheim-47-correct-horse"
 SEED = "0123456789abcdef"
 SIZE_BYTES = 2 * 1024 * 1024
@@ -48,6 +57,7 @@ STEP_SECONDS = 2.0
 WINDOW_SECONDS = 3.0
 DEADLINE_SECONDS, PRODUCT_DEADLINE_SECONDS = 8.0, 15.0
 LATE_SECONDS = 1.0
+SEEN = ("logins", "weak_logins", "leaks", "applied")
 CHILD_BYTES, COORDINATOR_BYTES = 512 << 20, 256 << 20
 OPTIONS = {
     "plain": ("server min protocol = NT1",),
@@ -74,12 +84,12 @@ class Result:
     elapsed_seconds: float
     allowed_seconds: float
     child_peak_bytes: int
-    logins: int
-    weak_logins: int
-    leaks: int
-    applied: int
     asked: tuple[str, ...]
     """Hosts that were asked for anything."""
+    logins: int = 0
+    weak_logins: int = 0
+    leaks: int = 0
+    applied: int = 0
 
     def faults(self, behaviour: Behaviour) -> list[str]:
         """In how far the product was fooled; none: all is well."""
@@ -136,27 +146,19 @@ class Trial:
     @contextmanager
     def _third_host(self) -> Iterator[None]:
         """Listens where referrals lead, on SMB's own port if that is allowed."""
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((THIRD_HOST, 445))
-        except PermissionError:
-            sock.bind((THIRD_HOST, 0))
-        sock.listen()
+        port = 445 if os.geteuid() == 0 else 0
+        with socket.create_server((THIRD_HOST, port)) as sock:
 
-        def listen() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    sock.accept()[0].close()
-                    self.third_host_calls += 1
+            def listen() -> None:
+                with contextlib.suppress(OSError):
+                    while True:
+                        sock.accept()[0].close()
+                        self.third_host_calls += 1
 
-        thread = threading.Thread(target=listen, daemon=True)
-        thread.start()
-        try:
+            thread = threading.Thread(target=listen, daemon=True)
+            thread.start()
             yield
-        finally:
             sock.shutdown(socket.SHUT_RDWR)
-            sock.close()
             thread.join(5)
 
     def try_one(self, number: int, behaviour: Behaviour, agent: Agent) -> Result:
@@ -170,22 +172,13 @@ class Trial:
             peer = between((server.host, server.port), behaviour.does, secret)
         else:
             peer = playing(behaviour.does, secret)
+        access = Access(server.username, server.password)
         with peer as (port, witness):
-            endpoint = Endpoint(
-                host="127.0.0.1",
-                port=port,
-                share=server.share,
-                folder=f"run-{number}",
-                access=Access(server.username, server.password),
-            )
+            place = {"share": server.share, "folder": f"run-{number}", "access": access}
+            endpoint = Endpoint("127.0.0.1", port, **place)
             result = agent.copy(behaviour, endpoint, str(self.folder / "client"))
-        return replace(
-            result,
-            logins=witness.logins,
-            weak_logins=witness.weak_logins,
-            leaks=witness.leaks,
-            applied=witness.applied,
-        )
+        seen = {name: getattr(witness, name) for name in SEEN}
+        return replace(result, **seen)
 
 
 class Agent:
@@ -235,21 +228,8 @@ class Agent:
         if behaviour.held:
             allowed += self._deadline + hosts.CLOSING_SECONDS
         peak, asked = self._heard(set(range(before + 1, self.host.number + 1)))
-        return Result(
-            name=behaviour.name,
-            outcome=outcome,
-            text=text,
-            hash_ok=hash_ok,
-            by=by,
-            elapsed_seconds=elapsed,
-            allowed_seconds=allowed,
-            child_peak_bytes=peak,
-            logins=0,
-            weak_logins=0,
-            leaks=0,
-            applied=0,
-            asked=asked,
-        )
+        told = (behaviour.name, outcome, text, hash_ok, by, elapsed, allowed)
+        return Result(*told, child_peak_bytes=peak, asked=asked)
 
     @contextmanager
     def _held(self, behaviour: Behaviour, peer: Endpoint) -> Iterator[Endpoint]:
@@ -277,54 +257,33 @@ class Agent:
 
 def run(chosen: list[Behaviour], workers: int, show: bool) -> tuple[list[Result], dict[str, Any]]:
     """All of them, several at a time; results in the order of the table, and the whole's facts."""
-    waiting: SimpleQueue[tuple[int, Behaviour]] = SimpleQueue()
     # the longest first: they wait for the same clock
     order = sorted(enumerate(chosen), key=lambda pair: not pair[1].product_limits)
-    for pair in order:
-        waiting.put(pair)
     found: dict[int, Result] = {}
-    began = time.monotonic()
+    began, own = time.monotonic(), threading.local()
     with ExitStack() as stack:
         trial = Trial(stack, {each.server for each in chosen})
 
-        def work(name: str) -> None:
-            agents: dict[bool, Agent] = {}
-            with ExitStack() as own:
-                while True:
-                    try:
-                        number, behaviour = waiting.get_nowait()
-                    except Empty:
-                        return
-                    kind = behaviour.product_limits
-                    if kind not in agents:
-                        log = trial.folder / f"agent-{name}-{kind}"
-                        log.touch()
-                        agents[kind] = Agent(log, 0 if kind else STEP_SECONDS)
-                        own.enter_context(agents[kind].host)
-                    result = trial.try_one(number, behaviour, agents[kind])
-                    found[number] = result
-                    if show:
-                        print(line(behaviour, result), flush=True)
+        def work(number: int, behaviour: Behaviour) -> None:
+            kind = f"agent-{behaviour.product_limits}"
+            if not hasattr(own, kind):
+                log = trial.folder / f"{kind}-{number}"
+                log.touch()
+                agent = Agent(log, 0 if behaviour.product_limits else STEP_SECONDS)
+                stack.enter_context(agent.host)
+                setattr(own, kind, agent)
+            found[number] = trial.try_one(number, behaviour, getattr(own, kind))
+            if show:
+                print(line(behaviour, found[number]), flush=True)
 
-        threads = [
-            threading.Thread(target=work, args=(str(n),)) for n in range(min(workers, len(chosen)))
-        ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        with ThreadPoolExecutor(max(1, min(workers, len(chosen)))) as pool:
+            list(pool.map(work, *zip(*order, strict=True)))
     whole = {
         "elapsed_seconds": time.monotonic() - began,
-        "coordinator_peak_bytes": own_peak_bytes(),
+        "coordinator_peak_bytes": peak_bytes("self"),
         "third_host_calls": trial.third_host_calls,
     }
     return [found[number] for number in sorted(found)], whole
-
-
-def own_peak_bytes() -> int:
-    """The most memory that this process had; getrusage(2) also counts what was before its exec."""
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(text.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def line(behaviour: Behaviour, result: Result) -> str:
