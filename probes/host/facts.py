@@ -28,7 +28,7 @@ from probes.host import (
     layers,
     nameless,
     page_cache,
-    testparm,
+    samba_config,
     tools,
 )
 from probes.host.deadline import NoAnswer, answered
@@ -320,7 +320,7 @@ def _share_folder(share: str) -> Optional[str]:
         return None
     options = ["-s", f"--section-name={share}", "--parameter-name=path"]
     try:
-        told = testparm.run(options, None, TESTPARM_SECONDS)
+        told = samba_config.run_testparm(options, None, TESTPARM_SECONDS)
     except Unavailable:
         return None
     path = told.stdout.decode("utf-8", "surrogateescape").strip()

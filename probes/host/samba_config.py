@@ -1,30 +1,48 @@
 """What in the configuration of this host's Samba costs throughput.
 
 Runs on Python 3.9 with the standard library alone: it travels to the server. Only options that
-cost something leave the host: no password, path or account is among them.
+cost something leave the host: no password, path or account is among them. testparm is run on
+nothing that anybody but root and this user had a say in: it opens what a configuration names, as
+its user, so that `registry shares` in the file of a stranger would have root make or overwrite the
+`registry.tdb` of that stranger's choice.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 import socket
-from dataclasses import asdict, dataclass, replace
+import stat
+import subprocess
+from dataclasses import asdict
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from probes.host import testparm
+from probes.host import tools
+from probes.host.ownership import others_can_change
 from probes.host.reader import reader
-from probes.host.samba_costs import RULES, Values
+from probes.host.samba_costs import costly, parse
 from probes.host.socket_owner import listeners, sockets
 from probes.meaning import Address, Port, Text
 from probes.records import Details
 from probes.stage import Unavailable
 
 ANSWER_SECONDS = 5.0
-LONGEST_BYTES = 4 * 1024 * 1024
+LONGEST_BYTES = 4 << 20
 SMB_PORT = 445
+MOST_FILES = 100
+BUILT_IN = (
+    "/etc/samba/smb.conf",
+    "/usr/local/samba/etc/smb.conf",
+    "/usr/local/samba/lib/smb.conf",
+    "/usr/local/etc/smb4.conf",
+)
+"""Where Samba's builders put it; the one that is there is read."""
+_FILES = ("include", "configfile")
+_FOLDERS = ("statedirectory", "lockdirectory", "lockdir", "privatedir", "privatedirectory")
+"""Names of smb.conf(5) without their blanks; Samba ignores blanks and case."""
 
 
 def settings(share: Text = "", address: Address = "", port: Port = SMB_PORT) -> List[Details]:
@@ -39,7 +57,7 @@ def settings(share: Text = "", address: Address = "", port: Port = SMB_PORT) -> 
     host = socket.gethostname()
     configuration = _configuration(address, port)
     command = ("--suppress-prompt", "--verbose")
-    told = testparm.run(command, configuration, ANSWER_SECONDS)
+    told = run_testparm(command, configuration, ANSWER_SECONDS)
     sections = parse(told.stdout.decode("utf-8", "replace"))
     if "global" not in sections:
         name = configuration or "smb.conf"
@@ -161,98 +179,6 @@ def _log_level(configuration: Optional[str]) -> Optional[str]:
     return None
 
 
-_ACL = "Windows rights are read from there and checked at each open"
-
-MODULES: Dict[str, Tuple[str, str]] = {
-    "acl_tdb": ("small-files", f"keeps ACLs in a database: {_ACL}"),
-    "acl_xattr": ("small-files", f"keeps ACLs in extended attributes: {_ACL}"),
-    "aio_fork": ("all", "does reads and writes in helper processes: data is copied between them"),
-    "audit": ("small-files", "writes a line to syslog for each open, close, rename and deletion"),
-    "cap": ("small-files", "translates each name"),
-    "catia": ("small-files", "translates the characters of each name; data passes untouched"),
-    "ceph": ("all", "files lie in a Ceph cluster: each read and write crosses its network"),
-    "commit": ("write", "syncs to the disk again and again while a file is written"),
-    "crossrename": (
-        "small-files",
-        "a rename across file systems becomes a copy, during which smbd answers nothing else",
-    ),
-    "delay_inject": ("all", "delays requests on purpose, for trials"),
-    "dirsort": ("small-files", "reads and sorts a whole folder before it lists it"),
-    "expand_msdfs": ("small-files", "looks up DFS links per client"),
-    "extd_audit": ("small-files", "writes lines to syslog and log for each open and close"),
-    "fruit": (
-        "small-files",
-        "keeps Apple's metadata and resource forks: more lookups at each open and in each listing",
-    ),
-    "full_audit": (
-        "all",
-        "writes a line to syslog for each operation that it is told to log; with all, for every "
-        "read and write",
-    ),
-    "gluster_fuse": ("all", "files lie in a GlusterFS volume: requests cross its network"),
-    "glusterfs": (
-        "all",
-        "files lie in a GlusterFS volume: each read and write crosses its network",
-    ),
-    "gpfs": ("all", "files lie in a GPFS cluster; leases and ACLs are asked there"),
-    "media_harmony": ("small-files", "gives each client its own copy of media index files"),
-    "nfs4acl_xattr": ("small-files", f"keeps NFSv4 ACLs in extended attributes: {_ACL}"),
-    "posix_eadb": ("small-files", "keeps extended attributes in a database beside the files"),
-    "prealloc": ("write", "allocates the blocks of files with certain endings before writing"),
-    "readahead": ("read", "asks the kernel to read ahead; it competes with the kernel's own"),
-    "recycle": (
-        "small-files",
-        "a deletion becomes a move into the recycle folder: space stays used",
-    ),
-    "scannedonly": ("all", "holds files back until a virus scanner has seen them"),
-    "shadow_copy2": ("small-files", "looks at each path for a snapshot's time stamp"),
-    "snapper": ("small-files", "looks at each path for a snapshot's time stamp"),
-    "streams_depot": ("small-files", "keeps alternate streams in files beside: more lookups"),
-    "streams_xattr": (
-        "small-files",
-        "keeps alternate streams in extended attributes, which each open and listing reads",
-    ),
-    "syncops": ("small-files", "syncs the folder after each creation, rename and deletion"),
-    "time_audit": ("all", "takes the time of each single operation"),
-    "unityed_media": ("small-files", "gives each client its own view of media folders"),
-    "virusfilter": ("small-files", "a virus scanner reads each file at open or close"),
-    "worm": ("small-files", "looks at the age of each file before it may be written"),
-    "xattr_tdb": ("small-files", "keeps extended attributes in a database"),
-    "zfsacl": ("small-files", f"takes ZFS's ACLs: {_ACL}"),
-}
-"""What Samba's VFS modules matter for and do to each request, by the vfs_*(8) pages of Samba 4.17;
-one that is not here is not judged."""
-
-Section = Dict[str, str]
-
-
-@dataclass(frozen=True)
-class Costly:
-    """One setting that costs something."""
-
-    option: str
-    value: str
-    share: Optional[str]
-    """The share whose section sets it; None: it holds for all shares."""
-    matters_for: str
-    """all, read, write, small-files, smb1, durability."""
-    why: str
-    remedy: str
-
-
-def parse(text: str) -> Dict[str, Section]:
-    """Sections, by name as printed, of what `testparm -s` prints; [global] is "global"."""
-    sections: Dict[str, Section] = {}
-    current: Section = {}
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            current = sections.setdefault(line[1:-1], {})
-        elif "=" in line and not line.startswith("#"):
-            name, _, value = line.partition("=")
-            current[name.strip().lower()] = value.strip()
-    return sections
-
-
 def parse_log_level(text: str) -> Optional[str]:
     """The log level that the text of an smb.conf sets; testparm prints its own instead."""
     section, found = "global", None
@@ -267,38 +193,101 @@ def parse_log_level(text: str) -> Optional[str]:
     return found
 
 
-def costly(sections: Mapping[str, Section], share: str = "") -> List[Costly]:
-    """What costs throughput in [global] and in the share's section.
+def run_testparm(
+    options: Sequence[str], configuration: Optional[str], seconds: float
+) -> subprocess.CompletedProcess[bytes]:
+    """Has testparm load a configuration, or Samba's built-in one.
 
-    share: a share's name in any case; one without a section of its own may be [homes]'s. "" looks
-    at all of them.
+    Raises Unavailable where there is no testparm, where it does not end in its time, and where
+    others can change the file or what it names.
     """
-    everywhere = sections.get("global", {})
-    shares = {name: section for name, section in sections.items() if name != "global"}
-    if share:
-        known = {name.lower(): name for name in shares}
-        name = known.get(share.lower(), known.get("homes"))
-        shares = {name: shares[name]} if name else {}
-    in_all = _of(everywhere)
-    found = [] if share and shares else list(in_all)
-    for name, section in shares.items():
-        for each in _of({**everywhere, **section}):
-            told = each if each in in_all else replace(each, share=name)
-            if told not in found:
-                found.append(told)
-    return found
+    host = socket.gethostname()
+    program = tools.find("testparm")
+    if program is None:
+        raise Unavailable(f"smb.conf of {host} was not looked at: testparm is not installed there")
+    for each in (configuration,) if configuration else BUILT_IN:
+        foreign = changeable_by_others(each)
+        if foreign:
+            raise Unavailable(
+                f"smb.conf of {host} was not read: others than root and the agent's user can "
+                f"change {foreign}: give it to root and take their right to write (chmod go-w)"
+            )
+    try:
+        return subprocess.run(
+            [program, *options, *([configuration] if configuration else [])],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            cwd="/",
+            # A variable may name another configuration (SMB_CONF_PATH).
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"testparm of {host} did not answer within {seconds:.0f} s") from None
+    except OSError as error:
+        raise Unavailable(f"testparm of {host} does not run: {error.strerror}") from error
 
 
-def _of(values: Values) -> List[Costly]:
-    found = []
-    for rule in RULES:
-        value = values.get(rule.option)
-        if value is not None and rule.costs(value, values):
-            found.append(Costly(rule.option, value, None, rule.matters_for, rule.why, rule.remedy))
-    for module in values.get("vfs objects", "").replace(",", " ").split():
-        known = MODULES.get(module.partition(":")[0].rpartition("/")[2])
-        if known is not None:
-            matters_for, why = known
-            remedy = "leave it out of vfs objects if nobody needs it, and measure again"
-            found.append(Costly("vfs objects", module, None, matters_for, why, remedy))
-    return found
+def changeable_by_others(configuration: str) -> str:
+    """The first file or folder behind a configuration that others can change; empty: none."""
+    waiting, seen = [configuration], {""}
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        foreign = others_can_change(path, sticky=True)
+        if foreign or len(seen) > MOST_FILES:
+            return foreign or path
+        try:
+            text = _read(path)
+        except OSError:
+            continue  # nothing there, or not ours to read: testparm gets no further
+        if text is None:
+            return path
+        files, folders = parse_named(text)
+        for each in folders:
+            foreign = others_can_change(each, sticky=True)
+            if foreign:
+                return foreign
+        for each in files:
+            # What a variable stands for is any file of that folder.
+            folder, name = os.path.split(each)  # noqa: PTH206
+            foreign = each if "*" in folder else others_can_change(folder, sticky=True)
+            if foreign:
+                return foreign
+            waiting += glob.glob(each) if "*" in name else [each]  # noqa: PTH207
+    return ""
+
+
+def parse_named(text: str) -> Tuple[List[str], List[str]]:
+    """The files and the folders that a configuration names; `*` where it has a variable."""
+    files, folders = [], []
+    for name, value in _pairs(text):
+        path = re.sub(r"%(\$\([^)]*\)|.)", "*", value)
+        if name in _FILES and value != "registry":
+            files.append(path)
+        elif name in _FOLDERS:
+            folders.append(path)
+    return files, folders
+
+
+def _pairs(text: str) -> Iterator[Tuple[str, str]]:
+    """Names without blanks and values of a configuration; once more with its lines joined."""
+    for lines in (text, re.sub(r"\\\r?\n", "", text)):
+        for line in re.split(r"[\r\n]", lines):
+            name, equals, value = line.partition("=")
+            if equals:
+                yield "".join(name.split()).lower(), value.strip()
+
+
+def _read(path: str) -> Optional[str]:
+    """A configuration as it was opened; None: not a plain file of root or us, or too long."""
+    # Of one that is a pipe nobody writes, the opening must not wait.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
+        told = os.fstat(file.fileno())
+        ours = stat.S_ISREG(told.st_mode) and told.st_uid in (0, os.geteuid())
+        if not ours or told.st_size > LONGEST_BYTES:
+            return None
+        return file.read(LONGEST_BYTES).decode("utf-8", "surrogateescape")

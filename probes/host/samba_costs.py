@@ -7,54 +7,222 @@ Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_wr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Callable, Mapping, Optional, Tuple
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, Iterator, List, Mapping, Optional
 
+Section = Dict[str, str]
 Values = Mapping[str, str]
 
-KIB, MIB = 1024, 1024 * 1024
-_REQUIRED = ("required", "mandatory", "force", "forced", "enforced")
 # if_required, the default, encrypts nothing by itself (smb.conf(5), server smb encrypt)
-_ENCRYPTS = (*_REQUIRED, "desired")
-_OLD_DIALECTS = ("core", "coreplus", "lanman1", "lanman2", "nt1", "smb1", "smb2_02")
-_READ_BY_ONE = "while it waits for the disk, smbd answers nothing else on that connection"
+OPTIONS = """
+socket options | fixed-buffers | all | a fixed socket buffer switches off the kernel's tuning: no
+    more than it is in flight per round trip | take SO_SNDBUF and SO_RCVBUF out of it
+socket options | nagle | small-files | without TCP_NODELAY a short reply waits until the client
+    has acknowledged the one before | = TCP_NODELAY
+aio read size | 0 | read | reads are made one after the other: while it waits for the disk, smbd
+    answers nothing else on that connection | = 1
+aio write size | 0 | write | writes are made one after the other: while it waits for the disk,
+    smbd answers nothing else on that connection | = 1
+aio max threads | ..7 | all | no more reads and writes than that reach the disk at once | = 100
+use sendfile | yes-and-no-aio | read | where reads are not asynchronous, those without signature
+    and encryption go by sendfile: while it waits for the disk, smbd answers nothing else on that
+    connection | aio read size = 1, or use sendfile = no; measure both
+min receivefile size | 1.. | write | longer writes without signature are taken by recvfile, which
+    cannot be asynchronous: while it waits for the disk, smbd answers nothing else on that
+    connection | min receivefile size = 0 (the default); measure both
+sync always | yes-and-strict-sync | write | every write is followed by an fsync: the rate is that
+    of the disk's smallest writes | sync always = no (the default); clients still flush when they
+    ask for it
+strict sync | no | durability | smbd ignores the client's FLUSH: what looks durable may be in the
+    server's memory only, and a push looks faster than the disk | = yes
+strict allocate | yes | write | each file's blocks are allocated before they are written: slow
+    where the file system has no unwritten extents (ZFS, ext3) | strict allocate = no (the
+    default) on such file systems
+strict locking | yes | all | smbd looks for locks before each single read and write | = auto
+smb2 max read | ..1048575 | read | clients may not ask for more in one request: more round trips
+    and more work per byte | = 8388608
+smb2 max write | ..1048575 | write | clients may not send more in one request: more round trips
+    and more work per byte | = 8388608
+smb2 max trans | ..1048575 | small-files | folders are listed in smaller pieces: more round trips
+    | = 8388608
+smb2 max credits | ..511 | all | at most that many 64 KiB are in flight per connection: too few
+    for a long path | = 8192
+max mux | ..49 | smb1 | SMB1 clients may have no more requests in flight | = 50
+max xmit | ..16643 | smb1 | SMB1 requests that are signed, and all where large readwrite is off,
+    are no longer | = 16644
+large readwrite | no | smb1 | SMB1 reads and writes are kept below max xmit instead of 64 KiB and
+    more | = yes
+server max protocol | core coreplus lanman1 lanman2 nt1 smb1 smb2_02 | all | requests are 64 KiB
+    at most in that dialect, and what SMB 3 adds is missing | = SMB3
+server max protocol | smb2 smb2_10 | all | without SMB 3 there is no AES: signing by HMAC-SHA256
+    costs more, and there is neither encryption nor multi-channel | = SMB3
+server multi channel support | no | all | a client uses one connection, and so one core of the
+    server, whatever both have | server multi channel support = yes (the default since 4.15)
+server signing | required mandatory force forced enforced | all | every message is signed: work
+    for one core on both sides, in SMB1 and 2 most of all | keep it where the network is not
+    trusted; SMB 3.1.1 signs by AES-GMAC, the cheapest
+server smb encrypt | required mandatory force forced enforced desired | all | every message is
+    encrypted: work for one core on both sides | keep it where the network is not trusted;
+    AES-128-GCM of SMB 3.1.1 is the cheapest
+server smb3 signing algorithms | first AES-128-GMAC | all | AES-GMAC is not the first choice
+    of SMB 3.1.1's signatures: the others cost more | put AES-128-GMAC first (the default)
+server smb3 encryption algorithms | first AES-128-GCM | all | AES-128-GCM is not the first
+    choice of SMB 3.1.1's ciphers: the others cost more | put AES-128-GCM first (the default)
+oplocks | no | small-files | clients may not cache: each open, read and write is a round trip of
+    its own | = yes
+level2 oplocks | no | small-files | two clients that read one file may not cache it | = yes
+kernel oplocks | yes | small-files | leases and level 2 oplocks are off with it: clients cache
+    less | kernel oplocks = no (the default), unless local programs share the files
+smb2 leases | no | small-files | clients cache less: closing and opening a file again throws its
+    cache away | = yes
+case sensitive | no auto | small-files | before a name is found missing, smbd reads the whole
+    folder for other spellings: each new file costs more, the more files lie there | fewer files
+    in one folder; or case sensitive = yes, where every client spells each name as it is
+hide unreadable | yes | small-files | each file is looked at for rights before it is listed | = no
+hide unwriteable files | yes | small-files | each file is looked at for rights before it is listed
+    | = no
+stat cache | no | small-files | the spelling of each path is looked up again and again | = yes
+getwd cache | no | small-files | the path of the current folder is asked again and again | = yes
+log level | level-3 | all | from level 3 on smbd writes lines for each single request | log level
+    = 1
+deadtime | 1..15 | small-files | a client that rests for so few minutes without an open file has
+    to log in again | = 10080
+"""
+"""Option, when it costs, what it matters for, why, remedy (`= X`: that is its default).
+
+When: one of several words, a span of numbers, what has to come first in its list, or one of
+CONDITIONS."""
+MODULES = """
+acl_tdb | small-files | keeps ACLs in a database: Windows rights are read from there and checked
+    at each open
+acl_xattr | small-files | keeps ACLs in extended attributes: Windows rights are read from there
+    and checked at each open
+aio_fork | all | does reads and writes in helper processes: data is copied between them
+audit | small-files | writes a line to syslog for each open, close, rename and deletion
+cap | small-files | translates each name
+catia | small-files | translates the characters of each name; data passes untouched
+ceph | all | files lie in a Ceph cluster: each read and write crosses its network
+commit | write | syncs to the disk again and again while a file is written
+crossrename | small-files | a rename across file systems becomes a copy, during which smbd answers
+    nothing else
+delay_inject | all | delays requests on purpose, for trials
+dirsort | small-files | reads and sorts a whole folder before it lists it
+expand_msdfs | small-files | looks up DFS links per client
+extd_audit | small-files | writes lines to syslog and log for each open and close
+fruit | small-files | keeps Apple's metadata and resource forks: more lookups at each open and in
+    each listing
+full_audit | all | writes a line to syslog for each operation that it is told to log; with all,
+    for every read and write
+gluster_fuse | all | files lie in a GlusterFS volume: requests cross its network
+glusterfs | all | files lie in a GlusterFS volume: each read and write crosses its network
+gpfs | all | files lie in a GPFS cluster; leases and ACLs are asked there
+media_harmony | small-files | gives each client its own copy of media index files
+nfs4acl_xattr | small-files | keeps NFSv4 ACLs in extended attributes: Windows rights are read
+    from there and checked at each open
+posix_eadb | small-files | keeps extended attributes in a database beside the files
+prealloc | write | allocates the blocks of files with certain endings before writing
+readahead | read | asks the kernel to read ahead; it competes with the kernel's own
+recycle | small-files | a deletion becomes a move into the recycle folder: space stays used
+scannedonly | all | holds files back until a virus scanner has seen them
+shadow_copy2 | small-files | looks at each path for a snapshot's time stamp
+snapper | small-files | looks at each path for a snapshot's time stamp
+streams_depot | small-files | keeps alternate streams in files beside: more lookups
+streams_xattr | small-files | keeps alternate streams in extended attributes, which each open and
+    listing reads
+syncops | small-files | syncs the folder after each creation, rename and deletion
+time_audit | all | takes the time of each single operation
+unityed_media | small-files | gives each client its own view of media folders
+virusfilter | small-files | a virus scanner reads each file at open or close
+worm | small-files | looks at the age of each file before it may be written
+xattr_tdb | small-files | keeps extended attributes in a database
+zfsacl | small-files | takes ZFS's ACLs: Windows rights are read from there and checked at each
+    open
+"""
+"""What VFS modules matter for and do to each request; one that is not here is not judged."""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """An option of smb.conf, and when it costs."""
+class Costly:
+    """One setting that costs something."""
 
     option: str
-    costs: Callable[[str, Values], bool]
-    """From the option's value and all values that hold with it."""
+    value: str
+    share: Optional[str]
+    """The share whose section sets it; None: it holds for all shares."""
     matters_for: str
+    """all, read, write, small-files, smb1, durability."""
     why: str
     remedy: str
 
 
-def _one_of(words: Tuple[str, ...]) -> Callable[[str, Values], bool]:
-    return lambda value, _: value.lower() in words
+def parse(text: str) -> Dict[str, Section]:
+    """Sections, by name as printed, of what `testparm -s` prints; [global] is "global"."""
+    sections: Dict[str, Section] = {}
+    current: Section = {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            current = sections.setdefault(line[1:-1], {})
+        elif "=" in line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            current[name.strip().lower()] = value.strip()
+    return sections
 
 
-_yes = _one_of(("yes", "true", "1", "on"))
-_no = _one_of(("no", "false", "0", "off"))
-_zero = _one_of(("0",))
+def costly(sections: Mapping[str, Section], share: str = "") -> List[Costly]:
+    """What costs throughput in [global] and in the share's section.
+
+    share: a share's name in any case; one without a section of its own may be [homes]'s. "" looks
+    at all of them.
+    """
+    everywhere = sections.get("global", {})
+    shares = {name: section for name, section in sections.items() if name != "global"}
+    if share:
+        known = {name.lower(): name for name in shares}
+        name = known.get(share.lower(), known.get("homes"))
+        shares = {name: shares[name]} if name else {}
+    in_all = list(_of(everywhere))
+    found = [] if share and shares else list(in_all)
+    for name, section in shares.items():
+        for each in _of({**everywhere, **section}):
+            told = each if each in in_all else replace(each, share=name)
+            if told not in found:
+                found.append(told)
+    return found
 
 
-def _positive(value: str, _: Values) -> bool:
-    return (_number(value) or 0) > 0
+def _of(values: Values) -> Iterator[Costly]:
+    for option, when, matters_for, why, remedy in _rows(OPTIONS):
+        value = values.get(option)
+        if value is not None and _costs(when, value, values):
+            usual = f"{option} {remedy} (the default)" if remedy.startswith("= ") else remedy
+            yield Costly(option, value, None, matters_for, why, usual)
+    known = {name: row for name, *row in _rows(MODULES)}
+    for module in values.get("vfs objects", "").replace(",", " ").split():
+        row = known.get(module.partition(":")[0].rpartition("/")[2])
+        if row is not None:
+            remedy = "leave it out of vfs objects if nobody needs it, and measure again"
+            yield Costly("vfs objects", module, None, row[0], row[1], remedy)
 
 
-def _below(limit: int) -> Callable[[str, Values], bool]:
-    def below(value: str, _: Values) -> bool:
+def _rows(table: str) -> Iterator[List[str]]:
+    """A line that begins with blanks goes on with the one before."""
+    return (row.split(" | ") for row in re.sub(r"\n +", " ", table).strip().split("\n"))
+
+
+def _costs(when: str, value: str, values: Values) -> bool:
+    if when in CONDITIONS:
+        return CONDITIONS[when](value, values)
+    span = re.fullmatch(r"(\d*)\.\.(\d*)", when)
+    if span:
         number = _number(value)
-        return number is not None and number < limit
+        low, high = float(span[1] or "-inf"), float(span[2] or "inf")
+        return number is not None and low <= number <= high
+    if when.startswith("first "):
+        return value.replace(",", " ").split()[:1] not in ([when.partition(" ")[2]], [])
+    return any(value.lower() in SPELLINGS.get(each, each).split() for each in when.split())
 
-    return below
 
-
-def _fixed_buffers(value: str, _: Values) -> bool:
-    return bool(re.search(r"\bSO_(SND|RCV)BUF\b", value, re.IGNORECASE))
+SPELLINGS = {"yes": "yes true 1 on", "no": "no false 0 off"}
 
 
 def _nagle(value: str, _: Values) -> bool:
@@ -62,21 +230,22 @@ def _nagle(value: str, _: Values) -> bool:
     return told is None or told[2] == "0"
 
 
-def _syncs_always(value: str, values: Values) -> bool:
-    return _yes(value, values) and not _no(values.get("strict sync", "yes"), values)
-
-
-def _sends_by_sendfile(value: str, values: Values) -> bool:
-    # with asynchronous reads smbd never comes to it
-    return _yes(value, values) and _zero(values.get("aio read size", "1"), values)
-
-
 def _logs_much(value: str, _: Values) -> bool:
     return any(int(level) >= 3 for level in re.findall(r"(?:^|[\s:])(\d+)(?=\s|@|$)", value))
 
 
-def _not_first(best: str) -> Callable[[str, Values], bool]:
-    return lambda value, _: value.replace(",", " ").split()[:1] not in ([best], [])
+CONDITIONS: Dict[str, Callable[[str, Values], bool]] = {
+    "fixed-buffers": lambda value, _: bool(re.search(r"(?i)\bSO_(SND|RCV)BUF\b", value)),
+    "nagle": _nagle,
+    "level-3": _logs_much,
+    "yes-and-strict-sync": lambda value, values: (
+        _costs("yes", value, values) and not _costs("no", values.get("strict sync", ""), values)
+    ),
+    # with asynchronous reads smbd never comes to it
+    "yes-and-no-aio": lambda value, values: (
+        _costs("yes", value, values) and values.get("aio read size") == "0"
+    ),
+}
 
 
 def _number(value: str) -> Optional[int]:
@@ -84,267 +253,3 @@ def _number(value: str) -> Optional[int]:
         return int(value, 0)
     except ValueError:
         return None
-
-
-RULES = (
-    Rule(
-        "socket options",
-        _fixed_buffers,
-        "all",
-        "a fixed socket buffer switches off the kernel's tuning: no more than it is in flight per "
-        "round trip",
-        "take SO_SNDBUF and SO_RCVBUF out of it",
-    ),
-    Rule(
-        "socket options",
-        _nagle,
-        "small-files",
-        "without TCP_NODELAY a short reply waits until the client has acknowledged the one before",
-        "socket options = TCP_NODELAY (the default)",
-    ),
-    Rule(
-        "aio read size",
-        _zero,
-        "read",
-        f"reads are made one after the other: {_READ_BY_ONE}",
-        "aio read size = 1 (the default)",
-    ),
-    Rule(
-        "aio write size",
-        _zero,
-        "write",
-        f"writes are made one after the other: {_READ_BY_ONE}",
-        "aio write size = 1 (the default)",
-    ),
-    Rule(
-        "aio max threads",
-        _below(8),
-        "all",
-        "no more reads and writes than that reach the disk at once",
-        "aio max threads = 100 (the default)",
-    ),
-    Rule(
-        "use sendfile",
-        _sends_by_sendfile,
-        "read",
-        "where reads are not asynchronous, those without signature and encryption go by sendfile: "
-        f"{_READ_BY_ONE}",
-        "aio read size = 1, or use sendfile = no; measure both",
-    ),
-    Rule(
-        "min receivefile size",
-        _positive,
-        "write",
-        "longer writes without signature are taken by recvfile, which cannot be asynchronous: "
-        f"{_READ_BY_ONE}",
-        "min receivefile size = 0 (the default); measure both",
-    ),
-    Rule(
-        "sync always",
-        _syncs_always,
-        "write",
-        "every write is followed by an fsync: the rate is that of the disk's smallest writes",
-        "sync always = no (the default); clients still flush when they ask for it",
-    ),
-    Rule(
-        "strict sync",
-        _no,
-        "durability",
-        "smbd ignores the client's FLUSH: what looks durable may be in the server's memory only, "
-        "and a push looks faster than the disk",
-        "strict sync = yes (the default)",
-    ),
-    Rule(
-        "strict allocate",
-        _yes,
-        "write",
-        "each file's blocks are allocated before they are written: slow where the file system has "
-        "no unwritten extents (ZFS, ext3)",
-        "strict allocate = no (the default) on such file systems",
-    ),
-    Rule(
-        "strict locking",
-        _yes,
-        "all",
-        "smbd looks for locks before each single read and write",
-        "strict locking = auto (the default)",
-    ),
-    Rule(
-        "smb2 max read",
-        _below(MIB),
-        "read",
-        "clients may not ask for more in one request: more round trips and more work per byte",
-        "smb2 max read = 8388608 (the default)",
-    ),
-    Rule(
-        "smb2 max write",
-        _below(MIB),
-        "write",
-        "clients may not send more in one request: more round trips and more work per byte",
-        "smb2 max write = 8388608 (the default)",
-    ),
-    Rule(
-        "smb2 max trans",
-        _below(MIB),
-        "small-files",
-        "folders are listed in smaller pieces: more round trips",
-        "smb2 max trans = 8388608 (the default)",
-    ),
-    Rule(
-        "smb2 max credits",
-        _below(512),
-        "all",
-        "at most that many 64 KiB are in flight per connection: too few for a long path",
-        "smb2 max credits = 8192 (the default)",
-    ),
-    Rule(
-        "max mux",
-        _below(50),
-        "smb1",
-        "SMB1 clients may have no more requests in flight",
-        "max mux = 50 (the default)",
-    ),
-    Rule(
-        "max xmit",
-        _below(16644),
-        "smb1",
-        "SMB1 requests that are signed, and all where large readwrite is off, are no longer",
-        "max xmit = 16644 (the default)",
-    ),
-    Rule(
-        "large readwrite",
-        _no,
-        "smb1",
-        "SMB1 reads and writes are kept below max xmit instead of 64 KiB and more",
-        "large readwrite = yes (the default)",
-    ),
-    Rule(
-        "server max protocol",
-        _one_of(_OLD_DIALECTS),
-        "all",
-        "requests are 64 KiB at most in that dialect, and what SMB 3 adds is missing",
-        "server max protocol = SMB3 (the default)",
-    ),
-    Rule(
-        "server max protocol",
-        _one_of(("smb2", "smb2_10")),
-        "all",
-        "without SMB 3 there is no AES: signing by HMAC-SHA256 costs more, and there is neither "
-        "encryption nor multi-channel",
-        "server max protocol = SMB3 (the default)",
-    ),
-    Rule(
-        "server multi channel support",
-        _no,
-        "all",
-        "a client uses one connection, and so one core of the server, whatever both have",
-        "server multi channel support = yes (the default since 4.15)",
-    ),
-    Rule(
-        "server signing",
-        _one_of(_REQUIRED),
-        "all",
-        "every message is signed: work for one core on both sides, in SMB1 and 2 most of all",
-        "keep it where the network is not trusted; SMB 3.1.1 signs by AES-GMAC, the cheapest",
-    ),
-    Rule(
-        "server smb encrypt",
-        _one_of(_ENCRYPTS),
-        "all",
-        "every message is encrypted: work for one core on both sides",
-        "keep it where the network is not trusted; AES-128-GCM of SMB 3.1.1 is the cheapest",
-    ),
-    Rule(
-        "server smb3 signing algorithms",
-        _not_first("AES-128-GMAC"),
-        "all",
-        "AES-GMAC is not the first choice of SMB 3.1.1's signatures: the others cost more",
-        "put AES-128-GMAC first (the default)",
-    ),
-    Rule(
-        "server smb3 encryption algorithms",
-        _not_first("AES-128-GCM"),
-        "all",
-        "AES-128-GCM is not the first choice of SMB 3.1.1's ciphers: the others cost more",
-        "put AES-128-GCM first (the default)",
-    ),
-    Rule(
-        "oplocks",
-        _no,
-        "small-files",
-        "clients may not cache: each open, read and write is a round trip of its own",
-        "oplocks = yes (the default)",
-    ),
-    Rule(
-        "level2 oplocks",
-        _no,
-        "small-files",
-        "two clients that read one file may not cache it",
-        "level2 oplocks = yes (the default)",
-    ),
-    Rule(
-        "kernel oplocks",
-        _yes,
-        "small-files",
-        "leases and level 2 oplocks are off with it: clients cache less",
-        "kernel oplocks = no (the default), unless local programs share the files",
-    ),
-    Rule(
-        "smb2 leases",
-        _no,
-        "small-files",
-        "clients cache less: closing and opening a file again throws its cache away",
-        "smb2 leases = yes (the default)",
-    ),
-    Rule(
-        "case sensitive",
-        _one_of(("no", "auto")),
-        "small-files",
-        "before a name is found missing, smbd reads the whole folder for other spellings: each new "
-        "file costs more, the more files lie there",
-        "fewer files in one folder; or case sensitive = yes, where every client spells each name "
-        "as it is",
-    ),
-    Rule(
-        "hide unreadable",
-        _yes,
-        "small-files",
-        "each file is looked at for rights before it is listed",
-        "hide unreadable = no (the default)",
-    ),
-    Rule(
-        "hide unwriteable files",
-        _yes,
-        "small-files",
-        "each file is looked at for rights before it is listed",
-        "hide unwriteable files = no (the default)",
-    ),
-    Rule(
-        "stat cache",
-        _no,
-        "small-files",
-        "the spelling of each path is looked up again and again",
-        "stat cache = yes (the default)",
-    ),
-    Rule(
-        "getwd cache",
-        _no,
-        "small-files",
-        "the path of the current folder is asked again and again",
-        "getwd cache = yes (the default)",
-    ),
-    Rule(
-        "log level",
-        _logs_much,
-        "all",
-        "from level 3 on smbd writes lines for each single request",
-        "log level = 1",
-    ),
-    Rule(
-        "deadtime",
-        lambda value, _: 0 < (_number(value) or 0) <= 15,
-        "small-files",
-        "a client that rests for so few minutes without an open file has to log in again",
-        "deadtime = 10080 (the default)",
-    ),
-)

@@ -13,7 +13,15 @@ import time
 from contextlib import contextmanager
 from typing import Iterator, Optional
 
-from probes.host import folders, free_space, open_files, page_cache, payload, source_file, testparm
+from probes.host import (
+    folders,
+    free_space,
+    open_files,
+    page_cache,
+    payload,
+    samba_config,
+    source_file,
+)
 from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details
 from probes.stage import Unavailable
@@ -211,7 +219,7 @@ def _held_open(folder_name: str) -> Iterator[str]:
 
 def _share_paths() -> list[str]:
     try:
-        told = testparm.run(["-s"], None, TESTPARM_SECONDS)
+        told = samba_config.run_testparm(["-s"], None, TESTPARM_SECONDS)
     except Unavailable:
         return []
     return parse_testparm(told.stdout.decode("utf-8", "surrogateescape"))

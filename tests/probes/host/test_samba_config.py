@@ -15,16 +15,9 @@ from pathlib import Path
 import pytest
 
 from probes.drivers.samba import private_samba
-from probes.host import samba_config, testparm
-from probes.host.samba_config import (
-    Costly,
-    costly,
-    parse,
-    parse_command,
-    parse_loaded,
-    parse_log_level,
-    settings,
-)
+from probes.host import samba_config
+from probes.host.samba_config import parse_command, parse_loaded, parse_log_level, settings
+from probes.host.samba_costs import Costly, costly, parse
 from probes.stage import Unavailable
 
 RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()
@@ -263,11 +256,11 @@ def test_a_host_that_cannot_tell_says_why(monkeypatch: pytest.MonkeyPatch, tmp_p
     slow = tmp_path / "testparm"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(testparm.tools, "find", lambda name: str(slow))
+    monkeypatch.setattr(samba_config.tools, "find", lambda name: str(slow))
     monkeypatch.setattr(samba_config, "ANSWER_SECONDS", 0.2)
     with pytest.raises(Unavailable, match="did not answer within"):
         settings()
-    monkeypatch.setattr(testparm.tools, "find", lambda name: None)
+    monkeypatch.setattr(samba_config.tools, "find", lambda name: None)
     with pytest.raises(Unavailable, match="testparm is not installed"):
         settings()
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import testparm
-from probes.host.testparm import changeable_by_others, parse_named
+from probes.host.samba_config import changeable_by_others, parse_named, run_testparm
 from probes.stage import Unavailable
 
 
@@ -26,7 +25,7 @@ def ours(tmp_path: Path) -> Path:
 
 def test_what_nobody_else_can_change_is_read(ours: Path) -> None:
     assert changeable_by_others(str(ours)) == ""
-    told = testparm.run(["-s"], str(ours), 10)
+    told = run_testparm(["-s"], str(ours), 10)
     assert b"[a]" in told.stdout
 
 
@@ -38,7 +37,7 @@ def test_one_file_or_folder_that_others_can_change_is_enough(ours: Path, opened:
     path.chmod(0o1777 if path.is_dir() else 0o666)
     assert changeable_by_others(str(ours)) != ""
     with pytest.raises(Unavailable, match="can change .*: give it to root"):
-        testparm.run(["-s"], str(ours), 10)
+        run_testparm(["-s"], str(ours), 10)
 
 
 @pytest.mark.parametrize(
