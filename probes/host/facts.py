@@ -20,7 +20,6 @@ from typing import Callable, Dict, List, Optional, Tuple
 
 from probes.host import (
     cgroup,
-    costly_layers,
     ethtool,
     folders,
     free_space,
@@ -31,11 +30,11 @@ from probes.host import (
     samba_config,
     tools,
 )
+from probes.host.costly_settings import sysctl, tcp_settings
 from probes.host.deadline import NoAnswer, answered
 from probes.host.memory import read_memory
 from probes.host.sock_diag import Sockets
 from probes.host.sysfs import text, word
-from probes.host.tcp_settings import sysctl, tcp_settings
 from probes.meaning import Address, Folder, Text
 from probes.records import HostFacts
 from probes.stage import Unavailable
@@ -94,7 +93,7 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
         folder=None if folder is None else replace(folders.folder_facts(folder), layers=below),
         tools=tools.versions(),
         tcp_settings=tcp_settings(),
-        disk_settings=tuple(costly_layers.costly(below)),
+        disk_settings=tuple(layers.costly(below)),
     )
 
 

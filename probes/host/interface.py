@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict
 
-from probes.host import ethtool, links, pci, route, tools
+from probes.host import bus, ethtool, links, route, tools
 from probes.host.links import Link
 from probes.host.sysfs import there, word
 from probes.records import InterfaceFacts
@@ -83,7 +83,7 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         rate = rate or parse_rate(word(folder / "speed"))
         duplex = duplex or parse_duplex(word(folder / "duplex"))
     radio = folder is not None and there(folder / "phy80211")
-    on_usb = pci.read_usb(link.parent or str(folder / "device" if folder else ""))
+    on_usb = bus.read_usb(link.parent or str(folder / "device" if folder else ""))
     shape, shape_rate = _shaping(link)
     return InterfaceFacts(
         name=link.name,
@@ -108,9 +108,9 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         adaptive=card.adaptive,
         rings=card.rings,
         counts={**link.counts, **card.counts},
-        pcie=pci.read_link(card.bus or ""),
-        usb_bits_per_second=on_usb.bits_per_second if on_usb else None,
-        usb_version=on_usb.version if on_usb else None,
+        pcie=bus.read_pci(card.bus or ""),
+        usb_bits_per_second=on_usb.usb_bits_per_second if on_usb else None,
+        usb_version=on_usb.usb_version if on_usb else None,
         qdisc=shape,
         qdisc_rate_bytes_per_second=shape_rate,
         wifi=read_radio(link.name) if radio else {},

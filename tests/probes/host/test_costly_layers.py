@@ -2,7 +2,7 @@
 
 import pytest
 
-from probes.host import costly_layers
+from probes.host import layers
 
 DISK = {
     "name": "sda",
@@ -15,8 +15,8 @@ DISK = {
 }
 
 
-def told(*layers):
-    return [(each.option, each.value) for each in costly_layers.costly(layers)]
+def told(*stack):
+    return [(each.option, each.value) for each in layers.costly(stack)]
 
 
 def test_a_usual_stack_costs_nothing():
@@ -37,7 +37,7 @@ def test_a_usual_stack_costs_nothing():
     ],
 )
 def test_each_fact_that_costs_is_told_with_a_remedy(changed, option):
-    (each,) = costly_layers.costly([{**DISK, **changed}])
+    (each,) = layers.costly([{**DISK, **changed}])
     assert each.option == option
     assert each.value and each.why and each.remedy and each.tested
 
@@ -66,7 +66,7 @@ def test_mount_options_are_whole_words():
 
 def test_a_mirror_that_lost_a_disk_computes_nothing():
     mirror = {"name": "md0", "kind": "md", "raid_level": "raid1", "degraded_disks": 1}
-    (each,) = costly_layers.costly([mirror])
+    (each,) = layers.costly([mirror])
     assert "fewer disks" in each.why
 
 

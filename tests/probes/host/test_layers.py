@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import costly_layers, folders, layers, smart
-from probes.host.block import IDENTIFY_OFFSET, IDENTIFY_SATA_WORD
+from probes.host import block, folders, layers
+from probes.host.bus import IDENTIFY_OFFSET, IDENTIFY_SATA_WORD
 
 RECORDED = Path(__file__).with_name("recorded")
 MOUNTINFO = """\
@@ -83,7 +83,7 @@ def test_a_sata_disk_under_lvm_under_ext4(walk, tmp_path):
         "link_bits_per_second": 6_000_000_000,
         "link_able_bits_per_second": 6_000_000_000,
     }
-    assert [each.value for each in costly_layers.costly(found)] == ["sync"]
+    assert [each.value for each in layers.costly(found)] == ["sync"]
 
 
 def test_a_sata_link_below_what_disk_and_port_can_is_told_one_of_a_slow_disk_is_not(walk, tmp_path):
@@ -93,7 +93,7 @@ def test_a_sata_link_below_what_disk_and_port_can_is_told_one_of_a_slow_disk_is_
     identify(tmp_path, 0x0002)
     assert layers.Walk([], tmp_path).device("sda")[0]["link_able_bits_per_second"] == 1_500_000_000
     identify(tmp_path, 0x850E)
-    (told,) = costly_layers.costly(way.device("sda"))
+    (told,) = layers.costly(way.device("sda"))
     assert (told.option, told.value) == ("SATA link of sda", "1.5 Gbit/s")
     assert "150 MB/s" in told.why
 
@@ -108,7 +108,7 @@ def test_an_nvme_disk_under_encryption_has_the_slots_lanes_beside_its_own(walk):
     disk = found[3]
     assert (disk["transport"], disk["rotational"], disk["discard"]) == ("nvme", False, True)
     assert (disk["pcie"]["lanes"], disk["pcie"]["able_lanes"]) == (2, 4)
-    (told,) = costly_layers.costly(found)
+    (told,) = layers.costly(found)
     assert told.value == "x2 at 8 GT/s, the disk could x4 at 8 GT/s"
     assert "1969 MB/s" in told.why
 
@@ -124,7 +124,7 @@ def test_a_raid_that_lost_a_disk_is_told_with_its_members_and_its_rebuild(walk):
     )
     assert (raid["sync_bytes_per_second"], raid["sync_ratio"]) == (98304 * 1024, 0.25)
     assert [each["link_bits_per_second"] for each in found[2:]] == [12e9, 6e9]
-    assert [each.value for each in costly_layers.costly(found)] == [
+    assert [each.value for each in layers.costly(found)] == [
         "degraded by 1",
         "recover at 101 MB/s",
         "off",
@@ -136,7 +136,7 @@ def test_a_usb_3_stick_at_a_usb_2_port_costs_and_its_bridges_word_for_a_cache_do
     disk = found[-1]
     assert (disk["usb_bits_per_second"], disk["usb_version"]) == (480_000_000, "2.10")
     assert (disk["transport"], disk["usb_driver"]) == ("usb", "usb-storage")
-    (told,) = costly_layers.costly(found)
+    (told,) = layers.costly(found)
     assert (told.option, told.value, told.tested) == ("USB of sdc", "480 Mbit/s", True)
 
 
@@ -189,7 +189,7 @@ def test_smart_is_asked_of_disks_alone_and_only_where_wanted(walk, tmp_path, mon
     walk("sysfs_sata_lvm")
     real = layers.Walk
     monkeypatch.setattr(layers, "Walk", lambda mounts: real(mounts, tmp_path))
-    monkeypatch.setattr(smart, "read", lambda name: {"passed": True, "of": name})
+    monkeypatch.setattr(block, "read_smart", lambda name: {"passed": True, "of": name})
     found = layers.device_layers("dm-0", ask_smart=True)
     assert [each.get("smart") for each in found] == [None, None, {"passed": True, "of": "sda"}]
     assert not any("smart" in each for each in layers.device_layers("dm-0"))

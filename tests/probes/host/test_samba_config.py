@@ -16,8 +16,8 @@ import pytest
 
 from probes.drivers.samba import private_samba
 from probes.host import samba_config
+from probes.host.costly_settings import Costly, costly, parse
 from probes.host.samba_config import parse_command, parse_loaded, parse_log_level, settings
-from probes.host.samba_costs import Costly, costly, parse
 from probes.stage import Unavailable
 
 RECORDED = (Path(__file__).parent / "recorded" / "testparm.txt").read_text()

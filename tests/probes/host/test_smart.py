@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import costly_layers, smart
+from probes.host import block, layers
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -16,7 +16,7 @@ def recorded(name):
 
 
 def test_an_ata_disks_health_is_told_without_its_serial_number():
-    assert smart.parse(recorded("smartctl_ata.json")) == {
+    assert block.parse_smart(recorded("smartctl_ata.json")) == {
         "passed": True,
         "states": ["errors-logged"],
         "reallocated_sectors": 8,
@@ -29,11 +29,11 @@ def test_an_ata_disks_health_is_told_without_its_serial_number():
 
 
 def test_an_nvme_disk_that_is_worn_out_costs():
-    told = smart.parse(recorded("smartctl_nvme.json"))
+    told = block.parse_smart(recorded("smartctl_nvme.json"))
     assert (told["passed"], told["states"], told["wear_ratio"]) == (False, ["failing"], 1.04)
     assert (told["media_errors"], told["temperature_celsius"]) == (17, 47)
     layer = {"name": "nvme0n1", "kind": "disk", "smart": told}
-    (setting,) = costly_layers.costly([layer])
+    (setting,) = layers.costly([layer])
     assert (setting.option, setting.value) == ("health of nvme0n1", "failing")
 
 
@@ -49,14 +49,14 @@ def test_an_nvme_disk_that_is_worn_out_costs():
 )
 def test_a_disk_that_sleeps_is_told_apart_from_one_that_cannot_be_asked(status, message, told):
     text = {"smartctl": {"exit_status": status, "messages": [{"string": message}]}}
-    assert smart.parse(json.dumps(text)) == told
+    assert block.parse_smart(json.dumps(text)) == told
 
 
 def test_a_failed_command_leaves_what_was_told():
     told = json.loads(recorded("smartctl_ata.json"))
     told["smartctl"]["exit_status"] = 4
     del told["smart_status"]
-    found = smart.parse(json.dumps(told))
+    found = block.parse_smart(json.dumps(told))
     assert "passed" not in found and "states" not in found
     assert found["pending_sectors"] == 3
 
@@ -64,7 +64,7 @@ def test_a_failed_command_leaves_what_was_told():
 def test_high_bits_of_a_raw_value_are_no_sectors():
     told = json.loads(recorded("smartctl_ata.json"))
     told["ata_smart_attributes"]["table"][1]["raw"]["value"] = (7 << 32) + 2
-    assert smart.parse(json.dumps(told))["reallocated_sectors"] == 2
+    assert block.parse_smart(json.dumps(told))["reallocated_sectors"] == 2
 
 
 @pytest.mark.parametrize(
@@ -82,21 +82,21 @@ def test_high_bits_of_a_raw_value_are_no_sectors():
     ],
 )
 def test_what_is_no_answer_tells_nothing(text):
-    assert smart.parse(text) == {}
+    assert block.parse_smart(text) == {}
 
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """Has smart.read ask a smartctl that runs the given shell lines."""
+    """Has block.read ask a smartctl that runs the given shell lines."""
 
     def read(lines):
         program = tmp_path / "smartctl"
         program.write_text(f"#!/bin/sh\n{lines}\n")
         program.chmod(0o755)
-        monkeypatch.setattr(smart.tools, "find", lambda name: str(program))
-        monkeypatch.setattr(smart, "_is_block", lambda path: True)
+        monkeypatch.setattr(block.tools, "find", lambda name: str(program))
+        monkeypatch.setattr(block, "_is_block", lambda path: True)
         monkeypatch.setattr(os, "geteuid", lambda: 0)
-        return smart.read("sda")
+        return block.read_smart("sda")
 
     return read
 
@@ -109,10 +109,10 @@ def test_smartctl_is_told_to_let_the_disk_sleep_and_its_exit_status_is_no_failur
 
 
 def test_a_smartctl_that_hangs_tells_nothing(asked, monkeypatch):
-    monkeypatch.setattr(smart, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(block, "ANSWER_SECONDS", 0.2)
     assert asked("exec sleep 30") == {}
 
 
 def test_what_is_no_block_device_is_not_asked():
-    assert smart.read("null") == {}
-    assert smart.read("../etc/passwd") == {}
+    assert block.read_smart("null") == {}
+    assert block.read_smart("../etc/passwd") == {}

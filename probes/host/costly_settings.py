@@ -1,14 +1,21 @@
-"""Which values of smb.conf cost throughput, when, why, and what to do.
+"""Which values of smb.conf and of a host's own TCP cost throughput, when, why, and what to do.
 
 Runs on Python 3.9 with the standard library alone. Sources: smb.conf(5) and the vfs_*(8) pages of
 Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_write.c and aio.c.
+Documentation/networking/ip-sysctl.rst; xnu's bsd/netinet/tcp_sysctls.c and tcp_subr.c, the defaults
+of macOS 13: no Mac was at hand, and what is told of one is labelled untested.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Iterator, List, Mapping, Optional
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from probes.host import tools
+from probes.host.sysfs import text
+from probes.records import HostSetting
 
 Section = Dict[str, str]
 Values = Mapping[str, str]
@@ -91,7 +98,7 @@ deadtime | 1..15 | small-files | a client that rests for so few minutes without 
 """Option, when it costs, what it matters for, why, remedy (`= X`: that is its default).
 
 When: one of several words, a span of numbers, what has to come first in its list, or one of
-CONDITIONS."""
+CONDITIONS. A line that begins with blanks goes on with the one before, in all tables."""
 MODULES = """
 acl_tdb | small-files | keeps ACLs in a database: Windows rights are read from there and checked
     at each open
@@ -139,6 +146,62 @@ zfsacl | small-files | takes ZFS's ACLs: Windows rights are read from there and 
     open
 """
 """What VFS modules matter for and do to each request; one that is not here is not judged."""
+TCP_OF_LINUX = """
+net.ipv4.tcp_window_scaling | 0 | no connection's window exceeds 64 KiB, in either direction
+    | set it to 1
+net.ipv4.tcp_sack | 0 | after a loss TCP repeats what had arrived | set it to 1
+net.ipv4.tcp_moderate_rcvbuf | 0 | the receive window does not grow with the path | set it to 1
+net.ipv4.tcp_rmem | third-small | the receive window cannot grow beyond its third number
+    | raise that to 6291456 (the default) or to the path's bandwidth times its round trip
+net.ipv4.tcp_wmem | third-small | the send buffer cannot grow beyond its third number
+    | raise that to 4194304 (the default) or to the path's bandwidth times its round trip
+"""
+TCP_OF_MACOS = """
+net.inet.tcp.doautorcvbuf | 0 | the receive window does not grow with the path | set it to 1
+net.inet.tcp.doautosndbuf | 0 | the send buffer does not grow with the path | set it to 1
+net.inet.tcp.autorcvbufmax | ..1048575 | the receive window cannot grow beyond it
+    | 4194304 is the default
+net.inet.tcp.autosndbufmax | ..1048575 | the send buffer cannot grow beyond it
+    | 4194304 is the default
+kern.ipc.maxsockbuf | ..1048575 | any socket's buffer cannot grow beyond it
+    | 4194304 is the default
+net.inet.tcp.rfc1323 | 0 | no connection's window exceeds 64 KiB | set it to 1
+net.inet.tcp.sack | 0 | after a loss TCP repeats what had arrived | set it to 1
+net.inet.tcp.delayed_ack | 3 | acknowledgements wait: up to 0.1 s each time for a sender with
+    Nagle's algorithm | 0 acknowledges at once
+"""
+SMALL_BYTES = 1 << 20
+"""A window that one gigabit a second fills at a round trip of 8 ms."""
+ANSWER_SECONDS = 10.0
+SYSCTL = ("sysctl", "net.inet.tcp", "kern.ipc.maxsockbuf")
+
+
+def tcp_settings() -> Tuple[HostSetting, ...]:
+    """This host's own TCP settings that cost throughput; none where the system does not tell."""
+    if sys.platform == "darwin":
+        values = parse_sysctl(tools.printed(SYSCTL, ANSWER_SECONDS))
+        return costly_tcp(TCP_OF_MACOS, values, tested=False)
+    return costly_tcp(TCP_OF_LINUX, {name: sysctl(name) for name, *_ in _rows(TCP_OF_LINUX)})
+
+
+def costly_tcp(table: str, values: Values, tested: bool = True) -> Tuple[HostSetting, ...]:
+    """Those of a table's settings that cost throughput; values by name, empty: unknown."""
+    return tuple(
+        HostSetting(name, values[name], why, remedy, tested)
+        for name, when, why, remedy in _rows(table)
+        if values.get(name) and _costs(when, values[name], values)
+    )
+
+
+def sysctl(name: str) -> str:
+    """A setting of Linux by its name; empty: it has none."""
+    return " ".join(text("/proc/sys/" + name.replace(".", "/")).split())
+
+
+def parse_sysctl(printed: str) -> Dict[str, str]:
+    """What macOS's sysctl prints as `name: value`."""
+    pairs = (line.partition(":") for line in printed.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 @dataclass(frozen=True)
@@ -155,11 +218,11 @@ class Costly:
     remedy: str
 
 
-def parse(text: str) -> Dict[str, Section]:
+def parse(printed: str) -> Dict[str, Section]:
     """Sections, by name as printed, of what `testparm -s` prints; [global] is "global"."""
     sections: Dict[str, Section] = {}
     current: Section = {}
-    for line in map(str.strip, text.splitlines()):
+    for line in map(str.strip, printed.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             current = sections.setdefault(line[1:-1], {})
         elif "=" in line and not line.startswith("#"):
@@ -205,7 +268,6 @@ def _of(values: Values) -> Iterator[Costly]:
 
 
 def _rows(table: str) -> Iterator[List[str]]:
-    """A line that begins with blanks goes on with the one before."""
     return (row.split(" | ") for row in re.sub(r"\n +", " ", table).strip().split("\n"))
 
 
@@ -234,10 +296,16 @@ def _logs_much(value: str, _: Values) -> bool:
     return any(int(level) >= 3 for level in re.findall(r"(?:^|[\s:])(\d+)(?=\s|@|$)", value))
 
 
+def _third_is_small(value: str, _: Values) -> bool:
+    numbers = value.split()
+    return len(numbers) == 3 and numbers[2].isdigit() and int(numbers[2]) < SMALL_BYTES
+
+
 CONDITIONS: Dict[str, Callable[[str, Values], bool]] = {
     "fixed-buffers": lambda value, _: bool(re.search(r"(?i)\bSO_(SND|RCV)BUF\b", value)),
     "nagle": _nagle,
     "level-3": _logs_much,
+    "third-small": _third_is_small,
     "yes-and-strict-sync": lambda value, values: (
         _costs("yes", value, values) and not _costs("no", values.get("strict sync", ""), values)
     ),

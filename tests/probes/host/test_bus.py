@@ -1,8 +1,8 @@
-"""PCI Express links as sysfs tells them; words of pci_speed_string() in drivers/pci/probe.c."""
+"""PCI Express, USB, SATA, SAS and NVMe links as sysfs tells them."""
 
 import pytest
 
-from probes.host import pci
+from probes.host import bus
 
 
 @pytest.mark.parametrize(
@@ -17,13 +17,13 @@ from probes.host import pci
     ],
 )
 def test_the_bytes_are_those_after_coding(rate, width, bytes_per_second):
-    found = pci.parse_link(rate, width, rate, width)
+    found = bus.parse_pci(rate, width, rate, width)
     assert found["bytes_per_second"] == pytest.approx(bytes_per_second, rel=1e-3)
     assert found["able_bytes_per_second"] == found["bytes_per_second"]
 
 
 def test_a_narrow_slot_stands_beside_what_the_card_could():
-    found = pci.parse_link("5.0 GT/s PCIe", "1", "8.0 GT/s PCIe", "8")
+    found = bus.parse_pci("5.0 GT/s PCIe", "1", "8.0 GT/s PCIe", "8")
     assert (found["lanes"], found["able_lanes"]) == (1, 8)
     assert (found["transfers_per_second"], found["able_transfers_per_second"]) == (5e9, 8e9)
 
@@ -34,11 +34,11 @@ def test_a_narrow_slot_stands_beside_what_the_card_could():
     + [(None, None), ("133 MHz PCI-X", "1"), ("8.0 GT/s PCIe", "-1")],
 )
 def test_a_link_that_is_down_or_no_pci_express_is_none(rate, width):
-    assert pci.parse_link(rate, width, "8.0 GT/s PCIe", "8") == {}
+    assert bus.parse_pci(rate, width, "8.0 GT/s PCIe", "8") == {}
 
 
 def test_a_slot_is_told_without_what_the_card_could():
-    assert set(pci.parse_link("2.5 GT/s PCIe", "1", None, None)) == {
+    assert set(bus.parse_pci("2.5 GT/s PCIe", "1", None, None)) == {
         "lanes",
         "transfers_per_second",
         "bytes_per_second",
@@ -55,14 +55,14 @@ def test_a_folder_of_sysfs_is_read_by_the_cards_address(tmp_path):
         ("max_link_width", "4"),
     ):
         (folder / name).write_text(word + "\n")
-    found = pci.read_link("0000:03:00.0", tmp_path)
+    found = bus.read_pci("0000:03:00.0", tmp_path)
     assert (found["bytes_per_second"], found["able_bytes_per_second"]) == (250e6, 2e9)
-    assert pci.read_link("0000:04:00.0", tmp_path) == {}
+    assert bus.read_pci("0000:04:00.0", tmp_path) == {}
 
 
 @pytest.mark.parametrize("address", ["", "../../etc", "usb-0000:00:14.0-1", "N/A", "tap"])
 def test_what_is_no_pci_address_is_not_looked_for(address):
-    assert pci.read_link(address) == {}
+    assert bus.read_pci(address) == {}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_is_no_pci_address_is_not_looked_for(address):
     ],
 )
 def test_the_rate_is_in_mbit_a_second(text, rate):
-    assert pci.parse_usb_rate(text) == rate
+    assert bus.parse_usb_rate(text) == rate
 
 
 @pytest.fixture
@@ -99,19 +99,72 @@ def devices(tmp_path):
 
 
 def test_the_device_above_the_interface_tells_the_link(devices):
-    assert pci.read_usb("1-1.4:1.0", devices) == pci.UsbLink(480_000_000, "2.10")
+    assert bus.read_usb("1-1.4:1.0", devices) == bus.UsbLink(480_000_000, "2.10")
 
 
 def test_a_folders_path_will_do(devices):
     path = devices / "1-1.4:1.0" / "net" / "enx0"
-    assert pci.read_usb(str(path), devices) == pci.UsbLink(480_000_000, "2.10")
+    assert bus.read_usb(str(path), devices) == bus.UsbLink(480_000_000, "2.10")
 
 
 @pytest.mark.parametrize("parent", ["", "0000:03:00.0", "virtio2", "1-9:1.0"])
 def test_what_is_on_no_usb_has_none(devices, parent):
-    assert pci.read_usb(parent, devices) is None
+    assert bus.read_usb(parent, devices) is None
 
 
 def test_a_pci_cards_folder_has_no_usb_above_it(devices):
     card = devices.parent / "pci0000:00/0000:03:00.0"
-    assert pci.read_usb(str(card), devices) is None
+    assert bus.read_usb(str(card), devices) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("6.0 Gbps", 6e9), ("1.5 Gbps", 1.5e9), ("<unknown>", None), (None, None), ("6.0", None)]
+    + [("12.0 Gbit", 12e9), ("22.5 Gbit", 22.5e9), ("Unknown", None), ("Phy disabled", None)],
+)
+def test_a_sata_links_and_a_sas_phys_rate(text, rate):
+    assert bus.link_rate(text) == rate
+
+
+@pytest.mark.parametrize(
+    ("caps", "rate"),
+    [("e730ff45", 6e9), ("40141f05", 1.5e9), ("c0241f05", 3e9), ("0", None), ("x", None)]
+    + [(None, None)],
+)
+def test_what_an_ahci_port_can(caps, rate):
+    assert bus.port_rate(caps) == rate
+
+
+@pytest.mark.parametrize(
+    ("word", "rate"),
+    [(0x850E, 6e9), (0x0706, 3e9), (0x0002, 1.5e9), (0, None), (0xFFFF, None)],
+)
+def test_what_a_sata_disk_can(word, rate):
+    page = bytes(212) + word.to_bytes(2, "little") + bytes(300)
+    assert bus.disk_rate(page) == rate
+
+
+def test_a_page_that_was_cut_short_tells_no_rate():
+    assert bus.disk_rate(b"") is None
+    assert bus.disk_rate(bytes(213)) is None
+
+
+def test_an_nvme_disk_with_two_paths_has_the_narrower_ones_link(tmp_path):
+    subsystem = tmp_path / "devices/virtual/nvme-subsystem/nvme-subsys0"
+    (subsystem / "nvme0n1").mkdir(parents=True)
+    (subsystem / "model").write_text("INTEL SSDPE2KE016T8\n")
+    for number, lanes in enumerate(("4", "2")):
+        card = tmp_path / f"devices/pci0000:00/0000:0{number}:00.0"
+        controller = card / f"nvme/nvme{number}"
+        controller.mkdir(parents=True)
+        (controller / "transport").write_text("pcie\n")
+        (card / "current_link_speed").write_text("8.0 GT/s PCIe\n")
+        (card / "current_link_width").write_text(f"{lanes}\n")
+        (subsystem / f"nvme{number}").symlink_to(controller)
+    found = bus.disk_facts(subsystem / "nvme0n1")
+    assert (found["transport"], found["paths"], found["model"]) == (
+        "nvme",
+        2,
+        "INTEL SSDPE2KE016T8",
+    )
+    assert found["pcie"]["lanes"] == 2
