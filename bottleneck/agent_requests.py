@@ -54,7 +54,7 @@ ASKS = {
     "usable-bytes": Takes("probes.host.free_space", "usable_bytes"),
     "user-file": Takes("probes.storage.named_file", "look"),
     "readable-device": Takes("probes.storage.zones", "readable"),
-    "reach": Takes("probes.host.route", "reach"),
+    "reach": Takes("probes.host.rtnetlink", "reach"),
     "readiness": Takes("probes.host.facts", "readiness"),
     "offered": Takes("probes.smb.offered", "offered"),
     "leftovers": Takes("probes.host.leftovers", "find"),

@@ -14,7 +14,7 @@ from bottleneck.dialling import SCHEME
 from bottleneck.doctor.records import Looked, Program, Trouble, Wanted
 from bottleneck.hosts import AgentLost, Host, StageError
 from probes import tcp
-from probes.host import route
+from probes.host import rtnetlink
 from probes.host.facts import Readiness
 from probes.records import Details, Endpoint
 from probes.smb import visit
@@ -158,6 +158,6 @@ def _installed(agent: str) -> bool:
 def _own_address(address: str) -> str:
     """This host's address towards the server, empty where unknown; nothing is sent."""
     try:
-        return route.source_address(address) if address else ""
+        return rtnetlink.source_address(address) if address else ""
     except (OSError, ValueError):
         return ""

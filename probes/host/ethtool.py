@@ -11,8 +11,9 @@ import re
 import socket
 import struct
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Dict, Optional
+from typing import Callable, Dict, Iterator, NamedTuple, Optional
 
 STRING_BYTES = 32
 NO_RATE = (0, 0xFFFF, 0xFFFFFFFF)
@@ -48,16 +49,15 @@ _NO_COUNTS = re.compile(
 """Times, states, and parts of what is counted in whole elsewhere."""
 
 
-@dataclass(frozen=True)
-class Negotiated:
+class Negotiated(NamedTuple):
     """What the two ends of a cable agreed on."""
 
-    rate_bits_per_second: Optional[int]
-    duplex: Optional[str]
-    autonegotiated: Optional[bool]
-    able_bits_per_second: Optional[int]
+    rate_bits_per_second: Optional[int] = None
+    duplex: Optional[str] = None
+    autonegotiated: Optional[bool] = None
+    able_bits_per_second: Optional[int] = None
     """The fastest mode of this end."""
-    partner_bits_per_second: Optional[int]
+    partner_bits_per_second: Optional[int] = None
     """The fastest that the other end of the cable told of; None: it told of none."""
 
 
@@ -95,39 +95,11 @@ def fastest(mask: bytes) -> int | None:
     return max(rates) * 1_000_000 if rates else None
 
 
-def parse_pause(answer: bytes | None) -> dict[str, bool]:
-    """ethtool_pauseparam: whether flow control is negotiated, obeyed and used."""
-    if answer is None or len(answer) < 16:
+def parse_words(answer: bytes | None, places: Dict[str, int]) -> Dict[str, int]:
+    """Numbers of a structure of 32-bit words by their places; empty: it does not reach so far."""
+    if answer is None or len(answer) < 4 * (max(places.values()) + 1):
         return {}
-    _, negotiated, receives, sends = struct.unpack_from("=4I", answer)
-    return {"autonegotiated": bool(negotiated), "receives": bool(receives), "sends": bool(sends)}
-
-
-def parse_coalescing(answer: bytes | None) -> tuple[dict[str, float], dict[str, bool]]:
-    """ethtool_coalesce: how long, and for how many packets, an interrupt waits; if by itself."""
-    if answer is None or len(answer) < 92:
-        return {}, {}
-    told = struct.unpack_from("=23I", answer)
-    waits = {
-        "receive_seconds": told[1] / 1e6,
-        "receive_packets": float(told[2]),
-        "send_seconds": told[5] / 1e6,
-        "send_packets": float(told[6]),
-    }
-    return waits, {"receive": bool(told[10]), "send": bool(told[11])}
-
-
-def parse_rings(answer: bytes | None) -> dict[str, int]:
-    """ethtool_ringparam: packets that the card's rings hold, and could hold."""
-    if answer is None or len(answer) < 36:
-        return {}
-    told = struct.unpack_from("=9I", answer)
-    return {
-        "receive_packets": told[5],
-        "send_packets": told[8],
-        "able_receive_packets": told[1],
-        "able_send_packets": told[4],
-    }
+    return {key: struct.unpack_from("=I", answer, 4 * at)[0] for key, at in places.items()}
 
 
 def parse_names(answer: bytes | None) -> list[str]:
@@ -162,20 +134,34 @@ def _text(raw: bytes) -> str:
     return raw.split(b"\0")[0].decode("utf-8", "replace").strip()
 
 
+PAUSE = {"autonegotiated": 1, "receives": 2, "sends": 3}
+"""Of ethtool_pauseparam: whether flow control is negotiated, obeyed and used."""
+WAITS = {"receive_seconds": 1, "receive_packets": 2, "send_seconds": 5, "send_packets": 6}
+"""Of ethtool_coalesce: how long (microseconds), and for how many packets, an interrupt waits."""
+ADAPTIVE = {"receive": 10, "send": 11}
+"""Of the same: whether it finds that by itself."""
+RINGS = {
+    "receive_packets": 5,
+    "send_packets": 8,
+    "able_receive_packets": 1,
+    "able_send_packets": 4,
+}
+"""Of ethtool_ringparam: packets that the card's rings hold, and could hold."""
 SIOCETHTOOL = 0x8946
 GDRVINFO, GCOALESCE, GRINGPARAM, GPAUSEPARAM = 0x03, 0x0E, 0x10, 0x12
 GSTRINGS, GSTATS, GSSET_INFO, GLINKSETTINGS = 0x1B, 0x1D, 0x37, 0x4C
-GFLAGS = 0x25
+ANY = 0xFFFFFFFF
 OFFLOADS = {
-    "receive_checksum": 0x14,
-    "send_checksum": 0x16,
-    "scatter_gather": 0x18,
-    "tcp_segmentation": 0x1E,
-    "generic_segmentation": 0x23,
-    "generic_receive": 0x2B,
+    "receive_checksum": (0x14, ANY),
+    "send_checksum": (0x16, ANY),
+    "scatter_gather": (0x18, ANY),
+    "tcp_segmentation": (0x1E, ANY),
+    "generic_segmentation": (0x23, ANY),
+    "generic_receive": (0x2B, ANY),
+    "large_receive": (0x25, 1 << 15),
 }
-"""ETHTOOL_GRXCSUM, GTXCSUM, GSG, GTSO, GGSO, GGRO: each answers one number."""
-LARGE_RECEIVE_FLAG = 1 << 15
+"""ETHTOOL_GRXCSUM, GTXCSUM, GSG, GTSO, GGSO, GGRO, GFLAGS: each answers one number, of which these
+bits count."""
 STATISTICS_SET = 1
 MOST_STATISTICS = 8192
 SPARE_BYTES = 64 << 10
@@ -190,7 +176,7 @@ class Card:
     driver: Optional[str] = None
     bus: Optional[str] = None
     """Where it sits, for a PCI card its address: 0000:03:00.0."""
-    negotiated: Optional[Negotiated] = None
+    negotiated: Negotiated = Negotiated()
     pause: Dict[str, bool] = field(default_factory=dict)
     offloads: Dict[str, bool] = field(default_factory=dict)
     coalescing: Dict[str, float] = field(default_factory=dict)
@@ -199,79 +185,89 @@ class Card:
     counts: Dict[str, int] = field(default_factory=dict)
 
 
+Ask = Callable[..., Optional[bytes]]
+"""Asks for the structure of a command, so long, and what the question says behind the command;
+None: the driver has no such answer."""
+
+
 def read_card(name: str) -> Card:
     """All that the driver of an interface tells; empty on a system without ethtool's ioctl."""
-    if not sys.platform.startswith("linux"):
-        return Card()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        asking = _Asking(any_socket, name)
-        driver = parse_driver(asking.ask(GDRVINFO, 196))
-        coalescing, adaptive = parse_coalescing(asking.ask(GCOALESCE, 92))
+    with _asking(name) as ask:
+        driver, bus = parse_driver(ask(GDRVINFO, 196))
+        coalescing = ask(GCOALESCE, 92)
         return Card(
-            driver=driver[0],
-            bus=driver[1],
-            negotiated=_negotiated(asking),
-            pause=parse_pause(asking.ask(GPAUSEPARAM, 16)),
-            offloads=_offloads(asking),
-            coalescing=coalescing,
-            adaptive=adaptive,
-            rings=parse_rings(asking.ask(GRINGPARAM, 36)),
-            counts=_counts(asking),
+            driver=driver,
+            bus=bus,
+            negotiated=_negotiated(ask) or Negotiated(),
+            pause=_flags(parse_words(ask(GPAUSEPARAM, 16), PAUSE)),
+            offloads=_offloads(ask),
+            coalescing={
+                key: value / 1e6 if key.endswith("_seconds") else float(value)
+                for key, value in parse_words(coalescing, WAITS).items()
+            },
+            adaptive=_flags(parse_words(coalescing, ADAPTIVE)),
+            rings=parse_words(ask(GRINGPARAM, 36), RINGS),
+            counts=_counts(ask),
         )
 
 
-class _Asking:
-    """Questions about one interface over one socket."""
-
-    def __init__(self, any_socket: socket.socket, name: str) -> None:
-        self.socket = any_socket
-        self.name = name.encode("utf-8", "surrogateescape")[:15]
-
-    def ask(self, command: int, length: int, filled: bytes = b"") -> bytes | None:
-        """The structure that the driver answers; None: it has no such answer.
-
-        filled: what the question says behind its command.
-        """
-        import fcntl
-
-        question = struct.pack("=I", command) + filled
-        buffer = array.array("B", question.ljust(length, b"\0"))
-        address, _ = buffer.buffer_info()
-        try:
-            fcntl.ioctl(self.socket, SIOCETHTOOL, struct.pack("16sP16x", self.name, address))
-        except OSError:
-            return None
-        return buffer.tobytes()
+def read_counts(name: str) -> Dict[str, int]:
+    """The driver's counters of pause frames and lost packets alone, by its own names."""
+    with _asking(name) as ask:
+        return _counts(ask)
 
 
-def _negotiated(asking: _Asking) -> Negotiated | None:
+@contextmanager
+def _asking(name: str) -> Iterator[Ask]:
+    """Questions about one interface over one socket; without answers where there is no ioctl."""
+    if not sys.platform.startswith("linux"):
+        yield lambda *_: None
+        return
+    import fcntl
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+
+        def ask(command: int, length: int, filled: bytes = b"") -> Optional[bytes]:
+            question = struct.pack("=I", command) + filled
+            buffer = array.array("B", question.ljust(length, b"\0"))
+            address, _ = buffer.buffer_info()
+            interface = name.encode("utf-8", "surrogateescape")[:15]
+            try:
+                fcntl.ioctl(any_socket, SIOCETHTOOL, struct.pack("16sP16x", interface, address))
+            except OSError:
+                return None
+            return buffer.tobytes()
+
+        yield ask
+
+
+def _flags(words: Dict[str, int]) -> Dict[str, bool]:
+    return {key: bool(value) for key, value in words.items()}
+
+
+def _negotiated(ask: Ask) -> Negotiated | None:
     """The kernel first answers how many words a mask has, as a negative number."""
-    first = asking.ask(GLINKSETTINGS, LINK_BYTES)
+    first = ask(GLINKSETTINGS, LINK_BYTES)
     if first is None:
         return None
     words = -LINK.unpack_from(first)[9]
     if not 0 < words <= MOST_MASK_WORDS:
         return parse_negotiated(first)
     filled = LINK.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, words, 0, 0, 0, 0)[4:]
-    return parse_negotiated(asking.ask(GLINKSETTINGS, LINK_BYTES + 12 * words, filled))
+    return parse_negotiated(ask(GLINKSETTINGS, LINK_BYTES + 12 * words, filled))
 
 
-def _offloads(asking: _Asking) -> dict[str, bool]:
+def _offloads(ask: Ask) -> Dict[str, bool]:
     found = {}
-    for name, command in OFFLOADS.items():
-        answer = asking.ask(command, 8)
-        if answer is not None:
-            found[name] = bool(struct.unpack_from("=I", answer, 4)[0])
-    answer = asking.ask(GFLAGS, 8)
-    if answer is not None:
-        flags = struct.unpack_from("=I", answer, 4)[0]
-        found["large_receive"] = bool(flags & LARGE_RECEIVE_FLAG)
+    for name, (command, mask) in OFFLOADS.items():
+        for value in parse_words(ask(command, 8), {name: 1}).values():
+            found[name] = bool(value & mask)
     return found
 
 
-def _counts(asking: _Asking) -> dict[str, int]:
+def _counts(ask: Ask) -> Dict[str, int]:
     """The counters that matter; a driver with none, or with absurdly many, tells nothing."""
-    answer = asking.ask(GSSET_INFO, 20, struct.pack("=IQ", 0, 1 << STATISTICS_SET))
+    answer = ask(GSSET_INFO, 20, struct.pack("=IQ", 0, 1 << STATISTICS_SET))
     if answer is None or not struct.unpack_from("=Q", answer, 8)[0] >> STATISTICS_SET & 1:
         return {}
     count = struct.unpack_from("=I", answer, 16)[0]
@@ -279,16 +275,8 @@ def _counts(asking: _Asking) -> dict[str, int]:
         return {}
     length = 12 + count * STRING_BYTES + SPARE_BYTES
     filled = struct.pack("=II", STATISTICS_SET, count)
-    names = parse_names(asking.ask(GSTRINGS, length, filled))
+    names = parse_names(ask(GSTRINGS, length, filled))
     if not any(map(matters, names)):
         return {}
     length = 8 + count * 8 + SPARE_BYTES
-    return parse_counts(names, asking.ask(GSTATS, length, struct.pack("=I", count)))
-
-
-def read_counts(name: str) -> dict[str, int]:
-    """The driver's counters of pause frames and lost packets alone, by its own names."""
-    if not sys.platform.startswith("linux"):
-        return {}
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        return _counts(_Asking(any_socket, name))
+    return parse_counts(names, ask(GSTATS, length, struct.pack("=I", count)))

@@ -12,12 +12,13 @@ import re
 from pathlib import Path
 from typing import Any, Dict
 
-from probes.host import bus, ethtool, links, route, tools
+from probes.host import bus, ethtool, links, rtnetlink, tools
 from probes.host.links import Link
 from probes.host.sysfs import there, word
 from probes.records import InterfaceFacts
 
 CLASS = Path("/sys/class/net")
+KNOWN_DUPLEX = {"full": "full", "half": "half"}
 MOST_LEVELS = 4
 MOST_PORTS = 16
 """Ports of a bond or a bridge that are looked at; real cards first."""
@@ -29,8 +30,8 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
     None: no route, or a system without rtnetlink.
     """
     try:
-        address = route.source_address(toward)
-        index = route.outgoing_index(toward)
+        address = rtnetlink.source_address(toward)
+        index = rtnetlink.outgoing_index(toward)
         known = links.read_links()
     except (OSError, ValueError):
         return None
@@ -77,11 +78,10 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
     folder = _folder(link)
     card = ethtool.read_card(link.name)
     agreed = card.negotiated
-    rate = agreed.rate_bits_per_second if agreed else None
-    duplex = agreed.duplex if agreed else None
+    rate, duplex = agreed.rate_bits_per_second, agreed.duplex
     if folder is not None:
         rate = rate or parse_rate(word(folder / "speed"))
-        duplex = duplex or parse_duplex(word(folder / "duplex"))
+        duplex = duplex or KNOWN_DUPLEX.get(word(folder / "duplex") or "")
     radio = folder is not None and there(folder / "phy80211")
     on_usb = bus.read_usb(link.parent or str(folder / "device" if folder else ""))
     shape, shape_rate = _shaping(link)
@@ -99,9 +99,9 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         else (),
         vlan_id=link.vlan_id,
         bond_mode=link.bond_mode,
-        autonegotiated=agreed.autonegotiated if agreed else None,
-        able_bits_per_second=agreed.able_bits_per_second if agreed else None,
-        partner_bits_per_second=agreed.partner_bits_per_second if agreed else None,
+        autonegotiated=agreed.autonegotiated,
+        able_bits_per_second=agreed.able_bits_per_second,
+        partner_bits_per_second=agreed.partner_bits_per_second,
         pause=card.pause,
         offloads=card.offloads,
         coalescing=card.coalescing,
@@ -109,8 +109,7 @@ def _facts(link: Link, known: list[Link], address: str, levels: int) -> Interfac
         rings=card.rings,
         counts={**link.counts, **card.counts},
         pcie=bus.read_pci(card.bus or ""),
-        usb_bits_per_second=on_usb.usb_bits_per_second if on_usb else None,
-        usb_version=on_usb.usb_version if on_usb else None,
+        **(on_usb._asdict() if on_usb else {}),
         qdisc=shape,
         qdisc_rate_bytes_per_second=shape_rate,
         wifi=read_radio(link.name) if radio else {},
@@ -151,11 +150,6 @@ def parse_rate(speed: str | None) -> int | None:
     if speed is None or not speed.isdigit() or int(speed) in (0, 0xFFFFFFFF):
         return None
     return int(speed) * 1_000_000
-
-
-def parse_duplex(duplex: str | None) -> str | None:
-    """full or half; None: the driver says unknown."""
-    return duplex if duplex in ("full", "half") else None
 
 
 def _driver(folder: Path) -> str | None:

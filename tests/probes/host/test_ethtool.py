@@ -9,7 +9,7 @@ from probes.host import ethtool
 
 def test_the_loopback_answers_what_it_can():
     card = ethtool.read_card("lo")
-    assert card.negotiated is None
+    assert card.negotiated == ethtool.Negotiated()
     assert card.pause == {}
     assert "tcp_segmentation" in card.offloads
 
@@ -63,33 +63,20 @@ def test_masks_that_are_not_whole_tell_no_modes():
     assert ethtool.parse_negotiated(None) is None
 
 
-def test_pause_coalescing_and_rings_are_read_in_their_places():
-    assert ethtool.parse_pause(struct.pack("=4I", 0x12, 1, 1, 0)) == {
-        "autonegotiated": True,
-        "receives": True,
-        "sends": False,
+def test_words_are_read_in_their_places_and_none_of_what_is_cut_off():
+    answer = struct.pack("=4I", 0x12, 1, 1, 0)
+    assert ethtool.parse_words(answer, ethtool.PAUSE) == {
+        "autonegotiated": 1,
+        "receives": 1,
+        "sends": 0,
     }
-    told = [0x0E, 3, 0, 0, 0, 64, 25, 0, 0, 0, 1, 0, *([0] * 11)]
-    waits, adaptive = ethtool.parse_coalescing(struct.pack("=23I", *told))
-    assert waits == {
-        "receive_seconds": 3e-6,
-        "receive_packets": 0.0,
-        "send_seconds": 64e-6,
-        "send_packets": 25.0,
-    }
-    assert adaptive == {"receive": True, "send": False}
-    assert ethtool.parse_rings(struct.pack("=9I", 0x10, 4096, 0, 0, 4096, 256, 0, 0, 512)) == {
-        "receive_packets": 256,
-        "send_packets": 512,
-        "able_receive_packets": 4096,
-        "able_send_packets": 4096,
-    }
+    rings = struct.pack("=9I", 0x10, 4096, 0, 0, 4096, 256, 0, 0, 512)
+    assert ethtool.parse_words(rings, ethtool.RINGS)["send_packets"] == 512
+    assert ethtool.parse_words(rings[:-4], ethtool.RINGS) == {}
 
 
 def test_a_driver_without_an_answer_leaves_the_fact_out():
-    assert ethtool.parse_pause(None) == {}
-    assert ethtool.parse_coalescing(b"\0" * 91) == ({}, {})
-    assert ethtool.parse_rings(None) == {}
+    assert ethtool.parse_words(None, ethtool.WAITS) == {}
     assert ethtool.parse_names(None) == []
     assert ethtool.parse_counts([], None) == {}
     assert ethtool.parse_driver(b"\0" * 20) == (None, None)

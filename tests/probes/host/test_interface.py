@@ -29,15 +29,6 @@ def test_a_rate_that_the_driver_does_not_know_is_none(speed, rate):
     assert interface.parse_rate(speed) == rate
 
 
-def test_an_unknown_duplex_is_none():
-    assert [interface.parse_duplex(word) for word in ("full", "half", "unknown", None)] == [
-        "full",
-        "half",
-        None,
-        None,
-    ]
-
-
 def test_loopback_is_named_lo():
     facts = interface.interface_facts("127.0.0.1")
     assert (facts.name, facts.address, facts.rate_bits_per_second) == ("lo", "127.0.0.1", None)

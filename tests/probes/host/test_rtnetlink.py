@@ -4,9 +4,8 @@ import socket
 
 import pytest
 
-from probes.host import route, rtnetlink
-from probes.host.route import reach
-from probes.host.rtnetlink import HEADER
+from probes.host import rtnetlink
+from probes.host.rtnetlink import HEADER, reach
 
 TO_LOOPBACK = bytes.fromhex(
     "6800000018000000010000003512000002200000fe0000020002008008000f00fe000000080001007f000001"
@@ -21,25 +20,20 @@ TO_A_GATEWAY = bytes.fromhex(
 
 
 def test_the_kernels_answer_names_the_interface():
-    assert route.parse_route(TO_LOOPBACK) == 1
-    assert route.parse_route(TO_A_GATEWAY) == 4
+    assert rtnetlink.parse_route(TO_LOOPBACK) == 1
+    assert rtnetlink.parse_route(TO_A_GATEWAY) == 4
 
 
 def test_an_error_and_a_truncated_answer_name_none():
     error = HEADER.pack(36, 2, 0, 1, 0) + bytes(20)
-    assert route.parse_route(error) is None
-    for length in range(HEADER.size + route.ROUTE.size):
-        assert route.parse_route(TO_LOOPBACK[:length]) is None
-
-
-def test_an_attribute_without_length_ends_the_search():
-    at = HEADER.size + route.ROUTE.size
-    assert route.parse_route(TO_LOOPBACK[:at] + bytes(60)) is None
+    assert rtnetlink.parse_route(error) is None
+    for length in range(HEADER.size + rtnetlink.ROUTE.size):
+        assert rtnetlink.parse_route(TO_LOOPBACK[:length]) is None
 
 
 def test_a_request_carries_the_whole_address():
-    assert socket.inet_aton("192.0.2.7") in route.route_request("192.0.2.7")
-    assert socket.inet_pton(socket.AF_INET6, "fe80::7") in route.route_request("fe80::7%eth0")
+    assert socket.inet_aton("192.0.2.7") in rtnetlink.route_request("192.0.2.7")
+    assert socket.inet_pton(socket.AF_INET6, "fe80::7") in rtnetlink.route_request("fe80::7%eth0")
 
 
 def test_an_open_port_is_reached() -> None:
@@ -97,12 +91,9 @@ def test_what_is_cut_off_is_left_out():
         assert found == [{3: b"eth0\0"}] * (length >= len(whole) // 2)
 
 
-def test_a_length_of_nothing_ends_the_reading():
+def test_what_is_too_short_or_of_no_length_tells_nothing():
     assert list(rtnetlink.messages(bytes(64))) == []
     assert rtnetlink.attributes(bytes(64)) == {}
-
-
-def test_a_number_that_is_too_short_is_none():
     assert rtnetlink.number({4: b"\1\0"}, 4) is None
     assert rtnetlink.number({}, 4) is None
     assert rtnetlink.text({3: b"\0"}, 3) is None
