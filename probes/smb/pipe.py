@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
+
+from probes.smb.frames import Wire
 
 Verb = Literal["read", "write", "flush", "echo", "create", "close", "space"]
 
@@ -13,6 +16,16 @@ REMEMBERED_REQUESTS = 4096
 IN_FLIGHT_LIMIT_BYTES = 64 * 1024 * 1024
 """Buffers of a copy never take more than that, whatever depth is asked for."""
 EMPTY = memoryview(b"")
+
+GENERIC_READ, GENERIC_WRITE, DELETE = 0x80000000, 0x40000000, 0x00010000
+LIST_AND_DELETE = 0x00110081
+"""SYNCHRONIZE, DELETE, READ_ATTRIBUTES, LIST_DIRECTORY."""
+SHARE_ALL = 0x7
+EXISTING, NEW = 1, 2
+FOLDER, FILE, DELETE_ON_CLOSE = 0x0001, 0x0040, 0x1000
+"""Access, sharing, dispositions and options of a CREATE: the same in SMB1 (MS-CIFS 2.2.4.64) and
+SMB2 (MS-SMB2 2.2.13)."""
+NORMAL, IMPERSONATION = 0x80, 2
 
 
 class Request(NamedTuple):
@@ -42,6 +55,14 @@ class Reply(NamedTuple):
     """Of a request that ask() sent: all that follows the header; empty otherwise."""
 
 
+class Created(NamedTuple):
+    """An open file, as turn() takes it."""
+
+    id: bytes
+    size_bytes: int
+    """When it was opened."""
+
+
 @dataclass
 class Counters:
     """What happened on a pipe so far."""
@@ -62,49 +83,103 @@ class Counters:
     """From sending to the full reply, of the last READs and WRITEs."""
 
 
-class Pipe(Protocol):
-    """Requests on one open file; replies come in any order. Raises Broken."""
+class Pipe(ABC):
+    """Requests on one open file; replies come in any order. Raises Broken.
 
-    @property
-    def counters(self) -> Counters:
+    No oplock and no lease is asked for: nobody here could answer its break.
+    """
+
+    _echo_body: bytes
+
+    def __init__(self, wire: Wire) -> None:
+        self.counters = Counters()
         """Counts since the pipe was opened."""
+        self._wire = wire
+        self._requests: dict[int, Request] = {}
+        self._in_flight_bytes = 0
 
     @property
     def outstanding(self) -> int:
         """Requests that are not answered yet."""
+        return len(self._requests)
 
+    @abstractmethod
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
         """Readies depth requests of request_bytes; returns what is possible.
 
-        0 is the default for a short path; probes.smb.flight chooses for the path at hand.
+        0 is the default for a short path; fitting() chooses for the path at hand.
         """
 
+    @abstractmethod
     def affords(self, size_bytes: int) -> int:
         """How much of size_bytes may be requested at once now; 0: wait for a reply first."""
 
+    @abstractmethod
     def read(self, offset: int, view: memoryview) -> None:
         """Asks for the bytes of view; one that affords() allowed."""
 
+    @abstractmethod
     def write(self, offset: int, data: memoryview) -> None:
         """Sends data, which may be reused at once; one that affords() allowed."""
 
-    def flush(self) -> None:
-        """Asks the server to make durable what was written so far."""
-
+    @abstractmethod
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
         """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
 
-    def echo(self) -> None:
-        """Asks for a sign of life, which costs the server nothing."""
-
+    @abstractmethod
     def turn(self, file_id: bytes) -> None:
         """READ, WRITE and FLUSH go to that open file from now on (Handle.id)."""
 
+    @abstractmethod
     def wait(self) -> Reply:
         """The next request that is answered."""
 
+    @abstractmethod
+    def opened(self, body: bytes) -> Created:
+        """What the reply to create() or open() tells. Raises Broken where it is too short."""
+
+    def flush(self) -> None:
+        """Asks the server to make durable what was written so far."""
+        self.ask("flush", 0, self._flush_body())
+
+    def echo(self) -> None:
+        """Asks for a sign of life, which costs the server nothing."""
+        self.ask("echo", 0, self._echo_body)
+
+    def create(self, tag: int, path: str) -> None:
+        """Asks for a new file to read and write; it goes when this handle is closed."""
+        access = GENERIC_READ | GENERIC_WRITE | DELETE
+        self.ask("create", tag, self._create_body(path, access, NEW, FILE | DELETE_ON_CLOSE))
+
+    def open(self, tag: int, path: str, write: bool) -> None:
+        """Asks for one more handle of an existing file."""
+        access = GENERIC_READ | (GENERIC_WRITE if write else 0)
+        self.ask("create", tag, self._create_body(path, access, EXISTING, FILE))
+
+    def close(self, tag: int, file_id: bytes) -> None:
+        """Asks to close a handle."""
+        self.ask("close", tag, self._close_body(file_id))
+
     def limit(self, deadline: float) -> None:
         """Sets the absolute deadline, by time.monotonic(), of all that follows."""
+        self._wire.deadline = deadline
+
+    @abstractmethod
+    def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes: ...
+
+    @abstractmethod
+    def _close_body(self, file_id: bytes) -> bytes: ...
+
+    @abstractmethod
+    def _flush_body(self) -> bytes: ...
+
+    def _received(self, size: int) -> memoryview:
+        """The next size bytes of the frame; what surrounds a payload is small or absent."""
+        if not size:
+            return EMPTY
+        view = memoryview(bytearray(size))
+        self._wire.receive(view)
+        return view
 
 
 def shape(request_bytes: int, longest_bytes: int, depth: int) -> tuple[int, int]:

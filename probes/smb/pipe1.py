@@ -1,7 +1,7 @@
 """Pipelined READ_ANDX, WRITE_ANDX and FLUSH of SMB1 on a session that is logged in.
 
-Sources: MS-CIFS 2.2.4.42, 2.2.4.43, 2.2.4.6, 3.1.4.1 (signing); MS-SMB 2.2.4.2, 2.2.4.3 (large
-reads and writes).
+Sources: MS-CIFS 2.2.4.42, 2.2.4.43, 2.2.4.6, 2.2.4.64, 2.2.4.5, 2.2.4.39 (one reply, no data),
+3.1.4.1 (signing); MS-SMB 2.2.4.2, 2.2.4.3 (large reads and writes).
 """
 
 from __future__ import annotations
@@ -14,7 +14,18 @@ from dataclasses import dataclass
 
 from probes.smb import status
 from probes.smb.frames import Broken, Buffer, Wire
-from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
+from probes.smb.pipe import (
+    EMPTY,
+    IMPERSONATION,
+    NORMAL,
+    SHARE_ALL,
+    Created,
+    Pipe,
+    Reply,
+    Request,
+    Verb,
+    shape,
+)
 from probes.smb.signing import Md5
 
 READ, WRITE, FLUSH, ECHO, CREATE, CLOSE = 0x2E, 0x2F, 0x05, 0x2B, 0xA2, 0x04
@@ -39,7 +50,9 @@ _HEADER = struct.Struct("<4sBIBHH8sHHHHH")
 _READ_BODY = struct.Struct("<BBBHHIHHIHIH")
 _WRITE_BODY = struct.Struct("<BBBHHIIHHHHHIHB")
 _FLUSH_BODY = struct.Struct("<BHH")
-_ECHO_BODY = struct.Struct("<BHH")
+_CREATE_BODY = struct.Struct("<BBBHBHIIIQIIIIIBH")
+_CREATED = struct.Struct("<6xH48xQ")
+_CLOSE_BODY = struct.Struct("<BHIH")
 _READ_REPLY = struct.Struct("<B10xHHH")
 _WRITE_REPLY = struct.Struct("<B4xHxxH")
 _READ_HEAD_BYTES = 59
@@ -68,26 +81,20 @@ class Link1:
     """Of the next signed request; its reply has the following one."""
 
 
-class Pipe1:
+class Pipe1(Pipe):
     """The Pipe of SMB1; what credits are in SMB2, MaxMpxCount is here."""
 
+    _echo_body = struct.pack("<BHH", 1, 1, 0)
+
     def __init__(self, link: Link1) -> None:
-        self.counters = Counters()
+        super().__init__(link.wire)
         self._link = link
-        self._wire = link.wire
-        self._requests: dict[int, Request] = {}
-        self._in_flight_bytes = 0
         self._message_id = 0
         self._process_id = os.getpid() & 0xFFFF
         self._head = memoryview(bytearray(_READ_HEAD_BYTES))
 
-    @property
-    def outstanding(self) -> int:
-        """See Pipe."""
-        return len(self._requests)
-
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """See Pipe; the default is the longest request."""
+        """The default is the longest request."""
         link = self._link
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
         request_bytes = min(request_bytes or longest, longest)
@@ -95,14 +102,12 @@ class Pipe1:
         return shape(request_bytes, longest, min(depth, link.max_requests))
 
     def affords(self, size_bytes: int) -> int:
-        """See Pipe."""
         if len(self._requests) < self._link.max_requests:
             return size_bytes
         self.counters.credit_stalls += 1
         return 0
 
     def read(self, offset: int, view: memoryview) -> None:
-        """See Pipe."""
         size = len(view)
         body = _READ_BODY.pack(
             12,
@@ -121,7 +126,6 @@ class Pipe1:
         self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
-        """See Pipe."""
         size = len(data)
         body = _WRITE_BODY.pack(
             14,
@@ -142,30 +146,32 @@ class Pipe1:
         )
         self._send("write", offset, body, payload=data)
 
-    def flush(self) -> None:
-        """See Pipe."""
-        self._send("flush", 0, _FLUSH_BODY.pack(1, self._link.file_id, 0))
-
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
-        """See Pipe."""
         self._send(verb, tag, body)
 
-    def echo(self) -> None:
-        """See Pipe. One reply, no data: MS-CIFS 2.2.4.39."""
-        self._send("echo", 0, _ECHO_BODY.pack(1, 1, 0))
-
     def turn(self, file_id: bytes) -> None:
-        """See Pipe."""
         self._link.file_id = int.from_bytes(file_id, "little")
 
-    @property
-    def unicode(self) -> bool:
-        """Whether names are UTF-16."""
-        return bool(self._link.flags2 & _UNICODE_FLAG2)
+    def opened(self, body: bytes) -> Created:
+        if len(body) < _CREATED.size or body[0] < 34:
+            raise Broken("the server sent a CREATE reply that is too short")
+        file_id, size_bytes = _CREATED.unpack_from(body)
+        return Created(file_id.to_bytes(2, "little"), size_bytes)
 
-    def limit(self, deadline: float) -> None:
-        """See Pipe."""
-        self._wire.deadline = deadline
+    def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
+        unicode = self._link.flags2 & _UNICODE_FLAG2
+        name = path.encode("utf-16le" if unicode else "ascii")
+        # a name in UTF-16 stands at an even offset of the message
+        data = b"\0" + name if unicode else name
+        wanted = (access, 0, NORMAL, SHARE_ALL, disposition, options, IMPERSONATION, 0)
+        return _CREATE_BODY.pack(24, 0xFF, 0, 0, 0, len(name), 0, 0, *wanted, len(data)) + data
+
+    def _close_body(self, file_id: bytes) -> bytes:
+        """Its time of the last write stays the server's."""
+        return _CLOSE_BODY.pack(3, int.from_bytes(file_id, "little"), 0, 0)
+
+    def _flush_body(self) -> bytes:
+        return _FLUSH_BODY.pack(1, self._link.file_id, 0)
 
     def _send(
         self,
@@ -221,7 +227,6 @@ class Pipe1:
                 return message_id
 
     def wait(self) -> Reply:
-        """See Pipe."""
         length = self._wire.next_frame()
         if length < HEADER_BYTES + 3:
             raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
@@ -254,13 +259,6 @@ class Pipe1:
             self.counters.short_replies += count < request.size_bytes
         body = b"" if request.size_bytes else bytes(head[HEADER_BYTES:]) + bytes(parts[0])
         return Reply(request.verb, request.offset, target or EMPTY, count, body)
-
-    def _received(self, size: int) -> memoryview:
-        if not size:
-            return EMPTY
-        view = memoryview(bytearray(size))
-        self._wire.receive(view)
-        return view
 
     def _understand(self, head: memoryview) -> tuple[int, Request, int]:
         protocol, command, code, flags, flags2, _, _, _, _, _, user_id, message_id = (

@@ -1,6 +1,6 @@
-"""Pipelined READ, WRITE, FLUSH and ECHO of SMB 2.0.2 to 3.1.1 on a session that is logged in.
+"""Pipelined requests of SMB 2.0.2 to 3.1.1 on a session that is logged in.
 
-Sources: MS-SMB2 2.2.1 (header), 2.2.17-22 (bodies), 3.2.4.1.2 (credits), 3.2.5.1 (replies).
+Sources: MS-SMB2 2.2.1 (header), 2.2.13-22 (bodies), 3.2.4.1.2 (credits), 3.2.5.1 (replies).
 """
 
 from __future__ import annotations
@@ -14,7 +14,18 @@ from typing import NamedTuple
 from probes.smb import status
 from probes.smb.encryption import HEAD_BYTES, Sealer
 from probes.smb.frames import Broken, Buffer, Wire
-from probes.smb.pipe import EMPTY, Counters, Reply, Request, Verb, shape
+from probes.smb.pipe import (
+    EMPTY,
+    IMPERSONATION,
+    NORMAL,
+    SHARE_ALL,
+    Created,
+    Pipe,
+    Reply,
+    Request,
+    Verb,
+    shape,
+)
 from probes.smb.signing import Signer
 
 READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, QUERY_INFO = 8, 9, 7, 13, 5, 6, 16
@@ -47,7 +58,9 @@ _HEADER = struct.Struct("<4sHHIHHIIQIIQ16s")
 _READ_BODY = struct.Struct("<HBBIQ16sIIIHHB")
 _WRITE_BODY = struct.Struct("<HHIQ16sIIHHI")
 _FLUSH_BODY = struct.Struct("<HHI16s")
-_ECHO_BODY = struct.Struct("<HH")
+"""A CLOSE has the same body."""
+_CREATE_BODY = struct.Struct("<HBBIQQIIIIIHHII")
+_CREATED = struct.Struct("<48xQ8x16s")
 _FROM_SERVER, _ASYNC, _SIGNED = 1, 2, 8
 _NO_SIGNATURE = bytes(16)
 _PROTOCOL = b"\xfeSMB"
@@ -79,25 +92,19 @@ class _Head(NamedTuple):
     request: Request
 
 
-class Pipe2:
+class Pipe2(Pipe):
     """The Pipe of SMB2 and SMB3."""
 
+    _echo_body = struct.pack("<HH", 4, 0)
+
     def __init__(self, link: Link2) -> None:
-        self.counters = Counters()
+        super().__init__(link.wire)
         self._link = link
-        self._wire = link.wire
-        self._requests: dict[int, Request] = {}
-        self._in_flight_bytes = 0
         self._head = memoryview(bytearray(HEAD_BYTES))
         self._frame = memoryview(bytearray(0))
 
-    @property
-    def outstanding(self) -> int:
-        """See Pipe."""
-        return len(self._requests)
-
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
-        """See Pipe; gathers credits by ECHO until they cover it or the server grants no more."""
+        """Gathers credits by ECHO until they cover it or the server grants no more."""
         link = self._link
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
         if not link.multi_credit:
@@ -130,7 +137,7 @@ class Pipe2:
         return request_bytes, depth
 
     def affords(self, size_bytes: int) -> int:
-        """See Pipe; with nothing in flight the request shrinks to what the credits pay for."""
+        """With nothing in flight the request shrinks to what the credits pay for."""
         available = self._link.credits
         if self._charge(size_bytes) <= available:
             return size_bytes
@@ -142,47 +149,49 @@ class Pipe2:
         return min(size_bytes, available * CREDIT_BYTES)
 
     def read(self, offset: int, view: memoryview) -> None:
-        """See Pipe."""
         size = len(view)
         body = _READ_BODY.pack(49, HEAD_BYTES, 0, size, offset, self._link.file_id, *_READ_REST)
         self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
-        """See Pipe."""
         size = len(data)
         body = _WRITE_BODY.pack(
             49, HEADER_BYTES + 48, size, offset, self._link.file_id, 0, 0, 0, 0, 0
         )
         self._send("write", offset, body, payload=data)
 
-    def flush(self) -> None:
-        """See Pipe."""
-        self._send("flush", 0, _FLUSH_BODY.pack(24, 0, 0, self._link.file_id))
-
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
-        """See Pipe."""
         self._send(verb, tag, body)
 
-    def echo(self) -> None:
-        """See Pipe."""
-        self._send("echo", 0, _ECHO_BODY.pack(4, 0))
-
     def turn(self, file_id: bytes) -> None:
-        """See Pipe."""
         self._link.file_id = file_id
 
-    def limit(self, deadline: float) -> None:
-        """See Pipe."""
-        self._wire.deadline = deadline
-
     def wait(self) -> Reply:
-        """See Pipe; interim replies are counted and passed over, their credits kept."""
+        """Interim replies are counted and passed over, their credits kept."""
         while True:
             length = self._wire.next_frame()
             reply = self._sealed(length) if self._link.sealer else self._plain(length)
             if reply is not None:
                 return reply
             self.counters.pending_replies += 1
+
+    def opened(self, body: bytes) -> Created:
+        if len(body) < _CREATED.size:
+            raise Broken("the server sent a CREATE reply that is too short")
+        size_bytes, file_id = _CREATED.unpack_from(body)
+        return Created(file_id, size_bytes)
+
+    def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
+        name = path.encode("utf-16-le")
+        wanted = (access, NORMAL, SHARE_ALL, disposition, options)
+        place = (HEADER_BYTES + _CREATE_BODY.size, len(name), 0, 0)
+        return _CREATE_BODY.pack(57, 0, 0, IMPERSONATION, 0, 0, *wanted, *place) + name
+
+    def _close_body(self, file_id: bytes) -> bytes:
+        return _FLUSH_BODY.pack(24, 0, 0, file_id)
+
+    def _flush_body(self) -> bytes:
+        return _FLUSH_BODY.pack(24, 0, 0, self._link.file_id)
 
     def _charge(self, size_bytes: int) -> int:
         return max(1, -(-size_bytes // CREDIT_BYTES))
@@ -270,14 +279,6 @@ class Pipe2:
 
         plain = sealer.unseal(self._frame, length, place)
         return self._settle(self._understand(plain), plain, target, EMPTY)
-
-    def _received(self, size: int) -> memoryview:
-        """The next size bytes of the frame; what surrounds a payload is small or absent."""
-        if not size:
-            return EMPTY
-        view = memoryview(bytearray(size))
-        self._wire.receive(view)
-        return view
 
     def _understand(self, head: memoryview) -> _Head:
         """The header of a reply to one of our requests; changes nothing."""

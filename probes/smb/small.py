@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from probes.host import payload
 from probes.smb import status
 from probes.smb.frames import Broken
-from probes.smb.opens import Created, opens
-from probes.smb.pipe import Pipe, Reply, received
+from probes.smb.pipe import Created, Pipe, Reply, received
 
 DEPTH = 16
 """Requests in flight where nothing is measured."""
@@ -34,7 +33,7 @@ class SmallFiles:
     """Files of file_bytes, <path>-0, <path>-1 ..., whose contents all differ."""
 
     def __init__(self, pipe: Pipe, path: str, file_bytes: int, ring: memoryview) -> None:
-        self._pipe, self._opens = pipe, opens(pipe)
+        self._pipe = pipe
         self._path, self._file_bytes, self._ring = path, file_bytes, ring
         self._kept: dict[int, Created] = {}
         self._write_bytes = pipe.prepare("write", file_bytes, DEPTH)[0]
@@ -55,7 +54,7 @@ class SmallFiles:
         while len(self._kept) < files and not self.full and time.monotonic() < until:
             first = len(self._kept)
             numbers = range(first, min(files, first + DEPTH))
-            self._pipelined(numbers, lambda at: self._opens.create(at, self._name(at)), self._keep)
+            self._pipelined(numbers, lambda at: self._pipe.create(at, self._name(at)), self._keep)
             self._pipelined(
                 [at for at in numbers if at in self._kept], self._write_kept, lambda reply: None
             )
@@ -63,36 +62,36 @@ class SmallFiles:
     def push(self, number: int) -> Timed | None:
         """A new file: CREATE, WRITE, CLOSE; None where the server opens no more of them."""
         began = time.perf_counter()
-        self._opens.create(number, self._name(number))
+        self._pipe.create(number, self._name(number))
         self._settle(self._keep)
         created = time.perf_counter() - began
         if self.full:
             return None
-        self._opens.open(number, self._name(number), write=True)
+        self._pipe.open(number, self._name(number), write=True)
         writers: list[Created] = []
-        self._settle(lambda reply: writers.append(self._opens.opened(reply.body)))
+        self._settle(lambda reply: writers.append(self._pipe.opened(reply.body)))
         if self.full:
-            self._opens.close(number, self._kept.pop(number).id)
+            self._pipe.close(number, self._kept.pop(number).id)
             self._pipe.wait()
             return None
         writer = writers[0]
         began = time.perf_counter()
         self._pipe.turn(writer.id)
         self._write(number)
-        self._opens.close(number, writer.id)
+        self._pipe.close(number, writer.id)
         self._pipe.wait()
         return Timed(created + time.perf_counter() - began, 3)
 
     def pull(self, number: int) -> Timed:
         """A file that was made: CREATE, READ, CLOSE; its content is compared afterwards."""
         began = time.perf_counter()
-        self._opens.open(number, self._name(number), write=False)
-        opened = self._opens.opened(self._pipe.wait().body)
+        self._pipe.open(number, self._name(number), write=False)
+        opened = self._pipe.opened(self._pipe.wait().body)
         if opened.size_bytes != self._file_bytes:
             raise Broken(f"a file of {self._file_bytes} bytes has {opened.size_bytes} on the share")
         self._pipe.turn(opened.id)
         reads = self._read()
-        self._opens.close(number, opened.id)
+        self._pipe.close(number, opened.id)
         self._pipe.wait()
         timed = Timed(time.perf_counter() - began, 2 + reads)
         self._look(number)
@@ -108,7 +107,7 @@ class SmallFiles:
     def remove(self) -> None:
         """Closes what keeps the files, many at once: the server deletes them."""
         kept, self._kept = self._kept, {}
-        self._pipelined(kept, lambda at: self._opens.close(at, kept[at].id), lambda reply: None)
+        self._pipelined(kept, lambda at: self._pipe.close(at, kept[at].id), lambda reply: None)
 
     def _name(self, number: int) -> str:
         return f"{self._path}-{number}"
@@ -121,7 +120,7 @@ class SmallFiles:
         self.intact = self.intact and payload.matches(self._ring, offset, self._buffer)
 
     def _keep(self, reply: Reply) -> None:
-        self._kept[reply.offset] = self._opens.opened(reply.body)
+        self._kept[reply.offset] = self._pipe.opened(reply.body)
 
     def _write_kept(self, number: int) -> None:
         self._pipe.turn(self._kept[number].id)

@@ -28,7 +28,6 @@ from probes.smb import (
 )
 from probes.smb.encryption import Sealer
 from probes.smb.frames import Broken, Wire
-from probes.smb.opens import opens
 from probes.smb.pipe import Pipe, received
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
@@ -189,8 +188,7 @@ def worked(pipe: Pipe) -> None:
     pipe.write(0, RING[:PIECE_BYTES])
     pipe.flush()
     pipe.echo()
-    opener = opens(pipe)
-    opener.create(7, "name")
+    pipe.create(7, "name")
     if isinstance(pipe, Pipe2):
         space.ShareRoom(pipe, b"f" * 16, "share").ask()
     while pipe.outstanding:
@@ -198,7 +196,7 @@ def worked(pipe: Pipe) -> None:
         assert 0 <= reply.moved_bytes <= PIECE_BYTES
         assert len(reply.view) == (reply.moved_bytes if reply.verb == "read" else 0)
         if reply.verb == "create":
-            pipe.turn(opener.opened(reply.body).id)
+            pipe.turn(pipe.opened(reply.body).id)
         elif reply.verb == "space":
             space.parse(reply.body)
     request, depth = pipe.prepare("read", PIECE_BYTES, 2)

@@ -13,7 +13,7 @@ from probes.records import Endpoint
 from probes.smb import echo
 from probes.smb.blame import blamed
 from probes.smb.frames import Broken, Late
-from probes.smb.opens import Created, opens
+from probes.smb.pipe import Created
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE, Link2, Pipe2
 from probes.smb.small import SmallFiles
@@ -87,8 +87,7 @@ def created2(file_id: bytes, size: int) -> bytes:
 
 def test_smb2_creates_opens_and_closes_as_the_standard_asks(ends: Any) -> None:
     pipe, peer = pipe2(ends)
-    files = opens(pipe)
-    files.create(3, "folder\\näme")
+    pipe.create(3, "folder\\näme")
     message = peer.take()
     name = "folder\\näme".encode("utf-16-le")
     assert struct.unpack_from("<H", message, 12) == (CREATE,)
@@ -99,14 +98,14 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(ends: Any) -> None:
     assert message[offset : offset + length] == name and offset + length == len(message)
     peer.give(answer2(message, created2(b"i" * 16, 0)))
     reply = pipe.wait()
-    assert reply.offset == 3 and files.opened(reply.body) == Created(b"i" * 16, 0)
-    files.open(4, "x", write=False)
+    assert reply.offset == 3 and pipe.opened(reply.body) == Created(b"i" * 16, 0)
+    pipe.open(4, "x", write=False)
     message = peer.take()
     access, _, _, disposition, options = struct.unpack_from("<IIIII", message, 88)
     assert (access, disposition, options) == (0x80000000, 1, 0x40)
     peer.give(answer2(message, created2(b"j" * 16, 1 << 33)))
-    assert files.opened(pipe.wait().body).size_bytes == 1 << 33
-    files.close(5, b"j" * 16)
+    assert pipe.opened(pipe.wait().body).size_bytes == 1 << 33
+    pipe.close(5, b"j" * 16)
     message = peer.take()
     assert struct.unpack_from("<H", message, 12) == (CLOSE,) and message[72:88] == b"j" * 16
 
@@ -114,8 +113,7 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(ends: Any) -> None:
 @pytest.mark.parametrize(("flags2", "name"), [(0xC001, b"\0a\0\\\0b\0"), (0x4001, b"a\\b")])
 def test_smb1_names_files_in_the_servers_alphabet(ends: Any, flags2: int, name: bytes) -> None:
     pipe, peer = pipe1(ends, flags2)
-    files = opens(pipe)
-    files.create(2, "a\\b")
+    pipe.create(2, "a\\b")
     message = peer.take()
     assert message[4] == 0xA2 and message[32] == 24
     assert message[83:] == name
@@ -126,8 +124,8 @@ def test_smb1_names_files_in_the_servers_alphabet(ends: Any, flags2: int, name: 
     words += struct.pack("<IQQHHB", 0x80, 4096, 77, 0, 0, 0)
     peer.give(head + bytes([len(words) // 2]) + words + b"\0\0")
     reply = pipe.wait()
-    assert reply.offset == 2 and files.opened(reply.body) == Created(b"\x34\x12", 77)
-    files.close(1, b"\x34\x12")
+    assert reply.offset == 2 and pipe.opened(reply.body) == Created(b"\x34\x12", 77)
+    pipe.close(1, b"\x34\x12")
     message = peer.take()
     assert message[4] == 0x04 and message[33:35] == b"\x34\x12"
     pipe.echo()
@@ -138,7 +136,7 @@ def test_smb1_names_files_in_the_servers_alphabet(ends: Any, flags2: int, name: 
 def test_a_reply_that_is_too_short_opens_nothing(ends: Any, body: bytes) -> None:
     for pipe in (pipe2(ends)[0], pipe1(ends, 0xC001)[0]):
         with pytest.raises(Broken, match="too short"):
-            opens(pipe).opened(body)
+            pipe.opened(body)
 
 
 def test_an_echo_needs_an_idle_session(ends: Any, served: Any) -> None:
