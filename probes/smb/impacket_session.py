@@ -6,20 +6,15 @@ login is tried once and never falls back to NTLMv1, and the copy itself is ours:
 
 from __future__ import annotations
 
-import contextlib
 import hmac
-import logging
 import struct
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from impacket import smb
 
 from probes.records import Endpoint
-from probes.smb import status
 from probes.smb.facts import (
     CAPABILITIES_1,
     SessionFacts,
@@ -28,9 +23,9 @@ from probes.smb.facts import (
     security_mode,
     share_1,
 )
-from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late, Wire
+from probes.smb.frames import Broken, Late, Wire
 from probes.smb.interfaces import Interface
-from probes.smb.pipe import Pipe
+from probes.smb.pipe import SHARE_ALL, Pipe
 from probes.smb.pipe1 import (
     CAP_LARGE_READX,
     CAP_LARGE_WRITEX,
@@ -42,25 +37,18 @@ from probes.smb.session import (
     STEP_SECONDS,
     DialectMissing,
     Handle,
+    Session,
     Space,
-    connect,
     login,
     refuse_guest,
 )
 from probes.smb.signing import Md5
-from probes.stage import Refused, Unavailable
+from probes.stage import Unavailable
 
 CAP_LARGE_FILES = 0x0008
 CAP_EXTENDED_SECURITY = 0x80000000
-CONTROL_FRAME_BYTES = 256 * 1024
-"""No reply but that to a READ is longer."""
 SMB1_OFF = "SMB1 is off on the server (good)"
 
-_FILE_OPEN, _FILE_CREATE = 1, 2
-_DIRECTORY_FILE, _NON_DIRECTORY_FILE, _DELETE_ON_CLOSE = 0x0001, 0x0040, 0x1000
-_SHARE_ALL = 0x7
-_GENERIC_READ, _GENERIC_WRITE, _DELETE = 0x80000000, 0x40000000, 0x00010000
-_LIST_AND_DELETE = 0x00110081  # SYNCHRONIZE, DELETE, READ_ATTRIBUTES, LIST_DIRECTORY
 _QUERY_FS_SIZE_INFO = 0x0103
 _FS_SIZE = struct.Struct("<qqII")
 _TREE_SUPPORT = struct.Struct("<4xH")
@@ -113,35 +101,26 @@ class _Smb(smb.SMB):  # type: ignore[misc]
         return packet
 
 
-class Smb1Session:
-    """A Session (probes.smb.session) of SMB1."""
+class Smb1Session(Session):
+    """A Session of SMB1."""
+
+    _library = "impacket"
+    _control_frame_bytes = 256 * 1024
+    _plain_errors = (Exception,)
 
     def __init__(self, peer: Endpoint, security: str) -> None:
-        self._peer = peer
-        self._security = security
+        super().__init__(peer, security)
         self._server_mode = 0
-        self._where = peer.host
-        self._opens: list[Handle] = []
-        self._cut = False
-        self._tree_id = -1
-        before = time.monotonic()
-        self._sock = connect(peer)
-        self._connect_seconds = time.monotonic() - before
-        self._wire = Wire(self._sock, CONTROL_FRAME_BYTES)
         self._smb: Any = None
 
-    def negotiate(self) -> None:
-        """Agrees on NT LM 0.12 with extended security.
-
-        Raises DialectMissing where SMB1 is off, Unavailable where it lacks the security.
-        """
+    def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
+        """NT LM 0.12 with extended security."""
         host = self._peer.host
         self._wire.deadline = time.monotonic() + STEP_SECONDS
         try:
             self._smb = _Smb(host, host, session=_Transport(self._wire))
         except Late:
-            text = f"{host}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
-            raise Refused("unreachable", text) from None
+            raise self._silent() from None
         except Exception as error:
             # whatever came, it was no answer to NT LM 0.12
             raise DialectMissing(SMB1_OFF) from error
@@ -168,7 +147,6 @@ class Smb1Session:
             parameters["SecurityMode"] = mode | smb.SMB.SECURITY_SIGNATURES_REQUIRED
 
     def log_in(self) -> None:
-        """One attempt, then the tree connection."""
         access = login(self._peer)
         if not access.username:
             raise Unavailable("SMB1 is logged in to by a password here, not by a Kerberos ticket")
@@ -180,12 +158,11 @@ class Smb1Session:
             raise Unavailable(f"guests of {self._where} have no key: not {self._security}")
         with self._step(f"share {self._peer.share}"):
             path = rf"\\{self._peer.host}\{self._peer.share}"
-            self._tree_id = self._smb.tree_connect_andx(path)
+            self._tree = self._smb.tree_connect_andx(path)
         self._where = f"//{self._peer.host}/{self._peer.share}"
 
     @property
     def facts(self) -> SessionFacts:
-        """See Session."""
         parameters = self._smb._dialects_parameters
         told = parameters["Capabilities"]
         guid = bytes(self._smb._dialects_data["ServerGUID"])[:16].ljust(16, b"\0")
@@ -214,38 +191,12 @@ class Smb1Session:
             connect_seconds=self._connect_seconds,
         )
 
-    def create_folder(self, path: str) -> Handle:
-        """See Session."""
-        options = _DIRECTORY_FILE | _DELETE_ON_CLOSE
-        return self._open(path, _LIST_AND_DELETE, _FILE_CREATE, options)
-
-    def open_folder(self, path: str) -> Handle:
-        """See Session."""
-        options = _DIRECTORY_FILE | _DELETE_ON_CLOSE
-        return self._open(path, _LIST_AND_DELETE, _FILE_OPEN, options)
-
-    def create_file(self, path: str) -> Handle:
-        """See Session."""
-        access = _GENERIC_READ | _GENERIC_WRITE | _DELETE
-        return self._open(path, access, _FILE_CREATE, _NON_DIRECTORY_FILE | _DELETE_ON_CLOSE)
-
-    def open_file(self, path: str, write: bool) -> Handle:
-        """See Session."""
-        access = _GENERIC_READ | (_GENERIC_WRITE if write else 0)
-        return self._open(path, access, _FILE_OPEN, _NON_DIRECTORY_FILE)
-
-    def close(self, handle: Handle) -> None:
-        """See Session."""
-        self._opens.remove(handle)
-        with self._step(f"close {handle.path}"):
-            self._smb.close(self._tree_id, _number(handle))
-
     def space(self, handle: Handle) -> Space:
-        """See Session. SMB_QUERY_FS_SIZE_INFO, MS-CIFS 2.2.8.2.4."""
+        """SMB_QUERY_FS_SIZE_INFO, MS-CIFS 2.2.8.2.4."""
         with self._step("free space"):
             level = struct.pack("<H", _QUERY_FS_SIZE_INFO)
             command = smb.SMB.TRANS2_QUERY_FS_INFORMATION
-            self._smb.send_trans2(self._tree_id, command, "\0", level, "")
+            self._smb.send_trans2(self._tree, command, "\0", level, "")
             reply = self._smb.recvSMB()
             reply.isValidAnswer(smb.SMB.SMB_COM_TRANSACTION2)
             data = smb.SMBCommand(reply["Data"][0])
@@ -257,61 +208,48 @@ class Smb1Session:
         return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
 
     def interfaces(self) -> tuple[Interface, ...]:
-        """See Session: SMB1 has no question for them."""
+        """SMB1 has no question for them."""
         return ()
 
-    def names(self, folder: str) -> tuple[str, ...]:
-        """See Session."""
-        with self._step(f"list {folder}"):
-            entries = self._smb.list_path(self._peer.share, f"{folder}\\*")
-            found = [str(entry.get_longname()) for entry in entries]
-        return tuple(name for name in found if name not in (".", ".."))
+    def _names(self, folder: str) -> list[str]:
+        entries = self._smb.list_path(self._peer.share, f"{folder}\\*")
+        return [str(entry.get_longname()) for entry in entries]
 
-    def remove_file(self, path: str) -> None:
-        """See Session."""
-        self.close(self._open(path, _DELETE, _FILE_OPEN, _NON_DIRECTORY_FILE | _DELETE_ON_CLOSE))
-
-    @contextmanager
-    def pipe(self, handle: Handle) -> Iterator[Pipe]:
-        """See Session."""
-        library, facts, wire = self._smb, self.facts, self._wire
-        wire.frame_limit_bytes = facts.max_read_bytes + FRAME_SPARE_BYTES
-        wire.deadline = time.monotonic() + STEP_SECONDS
+    def _taken(self, handle: Handle) -> Pipe:
+        library, facts = self._smb, self.facts
         key = bytes(library._SigningSessionKey) + bytes(library._SigningChallengeResponse)
-        link = Link1(
-            wire=wire,
-            user_id=library._uid,
-            tree_id=self._tree_id,
-            file_id=_number(handle),
-            flags2=library.get_flags()[1],
-            max_read_bytes=facts.max_read_bytes,
-            max_write_bytes=facts.max_write_bytes,
-            max_requests=max(1, facts.credits),
-            signer=Md5(key) if library._SignatureEnabled else None,
-            sequence=library._SignSequenceNumber,
+        return Pipe1(
+            Link1(
+                wire=self._wire,
+                user_id=library._uid,
+                tree_id=self._tree,
+                file_id=_number(handle),
+                flags2=library.get_flags()[1],
+                max_read_bytes=facts.max_read_bytes,
+                max_write_bytes=facts.max_write_bytes,
+                max_requests=max(1, facts.credits),
+                signer=Md5(key) if library._SignatureEnabled else None,
+                sequence=library._SignSequenceNumber,
+            )
         )
-        try:
-            yield Pipe1(link)
-        except BaseException:
-            self._cut = True
-            raise
-        finally:
-            wire.frame_limit_bytes, wire.deadline = CONTROL_FRAME_BYTES, None
-            wire.patient = False
-            library._SignSequenceNumber = link.sequence
 
-    def disconnect(self) -> None:
-        """See Session."""
-        if not self._cut and self._tree_id >= 0:
-            # a server that is gone has closed everything already
-            with contextlib.suppress(Refused), self._step("log off"):
-                while self._opens:
-                    self._smb.close(self._tree_id, _number(self._opens.pop()))
-                self._smb.disconnect_tree(self._tree_id)
-                self._smb.logoff()
+    def _give_back(self, link: Link1) -> None:
+        self._smb._SignSequenceNumber = link.sequence
+
+    def _close(self, handle: Handle) -> None:
+        self._smb.close(self._tree, _number(handle))
+
+    def _log_off(self) -> None:
+        self._smb.disconnect_tree(self._tree)
+        self._smb.logoff()
+
+    def _hang_up(self) -> None:
         self._sock.close()
 
-    def _open(self, path: str, access: int, disposition: int, options: int) -> Handle:
+    def _status(self, error: Exception) -> int | None:
+        return error.get_error_code() if isinstance(error, smb.SessionError) else None
+
+    def _opened(self, path: str, access: int, disposition: int, options: int) -> Handle:
         flags = self._smb.get_flags()[1]
         name = path.encode("utf-16le") if flags & smb.SMB.FLAGS2_UNICODE else path.encode()
         create = smb.SMBCommand(smb.SMB.SMB_COM_NT_CREATE_ANDX)
@@ -322,7 +260,7 @@ class Smb1Session:
             "CreateFlags": 0,  # no oplock: nobody could answer its break
             "AccessMask": access,
             "CreateOptions": options,
-            "ShareAccess": _SHARE_ALL,
+            "ShareAccess": SHARE_ALL,
             "Disposition": disposition,
         }.items():
             create["Parameters"][field] = value
@@ -330,36 +268,15 @@ class Smb1Session:
         if flags & smb.SMB.FLAGS2_UNICODE:
             create["Data"]["Pad"] = 0
         packet = smb.NewSMBPacket()
-        packet["Tid"] = self._tree_id
+        packet["Tid"] = self._tree
         packet.addCommand(create)
-        step = "open" if disposition == _FILE_OPEN else "create"
-        with self._step(f"{step} {path}"):
-            self._smb.sendSMB(packet)
-            reply = self._smb.recvSMB()
-            reply.isValidAnswer(smb.SMB.SMB_COM_NT_CREATE_ANDX)
-            told = smb.SMBNtCreateAndXResponse_Parameters(
-                smb.SMBCommand(reply["Data"][0])["Parameters"]
-            )
-        handle = Handle(path, told["Fid"].to_bytes(2, "little"), told["EndOfFile"])
-        self._opens.append(handle)
-        return handle
-
-    @contextmanager
-    def _step(self, what: str) -> Iterator[None]:
-        """Puts the library's errors in one line; it ends within STEP_SECONDS."""
-        self._wire.deadline = time.monotonic() + STEP_SECONDS
-        try:
-            yield
-        except (Refused, Unavailable):
-            raise
-        except smb.SessionError as error:
-            raise status.refusal(self._where, what, error.get_error_code()) from error
-        except Exception as error:
-            # the library parses with eval and index errors: any of them means a bad reply
-            text = " ".join(str(error).split()) or type(error).__name__
-            raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
-        finally:
-            self._wire.deadline = None
+        self._smb.sendSMB(packet)
+        reply = self._smb.recvSMB()
+        reply.isValidAnswer(smb.SMB.SMB_COM_NT_CREATE_ANDX)
+        told = smb.SMBNtCreateAndXResponse_Parameters(
+            smb.SMBCommand(reply["Data"][0])["Parameters"]
+        )
+        return Handle(path, told["Fid"].to_bytes(2, "little"), told["EndOfFile"])
 
     def _longest(self, capability: int) -> int:
         """Longest READ or WRITE; a WRITE that is signed stays within MaxBufferSize."""
@@ -372,21 +289,3 @@ class Smb1Session:
 
 def _number(handle: Handle) -> int:
     return int.from_bytes(handle.id, "little")
-
-
-def open_session(peer: Endpoint, security: str) -> Smb1Session:
-    """Connects, negotiates, logs in once and connects to the share.
-
-    Raises Refused, Unavailable and, before any login, DialectMissing.
-    """
-    logger = logging.getLogger("impacket")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    session = Smb1Session(peer, security)
-    try:
-        session.negotiate()
-        session.log_in()
-    except BaseException:
-        session.disconnect()
-        raise
-    return session

@@ -7,7 +7,6 @@ while anybody, the run itself for one, has it open; only a handle that was given
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -16,39 +15,35 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from smbprotocol.exceptions import NoMoreFiles, NoSuchFile, SMBResponseException
+from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.file_info import FileInformationClass
 from smbprotocol.open import (
-    CreateDisposition,
     CreateOptions,
     DirectoryAccessMask,
     FileAttributes,
     FilePipePrinterAccessMask,
-    ImpersonationLevel,
-    Open,
 )
 
 from probes.host import journal
 from probes.host.leftovers import MOST_FOUND, RUN, RUN_FILE, Leftover
 from probes.meaning import Number, Text
 from probes.records import Endpoint
+from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
+from probes.smb.pipe import EXISTING, FILE, FOLDER, SHARE_ALL
 from probes.smb.run_folder import joined
 from probes.smb.session import SMB_PORT
-from probes.smb.smbprotocol_session import Smb2Session, open_session
+from probes.smb.smbprotocol_connection import listed, opened
+from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
 from probes.stage import Refused
 
 LOOK_SECONDS = 40.0
 """From then on nothing more is begun: what was found and removed by then is told in time."""
-MOST_ENTRIES = 20_000
 SHARING_VIOLATION, DELETE_PENDING = 0xC0000043, 0xC0000056
 NAME_NOT_FOUND = 0xC0000034
 """STATUS_OBJECT_NAME_NOT_FOUND (MS-ERREF 2.3.1)."""
 _LIST = DirectoryAccessMask.FILE_LIST_DIRECTORY | DirectoryAccessMask.SYNCHRONIZE
 _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_READ_ATTRIBUTES
 _DELETE_FILE = FilePipePrinterAccessMask.DELETE | FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES
-_FOLDER = CreateOptions.FILE_DIRECTORY_FILE
-_FILE = CreateOptions.FILE_NON_DIRECTORY_FILE
-_ALL = 0x7
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     what went wrong) and removed (names). The session is over by then. Raises Refused, Unavailable.
     """
     until = time.monotonic() + LOOK_SECONDS
-    session = open_session(peer, None, "", ())
+    session = Smb2Session(peer, "").start(None, ())
     found: list[Leftover] = []
     removed: list[str] = []
     try:
@@ -175,20 +170,10 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
 
     Raises Refused, also where that is more than MOST_ENTRIES.
     """
-    found: list[Entry] = []
     with session._step(f"list {folder or 'the share'}"):
-        opened = _opened(session, folder, _LIST, _FOLDER, _ALL)
-        try:
-            with contextlib.suppress(NoMoreFiles, NoSuchFile):
-                while len(found) <= MOST_ENTRIES:
-                    found += map(
-                        _entry,
-                        opened.query_directory(
-                            pattern, FileInformationClass.FILE_DIRECTORY_INFORMATION
-                        ),
-                    )
-        finally:
-            opened.close()
+        made = _opened(session, folder, _LIST, FOLDER, SHARE_ALL)
+        kind = FileInformationClass.FILE_DIRECTORY_INFORMATION
+        found = list(map(_entry, listed(made, pattern, kind, MOST_ENTRIES)))
     if len(found) > MOST_ENTRIES:
         raise Refused("usage", f"{folder or 'the share'} holds more than {MOST_ENTRIES} entries")
     yield from (each for each in found if each.name not in (".", ".."))
@@ -198,7 +183,7 @@ def withheld(session: Smb2Session, path: str) -> str:
     """Why a folder is not given to us alone; empty: it is, and nobody else has it open."""
     try:
         with session._step(f"open {path}", quiet=True):
-            _opened(session, path, _DELETE_FOLDER, _FOLDER, 0).close()
+            _opened(session, path, _DELETE_FOLDER, FOLDER, 0).close()
     except SMBResponseException as error:
         return _words(error)
     return ""
@@ -209,7 +194,6 @@ def remove(session: Smb2Session, path: str, own_names: str, until: float) -> str
 
     until: by time.monotonic(); it begins nothing more then.
     """
-    doomed = CreateOptions.FILE_DELETE_ON_CLOSE
     try:
         for each in entries(session, path, "*"):
             if not matches(own_names, each.name) or not each.is_plain_file:
@@ -217,9 +201,9 @@ def remove(session: Smb2Session, path: str, own_names: str, until: float) -> str
             if time.monotonic() > until:
                 return "the server took too long: a part of it is still there"
             with session._step(f"delete {path}", quiet=True):
-                _opened(session, f"{path}\\{each.name}", _DELETE_FILE, _FILE | doomed, 0).close()
+                _opened(session, f"{path}\\{each.name}", _DELETE_FILE, FILE | DOOMED, 0).close()
         with session._step(f"delete {path}", quiet=True):
-            _opened(session, path, _DELETE_FOLDER, _FOLDER | doomed, 0).close()
+            _opened(session, path, _DELETE_FOLDER, FOLDER | DOOMED, 0).close()
     except SMBResponseException as error:
         return _words(error)
     except Refused as refused:
@@ -234,7 +218,7 @@ def _still_there(session: Smb2Session, path: str) -> str:
     """
     try:
         with session._step(f"look for {path}", quiet=True):
-            _opened(session, path, _LIST, _FOLDER, _ALL).close()
+            _opened(session, path, _LIST, FOLDER, SHARE_ALL).close()
     except SMBResponseException as error:
         return "" if error.status == NAME_NOT_FOUND else _words(error)
     return "something came into it"
@@ -258,14 +242,6 @@ def _entry(listed: Any) -> Entry:
 
 
 def _opened(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:
-    opened = Open(session._tree, path)
-    opened.create(
-        ImpersonationLevel.Impersonation,
-        access,
-        0,
-        sharing,
-        CreateDisposition.FILE_OPEN,
-        # of a link, the link itself
-        options | CreateOptions.FILE_OPEN_REPARSE_POINT,
-    )
-    return opened
+    # of a link, the link itself
+    options |= CreateOptions.FILE_OPEN_REPARSE_POINT
+    return opened(session._tree, path, access, EXISTING, options, sharing)

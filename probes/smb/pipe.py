@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from probes.smb.frames import Wire
 
@@ -89,6 +89,8 @@ class Pipe(ABC):
     No oplock and no lease is asked for: nobody here could answer its break.
     """
 
+    link: Any
+    """A Link1 or Link2: the session as this takes it over and gives it back."""
     _echo_body: bytes
 
     def __init__(self, wire: Wire) -> None:

@@ -88,7 +88,7 @@ class Pipe1(Pipe):
 
     def __init__(self, link: Link1) -> None:
         super().__init__(link.wire)
-        self._link = link
+        self.link = self._link = link
         self._message_id = 0
         self._process_id = os.getpid() & 0xFFFF
         self._head = memoryview(bytearray(_READ_HEAD_BYTES))

@@ -99,7 +99,7 @@ class Pipe2(Pipe):
 
     def __init__(self, link: Link2) -> None:
         super().__init__(link.wire)
-        self._link = link
+        self.link = self._link = link
         self._head = memoryview(bytearray(HEAD_BYTES))
         self._frame = memoryview(bytearray(0))
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import socket
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Self
 
 from probes.records import DIALECTS, Access, Endpoint
-from probes.smb import kerberos
+from probes.smb import kerberos, status
 from probes.smb.facts import SessionFacts
-from probes.smb.frames import prepare
+from probes.smb.frames import FRAME_SPARE_BYTES, Wire, prepare
 from probes.smb.interfaces import Interface
-from probes.smb.pipe import Pipe
+from probes.smb.pipe import (
+    DELETE,
+    DELETE_ON_CLOSE,
+    EXISTING,
+    FILE,
+    FOLDER,
+    GENERIC_READ,
+    GENERIC_WRITE,
+    LIST_AND_DELETE,
+    NEW,
+    Pipe,
+)
 from probes.stage import Refused, Unavailable
 
 SMB_PORT = 445
@@ -49,48 +63,187 @@ class Space:
     total_bytes: int
 
 
-class Session(Protocol):
+class Session(ABC):
     """A tree connection. Every method raises Refused; pipe() raises what its body raises."""
 
+    _library: str
+    _control_frame_bytes: int
+    """No reply but that to a READ is longer."""
+    _plain_errors: tuple[type[Exception], ...]
+    """What the library raises where the server's answer made sense."""
+
+    def __init__(self, peer: Endpoint, security: str) -> None:
+        self._peer, self._security = peer, security
+        self._where = peer.host
+        self._tree: Any = None
+        self._handles: list[Handle] = []
+        self._cut = False
+        before = time.monotonic()
+        self._sock = connect(peer)
+        self._connect_seconds = time.monotonic() - before
+        self._wire = Wire(self._sock, self._control_frame_bytes)
+
     @property
+    @abstractmethod
     def facts(self) -> SessionFacts:
         """What was agreed."""
 
-    def create_folder(self, path: str) -> Handle:
-        """A new folder that goes when its last handle is closed."""
+    @abstractmethod
+    def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
+        """Agrees on dialect and algorithms.
 
-    def open_folder(self, path: str) -> Handle:
-        """An existing folder of this run; it goes when its last handle is closed."""
+        Raises DialectMissing where the server does not speak it, Unavailable where it lacks what
+        the security needs.
+        """
 
-    def create_file(self, path: str) -> Handle:
-        """A new file to read and write, shared; it goes when its last handle is closed."""
+    @abstractmethod
+    def log_in(self) -> None:
+        """One attempt, then the tree connection; secured as the server requires and as we wish."""
 
-    def open_file(self, path: str, write: bool) -> Handle:
-        """An existing file; write: one that this run created."""
-
-    def close(self, handle: Handle) -> None:
-        """Closes it, and so deletes what was created."""
-
+    @abstractmethod
     def space(self, handle: Handle) -> Space:
         """Room on the file system that the handle lies on."""
 
+    @abstractmethod
     def interfaces(self) -> tuple[Interface, ...]:
         """The server's network interfaces; none where it does not tell them."""
 
-    def names(self, folder: str) -> tuple[str, ...]:
-        """What lies in a folder."""
+    def start(self, dialect: str | None, preferred: tuple[str, ...]) -> Self:
+        """Negotiates and logs in; closed where that fails, see open_session."""
+        logger = logging.getLogger(self._library)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+        # what matters comes as an exception
+        logger.propagate = False
+        try:
+            self.negotiate(dialect, preferred)
+            self.log_in()
+        except BaseException:
+            self.disconnect()
+            raise
+        return self
+
+    def create_folder(self, path: str) -> Handle:
+        """A new folder that goes when its last handle is closed."""
+        return self._open(path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE)
+
+    def open_folder(self, path: str) -> Handle:
+        """An existing folder of this run; it goes when its last handle is closed."""
+        return self._open(path, LIST_AND_DELETE, EXISTING, FOLDER | DELETE_ON_CLOSE)
+
+    def create_file(self, path: str) -> Handle:
+        """A new file to read and write, shared; it goes when its last handle is closed."""
+        return self._open(path, GENERIC_READ | GENERIC_WRITE | DELETE, NEW, FILE | DELETE_ON_CLOSE)
+
+    def open_file(self, path: str, write: bool) -> Handle:
+        """An existing file; write: one that this run created."""
+        return self._open(path, GENERIC_READ | (GENERIC_WRITE if write else 0), EXISTING, FILE)
 
     def remove_file(self, path: str) -> None:
         """Deletes a file that this run created."""
+        self.close(self._open(path, DELETE, EXISTING, FILE | DELETE_ON_CLOSE))
 
-    def pipe(self, handle: Handle) -> AbstractContextManager[Pipe]:
+    def close(self, handle: Handle) -> None:
+        """Closes it, and so deletes what was created."""
+        self._handles.remove(handle)
+        with self._step(f"close {handle.path}"):
+            self._close(handle)
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What lies in a folder."""
+        with self._step(f"list {folder}"):
+            return tuple(name for name in self._names(folder) if name not in (".", ".."))
+
+    @contextmanager
+    def pipe(self, handle: Handle) -> Iterator[Pipe]:
         """The data path on this session; the library rests until it is closed.
 
         Where the body fails the connection is cut: the server then closes and deletes everything.
         """
+        wire, pipe = self._wire, self._taken(handle)
+        wire.frame_limit_bytes = pipe.link.max_read_bytes + FRAME_SPARE_BYTES
+        wire.deadline = time.monotonic() + STEP_SECONDS
+        try:
+            yield pipe
+        except BaseException:
+            # what is under way cannot be called back, and its replies would confuse the library
+            self._cut = True
+            raise
+        finally:
+            wire.frame_limit_bytes, wire.deadline = self._control_frame_bytes, None
+            wire.patient = False
+            self._give_back(pipe.link)
 
     def disconnect(self) -> None:
         """Closes what is open, logs off and disconnects; never raises."""
+        if self._usable():
+            # a server that is gone has closed everything already
+            with suppress(Refused), self._step("log off"):
+                while self._handles:
+                    self._close(self._handles.pop())
+                self._log_off()
+        self._hang_up()
+
+    def _open(self, path: str, access: int, disposition: int, options: int) -> Handle:
+        with self._step(f"{'create' if disposition == NEW else 'open'} {path}"):
+            handle = self._opened(path, access, disposition, options)
+        self._handles.append(handle)
+        return handle
+
+    @contextmanager
+    def _step(self, what: str, quiet: bool = False) -> Iterator[None]:
+        """Bounds one step with the library and puts its errors in one line; quiet: leaves them."""
+        self._wire.deadline = time.monotonic() + STEP_SECONDS
+        try:
+            yield
+        except (Refused, Unavailable, MemoryError):
+            raise
+        except Exception as error:
+            # the libraries parse as if nobody lied: any error at all means a bad reply
+            if quiet:
+                raise
+            code = self._status(error)
+            if code is not None:
+                raise status.refusal(self._where, what, code) from error
+            text = " ".join(str(error).split()) or type(error).__name__
+            if not isinstance(error, self._plain_errors):
+                text = f"the server's answer makes no sense ({text})"
+            raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
+        finally:
+            self._wire.deadline = None
+
+    def _silent(self) -> Refused:
+        text = f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
+        return Refused("unreachable", text)
+
+    def _usable(self) -> bool:
+        return self._tree is not None and not self._cut
+
+    @abstractmethod
+    def _opened(self, path: str, access: int, disposition: int, options: int) -> Handle: ...
+
+    @abstractmethod
+    def _close(self, handle: Handle) -> None: ...
+
+    @abstractmethod
+    def _names(self, folder: str) -> list[str]: ...
+
+    @abstractmethod
+    def _taken(self, handle: Handle) -> Pipe:
+        """The data path, once the library has let go of the connection."""
+
+    @abstractmethod
+    def _give_back(self, link: Any) -> None: ...
+
+    @abstractmethod
+    def _log_off(self) -> None: ...
+
+    @abstractmethod
+    def _hang_up(self) -> None: ...
+
+    @abstractmethod
+    def _status(self, error: Exception) -> int | None:
+        """What the server answered, where that is the error."""
 
 
 @contextmanager
@@ -116,12 +269,12 @@ def open_session(
 
 
 def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ...]) -> Session:
-    from probes.smb import smbprotocol_session
+    from probes.smb.smbprotocol_session import Smb2Session
 
     if dialect == "smb1":
         return _smb1(peer, security)
     try:
-        return smbprotocol_session.open_session(peer, dialect or None, security, preferred)
+        return Smb2Session(peer, security).start(dialect or None, preferred)
     except DialectMissing as error:
         if dialect:
             raise
@@ -138,10 +291,10 @@ def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, .
 
 def _smb1(peer: Endpoint, security: str) -> Session:
     try:
-        from probes.smb import impacket_session
+        from probes.smb.impacket_session import Smb1Session
     except ImportError as error:
         raise DialectMissing("SMB1 needs impacket here: install copy-bottleneck[smb1]") from error
-    return impacket_session.open_session(peer, security)
+    return Smb1Session(peer, security).start(None, ())
 
 
 def login(peer: Endpoint) -> Access:

@@ -23,30 +23,19 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from smbprotocol import Dialects
 from smbprotocol.connection import Commands, Connection, HashAlgorithms
-from smbprotocol.exceptions import NoMoreFiles, SMBException, SMBResponseException
-from smbprotocol.file_info import FileInformationClass
+from smbprotocol.exceptions import NoMoreFiles, NoSuchFile, SMBException, SMBResponseException
 from smbprotocol.header import NtStatus, Smb2Flags
-from smbprotocol.open import (
-    CreateDisposition,
-    CreateOptions,
-    DirectoryAccessMask,
-    FileAttributes,
-    FilePipePrinterAccessMask,
-    ImpersonationLevel,
-    Open,
-    ShareAccess,
-)
+from smbprotocol.open import FileAttributes, ImpersonationLevel, Open
 from smbprotocol.session import Session
 from smbprotocol.transport import Tcp
 
 from probes.smb.frames import Broken, Late, Wire
+from probes.smb.pipe import FOLDER, SHARE_ALL
 from probes.smb.session import STEP_SECONDS
 from probes.stage import Refused
 
 KEEP_ALIVE_SECONDS = 20
 """An idle session sends an ECHO that often, and notices so that its server went."""
-CONTROL_FRAME_BYTES = 1024 * 1024
-"""No reply but that to a READ is longer."""
 LEAST_LIMIT_BYTES = 4096
 """A server that takes no longer READ or WRITE serves no files."""
 _MESSAGES = (b"\xfeSMB", b"\xfdSMB")
@@ -57,10 +46,9 @@ _LEAST_BYTES = 68
 class ParkableTcp(Tcp):  # type: ignore[misc]
     """The library's transport: guarded frames, a deadline, and a reader that can be parked."""
 
-    def __init__(self, sock: socket.socket, server: str, port: int) -> None:
+    def __init__(self, sock: socket.socket, wire: Wire, server: str, port: int) -> None:
         super().__init__(server, port, None)
-        self._sock = sock
-        self.wire = Wire(sock, CONTROL_FRAME_BYTES)
+        self._sock, self.wire = sock, wire
         self.connected = True
         self._wake_read, self._wake_write = socket.socketpair()
         self._parked, self._resume = threading.Event(), threading.Event()
@@ -249,66 +237,23 @@ class GuardedSession(Session):  # type: ignore[misc]
             self.connection.verify_signature(reply, self.session_id, force=True)
 
 
-_SHARE_ALL = (
-    ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
-)
-_LIST_AND_DELETE = (
-    DirectoryAccessMask.FILE_LIST_DIRECTORY
-    | DirectoryAccessMask.FILE_READ_ATTRIBUTES
-    | DirectoryAccessMask.DELETE
-    | DirectoryAccessMask.SYNCHRONIZE
-)
-_READ = FilePipePrinterAccessMask.GENERIC_READ
-_WRITE = FilePipePrinterAccessMask.GENERIC_WRITE
-_DELETE = FilePipePrinterAccessMask.DELETE
+def opened(
+    tree: Any, path: str, access: int, disposition: int, options: int, sharing: int = SHARE_ALL
+) -> Any:
+    """A file or folder on the share, opened or created; the arguments are those of a CREATE."""
+    made = Open(tree, path)
+    attributes = FileAttributes.FILE_ATTRIBUTE_DIRECTORY if options & FOLDER else 0
+    made.create(ImpersonationLevel.Impersonation, access, attributes, sharing, disposition, options)
+    return made
 
 
-def folder(tree: Any, path: str, new: bool) -> Any:
-    """A folder, deleted when its last handle is closed."""
-    options = CreateOptions.FILE_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
-    return _opened(tree, path, _LIST_AND_DELETE, options, new)
-
-
-def new_file(tree: Any, path: str) -> Any:
-    """A file to read and write, deleted when its last handle is closed."""
-    options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
-    return _opened(tree, path, _READ | _WRITE | _DELETE, options, True)
-
-
-def file(tree: Any, path: str, write: bool) -> Any:
-    """A file that is there."""
-    access = _READ | _WRITE if write else _READ
-    return _opened(tree, path, access, CreateOptions.FILE_NON_DIRECTORY_FILE, False)
-
-
-def doomed_file(tree: Any, path: str) -> Any:
-    """A file that is there and goes when this handle is closed."""
-    options = CreateOptions.FILE_NON_DIRECTORY_FILE | CreateOptions.FILE_DELETE_ON_CLOSE
-    return _opened(tree, path, _DELETE, options, False)
-
-
-def names(tree: Any, path: str) -> tuple[str, ...]:
-    """What lies in a folder."""
-    access = DirectoryAccessMask.FILE_LIST_DIRECTORY
-    opened = _opened(tree, path, access, CreateOptions.FILE_DIRECTORY_FILE, False)
-    found: list[str] = []
-    with contextlib.suppress(NoMoreFiles):
-        while True:
-            for entry in opened.query_directory("*", FileInformationClass.FILE_NAMES_INFORMATION):
-                found.append(entry["file_name"].get_value().decode("utf-16-le"))
-    opened.close()
-    return tuple(name for name in found if name not in (".", ".."))
-
-
-def _opened(tree: Any, path: str, access: int, options: int, new: bool) -> Any:
-    opened = Open(tree, path)
-    is_folder = options & CreateOptions.FILE_DIRECTORY_FILE
-    opened.create(
-        ImpersonationLevel.Impersonation,
-        access,
-        FileAttributes.FILE_ATTRIBUTE_DIRECTORY if is_folder else 0,
-        _SHARE_ALL,
-        CreateDisposition.FILE_CREATE if new else CreateDisposition.FILE_OPEN,
-        options,
-    )
-    return opened
+def listed(folder: Any, pattern: str, kind: int, most: int) -> list[Any]:
+    """The library's entries of an open folder, all of them or one more than most; closes it."""
+    found: list[Any] = []
+    try:
+        with contextlib.suppress(NoMoreFiles, NoSuchFile):
+            while len(found) <= most:
+                found += folder.query_directory(pattern, kind)
+    finally:
+        folder.close()
+    return found

@@ -6,42 +6,40 @@ socket handed to probes.smb.pipe2.
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from smbprotocol import Dialects
 from smbprotocol.connection import Capabilities
 from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResponseException
+from smbprotocol.file_info import FileInformationClass
 from smbprotocol.tree import TreeConnect
 
 from probes.records import Endpoint
-from probes.smb import smbprotocol_connection, status
+from probes.smb import status
 from probes.smb.encryption import Sealer
 from probes.smb.facts import SessionFacts
-from probes.smb.frames import FRAME_SPARE_BYTES, Broken, Late
+from probes.smb.frames import Broken, Late
 from probes.smb.interfaces import Interface
-from probes.smb.pipe import Pipe
+from probes.smb.pipe import EXISTING, FOLDER, Pipe
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.session import (
     SMB_PORT,
     STEP_SECONDS,
     DialectMissing,
     Handle,
+    Session,
     Space,
-    connect,
     login,
     refuse_guest,
 )
 from probes.smb.signing import signer
 from probes.smb.smbprotocol_connection import (
-    CONTROL_FRAME_BYTES,
     GuardedConnection,
     GuardedSession,
     ParkableTcp,
+    listed,
+    opened,
 )
 from probes.smb.smbprotocol_facts import ENCRYPTION, NUMBERS, SIGNING, Agreement, numbers
 from probes.stage import Refused, Unavailable
@@ -55,31 +53,28 @@ HARMLESS_CAPABILITIES = (
 
 
 BREATH_SECONDS = 0.2
+MOST_ENTRIES = 20_000
+"""Of one folder."""
+FILE_LIST_DIRECTORY = 1
 
 
-class Smb2Session:
-    """A Session (probes.smb.session) of SMB2 or SMB3."""
+class Smb2Session(Session):
+    """A Session of SMB2 or SMB3; dialects are those of NUMBERS, None the best that is offered."""
 
-    def __init__(
-        self, peer: Endpoint, connect_seconds: float, transport: ParkableTcp, security: str
-    ) -> None:
-        self._where = peer.host
-        self._connect_seconds = connect_seconds
-        self._transport = transport
-        self._security = security
-        self._connection = GuardedConnection(transport, require_signing=security == "signed")
+    _library = "smbprotocol"
+    _control_frame_bytes = 1024 * 1024
+    _plain_errors = (SMBException, Broken, OSError)
+
+    def __init__(self, peer: Endpoint, security: str) -> None:
+        super().__init__(peer, security)
+        port = peer.port or SMB_PORT
+        self._transport = ParkableTcp(self._sock, self._wire, peer.host, port)
+        self._connection = GuardedConnection(self._transport, require_signing=security == "signed")
         self._agreed = Agreement(self._connection)
         self._session: Any = None
-        self._tree: Any = None
-        self._opens: dict[bytes, Any] = {}
-        self._cut = False
+        self._files: dict[bytes, Any] = {}
 
     def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
-        """Agrees on dialect and algorithms.
-
-        Raises DialectMissing where the server does not speak it, Unavailable where it lacks what
-        the security needs.
-        """
         number = NUMBERS[dialect] if dialect else None
         wanted = f"SMB {dialect}" if dialect else "SMB 2 or 3"
         refusal = DialectMissing(f"{self._where} does not offer {wanted}")
@@ -93,10 +88,7 @@ class Smb2Session:
                     preferred_signing_algos=numbers(SIGNING, preferred),
                 )
         except Late:
-            text = (
-                f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
-            )
-            raise Refused("unreachable", text) from None
+            raise self._silent() from None
         except Refused:
             raise
         except Broken as error:
@@ -115,8 +107,8 @@ class Smb2Session:
         if self._security == "plain" and self._agreed.server_requires_signing:
             raise Unavailable(f"{self._where} requires signing")
 
-    def log_in(self, peer: Endpoint) -> None:
-        """One attempt, then the tree connection; secured as the server requires and as we wish."""
+    def log_in(self) -> None:
+        peer = self._peer
         access = login(peer)
         user = f"{access.domain}\\{access.username}" if access.domain else access.username
         session = GuardedSession(
@@ -177,133 +169,74 @@ class Smb2Session:
 
     @property
     def facts(self) -> SessionFacts:
-        """See Session."""
         return self._agreed.facts(self._security, self._connect_seconds)
 
-    def create_folder(self, path: str) -> Handle:
-        """See Session."""
-        return self._opened(
-            "create", path, lambda t: smbprotocol_connection.folder(t, path, new=True)
-        )
-
-    def open_folder(self, path: str) -> Handle:
-        """See Session."""
-        return self._opened(
-            "open", path, lambda t: smbprotocol_connection.folder(t, path, new=False)
-        )
-
-    def create_file(self, path: str) -> Handle:
-        """See Session."""
-        return self._opened("create", path, lambda t: smbprotocol_connection.new_file(t, path))
-
-    def open_file(self, path: str, write: bool) -> Handle:
-        """See Session."""
-        return self._opened("open", path, lambda t: smbprotocol_connection.file(t, path, write))
-
-    def close(self, handle: Handle) -> None:
-        """See Session."""
-        opened = self._opens.pop(handle.id)
-        with self._step(f"close {handle.path}"):
-            opened.close()
-
     def space(self, handle: Handle) -> Space:
-        """See Session."""
         with self._step("free space"):
             return self._agreed.free_space(handle.id)
 
     def interfaces(self) -> tuple[Interface, ...]:
-        """See Session."""
         with self._step("interfaces"):
             return self._agreed.interfaces()
 
-    def names(self, folder: str) -> tuple[str, ...]:
-        """See Session."""
-        with self._step(f"list {folder}"):
-            return smbprotocol_connection.names(self._tree, folder)
+    def _opened(self, path: str, access: int, disposition: int, options: int) -> Handle:
+        made = opened(self._tree, path, access, disposition, options)
+        self._files[made.file_id] = made
+        return Handle(path, made.file_id, made.end_of_file)
 
-    def remove_file(self, path: str) -> None:
-        """See Session."""
-        self.close(
-            self._opened("open", path, lambda t: smbprotocol_connection.doomed_file(t, path))
-        )
+    def _close(self, handle: Handle) -> None:
+        self._files.pop(handle.id).close()
 
-    @contextmanager
-    def pipe(self, handle: Handle) -> Iterator[Pipe]:
-        """See Session."""
-        connection, wire = self._connection, self._transport.wire
+    def _names(self, folder: str) -> list[str]:
+        made = opened(self._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER)
+        kind = FileInformationClass.FILE_NAMES_INFORMATION
+        entries = listed(made, "*", kind, MOST_ENTRIES)
+        return [entry["file_name"].get_value().decode("utf-16-le") for entry in entries]
+
+    def _taken(self, handle: Handle) -> Pipe:
+        connection = self._connection
         self._settle_echoes()
         self._transport.park()
         window = connection.sequence_window
-        link = Link2(
-            wire=wire,
-            session_id=self._session.session_id,
-            tree_id=self._tree.tree_connect_id,
-            file_id=handle.id,
-            next_message_id=window["low"],
-            credits=window["high"] - window["low"],
-            multi_credit=bool(connection.supports_multi_credit),
-            max_read_bytes=connection.max_read_size,
-            max_write_bytes=connection.max_write_size,
-            signer=self._signer(),
-            sealer=self._sealer(),
+        return Pipe2(
+            Link2(
+                wire=self._wire,
+                session_id=self._session.session_id,
+                tree_id=self._tree.tree_connect_id,
+                file_id=handle.id,
+                next_message_id=window["low"],
+                credits=window["high"] - window["low"],
+                multi_credit=bool(connection.supports_multi_credit),
+                max_read_bytes=connection.max_read_size,
+                max_write_bytes=connection.max_write_size,
+                signer=self._signer(),
+                sealer=self._sealer(),
+            )
         )
-        wire.frame_limit_bytes = connection.max_read_size + FRAME_SPARE_BYTES
-        wire.deadline = time.monotonic() + STEP_SECONDS
-        try:
-            yield Pipe2(link)
-        except BaseException:
-            # what is under way cannot be called back, and its replies would confuse the library
-            self._cut = True
-            raise
-        finally:
-            wire.frame_limit_bytes, wire.deadline = CONTROL_FRAME_BYTES, None
-            wire.patient = False
-            window["low"] = link.next_message_id
-            window["high"] = link.next_message_id + link.credits
-            if self._cut:
-                self._transport.close()
-            self._transport.unpark()
 
-    def disconnect(self) -> None:
-        """See Session."""
-        if self._transport.connected and not self._cut and self._tree is not None:
-            # a server that is gone has closed everything already
-            with contextlib.suppress(Refused, Broken), self._step("log off"):
-                while self._opens:
-                    self._opens.popitem()[1].close()
-                self._tree.disconnect()
-                self._session.disconnect(close=False)
+    def _give_back(self, link: Link2) -> None:
+        window = self._connection.sequence_window
+        window["low"] = link.next_message_id
+        window["high"] = link.next_message_id + link.credits
+        if self._cut:
+            self._transport.close()
+        self._transport.unpark()
+
+    def _usable(self) -> bool:
+        return self._transport.connected and super()._usable()
+
+    def _log_off(self) -> None:
+        self._tree.disconnect()
+        self._session.disconnect(close=False)
+
+    def _hang_up(self) -> None:
         self._transport.close()
         if self._connection._t_worker is not None:
             self._connection._t_worker.join(timeout=2 * STEP_SECONDS)
         self._transport.release()
 
-    def _opened(self, step: str, path: str, how: Callable[[Any], Any]) -> Handle:
-        with self._step(f"{step} {path}"):
-            opened = how(self._tree)
-        self._opens[opened.file_id] = opened
-        return Handle(path, opened.file_id, opened.end_of_file)
-
-    @contextmanager
-    def _step(self, what: str, quiet: bool = False) -> Iterator[None]:
-        """Bounds one step with the library and puts its errors in one line; quiet: leaves them."""
-        self._transport.wire.deadline = time.monotonic() + STEP_SECONDS
-        try:
-            yield
-        except (Refused, Unavailable, MemoryError):
-            raise
-        except Exception as error:
-            # the library parses as if nobody lied: any error at all means a bad reply
-            if quiet:
-                raise
-            if isinstance(error, SMBResponseException):
-                raise status.refusal(self._where, what, error.status) from error
-            text = " ".join(str(error).split()) or type(error).__name__
-            if not isinstance(error, (SMBException, Broken, OSError)):
-                text = f"the server's answer makes no sense ({text})"
-            raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
-        finally:
-            self._transport.wire.deadline = None
+    def _status(self, error: Exception) -> int | None:
+        return error.status if isinstance(error, SMBResponseException) else None
 
     def _settle_echoes(self) -> None:
         """Waits for a keep-alive ECHO that is under way; its reply belongs to the library."""
@@ -331,29 +264,6 @@ def _last_reason(error: Exception) -> str:
     return text.rpartition("Minor")[2].strip(" (0123456789):.") or text
 
 
-def open_session(
-    peer: Endpoint, dialect: str | None, security: str, preferred: tuple[str, ...]
-) -> Smb2Session:
-    """Connects, negotiates, logs in once and connects to the share.
-
-    dialect: one of NUMBERS, or None for the best that the server offers; security and preferred as
-    in probes.smb.session. Raises Refused, Unavailable and, before any login, DialectMissing.
-    """
-    _silence("smbprotocol")
-    before = time.monotonic()
-    sock = connect(peer)
-    seconds = time.monotonic() - before
-    transport = ParkableTcp(sock, peer.host, peer.port or SMB_PORT)
-    session = Smb2Session(peer, seconds, transport, security)
-    try:
-        session.negotiate(dialect, preferred)
-        session.log_in(peer)
-    except BaseException:
-        session.disconnect()
-        raise
-    return session
-
-
 def _connect(tree: Any, checked: bool) -> None:
     """Opens the share; once more where the server is short of memory at that moment.
 
@@ -366,11 +276,3 @@ def _connect(tree: Any, checked: bool) -> None:
             raise
         time.sleep(BREATH_SECONDS)
         tree.connect(require_secure_negotiate=checked)
-
-
-def _silence(name: str) -> None:
-    """Keeps the library's own messages from stderr; what matters comes as an exception."""
-    logger = logging.getLogger(name)
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-    logger.propagate = False

@@ -19,21 +19,22 @@ from probes.records import DIALECTS, Access, Endpoint
 from probes.smb import (
     compression,
     facts,
-    impacket_session,
     interfaces,
     leftovers,
     offered,
-    smbprotocol_session,
     space,
 )
+from probes.smb import session as sessions
 from probes.smb.encryption import Sealer
 from probes.smb.frames import Broken, Wire
+from probes.smb.impacket_session import Smb1Session
 from probes.smb.pipe import Pipe, received
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.session import Session
 from probes.smb.signing import HmacSha256, Md5
 from probes.smb.small import SmallFiles
+from probes.smb.smbprotocol_session import Smb2Session
 from probes.smb.steady import Load
 from probes.stage import Refused, Unavailable
 
@@ -247,12 +248,11 @@ def answered_by(stream: bytes) -> Iterator[None]:
         threads.append(Answering(theirs, stream))
         return ours
 
-    usual = smbprotocol_session.connect
-    smbprotocol_session.connect = impacket_session.connect = connect
+    usual, sessions.connect = sessions.connect, connect
     try:
         yield
     finally:
-        smbprotocol_session.connect = impacket_session.connect = usual
+        sessions.connect = usual
         for each in threads:
             each.join()
 
@@ -262,7 +262,7 @@ def modern(dialect: str | None) -> Callable[[bytes], None]:
 
     def consume(data: bytes) -> None:
         with answered_by(data):
-            session = smbprotocol_session.open_session(PEER, dialect, "", ())
+            session = Smb2Session(PEER, "").start(dialect, ())
             try:
                 visited(session)
                 list(leftovers.entries(session, "", "*"))
@@ -275,7 +275,7 @@ def modern(dialect: str | None) -> Callable[[bytes], None]:
 def old(data: bytes) -> None:
     """SMB1 by impacket."""
     with answered_by(data):
-        session = impacket_session.open_session(PEER, "")
+        session = Smb1Session(PEER, "").start(None, ())
         try:
             visited(session)
         finally:

@@ -14,7 +14,7 @@ from probes.host.leftovers import RUN_FILE
 from probes.records import Endpoint
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
-from probes.smb.smbprotocol_session import open_session
+from probes.smb.smbprotocol_session import Smb2Session
 
 NAMES = [f"bottleneck-{number:016x}" for number in range(5)]
 
@@ -102,7 +102,7 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
     served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, folder = served
-    session: Any = open_session(peer, None, "", ())
+    session: Any = Smb2Session(peer, "").start(None, ())
     try:
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
         monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))

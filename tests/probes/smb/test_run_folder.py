@@ -46,6 +46,13 @@ def kill(*pids: int) -> None:
         os.waitpid(pid, 0)
 
 
+def kill_children(server: Any) -> None:
+    for child in psutil.Process(server.process_id).children(recursive=True):
+        # one that served a connection which is over may just be going
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+
+
 def becomes(condition: Callable[[], bool], seconds: float) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -145,10 +152,7 @@ def test_what_a_dead_server_process_left_is_swept_and_nothing_else(
         with hold(Setting(run=RUN, dialect=dialect), peer):
             (folder / FOLDER / "pushed-0123456789abcdef").write_text("ours")
             (folder / "pushed-0123456789abcdef").write_text("not in our folder")
-            for child in psutil.Process(server.process_id).children(recursive=True):
-                # one that served a connection which is over may just be going
-                with suppress(psutil.NoSuchProcess):
-                    child.kill()
+            kill_children(server)
         assert files(folder) == ["pushed-0123456789abcdef"]
 
 
@@ -165,8 +169,7 @@ def test_what_was_killed_with_its_server_goes_with_the_next_run_there(
 
         holder = forked(work)
         assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
-        for child in psutil.Process(server.process_id).children(recursive=True):
-            child.kill()
+        kill_children(server)
         kill(holder)
         (folder / "bottleneck-0123abce").mkdir()
         assert files(folder) == [FOLDER, "bottleneck-0123abce", "source"]

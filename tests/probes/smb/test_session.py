@@ -297,9 +297,9 @@ def impostor(work: Callable[[socket.socket], None]) -> Iterator[Endpoint]:
 def test_what_is_no_file_server_is_unreachable(
     greeting: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from probes.smb import impacket_session, smbprotocol_session
+    from probes.smb import impacket_session
 
-    for module in (impacket_session, smbprotocol_session):
+    for module in (impacket_session, session):
         monkeypatch.setattr(module, "STEP_SECONDS", 1.0)
 
     def greet(sock: socket.socket) -> None:
@@ -316,9 +316,7 @@ def test_what_is_no_file_server_is_unreachable(
 
 
 def test_a_server_that_says_nothing_costs_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from probes.smb import smbprotocol_session
-
-    monkeypatch.setattr(smbprotocol_session, "STEP_SECONDS", 0.5)
+    monkeypatch.setattr(session, "STEP_SECONDS", 0.5)
     with (
         impostor(lambda sock: time.sleep(20)) as peer,
         pytest.raises(Refused, match="no answer"),
