@@ -72,7 +72,7 @@ HOLDS = {
     "source-file": Takes("probes.host.source_file", gives="path"),
     "run-folder": Takes("probes.smb.run_folder", calls="called"),
     "client-share": Takes("probes.smb.client_share", calls="called" + "?", gives="local_path"),
-    "visit": Takes("probes.smb.visit", calls="called"),
+    "visit": Takes("probes.smb.offered", calls="called"),
     "leftovers": Takes("probes.smb.leftovers", calls="called"),
 }
 """What a host can hold for a run beside the responders of its stages."""

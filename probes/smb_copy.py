@@ -11,21 +11,17 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 from probes.host import limits, payload
 from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
-from probes.smb.check import Check, spread
-from probes.smb.ends import FolderSink, FolderSource, MemorySink, MemorySource
-from probes.smb.flight import Flight, fitting
-from probes.smb.frames import Broken, Late
-from probes.smb.pipe import Pipe
+from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
+from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
-from probes.smb.space import ShareRoom
 from probes.stage import Last, Refused, Running, Stage, Unavailable
 
 STAGE = Stage(
@@ -147,7 +143,7 @@ def _pull(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
                 session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
                 handle = _source_on_share(session, peer, setting.size_bytes)
             window = _Window(setting, peer)
-            with window.blamed(), session.pipe(handle) as pipe:
+            with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
                 arrived = transfer.pull(pipe, setting.size_bytes, *flight.shape, sink.take)
@@ -172,7 +168,7 @@ def _pull_file(setting: Setting, peer: Endpoint) -> Running:
         if size_bytes < FILE_LEAST_BYTES:
             raise Unavailable(f"{setting.file} is smaller than 1 MiB: name a larger file")
         window = _Window(setting, peer)
-        with window.blamed(), session.pipe(handle) as pipe:
+        with window.error_context(), session.pipe(handle) as pipe:
             flight = fitting(pipe, "read", setting.request_bytes, setting.depth)
             parts = _parts(size_bytes, setting.file_seconds)
             arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
@@ -206,7 +202,7 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
             session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
             handle = _target_on_share(session, peer, setting.fill_source)
         window = _Window(setting, peer)
-        with window.blamed(), session.pipe(handle) as pipe:
+        with window.error_context(), session.pipe(handle) as pipe:
             flight = fitting(pipe, "write", setting.request_bytes, setting.depth)
             cache = source.cache()
             every = (
@@ -216,7 +212,7 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
                 every = setting.size_bytes
             room = None
             if setting.dialect != "smb1":
-                room = ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
+                room = transfer.ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
             moves = transfer.push(pipe, setting.size_bytes, *flight.shape, source.give, every, room)
             yield from window.opened(pipe, moves)
             if setting.flushed:
@@ -306,29 +302,18 @@ class _Window:
             "rtt_seconds": flight.rtt_seconds,
         }
 
-    @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def error_context(self) -> AbstractContextManager[None]:
         """Says in one line where a copy broke and how far it came."""
-        setting, peer = self._setting, self._peer
-        try:
-            yield
-        except Broken as error:
-            moment = "before the copy began"
-            if self._under_way:
-                moment = f"after {self._moved_bytes} of {setting.size_bytes} bytes"
-            if self._closed:
-                moment = "while the copy was checked"
-            text = f"//{peer.host}/{peer.share}: {setting.copy} broke {moment}: {error}"
-            if isinstance(error, status.ServerSaid) and error.status in status.NO_ROOM:
-                text += "; make room there, or name a smaller size"
-                raise Refused("space", text) from error
-            if isinstance(error, Late):
-                text += f" ({setting.seconds:.1f} s)"
-            raise type(error)(*_arguments(text, error)) from error
+        limit = f" ({self._setting.seconds:.1f} s)"
+        return status.error_context(self._broke, self._peer, limit)
 
-
-def _arguments(text: str, error: Broken) -> tuple[str | int, ...]:
-    return (text, error.status) if isinstance(error, status.ServerSaid) else (text,)
+    def _broke(self) -> str:
+        moment = "before the copy began"
+        if self._under_way:
+            moment = f"after {self._moved_bytes} of {self._setting.size_bytes} bytes"
+        if self._closed:
+            moment = "while the copy was checked"
+        return f"{self._setting.copy} broke {moment}"
 
 
 def _requested(setting: Setting) -> str:

@@ -6,10 +6,11 @@ protocol on this path and no disk. Runs on the client alone (Python 3.11).
 
 from __future__ import annotations
 
+import math
 import secrets
 import statistics
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
@@ -17,11 +18,9 @@ from typing import Literal
 from probes.host import payload
 from probes.meaning import Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
-from probes.smb import echo
-from probes.smb.blame import blamed
-from probes.smb.fit import Fit, fit
+from probes.smb import status
 from probes.smb.frames import Broken
-from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe
+from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
 from probes.smb.steady import BLOCK_BYTES, Load
@@ -142,17 +141,18 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     with open_session(peer, setting.dialect, setting.security) as session:
         handle = _file(session, setting, peer)
         facts = session.facts
-        with blamed(f"{STAGE.name} {setting.verb}", peer), session.pipe(handle) as pipe:
+        what = f"{STAGE.name} {setting.verb} broke"
+        with status.error_context(lambda: what, peer), session.pipe(handle) as pipe:
             verb = VERBS[setting.verb]
             load = Load(pipe, verb, setting.size_bytes, ring)
             pipe.limit(time.monotonic() + setting.seconds + GRACE_SECONDS)
-            rtts = echo.round_trips(pipe, ECHO_SHARE * setting.seconds)
+            rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
             longest = facts.max_read_bytes if verb == "read" else facts.max_write_bytes
             cells = _cells(setting, pipe, load, longest, statistics.median(rtts))
             best = max(cells, key=lambda cell: cell.bytes_per_second)
             seen = yield from _window(pipe, load, best, WINDOW_SHARE * setting.seconds)
             pipe.limit(time.monotonic() + CHECK_SECONDS)
-            rtts += echo.round_trips(pipe, ECHO_SHARE * setting.seconds)
+            rtts += round_trips(pipe, ECHO_SHARE * setting.seconds)
             afforded = int(CHECK_SHARE * setting.seconds * best.bytes_per_second / BLOCK_BYTES)
             load.read_back(max(2, min(CHECKED_BLOCKS, afforded)))
     return {
@@ -296,3 +296,73 @@ def _window(pipe: Pipe, load: Load, cell: Cell, seconds: float) -> Generator[Sam
         "requests": counters.requests - before[2],
         "request_seconds_median": statistics.median(counters.request_seconds),
     }
+
+
+CLEAR_RATIO = 1.25
+"""The knee, ceiling x round trip, has to lie that far inside of the points to be seen by them."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The curve that is nearest to all points, their rates taken as ratios (least squares of log).
+
+    A part of the curve that no point lies on is None: nothing is known of it. All is None where
+    the points have one number of bytes in flight alone, or there is no point.
+    """
+
+    ceiling_bytes_per_second: float | None
+    """Asymptotic rate: what more bytes in flight do not raise."""
+    rtt_seconds: float | None
+    """Effective round trip, the server's work included."""
+    worst_residual_ratio: float | None
+    """The largest of |measured / fitted - 1|."""
+
+    def rate(self, in_flight_bytes: float) -> float:
+        """Bytes per second expected with that much in flight. Raises ValueError: nothing known."""
+        bounds = []
+        if self.ceiling_bytes_per_second is not None:
+            bounds.append(self.ceiling_bytes_per_second)
+        if self.rtt_seconds is not None:
+            bounds.append(in_flight_bytes / self.rtt_seconds)
+        return min(bounds)
+
+
+def fit(points: Sequence[tuple[float, float]]) -> Fit:
+    """The Fit of points (bytes in flight, bytes per second), both > 0.
+
+    Every split into points on the slope (fewest bytes in flight) and points at the ceiling is
+    tried: within a part the best value is the mean of the logarithms.
+    """
+    if len({flight for flight, _ in points}) < 2:
+        return Fit(None, None, None)
+    ordered = sorted((math.log(flight), math.log(rate)) for flight, rate in points)
+    flights = [flight for flight, _ in ordered]
+    # a split between two points of the same bytes in flight would put one point on both parts
+    splits = [
+        at for at in range(len(ordered) + 1) if at in (0, len(ordered)) or _grows(flights, at)
+    ]
+    tried = [_of_split(ordered, at) for at in splits]
+    best = min(tried, key=lambda each: _error(each, ordered))
+    if best.ceiling_bytes_per_second is not None and best.rtt_seconds is not None:
+        knee = best.ceiling_bytes_per_second * best.rtt_seconds
+        if knee * CLEAR_RATIO > math.exp(flights[-1]):
+            best = _of_split(ordered, len(ordered))
+        elif knee < CLEAR_RATIO * math.exp(flights[0]):
+            best = _of_split(ordered, 0)
+    worst = max(abs(rate / best.rate(flight) - 1) for flight, rate in points)
+    return Fit(best.ceiling_bytes_per_second, best.rtt_seconds, worst)
+
+
+def _grows(flights: Sequence[float], at: int) -> bool:
+    return flights[at] > flights[at - 1]
+
+
+def _of_split(ordered: Sequence[tuple[float, float]], at: int) -> Fit:
+    slope, flat = ordered[:at], ordered[at:]
+    ceiling = math.exp(sum(rate for _, rate in flat) / len(flat)) if flat else None
+    rtt = math.exp(sum(flight - rate for flight, rate in slope) / len(slope)) if slope else None
+    return Fit(ceiling, rtt, None)
+
+
+def _error(fitted: Fit, ordered: Sequence[tuple[float, float]]) -> float:
+    return sum((rate - math.log(fitted.rate(math.exp(flight)))) ** 2 for flight, rate in ordered)

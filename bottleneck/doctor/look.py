@@ -17,7 +17,7 @@ from probes import tcp
 from probes.host import rtnetlink
 from probes.host.facts import Readiness
 from probes.records import Details, Endpoint
-from probes.smb import visit
+from probes.smb.offered import Setting as Visit
 from probes.stage import Refused, Unavailable
 
 PACKAGES = ("smbprotocol", "cryptography", "psutil", "impacket", "krb5")
@@ -95,7 +95,7 @@ def _share(client: Host, wanted: Wanted) -> dict[str, Any]:
         access=wanted.access,
     )
     try:
-        with client.hold("visit", visit.Setting(), peer, LOGIN_SECONDS, LOGIN_SECONDS) as met:
+        with client.hold("visit", Visit(), peer, LOGIN_SECONDS, LOGIN_SECONDS) as met:
             session: Details = met.facts
     except Refused as refused:
         return {"offered": offered, "login_trouble": Trouble(refused.kind, refused.text)}

@@ -17,6 +17,7 @@ from impacket import smb
 from probes.records import Endpoint
 from probes.smb.facts import (
     CAPABILITIES_1,
+    Interface,
     SessionFacts,
     moment,
     names,
@@ -24,7 +25,6 @@ from probes.smb.facts import (
     share_1,
 )
 from probes.smb.frames import Broken, Late, Wire
-from probes.smb.interfaces import Interface
 from probes.smb.pipe import SHARE_ALL, Pipe
 from probes.smb.pipe1 import (
     CAP_LARGE_READX,

@@ -1,6 +1,8 @@
-"""Which dialects a file server offers: asked on connections of their own, without a login.
+"""What a file server offers: dialects and compression, asked without a login; or by one login.
 
-Sources: MS-SMB2 2.2.3 (NEGOTIATE), 2.2.4 (its reply); MS-CIFS 2.2.4.52 for SMB1.
+Each question goes on a connection of its own. Our sessions never offer compression: a server that
+compresses would make the payload's size no measure of the link. Sources: MS-SMB2 2.2.3 (NEGOTIATE;
+2.2.3.1.1, 2.2.3.1.3: its contexts), 2.2.4 (its reply); MS-CIFS 2.2.4.52 for SMB1.
 """
 
 from __future__ import annotations
@@ -9,26 +11,52 @@ import os
 import struct
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
-from probes.meaning import Called, Port
+from probes.meaning import Called, Port, Text
 from probes.records import DIALECTS, Details, Endpoint
 from probes.smb.facts import security_mode
 from probes.smb.frames import Broken, Wire
-from probes.smb.session import connect
+from probes.smb.session import connect, open_session
+from probes.stage import Refused
 
 ANSWER_SECONDS = 3.0
 ANSWER_BYTES = 64 * 1024
 NUMBERS = {"2.0.2": 0x0202, "2.1": 0x0210, "3.0": 0x0300, "3.0.2": 0x0302, "3.1.1": 0x0311}
+ALGORITHMS = {1: "lznt1", 2: "lz77", 3: "lz77+huffman", 4: "pattern-v1", 5: "lz4"}
 
 _HEADER2 = struct.Struct("<4sHHIHHIIQIIQ16s")
-_REQUEST2 = struct.Struct("<HHHHI16sIHH")
-_REPLY2 = struct.Struct("<HHH")
-_STATUS2 = struct.Struct("<8xI")
+_REQUEST2 = struct.Struct("<HHHHI16sIHHH")
+_REPLY2 = struct.Struct("<HHHH16sIIIIQQHHI")
 _HEADER1 = struct.Struct("<4sBIBHH8sHHHHH")
 _CONTEXT = struct.Struct("<HHI")
+_PREAUTH, _COMPRESSION = 1, 3
+_SHA_512, _CHAINED = 1, 1
 _SIGNING_ENABLED, _SIGNING_REQUIRED = 1, 2
 _SIGNING_ENABLED_1, _SIGNING_REQUIRED_1 = 4, 8
 _CAPABILITIES = 0x7F
+
+
+@dataclass(frozen=True)
+class Setting:
+    """By which dialect to log in; "": the best that the server offers."""
+
+    dialect: Text = ""
+
+
+@contextmanager
+def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
+    """Logs in to peer.share, once, and looks into peer.folder; yields the peer with the facts.
+
+    Nothing is written there, and the session is over by then. Raises Refused, Unavailable.
+    """
+    with open_session(peer, setting.dialect) as session:
+        if peer.folder:
+            session.names(peer.folder)
+        facts = session.facts.details()
+    yield replace(peer, access=None, facts=facts)
 
 
 def offered(host: Called, port: Port) -> Details:
@@ -42,54 +70,110 @@ def offered(host: Called, port: Port) -> Details:
     began = time.monotonic()
     connect(peer).close()
     seconds = time.monotonic() - began
-    modes = {each: mode for each in DIALECTS if (mode := _asked(peer, each)) is not None}
+    modes = {each: mode for each in DIALECTS if (mode := _mode(peer, each)) is not None}
     told: Details = {"dialects": list(modes), "connect_seconds": seconds}
     if modes:
         told["signing"] = list(modes.values())[-1]
     return told
 
 
-def _asked(peer: Endpoint, dialect: str) -> str | None:
+def compression(peer: Endpoint) -> tuple[str, ...] | None:
+    """Names of the algorithms that the server would use; (): none. None: it gave no answer."""
+    try:
+        return parse_compression(_asked(peer, question("3.1.1", *ALGORITHMS)))
+    except Refused:
+        return None
+
+
+def _mode(peer: Endpoint, dialect: str) -> str | None:
     """What it says of signing in a dialect; None: it does not speak it."""
+    if dialect == "smb1":
+        return parse_1(_asked(peer, question_1()))
+    return parse(_asked(peer, question(dialect)), dialect)
+
+
+def _asked(peer: Endpoint, sent: bytes) -> bytes:
+    """The answer; empty: none came, or no message. Raises Refused as connect()."""
     with connect(peer) as sock:
         wire = Wire(sock, ANSWER_BYTES)
         wire.deadline = time.monotonic() + ANSWER_SECONDS
         try:
-            wire.send([question_1() if dialect == "smb1" else question(dialect)])
+            wire.send([sent])
             message = memoryview(bytearray(wire.next_frame()))
             wire.receive(message)
         except Broken:
-            return None
-    return parse_1(bytes(message)) if dialect == "smb1" else parse(bytes(message), dialect)
+            return b""
+    return bytes(message)
 
 
-def question(dialect: str) -> bytes:
-    """A NEGOTIATE of SMB2 for one dialect alone."""
+def question(dialect: str, *algorithms: int) -> bytes:
+    """A NEGOTIATE of SMB2 for one dialect alone; algorithms: compression, of 3.1.1."""
     number = NUMBERS[dialect]
-    contexts = b""
-    at, count = 0, 0
+    contexts = []
     if dialect == "3.1.1":
         # the one context that a client has to send: SHA-512 for the preauthentication's hash
         salt = os.urandom(32)
-        data = struct.pack("<HHH", 1, len(salt), 1) + salt
-        contexts = _CONTEXT.pack(1, len(data), 0) + data
-        at, count = _HEADER2.size + _REQUEST2.size + 2 + 2, 1
+        contexts.append((_PREAUTH, struct.pack("<HHH", 1, len(salt), _SHA_512) + salt))
+    if algorithms:
+        head = struct.pack("<HHI", len(algorithms), 0, _CHAINED)
+        contexts.append((_COMPRESSION, head + struct.pack(f"<{len(algorithms)}H", *algorithms)))
     identity = uuid.uuid4().bytes if number > NUMBERS["2.0.2"] else bytes(16)
     capabilities = _CAPABILITIES if number >= NUMBERS["3.0"] else 0
-    header = _HEADER2.pack(b"\xfeSMB", 64, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, bytes(16))
-    body = _REQUEST2.pack(36, 1, _SIGNING_ENABLED, 0, capabilities, identity, at, count, 0)
-    padding = bytes(2) if contexts else b""
-    return header + body + struct.pack("<H", number) + padding + contexts
+    start = _aligned(_HEADER2.size + _REQUEST2.size) if contexts else 0
+    message = _HEADER2.pack(b"\xfeSMB", 64, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, bytes(16))
+    message += _REQUEST2.pack(
+        36, 1, _SIGNING_ENABLED, 0, capabilities, identity, start, len(contexts), 0, number
+    )
+    for kind, data in contexts:
+        message = message.ljust(_aligned(len(message)), b"\0")
+        message += _CONTEXT.pack(kind, len(data), 0) + data
+    return message
 
 
 def parse(message: bytes, dialect: str) -> str | None:
     """What the reply says of signing; None: it is another dialect, an error or no such reply."""
-    if len(message) < _HEADER2.size + _REPLY2.size or message[:4] != b"\xfeSMB":
+    fields = _fields(message, dialect)
+    if fields is None:
         return None
-    size, mode, number = _REPLY2.unpack_from(message, _HEADER2.size)
-    if _STATUS2.unpack_from(message)[0] or size != 65 or number != NUMBERS[dialect]:
+    return security_mode(bool(fields[1] & _SIGNING_ENABLED), bool(fields[1] & _SIGNING_REQUIRED))
+
+
+def parse_compression(message: bytes) -> tuple[str, ...] | None:
+    """Algorithms in the reply; None where it is none of 3.1.1."""
+    fields = _fields(message, "3.1.1")
+    if fields is None:
         return None
-    return security_mode(bool(mode & _SIGNING_ENABLED), bool(mode & _SIGNING_REQUIRED))
+    for kind, data in _contexts(message, fields[13], fields[3]):
+        if kind == _COMPRESSION and len(data) >= 8:
+            (count,) = struct.unpack_from("<H", data)
+            told = struct.unpack_from(f"<{min(count, (len(data) - 8) // 2)}H", data, 8)
+            return tuple(ALGORITHMS[number] for number in told if number in ALGORITHMS)
+    return ()
+
+
+def _fields(message: bytes, dialect: str) -> tuple[int, ...] | None:
+    """Of the body of a NEGOTIATE reply in that dialect; None: another message, or an error."""
+    if len(message) < _HEADER2.size + _REPLY2.size:
+        return None
+    header = _HEADER2.unpack_from(message)
+    fields = _REPLY2.unpack_from(message, _HEADER2.size)
+    if header[0] != b"\xfeSMB" or header[3] or header[4]:
+        return None
+    return fields if (fields[0], fields[2]) == (65, NUMBERS[dialect]) else None
+
+
+def _contexts(message: bytes, start: int, count: int) -> Iterator[tuple[int, bytes]]:
+    for _ in range(count):
+        if start < _HEADER2.size or start + _CONTEXT.size > len(message):
+            return
+        kind, size, _ = _CONTEXT.unpack_from(message, start)
+        begin = start + _CONTEXT.size
+        yield kind, message[begin : begin + size]
+        start = _aligned(begin + size)
+
+
+def _aligned(offset: int) -> int:
+    return (offset + 7) & ~7
 
 
 def question_1() -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from probes.smb.frames import Wire
+from probes.smb.frames import Broken, Wire
 
 Verb = Literal["read", "write", "flush", "echo", "create", "close", "space"]
 
@@ -199,3 +200,63 @@ def received(pipe: Pipe, offset: int, view: memoryview) -> Iterator[memoryview]:
         reply = pipe.wait()
         done += reply.moved_bytes
         yield reply.view
+
+
+ECHOS, LEAST_ECHOS = 12, 3
+
+
+def round_trips(pipe: Pipe, seconds: float, count: int = ECHOS) -> list[float]:
+    """Seconds of each of up to count ECHOs, one by one; LEAST_ECHOS whatever time they take.
+
+    Nothing else may be in flight: a READ's payload in front of a reply would be counted too.
+    Raises Broken where something is.
+    """
+    if pipe.outstanding:
+        raise Broken("an ECHO tells the round-trip time of an idle session alone")
+    taken: list[float] = []
+    until = time.monotonic() + seconds
+    while len(taken) < count and (len(taken) < LEAST_ECHOS or time.monotonic() < until):
+        before = time.perf_counter()
+        pipe.echo()
+        pipe.wait()
+        taken.append(time.perf_counter() - before)
+    return taken
+
+
+LIKELY_BYTES_PER_SECOND = 2.5e9
+"""Twice 10 Gbit/s: a link's worth on its way, and as much with the server. A slower link only has
+our own requests wait for each other; nobody else's packets do, for TCP bounds what is sent."""
+
+
+class Flight(NamedTuple):
+    """What a copy was made with."""
+
+    request_bytes: int
+    depth: int
+    rtt_seconds: float | None
+    """Shortest ECHO on the idle session; None: the depth was given."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Request size and depth."""
+        return self.request_bytes, self.depth
+
+
+def fitting(
+    pipe: Pipe, verb: Verb, request_bytes: int = 0, depth: int = 0, least_bytes: int = 0
+) -> Flight:
+    """Readies the pipe for a copy, deep enough that the path's RTT does not cap it.
+
+    rate = bytes in flight / RTT, up to IN_FLIGHT_LIMIT_BYTES and to the server's
+    credits. 0: the default request; a depth that is given is kept; least_bytes: in flight, whatever
+    the RTT. Nothing may be in flight.
+    """
+    if depth:
+        return Flight(*pipe.prepare(verb, request_bytes, depth), None)
+    size, depth = pipe.prepare(verb, request_bytes, 0)
+    rtt = min(round_trips(pipe, 0.0, LEAST_ECHOS))
+    needed = -int(-max(rtt * LIKELY_BYTES_PER_SECOND, least_bytes) // size)
+    if needed > depth:
+        # A power of two: smb-matrix measures such depths, so that a copy finds its own among them.
+        size, depth = pipe.prepare(verb, request_bytes, 1 << (needed - 1).bit_length())
+    return Flight(size, depth, rtt)

@@ -16,7 +16,7 @@ from probes.host import journal
 from probes.host.removal import RUN_FILE as OURS
 from probes.meaning import Hex, Number, Text
 from probes.records import Endpoint
-from probes.smb import compression
+from probes.smb import offered
 from probes.smb.frames import Broken
 from probes.smb.session import SMB_PORT, Handle, Session, open_session
 from probes.stage import Refused, Unavailable
@@ -124,7 +124,7 @@ def _compression(session: Session, peer: Endpoint) -> list[str] | None:
     """What the server offers; None: it gave no answer."""
     if session.facts.dialect != "3.1.1":
         return []
-    told = compression.offered(peer)
+    told = offered.compression(peer)
     return None if told is None else list(told)
 
 

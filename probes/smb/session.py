@@ -13,9 +13,8 @@ from typing import Any, Self
 
 from probes.records import DIALECTS, Access, Endpoint
 from probes.smb import kerberos, status
-from probes.smb.facts import SessionFacts
+from probes.smb.facts import Interface, SessionFacts
 from probes.smb.frames import FRAME_SPARE_BYTES, Wire, prepare
-from probes.smb.interfaces import Interface
 from probes.smb.pipe import (
     DELETE,
     DELETE_ON_CLOSE,

@@ -17,9 +17,7 @@ from smbprotocol.ioctl import IOCTLFlags, SMB2IOCTLRequest
 from smbprotocol.open import SMB2QueryInfoRequest, SMB2QueryInfoResponse
 
 from probes.smb import facts
-from probes.smb import interfaces as wire_interfaces
-from probes.smb.facts import SessionFacts
-from probes.smb.interfaces import Interface
+from probes.smb.facts import Interface, SessionFacts
 from probes.smb.session import Space
 from probes.smb.smbprotocol_connection import GuardedConnection
 
@@ -145,9 +143,9 @@ class Agreement:
         if not self.connection.supports_multi_channel:
             return ()
         request = SMB2IOCTLRequest()
-        request["ctl_code"] = wire_interfaces.QUERY_NETWORK_INTERFACE_INFO
+        request["ctl_code"] = facts.QUERY_NETWORK_INTERFACE_INFO
         request["file_id"] = _NO_FILE
-        request["max_output_response"] = wire_interfaces.ANSWER_BYTES
+        request["max_output_response"] = facts.ANSWER_BYTES
         request["flags"] = IOCTLFlags.SMB2_0_IOCTL_IS_FSCTL
         try:
             body = self._ask(request)
@@ -157,7 +155,7 @@ class Agreement:
             return ()
         *_, start, size, _, _ = _IOCTL_REPLY.unpack_from(body)
         start = max(start - _HEADER_BYTES, _IOCTL_REPLY.size)
-        return wire_interfaces.parse(body[start : start + size])
+        return facts.interfaces(body[start : start + size])
 
     def _ask(self, request: Any) -> bytes:
         sent = self.connection.send(request, self.session.session_id, self.tree.tree_connect_id)

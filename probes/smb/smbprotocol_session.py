@@ -18,9 +18,8 @@ from smbprotocol.tree import TreeConnect
 from probes.records import Endpoint
 from probes.smb import status
 from probes.smb.encryption import Sealer
-from probes.smb.facts import SessionFacts
+from probes.smb.facts import Interface, SessionFacts
 from probes.smb.frames import Broken, Late
-from probes.smb.interfaces import Interface
 from probes.smb.pipe import EXISTING, FOLDER, Pipe
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.session import (

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from probes.smb.frames import Broken
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from probes.records import Endpoint
+from probes.smb.frames import Broken, Late
 from probes.stage import Refused
 
 SUCCESS = 0
@@ -145,3 +149,21 @@ def refusal(host: str, step: str, status: int) -> Refused:
     if status == ACCESS_DENIED and step.partition(" ")[0] in ("login", "share"):
         remedy = "the server may require encryption (SMB 3), or give the user no right to the share"
     return Refused(kind, f"{host}: {step}: {meaning} ({name}); {remedy}")
+
+
+@contextmanager
+def error_context(what: Callable[[], str], peer: Endpoint, limit: str = "") -> Iterator[None]:
+    """Names host, share and what was under way in a Broken of the body; limit: what Late adds.
+
+    Raises Refused instead where the share has no room: that is the user's to mend.
+    """
+    try:
+        yield
+    except Broken as error:
+        text = f"//{peer.host}/{peer.share}: {what()}: {error}"
+        if isinstance(error, ServerSaid):
+            if error.status in NO_ROOM:
+                text += "; make room there, or name a smaller size"
+                raise Refused("space", text) from error
+            raise ServerSaid(text, error.status) from error
+        raise type(error)(text + limit if isinstance(error, Late) else text) from error

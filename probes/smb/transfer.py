@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from probes.host.free_space import LOOK_BYTES
+from probes.host import free_space
+from probes.smb.frames import Broken
 from probes.smb.pipe import Pipe
-from probes.smb.space import ShareRoom
 
 FLUSH_BYTES = 16 * 1024 * 1024
 SHORT_FLUSH_BYTES = 4 * 1024 * 1024
@@ -20,6 +21,52 @@ Sink = Callable[[int, memoryview], None]
 """Takes what arrived for an offset; the buffer is reused after it returns."""
 Source = Callable[[int, int], memoryview]
 """From offset and size to the bytes; the buffer is free again after they were sent."""
+
+
+FILESYSTEM, FULL_SIZE = 2, 7
+"""SMB2_0_INFO_FILESYSTEM, FileFsFullSizeInformation: MS-SMB2 2.2.37, MS-FSCC 2.5.4."""
+HEADER_BYTES = 64
+_REQUEST = struct.Struct("<HBBIHHIII16sx")
+_REPLY = struct.Struct("<HHI")
+_SIZES = struct.Struct("<QQQII")
+
+
+class ShareRoom:
+    """What a push asks about its file's file system, after each free_space.LOOK_BYTES.
+
+    The question goes along with its WRITEs (SMB2 and SMB3).
+    """
+
+    def __init__(self, pipe: Pipe, file_id: bytes, name: str) -> None:
+        """file_id: of the open file; name: of the share, for the message."""
+        self._pipe, self._file_id = pipe, file_id
+        self._watch = free_space.Watch(name)
+
+    def ask(self) -> None:
+        """Sends the question; its reply has the verb "space"."""
+        self._pipe.ask("space", 0, room_question(self._file_id))
+
+    def take(self, body: bytes) -> None:
+        """Refused ("space") where the reply says that the reserve is touched; Broken: garbled."""
+        self._watch.look(*parse_room(body))
+
+
+def room_question(file_id: bytes) -> bytes:
+    """Body of a QUERY_INFO for the sizes of an open file's file system."""
+    return _REQUEST.pack(41, FILESYSTEM, FULL_SIZE, _SIZES.size, 0, 0, 0, 0, 0, file_id)
+
+
+def parse_room(body: bytes) -> tuple[int, int]:
+    """Free bytes for this user and all bytes, of all that follows the reply's header."""
+    try:
+        _, start, length = _REPLY.unpack_from(body)
+        if start < HEADER_BYTES + _REPLY.size or length < _SIZES.size:
+            raise struct.error
+        total, free, _, sectors, sector_bytes = _SIZES.unpack_from(body, start - HEADER_BYTES)
+    except struct.error:
+        raise Broken("the server told its room in a garbled reply") from None
+    unit_bytes = sectors * sector_bytes
+    return free * unit_bytes, total * unit_bytes
 
 
 def pull(pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, sink: Sink) -> Iterator[int]:
@@ -88,7 +135,7 @@ def push(
     asked = 0.0
     while moved < size_bytes or looking:
         while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
-            if room is not None and sent - looked >= LOOK_BYTES and not looking:
+            if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
                 room.ask()

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator
 from probes.host import payload
 from probes.host.socket_timeouts import wait_at_most
 from probes.records import DIALECTS, Access, Endpoint
+from probes.small_files import SmallFiles
 from probes.smb import (
-    compression,
     facts,
-    interfaces,
     leftovers,
     offered,
-    space,
+    transfer,
 )
 from probes.smb import session as sessions
 from probes.smb.encryption import Sealer
@@ -33,7 +32,6 @@ from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.session import Session
 from probes.smb.signing import HmacSha256, Md5
-from probes.smb.small import SmallFiles
 from probes.smb.smbprotocol_session import Smb2Session
 from probes.smb.steady import Load
 from probes.stage import Refused, Unavailable
@@ -64,9 +62,9 @@ def one_input(data: bytes) -> None:
 
 def parsers(data: bytes) -> None:
     """Whatever takes a message or a body apart by itself."""
-    for found in interfaces.parse(data):
+    for found in facts.interfaces(data):
         assert found.rate_bytes_per_second >= 0
-    compression.parse(data)
+    offered.parse_compression(data)
     for dialect in DIALECTS:
         parse = offered.parse_1 if dialect == "smb1" else lambda m: offered.parse(m, dialect)  # noqa: B023
         assert parse(data) is None or parse(data).startswith("signing")
@@ -74,7 +72,7 @@ def parsers(data: bytes) -> None:
         facts.negotiated(data)
         facts.share(data)
     with contextlib.suppress(Broken):
-        space.parse(data)
+        transfer.parse_room(data)
 
 
 # -- our own data path -------------------------------------------------------------------------
@@ -191,7 +189,7 @@ def worked(pipe: Pipe) -> None:
     pipe.echo()
     pipe.create(7, "name")
     if isinstance(pipe, Pipe2):
-        space.ShareRoom(pipe, b"f" * 16, "share").ask()
+        transfer.ShareRoom(pipe, b"f" * 16, "share").ask()
     while pipe.outstanding:
         reply = pipe.wait()
         assert 0 <= reply.moved_bytes <= PIECE_BYTES
@@ -199,7 +197,7 @@ def worked(pipe: Pipe) -> None:
         if reply.verb == "create":
             pipe.turn(pipe.opened(reply.body).id)
         elif reply.verb == "space":
-            space.parse(reply.body)
+            transfer.parse_room(reply.body)
     request, depth = pipe.prepare("read", PIECE_BYTES, 2)
     for _ in Load(pipe, "read", 4 * request, RING).turning(request, depth, lambda sent: sent < 6):
         pass

@@ -19,7 +19,7 @@ from probes import smb_copy
 from probes.drivers.samba import private_samba
 from probes.records import Access, Details, Endpoint
 from probes.smb import run_folder
-from probes.smb.flight import LIKELY_BYTES_PER_SECOND
+from probes.smb.pipe import LIKELY_BYTES_PER_SECOND
 
 MIB = 1 << 20
 PASSWORD = "correct horse 47"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probes.host import payload
-from probes.smb.check import Check, spread
+from probes.smb.ends import Check, spread
 
 RING = payload.ring(b"check")
 

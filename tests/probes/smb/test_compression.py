@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from probes.records import Access, Endpoint
-from probes.smb import compression
-from probes.smb.compression import offered, parse, question
+from probes.smb import offered
+from probes.smb.offered import ALGORITHMS, compression, question
+from probes.smb.offered import parse_compression as parse
 
 BODY = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.hex").read_text())
 """Body of a NEGOTIATE reply of Samba 4.17, 3.1.1, with three contexts."""
@@ -55,7 +56,7 @@ def test_what_a_server_offers_is_named_in_its_order() -> None:
     assert parse(with_compression(0)) == ()
     assert parse(with_compression(77, 5)) == ("lz4",)
     with saying(with_compression(2)) as peer:
-        assert offered(peer) == ("lz77",)
+        assert compression(peer) == ("lz77",)
 
 
 def test_a_reply_without_that_context_offers_none() -> None:
@@ -90,17 +91,17 @@ def test_lies_about_lengths_end_the_search() -> None:
 
 @pytest.mark.long
 def test_samba_understands_the_question_and_offers_none(share: Any) -> None:
-    assert len(question(bytes(16), bytes(32))) < 256
+    assert len(question("3.1.1", *ALGORITHMS)) < 256
     with share() as (peer, _, _):
         nobody = replace(peer, access=Access("nobody", "wrong"))
-        assert offered(nobody) == ()
+        assert compression(nobody) == ()
     with share("server max protocol = SMB3_02") as (peer, _, _):
-        assert offered(peer) is None
+        assert compression(peer) is None
 
 
 def test_no_answer_costs_no_more_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(offered, "ANSWER_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         peer = Endpoint(host="127.0.0.1", port=silent.getsockname()[1])
-        assert offered(peer) is None
-    assert offered(peer) is None
+        assert compression(peer) is None
+    assert compression(peer) is None

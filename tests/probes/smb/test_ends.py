@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from probes.host import page_cache, payload
-from probes.smb.check import Check
-from probes.smb.ends import FolderSink, FolderSource, MemorySink, MemorySource
+from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource
 from probes.stage import Refused
 
 RING = payload.ring(b"\x01")

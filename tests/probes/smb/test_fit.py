@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from probes.smb.fit import Fit, fit
+from probes.smb_matrix import Fit, fit
 
 FLIGHTS = [size * depth for size in (1 << 16, 1 << 20, 1 << 22) for depth in (1, 2, 4, 8, 16)]
 

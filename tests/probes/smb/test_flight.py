@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probes.smb import flight
+from probes.smb import pipe as flight
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, shape
 
 MIB = 1 << 20

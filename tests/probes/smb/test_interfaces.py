@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from probes.smb.interfaces import MOST_INTERFACES, Interface, parse
+from probes.smb.facts import MOST_INTERFACES, Interface
+from probes.smb.facts import interfaces as parse
 from probes.smb.session import open_session
 
 RECORDED = bytes.fromhex((Path(__file__).parent / "recorded" / "interfaces.hex").read_text())

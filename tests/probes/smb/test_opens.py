@@ -10,14 +10,13 @@ import pytest
 
 from probes.host import payload
 from probes.records import Endpoint
-from probes.smb import echo
-from probes.smb.blame import blamed
+from probes.small_files import SmallFiles
+from probes.smb import pipe as pipes
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Created
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE, Link2, Pipe2
-from probes.smb.small import SmallFiles
-from probes.smb.status import ServerSaid
+from probes.smb.status import ServerSaid, error_context
 from probes.stage import Refused
 
 SESSION, TREE = 0xABC, 5
@@ -149,11 +148,11 @@ def test_an_echo_needs_an_idle_session(ends: Any, served: Any) -> None:
             peer.give(answer2(message, struct.pack("<HH", 4, 0)))
 
     served(serve)
-    taken = echo.round_trips(pipe, 10.0, count=5)
+    taken = pipes.round_trips(pipe, 10.0, count=5)
     assert len(taken) == 5 and min(taken) > 0
     pipe.read(0, memoryview(bytearray(4)))
     with pytest.raises(Broken, match="idle"):
-        echo.round_trips(pipe, 1.0)
+        pipes.round_trips(pipe, 1.0)
 
 
 class Store:
@@ -275,11 +274,18 @@ def test_a_server_that_gives_other_bytes_is_found(ends: Any, served: Any, way: s
 
 def test_one_line_says_what_broke_where() -> None:
     peer = Endpoint(host="nas", share="media")
-    with pytest.raises(Late, match="^//nas/media: stage broke: too late$"), blamed("stage", peer):
+
+    def broke() -> str:
+        return "stage broke"
+
+    with (
+        pytest.raises(Late, match="^//nas/media: stage broke: too late$"),
+        error_context(broke, peer),
+    ):
         raise Late("too late")
-    with pytest.raises(ServerSaid, match="^//nas/media: stage") as said, blamed("stage", peer):
+    with pytest.raises(ServerSaid, match="^//nas/media: stage") as said, error_context(broke, peer):
         raise ServerSaid("no", 0xC0000022)
     assert said.value.status == 0xC0000022
-    with pytest.raises(Refused, match="make room") as full, blamed("stage", peer):
+    with pytest.raises(Refused, match="make room") as full, error_context(broke, peer):
         raise ServerSaid("no", 0xC000007F)
     assert full.value.kind == "space"

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from probes.smb import space
+from probes.smb import transfer
 from probes.smb.frames import Broken
 
 SIZES = struct.pack("<QQQII", 1000, 300, 400, 8, 512)
@@ -14,11 +14,11 @@ ANSWER = struct.pack("<HHI", 9, 72, 32) + SIZES
 
 
 def test_the_answer_is_free_for_this_user_and_all_in_bytes() -> None:
-    assert space.parse(ANSWER) == (300 * 4096, 1000 * 4096)
+    assert transfer.parse_room(ANSWER) == (300 * 4096, 1000 * 4096)
 
 
 def test_the_question_is_40_bytes_and_one_that_stands_for_no_input() -> None:
-    body = space.question(b"f" * 16)
+    body = transfer.room_question(b"f" * 16)
     assert len(body) == 41 and body[:4] == b"\x29\x00\x02\x07" and body[24:40] == b"f" * 16
 
 
@@ -33,4 +33,4 @@ def test_the_question_is_40_bytes_and_one_that_stands_for_no_input() -> None:
 )
 def test_a_garbled_answer_is_told_and_not_believed(body: bytes) -> None:
     with pytest.raises(Broken, match="garbled"):
-        space.parse(body)
+        transfer.parse_room(body)
