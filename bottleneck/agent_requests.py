@@ -83,7 +83,7 @@ OBSERVERS = {
 """What can watch a host beside a stage, or a copy that others made; asked for it at the end."""
 ENGINES = {
     "smbclient-copy": Takes("probes.smbclient_copy", calls="called", unpaced=True, strays=True),
-    "iperf3": Takes("probes.tcp_by_iperf3", calls="called", unpaced=True),
+    "iperf3": Takes("probes.drivers.iperf3", calls="called", unpaced=True),
     "ttcp": Takes("probes.tcp_by_ttcp", calls="called", unpaced=True),
 }
 """Other ways to run a stage, by programs that a host has."""

@@ -6,15 +6,13 @@ Each pattern is a room of its own in probes/storage/; what they have in common i
 from __future__ import annotations
 
 import importlib
-from contextlib import closing, contextmanager
-from typing import Iterator
+from contextlib import closing
 
 from probes.drivers import fio
 from probes.host import cgroup, folders, layers
 from probes.records import Details, Endpoint
-from probes.stage import Last, Running, Stage
-from probes.storage import others
-from probes.storage.setting import Setting
+from probes.stage import Last, Running, Stage, no_agent
+from probes.storage import Setting, others
 
 __all__ = ["STAGE", "Setting", "initiate", "respond"]
 
@@ -29,13 +27,13 @@ STAGE = Stage(
 )
 
 ROOMS = {
-    "sequential": "probes.storage.sequential",
-    "zones": "probes.storage.zones",
-    "file": "probes.storage.named_file",
-    "synced": "probes.storage.synced",
-    "sustained": "probes.storage.sustained",
+    "sequential": ("probes.storage.sequential", "measure"),
+    "zones": ("probes.storage.zones", "measure"),
+    "file": ("probes.storage.named_file", "measure"),
+    "synced": ("probes.storage.written", "measure_synced"),
+    "sustained": ("probes.storage.written", "measure_sustained"),
 }
-"""Each pattern and the module that measures it."""
+"""Each pattern, and what measures it."""
 VERBS = {
     "sequential": ("read", "write"),
     "zones": ("read", "write"),
@@ -51,10 +49,7 @@ LOOK_FROM_SECONDS = 1.0
 """A run that has less for a step has no time for the look either."""
 
 
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: a disk has one end."""
-    yield Endpoint()
+respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:
@@ -85,8 +80,9 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     looked_at = setting.pattern in LOOKED_AT and setting.seconds >= LOOK_FROM_SECONDS
     if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
         before = others.quiet(device)
-    room = importlib.import_module(ROOMS[setting.pattern])
-    details = yield from _counted(room.measure(setting, peer), setting.verb, device)
+    module, function = ROOMS[setting.pattern]
+    measure = getattr(importlib.import_module(module), function)
+    details = yield from _counted(measure(setting, peer), setting.verb, device)
     common: Details = {
         "fio_version": fio_version,
         "stack": stack,

@@ -23,7 +23,7 @@ from probes.host.mounted_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, sp
 from probes.host.served_file import SOURCE, check_name
 from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Stage
+from probes.stage import Last, Running, Stage, no_agent
 
 STAGE = Stage(
     "native-copy",
@@ -73,10 +73,7 @@ class _Moments:
     moved_bytes: int = 0
 
 
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: the file server is the responder."""
-    yield Endpoint()
+respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

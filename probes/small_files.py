@@ -14,7 +14,6 @@ import secrets
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from probes.host import payload
@@ -25,7 +24,7 @@ from probes.smb.frames import Broken
 from probes.smb.pipe import Created, Pipe, Reply, received, round_trips
 from probes.smb.run_folder import joined
 from probes.smb.session import open_session
-from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
+from probes.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
 STAGE = Stage(
     "small-files",
@@ -88,10 +87,7 @@ def fitted(setting: Setting, known: Known) -> Setting:
     return setting
 
 
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: the file server is the responder."""
-    yield Endpoint()
+respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

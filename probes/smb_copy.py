@@ -22,7 +22,7 @@ from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemoryS
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
-from probes.stage import Last, Refused, Running, Stage, Unavailable
+from probes.stage import Last, Refused, Running, Stage, Unavailable, no_agent
 
 STAGE = Stage(
     "smb-copy",
@@ -106,10 +106,7 @@ def preload() -> None:
     del cmac, Cipher, aead, smbprotocol_session
 
 
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: the file server is the responder."""
-    yield Endpoint()
+respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

@@ -11,7 +11,6 @@ import secrets
 import statistics
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
@@ -24,7 +23,7 @@ from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
 from probes.smb.run_folder import SOURCE, joined
 from probes.smb.session import Handle, Session, open_session
 from probes.smb.steady import BLOCK_BYTES, Load
-from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable
+from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
 STAGE = Stage(
     "smb-matrix",
@@ -122,10 +121,7 @@ def fitted(setting: Setting, known: Known) -> Setting:
     return replace(setting, size_bytes=size)
 
 
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: the file server is the responder."""
-    yield Endpoint()
+respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

@@ -6,15 +6,13 @@ the client alone (Python 3.11).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from probes import smb_copy
 from probes.meaning import Seconds, Size, Text
 from probes.records import Endpoint
 from probes.smb.session import SECURITIES
-from probes.stage import Running, Stage
+from probes.stage import Running, Stage, no_agent
 
 STAGE = Stage(
     "smb-tax",
@@ -50,10 +48,7 @@ class Setting:
     """Of the payload, hex."""
 
 
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: the file server is the responder."""
-    yield Endpoint()
+respond = no_agent
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

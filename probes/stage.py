@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generator, Iterable, List, Literal, Optional, Tuple
+from typing import Any, Generator, Iterable, Iterator, List, Literal, Optional, Tuple
 
-from probes.records import Details, Sample
+from probes.records import Details, Endpoint, Sample
 
 
 class Last(Sample):
@@ -145,6 +146,12 @@ class Turn:
     peer: Peer = ""
     grace_seconds: float = 30.0
     """How much longer than its time it may take in all, and a responder waits."""
+
+
+@contextmanager
+def no_agent(setting: Any) -> Iterator[Endpoint]:
+    """respond() of a stage whose passive end is a file server, or that has none."""
+    yield Endpoint()
 
 
 def module_of(name: str) -> Any:

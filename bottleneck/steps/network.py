@@ -10,7 +10,8 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
 from bottleneck.steps.turns import HOLD_SECONDS, link_that_fits
 from bottleneck.tcp_peer import TcpPeer
-from probes import tcp, tcp_by_iperf3, tcp_by_ttcp
+from probes import tcp, tcp_by_ttcp
+from probes.drivers import iperf3
 from probes.records import Endpoint
 from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 
@@ -62,7 +63,7 @@ def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) 
     """One transfer with a program that is no agent: what its host is busy with stays unknown."""
     if peer.engine == "ttcp" and each.streams > 1:
         return  # it knows one stream alone
-    module = tcp_by_iperf3 if peer.engine == "iperf3" else tcp_by_ttcp
+    module = iperf3 if peer.engine == "iperf3" else tcp_by_ttcp
     setting = module.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
     step = Step("tcp", {**asdict(setting), "engine": peer.engine}, "client")
     with bench.outcome(step, f"tcp {each.verb} x{each.streams} {peer.engine}"):

@@ -1,4 +1,4 @@
-"""iperf3, the system's own client, behind one narrow door: one TCP transfer to a server elsewhere.
+"""iperf3, the system's own client, behind one narrow door: the tcp stage's transfer by it.
 
 Its report is JSON (-J), written at its end; every word of it is the other side's say as well, and
 is read with care. Source: iperf3(1), src/iperf_api.c.
@@ -12,12 +12,14 @@ import os
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from probes.host import tools
 from probes.host.child import end_with_parent
-from probes.stage import Unavailable
+from probes.meaning import Count, Seconds, Text
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Last, Running, Unavailable
 
 PORT = 5201
 REPORT_LIMIT_BYTES = 8 << 20
@@ -27,32 +29,22 @@ GRACE_SECONDS = 8.0
 BUSY_SECONDS = 5.0
 BUSY_PAUSE_SECONDS = 0.3
 """A server takes one client at a time, and a moment to be rid of the last."""
+WARM_UP_SECONDS = 0.3
 LEAST_TIME_RATIO = 0.9
 """Of the sender's time: less the receiver's cannot be, whose clock starts and ends later."""
 _BUSY = "the server is busy"
 
 
 @dataclass(frozen=True)
-class Job:
-    """One transfer."""
+class Setting:
+    """One transfer; seconds is its whole time, and iperf3 knows whole seconds alone."""
 
-    host: str
-    port: int
-    verb: str
-    """push, pull."""
-    streams: int
-    buffer_bytes: int
-    seconds: float
-    zero_copy: bool = False
-
-
-@dataclass(frozen=True)
-class Interval:
-    """What one end counted until a moment of the transfer."""
-
-    elapsed_seconds: float
-    moved_bytes: int
-    """Cumulative."""
+    verb: Text = "push"
+    streams: Count = 1
+    buffer_bytes: Count = 128 << 10
+    seconds: Seconds = 2.0
+    peer: Text = ""
+    """As the user named it."""
 
 
 @dataclass(frozen=True)
@@ -62,28 +54,65 @@ class Result:
     moved_bytes: int
     """By the receiver's count."""
     elapsed_seconds: float
-    intervals: tuple[Interval, ...]
+    intervals: tuple[Sample, ...]
     """Of the client: of a push what it sent, of a pull what it received."""
     retransmitted_segments: int | None
     rtt_seconds: float | None
     """Mean of the sender's estimate; None: the client received."""
     congestion_control: str | None
     """Of the sender."""
-    buffer_bytes: int | None
     version: str | None
 
 
-def arguments(job: Job) -> list[str]:
-    """iperf3's options for a job; nothing of them is text of a user's but host and port."""
-    chosen = ["--client", job.host, "--port", str(job.port), "--json"]
-    chosen += ["--time", str(max(1, math.ceil(job.seconds))), "--interval", "0.1"]
-    chosen += ["--parallel", str(job.streams), "--length", str(job.buffer_bytes)]
+def initiate(setting: Setting, peer: Endpoint) -> Running:
+    """Moves payload; the samples come after the transfer, for iperf3 reports at its end.
+
+    peer: host and port of the iperf3 server. Returns the details of the tcp stage, as far as
+    iperf3 knows them. Raises as run.
+    """
+    yield Sample(0.0, 0)
+    found = run(setting, replace(peer, port=peer.port or PORT))
+    for each in found.intervals:
+        if each.elapsed_seconds < found.elapsed_seconds and each.moved_bytes <= found.moved_bytes:
+            yield each
+    yield Last(found.elapsed_seconds, found.moved_bytes)
+    limits: Details = {"by": "unknown"}
+    if found.retransmitted_segments is not None:
+        limits["retransmitted_segments"] = found.retransmitted_segments
+    if found.rtt_seconds is not None:
+        limits["rtt_seconds_median"] = found.rtt_seconds
+    return {
+        "engine": found.version or "iperf3",
+        "limits": limits,
+        "congestion_control": found.congestion_control,
+        "window_rates_bytes_per_second": window_rates(found.intervals),
+    }
+
+
+def window_rates(intervals: tuple[Sample, ...], windows: int = 3) -> list[float]:
+    """Bytes per second of consecutive parts, the start of TCP left out; none where too short."""
+    after = [each for each in intervals if each.elapsed_seconds >= WARM_UP_SECONDS]
+    if len(after) < 3 * windows:
+        return []
+    size = len(after) // windows
+    edges = [*(after[i * size] for i in range(windows)), after[-1]]
+    return [
+        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds)
+        for a, b in zip(edges, edges[1:], strict=False)
+        if b.elapsed_seconds > a.elapsed_seconds
+    ]
+
+
+def arguments(setting: Setting, peer: Endpoint) -> list[str]:
+    """iperf3's options for a transfer; nothing of them is text of a user's but host and port."""
+    chosen = ["--client", peer.host, "--port", str(peer.port), "--json"]
+    chosen += ["--time", str(max(1, math.ceil(setting.seconds))), "--interval", "0.1"]
+    chosen += ["--parallel", str(setting.streams), "--length", str(setting.buffer_bytes)]
     chosen += ["--connect-timeout", str(round(CONNECT_SECONDS * 1000))]
-    chosen += ["--reverse"] if job.verb == "pull" else []
-    return [*chosen, "--zerocopy"] if job.zero_copy else chosen
+    return [*chosen, "--reverse"] if setting.verb == "pull" else chosen
 
 
-def run(job: Job) -> Result:
+def run(setting: Setting, peer: Endpoint) -> Result:
     """Makes the transfer; dies with its starter, and is killed where it does not end in time.
 
     Raises:
@@ -95,23 +124,25 @@ def run(job: Job) -> Result:
         raise Unavailable(f"iperf3 is not installed on {socket.gethostname()}: apt install iperf3")
     patience = time.monotonic() + BUSY_SECONDS
     while True:
-        text, notes = _ended(program, job)
+        text, notes = _ended(program, setting, peer)
         error = told_error(text)
         if error is None:
-            return parse(text, job.verb, notes)
+            return parse(text, setting.verb, notes)
         if not error.startswith(_BUSY):
             raise Unavailable(
-                f"iperf3 to {job.host} port {job.port}: {error}; is `iperf3 -s` running there?"
+                f"iperf3 to {peer.host} port {peer.port}: {error}; is `iperf3 -s` running there?"
             )
         if time.monotonic() > patience:
-            raise Unavailable(f"iperf3 to {job.host} port {job.port}: somebody else measures there")
+            raise Unavailable(
+                f"iperf3 to {peer.host} port {peer.port}: somebody else measures there"
+            )
         time.sleep(BUSY_PAUSE_SECONDS)
 
 
-def _ended(program: str, job: Job) -> tuple[str, str]:
+def _ended(program: str, setting: Setting, peer: Endpoint) -> tuple[str, str]:
     parent = os.getpid()
     process = subprocess.Popen(
-        [program, *arguments(job)],
+        [program, *arguments(setting, peer)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -120,10 +151,10 @@ def _ended(program: str, job: Job) -> tuple[str, str]:
         preexec_fn=lambda: end_with_parent(parent),
     )
     try:
-        out, err = process.communicate(timeout=math.ceil(job.seconds) + GRACE_SECONDS)
+        out, err = process.communicate(timeout=math.ceil(setting.seconds) + GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         raise RuntimeError(
-            f"iperf3 to {job.host} port {job.port} did not end within its time and was stopped"
+            f"iperf3 to {peer.host} port {peer.port} did not end within its time and was stopped"
         ) from None
     finally:
         process.kill()
@@ -162,7 +193,6 @@ def parse(text: str, verb: str, notes: str = "") -> Result:
     sent = end.get("sum_sent")
     if verb == "push" and not _is_possible(sent, moved, seconds):
         raise RuntimeError("iperf3's server claims to have received what was not sent")
-    start = told.get("start")
     return Result(
         moved_bytes=int(moved),
         elapsed_seconds=seconds,
@@ -170,8 +200,7 @@ def parse(text: str, verb: str, notes: str = "") -> Result:
         retransmitted_segments=_whole(sent, "retransmits"),
         rtt_seconds=_mean_rtt(end.get("streams")) if verb == "push" else None,
         congestion_control=_word(end, "sender_tcp_congestion"),
-        buffer_bytes=_whole(start, "sndbuf_actual"),
-        version=_word(start, "version"),
+        version=_word(told.get("start"), "version"),
     )
 
 
@@ -184,12 +213,12 @@ def _is_possible(sent: Any, moved: float, seconds: float) -> bool:
     return moved <= most and seconds >= LEAST_TIME_RATIO * lasted
 
 
-def _intervals(told: Any) -> list[Interval]:
-    found: list[Interval] = []
+def _intervals(told: Any) -> list[Sample]:
+    found: list[Sample] = []
     moved = 0
     for each in told:
         moved += int(_amount(each["sum"]["bytes"]))
-        found.append(Interval(_amount(each["sum"]["end"]), moved))
+        found.append(Sample(_amount(each["sum"]["end"]), moved))
     return found
 
 

@@ -1,1 +1,32 @@
-"""What the disk stage measures, one room a pattern."""
+"""What the disk stage measures, one room a pattern, and the setting that they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probes.meaning import Count, Device, File, FolderOrNone, Seconds, Size, Text
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to measure on which host."""
+
+    verb: Text
+    """read, write."""
+    cache: Text
+    """uncached, cached (reads alone; a write is always flushed to disk)."""
+    folder: FolderOrNone
+    side: Text
+    """The host that this is about: client, server."""
+    size_bytes: Size
+    seconds: Seconds
+    """The measured time; fio's start comes on top of it."""
+    seed: Text = ""
+    path: File = ""
+    """The file to read where the peer names none; opened for reading only."""
+    pattern: Text = "sequential"
+    """sequential, zones, file, synced, sustained."""
+    device: Device = ""
+    """zones alone: a block device's node, opened for reading only; empty: files in the folder."""
+    zones: Count = 9
+    """zones alone: how many spans, from the outer edge to the inner."""

@@ -21,10 +21,9 @@ from probes.host import folders, page_cache, place
 from probes.meaning import Count, Folder, Name
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
-from probes.storage import others
+from probes.storage import Setting, others
 from probes.storage.sequential import LEAST_WINDOWS, cache_details, window_rates
-from probes.storage.setting import Setting
-from probes.storage.synced import middle_and_worst
+from probes.storage.written import middle_and_worst
 
 SAMPLE_SECONDS = 0.25
 GRACE_SECONDS = 6.0

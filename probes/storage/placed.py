@@ -17,10 +17,9 @@ from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, payload, place, source_file
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Running, Unavailable
-from probes.storage import curve, others
+from probes.storage import Setting, curve, others
 from probes.storage.curve import Settled, settled
 from probes.storage.sequential import takes_direct
-from probes.storage.setting import Setting
 
 LEAST_BLOCKS = 4
 """Of a file: less is the disk's first moment alone."""

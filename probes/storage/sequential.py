@@ -14,8 +14,7 @@ from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, place, source_file
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
-from probes.storage import others
-from probes.storage.setting import Setting
+from probes.storage import Setting, others
 
 TRIAL_SHARE = 0.2
 """Of the time, for each of the two trials that choose how to read."""

@@ -20,9 +20,8 @@ from probes.host.layers import kernel_name
 from probes.meaning import Device
 from probes.records import Endpoint, Sample
 from probes.stage import Running, Unavailable
-from probes.storage import curve, others, placed
+from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import settled
-from probes.storage.setting import Setting
 
 PASS_STEP = 1 / 8
 """Of a zone between the passes' beginnings: none reads again what a cache may hold."""

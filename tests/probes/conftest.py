@@ -19,6 +19,7 @@ from probes.drivers.samba import Samba, private_samba
 from probes.records import Access, Details, Endpoint, Sample
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
+from probes.stage import Running
 
 PASSWORD = "correct horse 47 %&"
 SEED = "00ff11"
@@ -80,11 +81,10 @@ def run_folder(
 
 
 @pytest.fixture
-def run_stage() -> Callable[[Any, Any, Endpoint], tuple[list[Sample], Details]]:
-    """All samples and the details of one run of a stage."""
+def drained() -> Callable[[Running], tuple[list[Sample], Details]]:
+    """All samples and the details of a stage that is under way."""
 
-    def run(stage: Any, setting: Any, peer: Endpoint) -> tuple[list[Sample], Details]:
-        running = stage.initiate(setting, peer)
+    def run(running: Running) -> tuple[list[Sample], Details]:
         samples: list[Sample] = []
         while True:
             try:
@@ -93,6 +93,14 @@ def run_stage() -> Callable[[Any, Any, Endpoint], tuple[list[Sample], Details]]:
                 return samples, end.value
 
     return run
+
+
+@pytest.fixture
+def run_stage(
+    drained: Callable[[Running], tuple[list[Sample], Details]],
+) -> Callable[[Any, Any, Endpoint], tuple[list[Sample], Details]]:
+    """All samples and the details of one run of a stage."""
+    return lambda stage, setting, peer: drained(stage.initiate(setting, peer))
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from probes.drivers import iperf3
-from probes.drivers.iperf3 import Job
-from probes.stage import Unavailable
+from probes.drivers.iperf3 import Result, Setting
+from probes.records import Endpoint, Sample
+from probes.stage import Last, Unavailable
 
 REPORTS = Path(__file__).with_name("iperf3_reports")
 
@@ -38,6 +39,10 @@ def server():
     process.communicate()
 
 
+def moved(port, verb):
+    return iperf3.run(Setting(verb, seconds=1.0), Endpoint(host="127.0.0.1", port=port))
+
+
 def test_a_push_counts_what_the_receiver_has():
     told = iperf3.parse(report("push"), "push")
     received = json.loads(report("push"))["end"]["sum_received"]
@@ -46,8 +51,8 @@ def test_a_push_counts_what_the_receiver_has():
     assert told.retransmitted_segments is not None
     assert told.rtt_seconds is not None and 0 < told.rtt_seconds < 1
     assert told.congestion_control
-    moved = [each.moved_bytes for each in told.intervals]
-    assert moved == sorted(moved) and len(moved) >= 3
+    counts = [each.moved_bytes for each in told.intervals]
+    assert counts == sorted(counts) and len(counts) >= 3
 
 
 @pytest.mark.parametrize("lie", [{"bytes": 10**15}, {"seconds": 1e-6}])
@@ -109,15 +114,15 @@ def test_what_makes_no_sense_is_no_measurement(text):
 
 
 def test_options_hold_nothing_but_the_job():
-    told = iperf3.arguments(Job("-x;rm", 1, "pull", 2, 4096, 1.2, zero_copy=True))
+    told = iperf3.arguments(Setting("pull", 2, 4096, 1.2), Endpoint(host="-x;rm", port=1))
     assert told[:4] == ["--client", "-x;rm", "--port", "1"]
-    assert {"--reverse", "--zerocopy", "--json"} <= set(told)
+    assert {"--reverse", "--json"} <= set(told)
     assert told[told.index("--time") + 1] == "2"
 
 
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_a_real_server_measures_with_us(server, verb):
-    told = iperf3.run(Job("127.0.0.1", server, verb, 2, 128 << 10, 1.0))
+    told = moved(server, verb)
     assert told.moved_bytes > 0
     assert told.intervals[-1].elapsed_seconds <= told.elapsed_seconds + 0.5
 
@@ -135,7 +140,7 @@ def test_a_server_that_others_use_is_waited_for_and_then_named(server, monkeypat
         assert "Connecting" in other.stdout.readline()
         assert "connected" in other.stdout.readline()
         with pytest.raises(Unavailable, match="somebody else measures there"):
-            iperf3.run(Job("127.0.0.1", server, "push", 1, 4096, 1.0))
+            moved(server, "push")
     finally:
         other.kill()
         other.communicate()
@@ -145,7 +150,7 @@ def test_a_host_without_a_server_is_a_reason_with_a_remedy():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(Unavailable, match="iperf3 -s"):
-        iperf3.run(Job("127.0.0.1", port, "push", 1, 4096, 1.0))
+        moved(port, "push")
 
 
 @pytest.mark.long
@@ -154,11 +159,47 @@ def test_a_server_that_says_nothing_ends_in_time(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         began = time.monotonic()
         with pytest.raises(RuntimeError, match="did not end within its time"):
-            iperf3.run(Job("127.0.0.1", silent.getsockname()[1], "push", 1, 4096, 1.0))
+            moved(silent.getsockname()[1], "push")
         assert time.monotonic() - began < 20
 
 
 def test_without_iperf3_the_remedy_is_told(monkeypatch):
     monkeypatch.setattr(iperf3.tools, "find", lambda name: None)
     with pytest.raises(Unavailable, match="apt install iperf3"):
-        iperf3.run(Job("127.0.0.1", 1, "push", 1, 4096, 1.0))
+        moved(1, "push")
+
+
+ENDED = Result(
+    moved_bytes=900,
+    elapsed_seconds=1.0,
+    intervals=tuple(Sample(i / 10, i * 100) for i in range(1, 11)),
+    retransmitted_segments=3,
+    rtt_seconds=0.004,
+    congestion_control="cubic",
+    version="iperf 3.12",
+)
+
+
+def test_the_last_sample_is_the_receivers_count(run_stage, monkeypatch):
+    asked = []
+    monkeypatch.setattr(iperf3, "run", lambda *job: (asked.append(job), ENDED)[1])
+    samples, details = run_stage(iperf3, Setting("push", 2, seconds=1.0), Endpoint(host="nas"))
+    assert samples[0] == Sample(0.0, 0)
+    assert samples[-1] == Last(1.0, 900)
+    moved = [each.moved_bytes for each in samples]
+    assert moved == sorted(moved)
+    assert (asked[0][1].host, asked[0][1].port, asked[0][0].streams) == ("nas", 5201, 2)
+    assert details["limits"] == {
+        "by": "unknown",
+        "retransmitted_segments": 3,
+        "rtt_seconds_median": 0.004,
+    }
+    assert details["congestion_control"] == "cubic"
+    assert details["engine"] == "iperf 3.12"
+
+
+def test_windows_leave_the_start_out():
+    first = Sample(0.1, 5)
+    rates = iperf3.window_rates((first, *ENDED.intervals[1:], Sample(1.1, 1100)))
+    assert [round(each) for each in rates] == [1000, 1000, 1000]
+    assert iperf3.window_rates(ENDED.intervals[:5]) == []

@@ -10,9 +10,8 @@ import pytest
 from probes.host import folders, page_cache
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
-from probes.storage import named_file, others
+from probes.storage import Setting, named_file, others
 from probes.storage.named_file import Pass
-from probes.storage.setting import Setting
 
 MIB = 1 << 20
 

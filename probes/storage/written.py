@@ -1,0 +1,354 @@
+"""Writing to a nameless file that grows block by block, as a push to a file server makes it.
+
+Synced: each block is on the disk before it is acknowledged, as where `sync always = yes`. As smbd
+does it: as many at once as a client has in flight, each forced by itself, so that some share a
+flush; and the file grows with every write, so each also costs the file system's own record of the
+new size. Source: smb.conf(5) (sync always, strict sync), source3/modules/vfs_default.c (pwrite and
+fsync in threads), fdatasync(2).
+
+Sustained: as a program that never flushes does it: what is acknowledged, and when it is on the
+disk. The page cache takes what comes until the kernel's limit of dirty memory; a disk's or a RAID's
+own cache may take more. Where one of them is full the rate falls: the knee.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import statistics
+import threading
+import time
+from contextlib import contextmanager
+from typing import Generator, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from probes.host import free_space, payload, source_file
+from probes.host.memory import read_dirty_limit
+from probes.host.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
+from probes.records import Endpoint, Sample
+from probes.stage import Last, Running, Unavailable
+from probes.storage import Setting
+
+BLOCK_BYTES = 1024 * 1024
+"""What SMB clients send in one request since 2.1."""
+
+
+class GrowingFile:
+    """An open file and what was appended to it."""
+
+    def __init__(self, fd: int, most_bytes: int, seed: bytes) -> None:
+        self.fd = fd
+        self.written_bytes = 0
+        self.ended_by = "time"
+        """Why no more went into it: size (what was asked for), room (the rest stays free)."""
+        self._most_bytes = most_bytes
+        self._bounded_by = "size"
+        self._looked_at = 0
+        self._ring = payload.ring(seed)
+
+    def append(self) -> bool:
+        """Writes the next block of payload to the page cache; False: there shall be no more."""
+        if self.written_bytes >= self._looked_at:
+            self._look()
+        if self.written_bytes + BLOCK_BYTES > self._most_bytes:
+            self.ended_by = self._bounded_by
+            return False
+        try:
+            self._write(payload.block(self._ring, self.written_bytes, BLOCK_BYTES))
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self.ended_by = "room"
+            return False
+        self.written_bytes += BLOCK_BYTES
+        return True
+
+    def _look(self) -> None:
+        """Whether the room is still there: others write too."""
+        self._looked_at += free_space.LOOK_BYTES
+        room = free_space.room_bytes(self.fd)
+        if room is not None and self.written_bytes + room < self._most_bytes:
+            self._most_bytes = self.written_bytes + room
+            self._bounded_by = "room"
+
+    def _write(self, block: memoryview) -> None:
+        done = 0
+        while done < len(block):
+            done += os.pwrite(self.fd, block[done:], self.written_bytes + done)
+
+
+@contextmanager
+def growing(setting: Setting) -> Iterator[GrowingFile]:
+    """An empty file in the setting's folder, for at most its size; gone when left.
+
+    Errors: Refused (no such folder, no right to write there); Unavailable where less than 4 MiB
+    may be used.
+    """
+    fd = source_file.open_new(setting.folder)
+    try:
+        size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
+        if size_bytes < BLOCK_BYTES:
+            raise Unavailable("the file is smaller than one block of 1 MiB")
+        yield GrowingFile(fd, size_bytes, bytes.fromhex(setting.seed))
+    finally:
+        os.close(fd)
+
+
+def no_room(setting: Setting) -> Unavailable:
+    """What to raise where not one block could be written."""
+    return Unavailable(f"{setting.folder} is full: make room there or choose another folder")
+
+
+DEPTH = 8
+"""Writes at once: what this tool and Windows clients keep in flight on a LAN."""
+SYNCED_SAMPLE_SECONDS = 0.1
+
+_made_durable = getattr(os, "fdatasync", os.fsync)
+
+
+class _Writers:
+    """Threads that append a block and force it, in turns, until the time is over."""
+
+    def __init__(self, file: GrowingFile, seconds: float) -> None:
+        self.forced_seconds: List[float] = []
+        self.whole_seconds: List[float] = []
+        self.durable_bytes = 0
+        self.ended = self.began = time.monotonic()
+        self._file, self._until = file, self.began + seconds
+        self._lock = threading.Lock()
+        self._errors: List[BaseException] = []
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(DEPTH)]
+        for each in self._threads:
+            each.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether all have ended within so many seconds. Errors: OSError of the disk."""
+        until = time.monotonic() + seconds
+        for each in self._threads:
+            each.join(max(0.0, until - time.monotonic()))
+        if any(each.is_alive() for each in self._threads):
+            return False
+        for error in self._errors:
+            raise error
+        return True
+
+    def stop(self) -> None:
+        """No further write is begun; returns when none uses the file any more."""
+        self._until = self.began
+        for each in self._threads:
+            each.join()
+
+    def _run(self) -> None:
+        try:
+            while time.monotonic() < self._until and not self._errors:
+                with self._lock:
+                    began = time.monotonic()
+                    if not self._file.append():
+                        return
+                written = time.monotonic()
+                _made_durable(self._file.fd)
+                with self._lock:
+                    self.ended = time.monotonic()
+                    self.durable_bytes += BLOCK_BYTES
+                    self.forced_seconds.append(self.ended - written)
+                    self.whole_seconds.append(self.ended - began)
+        except OSError as error:
+            self._errors.append(error)
+
+
+def measure_synced(setting: Setting, peer: Endpoint) -> Running:
+    """Throughput of forced writes of 1 MiB to a file of our own; samples are payload on the disk.
+
+    Returns request_bytes, depth, sync_seconds (median, p99: of the forcing alone), latency_seconds
+    (of write and forcing together), written_bytes, ended_by (time, size, room), direct, zones (one,
+    the whole). Errors: those of growing; OSError of the disk.
+    """
+    with growing(setting) as file:
+        yield Sample(0.0, 0)
+        writers = _Writers(file, setting.seconds)
+        try:
+            while not writers.wait(SYNCED_SAMPLE_SECONDS):
+                if writers.durable_bytes:
+                    yield Sample(writers.ended - writers.began, writers.durable_bytes)
+        finally:
+            writers.stop()
+        if not writers.durable_bytes:
+            raise no_room(setting)
+        elapsed = writers.ended - writers.began
+        yield Last(elapsed, writers.durable_bytes)
+        rate = writers.durable_bytes / elapsed
+        return {
+            "direct": False,
+            "cache": None,
+            "request_bytes": BLOCK_BYTES,
+            "depth": DEPTH,
+            "sync_seconds": middle_and_worst(writers.forced_seconds),
+            "latency_seconds": middle_and_worst(writers.whole_seconds),
+            "written_bytes": file.written_bytes,
+            "ended_by": file.ended_by,
+            "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
+        }
+
+
+def middle_and_worst(seconds: list[float]) -> dict[str, float]:
+    """Median and 99th percentile (nearest rank) of some durations; pure."""
+    ordered = sorted(seconds)
+    return {
+        "median": statistics.median(ordered),
+        "p99": ordered[-(-len(ordered) * 99 // 100) - 1],
+    }
+
+
+LEAST_WINDOWS = 4
+"""On either side of the knee: fewer are a hiccup."""
+LEAST_RATIO = 1.5
+"""A cache is at least so much faster than what lies behind it."""
+LEAST_SIGMAS = 6.0
+"""The best of many places to cut pure noise in two differs by up to four."""
+
+Window = Tuple[float, int]
+"""Seconds of one stretch of a run, and the bytes that were taken in it."""
+
+
+class Knee(NamedTuple):
+    """A change of rate."""
+
+    at_bytes: int
+    """Taken before it."""
+    before_bytes_per_second: float
+    after_bytes_per_second: float
+
+
+def find(windows: Sequence[Window]) -> Optional[Knee]:
+    """Where two constant rates, the second lower, fit the windows best; pure.
+
+    By least squares, each window weighing as long as it took. None where no cut leaves a second
+    rate that is lower by a third, and by six standard errors of the two means.
+    """
+    spans = [each for each in windows if each[0] > 0]
+    best: Optional[Tuple[float, int]] = None
+    for cut in range(LEAST_WINDOWS, len(spans) - LEAST_WINDOWS + 1):
+        before, after = _mean(spans[:cut]), _mean(spans[cut:])
+        if before <= after:
+            continue
+        residual = _residual(spans[:cut], before) + _residual(spans[cut:], after)
+        if best is None or residual < best[0]:
+            best = residual, cut
+    if best is None:
+        return None
+    first, second = spans[: best[1]], spans[best[1] :]
+    before, after = _mean(first), _mean(second)
+    doubt = math.hypot(_error(first, before), _error(second, after))
+    if before < LEAST_RATIO * after or before - after < LEAST_SIGMAS * doubt:
+        return None
+    return Knee(sum(size for _, size in first), before, after)
+
+
+def _mean(spans: Sequence[Window]) -> float:
+    return sum(size for _, size in spans) / sum(seconds for seconds, _ in spans)
+
+
+def _residual(spans: Sequence[Window], rate: float) -> float:
+    return sum(seconds * (size / seconds - rate) ** 2 for seconds, size in spans)
+
+
+def _error(spans: Sequence[Window], rate: float) -> float:
+    """Standard error of the mean."""
+    variance = _residual(spans, rate) / sum(seconds for seconds, _ in spans)
+    return math.sqrt(variance / (len(spans) - 1))
+
+
+WINDOWS = 100
+"""In which the time is looked at; none is shorter than LEAST_WINDOW_SECONDS."""
+LEAST_WINDOW_SECONDS = 0.1
+FLUSH_SECONDS = 10.0
+"""For the flush; what is not on the disk by then is given up with the file."""
+FLUSH_STEP_BYTES = 16 * 1024 * 1024
+FLUSH_AHEAD_STEPS = 4
+"""On their way to the disk while the first of them is waited for."""
+SAMPLE_SECONDS = 0.25
+
+
+def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
+    """Buffered writes for the setting's time, then the flush; samples are payload on the disk.
+
+    So none comes while the page cache takes what is written. Returns
+    acknowledged_bytes_per_second: until the knee, or until the end where there is none;
+    sustained_bytes_per_second: after it; knee_bytes: written before it (both None: none seen);
+    durable_bytes_per_second: until all was flushed; write_seconds, written_bytes, flushed_bytes;
+    flush_seconds (None: not done within 10 s, and flushed_bytes is less); dirty_limit_bytes and
+    dirty_background_bytes when it began (None: the system does not tell);
+    acknowledged_windows: [{seconds, bytes}], the series that the knee is found in; request_bytes,
+    ended_by (time, size, room), direct, zones (one, the whole).
+
+    Errors: those of growing; OSError of the disk, at the latest of its flush;
+    RuntimeError where nothing reached the disk.
+    """
+    with growing(setting) as file:
+        limit = read_dirty_limit()
+        yield Sample(0.0, 0)
+        began = time.monotonic()
+        windows = _write(file, began, setting.seconds)
+        if not file.written_bytes:
+            raise no_room(setting)
+        written = time.monotonic()
+        flushed_bytes = yield from _flush(file, began, written + FLUSH_SECONDS)
+        ended = time.monotonic()
+        if not flushed_bytes:
+            raise RuntimeError(f"nothing of what was written reached the disk in {FLUSH_SECONDS} s")
+        yield Last(ended - began, flushed_bytes)
+    found = find(windows)
+    durable = flushed_bytes / (ended - began)
+    whole = file.written_bytes / (written - began)
+    return {
+        "direct": False,
+        "cache": None,
+        "request_bytes": BLOCK_BYTES,
+        "acknowledged_bytes_per_second": found.before_bytes_per_second if found else whole,
+        "sustained_bytes_per_second": found.after_bytes_per_second if found else None,
+        "knee_bytes": found.at_bytes if found else None,
+        "durable_bytes_per_second": durable,
+        "write_seconds": written - began,
+        "written_bytes": file.written_bytes,
+        "flushed_bytes": flushed_bytes,
+        "flush_seconds": ended - written if flushed_bytes == file.written_bytes else None,
+        "dirty_limit_bytes": limit.limit_bytes if limit else None,
+        "dirty_background_bytes": limit.background_bytes if limit else None,
+        "acknowledged_windows": [{"seconds": each[0], "bytes": each[1]} for each in windows],
+        "ended_by": file.ended_by,
+        "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": durable}],
+    }
+
+
+def _write(file: GrowingFile, began: float, seconds: float) -> List[Tuple[float, int]]:
+    """Appends until the time is over; the windows that it took, each some blocks long."""
+    windows = []
+    window_seconds = max(LEAST_WINDOW_SECONDS, seconds / WINDOWS)
+    now, opened, opened_bytes = began, began, 0
+    while now - began < seconds and file.append():
+        now = time.monotonic()
+        if now - opened >= window_seconds:
+            windows.append((now - opened, file.written_bytes - opened_bytes))
+            opened, opened_bytes = now, file.written_bytes
+    return windows
+
+
+def _flush(file: GrowingFile, began: float, until: float) -> Generator[Sample, None, int]:
+    """Has it written in the file's order; yields samples, returns the bytes that are on the disk.
+
+    In steps, so that it can be given up: a fsync(2) of gigabytes on a slow disk cannot be ended.
+    """
+    told = time.monotonic()
+    for offset in range(0, file.written_bytes, FLUSH_STEP_BYTES):
+        sync_range(file.fd, offset, FLUSH_AHEAD_STEPS * FLUSH_STEP_BYTES, SYNC_WRITE)
+        if not sync_range(file.fd, offset, FLUSH_STEP_BYTES, SYNC_WRITTEN):
+            break
+        now = time.monotonic()
+        flushed_bytes = min(offset + FLUSH_STEP_BYTES, file.written_bytes)
+        if now >= until and flushed_bytes < file.written_bytes:
+            return flushed_bytes
+        if now - told >= SAMPLE_SECONDS:
+            told = now
+            yield Sample(now - began, flushed_bytes)
+    os.fsync(file.fd)
+    return file.written_bytes
