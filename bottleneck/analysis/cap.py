@@ -21,7 +21,7 @@ NOISE_RATIO = 0.75
 NEAR_RATIO = 1.1
 NEARLY_RATIO = 0.95
 CLEAR_RATIO = 1.5
-SCATTERED_TRUST = 0.75
+SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
 """Of its cores: less than that a virtual machine loses on any busy host."""
 ROBBED_TRUST = 0.75
@@ -46,6 +46,16 @@ class Cap:
 
 def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     """The cap of a copy; None: it is far below all that is known, and nothing is guessed."""
+    cap = _find(copy, made, ladder)
+    return _despite_scatter(cap) if cap is not None and scattered(made.rate) else cap
+
+
+def scattered(rate: Spread) -> bool:
+    """Whether runs lie too far apart to name what caps them."""
+    return rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO
+
+
+def _find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     instrument = next((each for each in ladder.claims if _is_reached_instrument(each)), None)
     if instrument is not None:
         return Cap(instrument, "reached", instrument.trust)
@@ -59,7 +69,7 @@ def find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     )
 
 
-def despite_scatter(cap: Cap) -> Cap | None:
+def _despite_scatter(cap: Cap) -> Cap | None:
     """A cap of runs that lie far apart: what the load itself shows stands, the rest does not.
 
     A neighbour on the cores or on the link scatters the runs: that is its mark, no doubt of it.

@@ -112,8 +112,6 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
     cap = None if void is not None else caps.find(copy, made, ladder)
-    if cap is not None and unstable is not None:
-        cap = caps.despite_scatter(cap)
     advice: tuple[str, ...]
     then = outlook.Outlook()
     if cap is not None:

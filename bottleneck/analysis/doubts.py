@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from bottleneck.analysis import steps, unknown
+from bottleneck.analysis import steps
+from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
@@ -55,7 +56,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
     scattered = {
         (copy.name, copy.dialect, copy.initiator)
         for copy in steps.copies(report)
-        if copy.made is not None and unknown.unstable(copy, copy.made) is not None
+        if copy.made is not None and scattered(copy.made.rate)
     }
     own = (
         each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bottleneck.analysis import physics
+from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.rules import running
@@ -12,7 +13,6 @@ from bottleneck.report import Report
 from bottleneck.reports.units import range_text, rate_text
 from probes.records import Failed, Skipped
 
-SCATTERED_RATIO = 0.5
 ALTERED = "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT"
 
 
@@ -59,7 +59,7 @@ def impossible(report: Report, copy: Copy, made: Found) -> Verdict | None:
 def unstable(copy: Copy, made: Found) -> Verdict | None:
     """The verdict of a copy whose runs lie too far apart; None: they do not."""
     rate = made.rate
-    if rate.runs < 2 or (rate.high - rate.low) / rate.median <= SCATTERED_RATIO:
+    if not scattered(rate):
         return None
     return _inconclusive(
         f"{runs(copy, rate.median)}, but its {rate.runs} runs lie between "

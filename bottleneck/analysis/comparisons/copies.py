@@ -32,7 +32,12 @@ def _directions(report: Report) -> Pairs:
         report,
         paired.sound_halves(report),
         lambda copy: copy.verb == "push",
-        lambda half: (paired.who(half.copy), half.copy.cache, half.proven, half.copy.of_file),
+        lambda half: (
+            paired.who(half.copy),
+            half.copy.cache,
+            half.made.details.cache.proven,
+            half.copy.of_file,
+        ),
     )
 
 
@@ -61,16 +66,15 @@ def _direction_sentence(found: Pairs) -> str:
     return " ".join(told)
 
 
-def _direction_row(pair: Pair) -> Row:
-    copy = pair.first.copy
-    return {
-        **paired.who(copy),
-        "cache": copy.cache,
-        **pair.rates("push", "pull"),
-        "slower": pair.slow.copy.verb if pair.significant else None,
-        **pair.apart,
-        **pair.held,
-    }
+DIRECTION = Axis(
+    "direction",
+    ("push", "pull"),
+    _directions,
+    _direction_sentence,
+    paired.leading,
+    head=lambda pair: {**paired.who(pair.first.copy), "cache": pair.first.copy.cache},
+    own=lambda pair: {"slower": pair.slow.copy.verb if pair.significant else None},
+)
 
 
 # -- cached against uncached at the sender -----------------------------------------------------
@@ -84,7 +88,11 @@ def _caches(report: Report) -> Pairs:
         lambda copy: copy.cache == "cached",
         lambda half: (paired.who(half.copy), half.copy.verb, half.copy.of_file),
     )
-    return tuple(each for each in found if each.first.proven and each.second.proven)
+    return tuple(
+        each
+        for each in found
+        if all(half.made.details.cache.proven for half in (each.first, each.second))
+    )
 
 
 def _cache_sentence(found: Pairs) -> str:
@@ -109,17 +117,19 @@ def _cache_words(pair: Pair) -> str:
     )
 
 
-def _cache_row(pair: Pair) -> Row:
-    copy = pair.first.copy
-    return {
+CACHE = Axis(
+    "cache",
+    ("cached", "uncached"),
+    _caches,
+    _cache_sentence,
+    paired.leading,
+    head=lambda pair: {
         "copy": pair.second.copy.name,
-        **paired.who(copy),
-        "sender": copy.sender,
-        **pair.rates("cached", "uncached"),
-        "slower": pair.slow.copy.cache if pair.significant else None,
-        **pair.apart,
-        **pair.held,
-    }
+        **paired.who(pair.first.copy),
+        "sender": pair.first.copy.sender,
+    },
+    own=lambda pair: {"slower": pair.slow.copy.cache if pair.significant else None},
+)
 
 
 # -- the operating system's own copy beside this tool's ----------------------------------------
@@ -153,7 +163,7 @@ def _native_sentence(found: Pairs) -> str:
             f"{rates}: the system's own copy is {ratio} as fast, so that where this tool's copy "
             "is capped it may be the tool itself; blame nobody by it."
         )
-    options = ", ".join(text for text, _ in mount.slow_options(mounted, copy.verb))
+    options = ", ".join(_slow_options(pair))
     named = f" ({options})" if options else ""
     return (
         f"{rates}: the path carries {ratio} what the mount{named} makes of it. "
@@ -161,18 +171,8 @@ def _native_sentence(found: Pairs) -> str:
     )
 
 
-def _native_row(pair: Pair) -> Row:
-    mounted, copy = pair.first.made, pair.first.copy
-    return {
-        "copy": copy.name,
-        "program": steps.word(mounted.outcome.details, "program"),
-        **pair.rates("native", "own"),
-        "own_dialect": pair.second.copy.dialect,
-        "filesystem": steps.word(mounted.outcome.details, "mount", "filesystem"),
-        "options": [text for text, _ in mount.slow_options(mounted, copy.verb)],
-        **pair.apart,
-        "verdict": _native_verdict(pair),
-    }
+def _slow_options(pair: Pair) -> list[str]:
+    return [text for text, _ in mount.slow_options(pair.first.made, pair.first.copy.verb)]
 
 
 def _native_verdict(pair: Pair) -> dict[str, Any] | None:
@@ -191,6 +191,25 @@ def _native_verdict(pair: Pair) -> dict[str, Any] | None:
     }
 
 
+NATIVE = Axis(
+    "native",
+    ("native", "own"),
+    _natives,
+    _native_sentence,
+    paired.most_different,
+    head=lambda pair: {
+        "copy": pair.first.copy.name,
+        "program": steps.word(pair.first.made.outcome.details, "program"),
+    },
+    own=lambda pair: {
+        "own_dialect": pair.second.copy.dialect,
+        "filesystem": steps.word(pair.first.made.outcome.details, "mount", "filesystem"),
+        "options": _slow_options(pair),
+    },
+    end=lambda pair: {"verdict": _native_verdict(pair)},
+)
+
+
 # -- one dialect against another ---------------------------------------------------------------
 
 
@@ -203,7 +222,7 @@ def dialects(report: Report) -> Iterator[Comparison]:
     groups = [each for each in made.values() if len(each) > 1]
     if not groups:
         return
-    groups.sort(key=lambda each: paired.difference(_ends(report, each)), reverse=True)
+    groups.sort(key=lambda each: _ends(report, each).difference, reverse=True)
     ends = _ends(report, groups[0])
     rows = [half for each in groups for half in each]
     yield Comparison(
@@ -223,8 +242,7 @@ def _ends(report: Report, made: list[Half]) -> Pair:
 
 
 def _dialect_row(report: Report, each: Half) -> Row:
-    details = each.made.outcome.details
-    flight = ("request_bytes", "depth", "in_flight_bytes")
+    details = each.made.details
     return {
         "copy": each.copy.name,
         "dialect": each.copy.dialect,
@@ -232,7 +250,9 @@ def _dialect_row(report: Report, each: Half) -> Row:
         "low_bytes_per_second": each.spread.low,
         "high_bytes_per_second": each.spread.high,
         "runs": each.spread.runs,
-        **{name: steps.positive(details, name) for name in flight},
+        "request_bytes": details.request_bytes,
+        "depth": details.depth,
+        "in_flight_bytes": details.in_flight_bytes,
         "in_flight_per_rtt_bytes_per_second": _window_rate(report, each.made),
         "security": security(each.made),
     }
@@ -240,7 +260,7 @@ def _dialect_row(report: Report, each: Half) -> Row:
 
 def _window_rate(report: Report, made: Found) -> float | None:
     """What the bytes in flight carry at the path's round trip; None: one of both is not known."""
-    in_flight = steps.positive(made.outcome.details, "in_flight_bytes")
+    in_flight = made.details.in_flight_bytes
     seen = rtt(report, made)
     return None if in_flight is None or seen is None else in_flight / seen.seconds
 
@@ -268,10 +288,8 @@ def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
 
 def _flight(made: Found) -> str:
     """What a copy kept in flight, in words; empty where it does not tell."""
-    details = made.outcome.details
-    size, depth, total = (
-        steps.positive(details, name) for name in ("request_bytes", "depth", "in_flight_bytes")
-    )
+    size, depth = made.details.request_bytes, made.details.depth
+    total = made.details.in_flight_bytes
     if size is None or depth is None or total is None:
         return ""
     requests = "request" if depth == 1 else "requests"
@@ -326,12 +344,12 @@ def durability(report: Report) -> Iterator[Comparison]:
 
 def _late(each: Half) -> Iterator[Row]:
     """Both rates of the run that the details are of, where it was flushed and they differ."""
-    details = each.made.outcome.details
-    acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
-    flush = steps.amount(details, "flush_seconds")
+    acknowledged = each.made.details.acknowledged_bytes_per_second
+    flush = each.made.details.flush_seconds
     safe = run_rate(median_run(each.made.outcome))
-    flushed = [steps.flag(told, "flushed") for told in (each.made.step.setting, details)]
-    if acknowledged is None or flush is None or False in flushed:
+    if steps.flag(each.made.step.setting, "flushed") is False or not paired.durable(each):
+        return
+    if acknowledged is None or flush is None:
         return
     if acknowledged >= LEAST_LATE_RATIO * safe:
         yield {
@@ -342,8 +360,3 @@ def _late(each: Half) -> Iterator[Row]:
             "flush_seconds": flush,
             "ratio": acknowledged / safe,
         }
-
-
-DIRECTION = Axis("direction", _directions, _direction_row, _direction_sentence, paired.leading)
-CACHE = Axis("cache", _caches, _cache_row, _cache_sentence, paired.leading)
-NATIVE = Axis("native", _natives, _native_row, _native_sentence, paired.most_different)

@@ -7,13 +7,13 @@ more; never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, physics, steps, unknown
+from bottleneck.analysis import ceilings, physics, steps
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Comparison
@@ -42,11 +42,6 @@ class Half:
     def rate(self) -> float:
         """Median, bytes per second."""
         return self.spread.median
-
-    @property
-    def proven(self) -> bool | None:
-        """Whether its source was shown to be in the cache, or not in it; None: not told."""
-        return steps.flag(self.made.outcome.details, "cache", "proven")
 
 
 @dataclass(frozen=True)
@@ -91,6 +86,11 @@ class Pair:
         """Whether they differ by more than their noise, and not by what this tool can serve."""
         return differ(self.first.spread, self.second.spread) and not self.ours
 
+    @property
+    def difference(self) -> tuple[bool, float]:
+        """What pairs are ordered by: how far they are apart, beyond the noise or not."""
+        return self.significant, self.ratio
+
     @cached_property
     def why(self) -> Why | None:
         """What makes the slower one slower; None: they do not differ."""
@@ -98,34 +98,30 @@ class Pair:
             return None
         return _why(self.report, self.slow.copy, self.slow.made, self.fast.rate)
 
-    def rates(self, first: str, second: str) -> Row:
-        """A row's figures of both, by the names that the axis gives them."""
-        return {
-            f"{first}_bytes_per_second": self.first.rate,
-            f"{first}_runs": self.first.spread.runs,
-            f"{second}_bytes_per_second": self.second.rate,
-            f"{second}_runs": self.second.spread.runs,
-        }
-
-    @property
-    def apart(self) -> Row:
-        """A row's figures of how far they are apart."""
-        return {"ratio": self.ratio, "significant": self.significant}
-
     @property
     def held(self) -> Row:
         """What a row says of why; all None where there is no difference to explain."""
         why = self.why
-        ceiling = None if why is None else why.ceiling
-        return {
-            "mechanism": None if why is None else why.mechanism,
-            "component": None if ceiling is None else ceiling.component,
-            "side": None if ceiling is None else ceiling.side,
-            "cause": None if ceiling is None else ceiling.cause,
-        }
+        held = (None, None, None) if why is None or why.ceiling is None else why.ceiling.named
+        names = ("component", "side", "cause")
+        mechanism = None if why is None else why.mechanism
+        return {"mechanism": mechanism, **dict(zip(names, held, strict=True))}
 
 
 Pairs = Sequence[Pair]
+
+
+def most_different(found: Pairs) -> Pairs:
+    """The same, the pair that differs most first."""
+    return sorted(found, key=lambda each: each.difference, reverse=True)
+
+
+def leading(found: Pairs) -> Pairs:
+    """Of the client's copies the mount's or newest dialect's, the one that differs most first."""
+    chosen = next((each for each in found if each.first.copy.initiator == "client"), found[0])
+    return most_different(
+        [each for each in found if who(each.first.copy) == who(chosen.first.copy)]
+    )
 
 
 @dataclass(frozen=True)
@@ -133,28 +129,41 @@ class Axis:
     """One thing that two copies of a report may differ in."""
 
     about: str
+    names: tuple[str, str]
+    """What a row calls its two ends."""
     pairs: Callable[[Report], Pairs]
-    row: Callable[[Pair], Row]
     sentence: Callable[[Pairs], str]
     """Of all pairs."""
     telling: Callable[[Pairs], Pairs]
     """Those that the sentence speaks of, the one that differs most first."""
+    head: Callable[[Pair], Row]
+    """A row's words of which pair it is of."""
+    own: Callable[[Pair], Row]
+    """What only this axis says beside the rates."""
+    end: Callable[[Pair], Row] = lambda pair: pair.held
 
     def compare(self, report: Report) -> Iterator[Comparison]:
         """One comparison of all the pairs that the report has both halves of."""
         found = self.pairs(report)
         if found:
             most = self.telling(found)[0]
+            halves = (half for each in found for half in (each.first, each.second))
             yield Comparison(
                 about=self.about,
                 sentence=self.sentence(found),
-                rows=tuple(map(self.row, found)),
+                rows=tuple(map(self._row, found)),
                 ratio=most.ratio,
                 significant=most.significant,
-                steps=tuple(
-                    half.made.index for each in found for half in (each.first, each.second)
-                ),
+                steps=tuple(half.made.index for half in halves),
             )
+
+    def _row(self, pair: Pair) -> Row:
+        row = self.head(pair)
+        for name, half in zip(self.names, (pair.first, pair.second), strict=True):
+            row[f"{name}_bytes_per_second"] = half.rate
+            row[f"{name}_runs"] = half.spread.runs
+        apart = {"ratio": pair.ratio, "significant": pair.significant}
+        return {**row, **self.own(pair), **apart, **self.end(pair)}
 
 
 def halves(report: Report) -> Iterator[Half]:
@@ -167,14 +176,18 @@ def halves(report: Report) -> Iterator[Half]:
 def sound_halves(report: Report) -> Iterator[Half]:
     """Those whose rate is one: durable at its end, and within physics."""
     for half in halves(report):
-        possible = physics.impossible(report, half.made) is None
-        if possible and steps.flag(half.made.outcome.details, "flushed") is not False:
+        if physics.impossible(report, half.made) is None and durable(half):
             yield half
+
+
+def durable(half: Half) -> bool:
+    """Whether its bytes were safe at its end, as far as it tells."""
+    return half.made.details.flushed is not False
 
 
 def paired(
     report: Report,
-    among: Iterator[Half],
+    among: Iterable[Half],
     is_first: Callable[[Copy], bool],
     alike: Callable[[Half], Any],
 ) -> Pairs:
@@ -186,24 +199,6 @@ def paired(
         if is_first(each.copy)
         for other in known
         if not is_first(other.copy) and alike(each) == alike(other)
-    )
-
-
-def difference(pair: Pair) -> tuple[bool, float]:
-    """What pairs are ordered by: how far they are apart, beyond the noise or not."""
-    return pair.significant, pair.ratio
-
-
-def most_different(found: Pairs) -> Pairs:
-    """The same, the pair that differs most first."""
-    return sorted(found, key=difference, reverse=True)
-
-
-def leading(found: Pairs) -> Pairs:
-    """Of the client's copies the mount's or newest dialect's, the one that differs most first."""
-    chosen = next((each for each in found if each.first.copy.initiator == "client"), found[0])
-    return most_different(
-        [each for each in found if who(each.first.copy) == who(chosen.first.copy)]
     )
 
 
@@ -224,8 +219,6 @@ def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
     """What holds a copy below a rate, bytes per second, that another like it reached."""
     ladder = ceilings.ladder(report, slow, made.rate.median)
     cap = caps.find(slow, made, ladder)
-    if cap is not None and unknown.unstable(slow, made) is not None:
-        cap = caps.despite_scatter(cap)
     late = _flush(slow, made, fast_rate)
     # A ceiling that lets the faster rate pass is no reason; two that work in turn do not let it.
     if cap is not None and (
@@ -244,16 +237,18 @@ def _words(cap: Cap) -> str:
         return words
     if cap.manner == "reached":
         return f"{words} (or, too close to tell from it: {cap.rival.words})"
-    other = cap.rival.ceiling
-    return f"{words}, beside {name_with_verb(other)} ({rate_text(other.bytes_per_second)})"
+    return f"{words}, beside {_level(cap.rival.ceiling)}"
+
+
+def _level(ceiling: Ceiling) -> str:
+    return f"{name_with_verb(ceiling)} ({rate_text(ceiling.bytes_per_second)})"
 
 
 def _flush(slow: Copy, made: Found, fast_rate: float) -> str:
     """The flush at the end, where without it the copy would run like the other; else empty."""
-    details = made.outcome.details
-    flush = steps.positive(details, "flush_seconds")
-    acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
-    if flush is None or acknowledged is None:
+    flush = made.details.flush_seconds
+    acknowledged = made.details.acknowledged_bytes_per_second
+    if not flush or acknowledged is None:
         return ""
     if acknowledged * SINGLE_RATIO < fast_rate or acknowledged < SINGLE_RATIO * made.rate.median:
         return ""
@@ -270,11 +265,10 @@ def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
     known = [claim.ceiling for claim in ladder.claims if not claim.ceiling.tool]
     # What every byte passes comes first.
     for each in sorted(known, key=lambda each: each.component not in caps.STAGES):
-        level = f"{name_with_verb(each)} ({rate_text(each.bytes_per_second)})"
         if each.bytes_per_second >= fast_rate:
-            allowing.setdefault(each.part, level)
+            allowing.setdefault(each.part, _level(each))
         elif each.standing != "at-least" and not between:
-            between = f"; the lowest ceiling that is known, {level}, is not reached"
+            between = f"; the lowest ceiling that is known, {_level(each)}, is not reached"
     told = "nothing that was measured explains it"
     named = list(allowing.values())[:MOST_NAMED]
     if named:

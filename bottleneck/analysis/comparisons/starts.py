@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import pairs as paired
-from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs, Row
+from bottleneck.analysis.comparisons.pairs import Axis, Half, Pair, Pairs
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.steps import CACHES, OURS, OWN
@@ -46,21 +46,17 @@ def _pairs(report: Report) -> Pairs:
 def _by_sender(found: Pair) -> Pair:
     """The one that its sender started first, both to the same end, and who served the other."""
     there, own = found.first, found.second
-    if not _durable(there):
+    if not paired.durable(there):
         own, there = (_acknowledged(each) for each in (own, there))
-    served_by = steps.word(there.made.outcome.details, "engine_server")
+    served_by = there.made.details.engine_server
     first, second = (own, there) if own.copy.sender == "client" else (there, own)
     return Pair(found.report, first, second, ours=served_by in OURS)
 
 
-def _durable(half: Half) -> bool:
-    return steps.flag(half.made.outcome.details, "flushed") is not False
-
-
 def _acknowledged(half: Half) -> Half:
     """The rate until the last byte was acknowledged, of the one run that tells it."""
-    rate = steps.positive(half.made.outcome.details, "acknowledged_bytes_per_second")
-    if rate is None or not _durable(half):
+    rate = half.made.details.acknowledged_bytes_per_second
+    if rate is None or not paired.durable(half):
         return half
     return Half(half.copy, half.made, Spread(rate, rate, rate, 1))
 
@@ -82,22 +78,6 @@ def _better(pair: Pair) -> str:
 def _host(pair: Pair) -> str:
     """The host that should start it."""
     return pair.fast.copy.initiator
-
-
-def _row(pair: Pair) -> Row:
-    theirs = _theirs(pair)
-    return {
-        "direction": DIRECTIONS[_sender(pair)],
-        "cache": pair.first.copy.cache,
-        "dialect": theirs.copy.dialect,
-        "engine": theirs.copy.engine,
-        "engine_server": steps.word(theirs.made.outcome.details, "engine_server"),
-        **pair.rates("sender", "receiver"),
-        "durable": _durable(theirs),
-        "better": _better(pair) if pair.significant else None,
-        **pair.apart,
-        **pair.held,
-    }
 
 
 def _sentence(found: Pairs) -> str:
@@ -139,7 +119,7 @@ def _advice(found: Pairs, most: Pair) -> str:
 
 def _gain(pair: Pair) -> str:
     rates = f"{rate_text(pair.fast.rate)} against {rate_text(pair.slow.rate)}"
-    acknowledged = "" if _durable(_theirs(pair)) else ", as acknowledged"
+    acknowledged = "" if paired.durable(_theirs(pair)) else ", as acknowledged"
     return (
         f"{times_text(pair.ratio)} {DIRECTIONS[_sender(pair)]} {pair.first.copy.cache} when the "
         f"{_host(pair)} starts it ({rates}{acknowledged})"
@@ -169,7 +149,24 @@ def _guarded(pair: Pair) -> str:
     )
 
 
-INITIATOR = Axis("initiator", _pairs, _row, _sentence, paired.most_different)
+INITIATOR = Axis(
+    "initiator",
+    ("sender", "receiver"),
+    _pairs,
+    _sentence,
+    paired.most_different,
+    head=lambda pair: {
+        "direction": DIRECTIONS[_sender(pair)],
+        "cache": pair.first.copy.cache,
+        "dialect": _theirs(pair).copy.dialect,
+        "engine": _theirs(pair).copy.engine,
+        "engine_server": _theirs(pair).made.details.engine_server,
+    },
+    own=lambda pair: {
+        "durable": paired.durable(_theirs(pair)),
+        "better": _better(pair) if pair.significant else None,
+    },
+)
 
 
 def told(report: Report) -> Iterator[Comparison]:
