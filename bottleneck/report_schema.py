@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from bottleneck.analysis import finding
+from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules import CAUSES
 from bottleneck.report import SCHEMA, STATUSES
 from probes.records import (
@@ -34,7 +35,7 @@ NAMED: dict[type, str] = {
     finding.CopyDiagnosis: "copy",
     finding.Comparison: "comparison",
     finding.Ceiling: "ceiling",
-    finding.Predicted: "predicted",
+    Band: "predicted",
     finding.Rung: "rung",
     finding.Target: "target",
 }

@@ -53,7 +53,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
 
     A copy that could not be made at all is none: no look would make it.
     """
-    scattered = {
+    apart = {
         (copy.name, copy.dialect, copy.initiator)
         for copy in steps.copies(report)
         if copy.made is not None and scattered(copy.made.rate)
@@ -69,7 +69,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
             each.dialect,
             _suspects(each),
             _reason(each),
-            unstable=(each.copy, each.dialect, each.initiator) in scattered,
+            unstable=(each.copy, each.dialect, each.initiator) in apart,
         )
         for each in own
         if each.verdict.component == "unknown" or each.verdict.confidence < CLEAR_CONFIDENCE

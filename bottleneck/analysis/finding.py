@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bottleneck.analysis.model import Band
+
 ABOUTS = (
     "dialect",
     "initiator",
@@ -45,18 +47,12 @@ class WordError(ValueError):
 
 
 @dataclass(frozen=True)
-class Ceiling:
-    """The most that one component allows a copy, bytes per second."""
+class Words:
+    """What a ceiling is of, in CONTRACT's words."""
 
     component: str
     side: str | None
     cause: str
-    bytes_per_second: float
-    low_bytes_per_second: float
-    high_bytes_per_second: float
-    steps: tuple[int, ...]
-    """Indices of the report's steps that it was taken from."""
-    standing: Standing
 
     @property
     def named(self) -> Named:
@@ -67,6 +63,18 @@ class Ceiling:
     def part(self) -> tuple[str, str | None]:
         """The component and its side: what a person would exchange."""
         return self.component, self.side
+
+
+@dataclass(frozen=True)
+class Ceiling(Words):
+    """The most that one component allows a copy, bytes per second."""
+
+    bytes_per_second: float
+    low_bytes_per_second: float
+    high_bytes_per_second: float
+    steps: tuple[int, ...]
+    """Indices of the report's steps that it was taken from."""
+    standing: Standing
 
     @property
     def tool(self) -> bool:
@@ -93,68 +101,37 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Words):
     """What caps one copy."""
 
-    component: str
-    side: str | None
-    cause: str
     confidence: float
     """0 to 1; 0 where nothing is named."""
     ceiling_bytes_per_second: float | None
     sentence: str
 
-    @property
-    def named(self) -> Named:
-        """Component, side and cause."""
-        return self.component, self.side, self.cause
-
 
 @dataclass(frozen=True)
-class Next:
+class Next(Words):
     """The ceiling of another component that comes after the cap."""
 
-    component: str
-    side: str | None
-    cause: str
     ceiling_bytes_per_second: float
 
-    @property
-    def named(self) -> Named:
-        """Component, side and cause."""
-        return self.component, self.side, self.cause
-
 
 @dataclass(frozen=True)
-class Predicted:
-    """Rate of the copy once its cap is lifted, bytes per second."""
-
-    low: float
-    median: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Rung:
+class Rung(Words):
     """A ceiling of a copy, and the copy's rate once all below it are lifted."""
 
-    component: str
-    side: str | None
-    cause: str
     ceiling_bytes_per_second: float
-    predicted_bytes_per_second: Predicted | None
+    predicted_bytes_per_second: Band | None
     """Of the first rung, the cap, the rate that was measured; None: a stage is not known."""
     assumed_link_bytes_per_second: float | None = None
     """Payload of the standard link that a lifted one is exchanged for; None: none was lifted."""
 
 
 @dataclass(frozen=True)
-class Need:
+class Need(Words):
     """A ceiling that is below what a wanted rate takes."""
 
-    component: str
-    side: str | None
-    cause: str
     from_bytes_per_second: float
     to_bytes_per_second: float
     sentence: str
@@ -185,7 +162,7 @@ class CopyDiagnosis:
     ceilings: tuple[Ceiling, ...] = ()
     """Lowest first."""
     next: Next | None = None
-    predicted_bytes_per_second: Predicted | None = None
+    predicted_bytes_per_second: Band | None = None
     evidence: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     ladder: tuple[Rung, ...] = ()

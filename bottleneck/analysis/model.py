@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 ETHERNET_MTU_BYTES = 1500
 _HEADER_BYTES = 14
@@ -98,28 +99,29 @@ def overlap_factor(copy_rate: float, rates: Sequence[float]) -> float:
     return min(1.0, max(0.0, (longest - 1 / copy_rate) / (longest - shortest)))
 
 
-def composed(rates: Sequence[float], overlap: float) -> float:
-    """Rate of a copy through stages that overlap by a factor."""
-    shortest = 1 / overlapped(rates)
-    return 1 / (shortest + (1 - overlap) * (1 / in_turn(rates) - shortest))
-
-
 @dataclass(frozen=True)
 class Band:
-    """A rate with its doubt, bytes per second."""
+    """A rate with its doubt, bytes per second: of a stage, of a copy once its cap is lifted."""
 
     low: float
     median: float
     high: float
 
+    @classmethod
+    def of(cls, rate: Any, times: float = 1.0) -> Band:
+        """So many times what has a low, a median and a high rate."""
+        return cls(times * rate.low, times * rate.median, times * rate.high)
 
-def widened(band: Band, least: float = SPREAD_FLOOR_RATIO) -> Band:
-    """The band, at least as wide as a rate can be known."""
-    return Band(
-        min(band.low, band.median * (1 - least)),
-        band.median,
-        max(band.high, band.median * (1 + least)),
-    )
+    @classmethod
+    def over(cls, choose: Callable[[Iterable[float]], float], *bands: Band) -> Band:
+        """The least or the most (min, max) of several, end by end."""
+        levels = ((each.low, each.median, each.high) for each in bands)
+        return cls(*map(choose, zip(*levels, strict=True)))
+
+    def widened(self, least: float = SPREAD_FLOOR_RATIO) -> Band:
+        """The same, at least as wide as a rate can be known."""
+        low, high = self.median * (1 - least), self.median * (1 + least)
+        return Band(min(self.low, low), self.median, max(self.high, high))
 
 
 def behind(transfer: float, disk: float, late: float) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis import model, references
 from bottleneck.analysis.cap import Cap, required_parts
 from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted, Rung
+from bottleneck.analysis.finding import Ceiling, Next, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.references import Part
 from bottleneck.analysis.rules import BY_WORDS
@@ -97,42 +97,34 @@ def _likely(held: Held, seen: Ceiling, batching: float, shown: float) -> Ceiling
     )
 
 
-def left(ladder: Ladder, gone: Sequence[Ceiling]) -> list[Claim]:
+def left(ladder: Ladder, gone: Sequence[Ceiling]) -> dict[Part, Ceiling]:
     """The lowest ceiling of each part once others are gone, lowest first."""
-    fully = {each.part for each in gone if not stays(each)}
-    found: dict[Part, Claim] = {}
-    for each in ladder.valid:
-        if each.ceiling not in gone and each.ceiling.part not in fully:
-            found.setdefault(each.ceiling.part, each)
-    return list(found.values())
+    fully = _fully(gone)
+    found: dict[Part, Ceiling] = {}
+    for each in (claim.ceiling for claim in ladder.valid):
+        if each not in gone and each.part not in fully:
+            found.setdefault(each.part, each)
+    return found
 
 
-def following(held: Held, gone: Sequence[Ceiling]) -> Claim | None:
+def _fully(gone: Sequence[Ceiling]) -> set[Part]:
+    """The parts that are gone with them: a path has a link beside its faults, and a disk its rate
+    where a file lies well.
+    """
+    return {each.part for each in gone if not BY_WORDS[each.component, each.cause].stays}
+
+
+def following(held: Held, gone: Sequence[Ceiling]) -> Ceiling | None:
     """The lowest ceiling of another component; None: none is known.
 
     This tool's own process at work is one of them: it would be the next to hold the copy.
     """
     if any(each.component == "instrument" for each in gone):
         return None
-    return next((e for e in left(held.ladder, gone) if not e.ceiling.tool), None)
+    return next((each for each in left(held.ladder, gone).values() if not each.tool), None)
 
 
-def as_next(claim: Claim | None) -> Next | None:
-    """A ceiling as what comes after the cap."""
-    if claim is None:
-        return None
-    ceiling = claim.ceiling
-    return Next(*ceiling.named, ceiling.bytes_per_second)
-
-
-def stays(lifted: Ceiling) -> bool:
-    """Whether the component is still there without the cap: a path has a link beside its faults,
-    and a disk has its rate where a file lies well.
-    """
-    return BY_WORDS[lifted.component, lifted.cause].stays
-
-
-def link_after(gone: Sequence[Ceiling], after: Claim | None, surely: bool) -> int | None:
+def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> int | None:
     """The link that a lifted one is exchanged for, bits per second; None: none was lifted.
 
     surely: it carries what the next ceiling allows at least, and no more.
@@ -140,8 +132,8 @@ def link_after(gone: Sequence[Ceiling], after: Claim | None, surely: bool) -> in
     link = next((each for each in gone if _is_link(each)), None)
     if link is None or after is None:
         return None
-    level = after.ceiling.low_bytes_per_second if surely else after.ceiling.bytes_per_second
-    if after.ceiling.standing != "measured":
+    level = after.low_bytes_per_second if surely else after.bytes_per_second
+    if after.standing != "measured":
         level = min(level, TENFOLD * link.bytes_per_second)
     return references.link_bits(level, link.bytes_per_second)
 
@@ -150,7 +142,7 @@ def _is_link(ceiling: Ceiling) -> bool:
     return (ceiling.component, ceiling.cause) == ("network", "link-rate")
 
 
-def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Predicted | None:
+def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band | None:
     """The copy's rate with ceilings gone; None: a stage on its way is not known well enough.
 
     link_bits: the standard link that a lifted one is exchanged for; None: none was lifted.
@@ -161,15 +153,17 @@ def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Predi
     if any(each.component == "instrument" for each in gone):
         return None
     shown = references.shown_without(held.report, held.copy, gone)
-    transfer = _moved(held, gone, link_bits) if shown is None else _shown(shown)
+    if shown is None:
+        transfer = _moved(held, gone, link_bits)
+    else:
+        transfer = Band.of(shown.rate).widened(SHOWN_DOUBT)
     disks = _disks(held, gone, None if shown is None else shown.lacks)
     rates = [_composed(held, level, transfer, disks) for level in ("low", "median", "high")]
     if math.isinf(rates[1]) or not _far_above(held, gone, rates[1], shown):
         return None
     # Taking a limit away slows nothing down.
-    least = held.made.rate.median
-    low, median, high = (max(each, least) for each in rates)
-    return Predicted(low, median, max(high, median))
+    low, median, high = (max(each, held.made.rate.median) for each in rates)
+    return Band(low, median, max(high, median))
 
 
 def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -> float:
@@ -181,33 +175,24 @@ def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -
     return rate
 
 
-def _shown(reference: references.Reference) -> Band:
-    rate = reference.rate
-    return model.widened(Band(rate.low, rate.median, rate.high), SHOWN_DOUBT)
-
-
 def _moved(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band:
     """What all but the disks would move; unbounded where nothing bounds it."""
     found = [Band(math.inf, math.inf, math.inf)]
-    for each in left(held.ladder, gone):
-        if _is_link(each.ceiling):
+    for each in left(held.ladder, gone).values():
+        if _is_link(each):
             found.append(_of_link(held, _band(each)))
-        elif each.ceiling.component != "disk":
-            found.append(model.widened(_band(each)))
+        elif each.component != "disk":
+            found.append(_band(each).widened())
     if link_bits is not None:
         payload = references.link_payload(link_bits)
         found.append(_of_link(held, Band(payload, payload, payload)))
-    return Band(
-        min(each.low for each in found),
-        min(each.median for each in found),
-        min(each.high for each in found),
-    )
+    return Band.over(min, *found)
 
 
 def _of_link(held: Held, link: Band) -> Band:
     """What a copy gets of a link."""
     share = references.efficiency(held.report, held.copy, link.median)
-    wide = model.widened(link, LINK_DOUBT)
+    wide = link.widened(LINK_DOUBT)
     # What looks like a standard link may carry so much more.
     most = link.high * (1 + model.LOOK_TOLERANCE_RATIO)
     return Band(share * wide.low, share * link.median, min(share * wide.high, most))
@@ -218,39 +203,31 @@ def _disks(held: Held, gone: Sequence[Ceiling], lacks: frozenset[Part] | None) -
 
     lacks: the parts that a reference does not speak for; None: there is no reference.
     """
-    known = {each.ceiling.part: each for each in left(held.ladder, gone)}
-    fully = {each.part for each in gone if not stays(each)}
-    found = {}
-    for part in reversed(required_parts(held.copy)):
-        if part[0] != "disk" or part in fully or (lacks is not None and part not in lacks):
-            continue
-        if part in known:
-            found[part] = _band(known[part])
-    return found
+    known = left(held.ladder, gone)
+    return {
+        part: _band(known[part])
+        for part in reversed(required_parts(held.copy))
+        if part[0] == "disk" and part in known and (lacks is None or part in lacks)
+    }
 
 
 def _far_above(
     held: Held, gone: Sequence[Ceiling], rate: float, shown: references.Reference | None
 ) -> bool:
     """Whether every stage that nothing bounds is at least known to carry the rate."""
-    known = {each.ceiling.part for each in left(held.ladder, gone)}
-    fully = {each.part for each in gone if not stays(each)}
-    for part in required_parts(held.copy):
-        spoken = shown is not None and part not in shown.lacks
-        if part in known or part in fully or spoken:
-            continue
-        floors = [
-            each.ceiling.bytes_per_second
-            for each in held.ladder.claims
-            if each.ceiling.part == part
-        ]
-        if max(floors, default=0.0) < rate:
-            return False
-    return True
+    bounded = {*left(held.ladder, gone), *_fully(gone)}
+    floors: dict[Part, float] = {}
+    for each in (claim.ceiling for claim in held.ladder.claims):
+        floors[each.part] = max(floors.get(each.part, 0.0), each.bytes_per_second)
+    return all(
+        part in bounded
+        or (shown is not None and part not in shown.lacks)
+        or floors.get(part, 0.0) >= rate
+        for part in required_parts(held.copy)
+    )
 
 
-def _band(claim: Claim) -> Band:
-    ceiling = claim.ceiling
+def _band(ceiling: Ceiling) -> Band:
     return Band(
         ceiling.low_bytes_per_second, ceiling.bytes_per_second, ceiling.high_bytes_per_second
     )
@@ -266,7 +243,7 @@ class Outlook:
     ladder: Ladder | None = None
     """Its ceilings, with those read off the load as they will likely be."""
     next: Next | None = None
-    predicted: Predicted | None = None
+    predicted: Band | None = None
     link_bits: int | None = None
     """The standard link that the prediction exchanges a link for."""
     rungs: tuple[Rung, ...] = ()
@@ -282,41 +259,29 @@ def outlook(report: Report, copy: Copy, made: Found, cap: Cap, ladder: Ladder) -
     gone = [cap.claim.ceiling]
     after = following(held, gone)
     bits = link_after(gone, after, surely=True)
-    rate = made.rate
-    measured = Predicted(rate.low, rate.median, rate.high)
+    measured = Band.of(made.rate)
     return Outlook(
         held.ladder,
-        as_next(after),
+        None if after is None else Next(*after.named, after.bytes_per_second),
         without(held, gone, bits),
         bits,
-        (_rung(cap.claim, measured, None), *_after(held, measured)),
+        (_rung(cap.claim.ceiling, measured, None), *_after(held, measured)),
     )
 
 
-def _after(held: Held, measured: Predicted) -> Iterator[Rung]:
+def _after(held: Held, measured: Band) -> Iterator[Rung]:
     gone: list[Ceiling] = [held.cap.claim.ceiling]
-    known: Predicted | None = measured
-    while (claim := following(held, gone)) is not None:
+    known: Band | None = measured
+    while (ceiling := following(held, gone)) is not None:
         # What comes next may be guessed from little load; what comes later takes it as lifted.
-        bits = link_after(gone, claim, surely=len(gone) == 1)
+        bits = link_after(gone, ceiling, surely=len(gone) == 1)
         rate = without(held, gone, bits)
         # Lifting more slows nothing down.
-        known = None if rate is None or known is None else _at_least(rate, known)
-        yield _rung(claim, known, bits)
-        gone.append(claim.ceiling)
+        known = None if rate is None or known is None else Band.over(max, rate, known)
+        yield _rung(ceiling, known, bits)
+        gone.append(ceiling)
 
 
-def _at_least(rate: Predicted, before: Predicted) -> Predicted:
-    return Predicted(
-        max(rate.low, before.low), max(rate.median, before.median), max(rate.high, before.high)
-    )
-
-
-def _rung(claim: Claim, rate: Predicted | None, link_bits: int | None) -> Rung:
-    ceiling = claim.ceiling
-    return Rung(
-        *ceiling.named,
-        ceiling.bytes_per_second,
-        rate,
-        None if link_bits is None else references.link_payload(link_bits),
-    )
+def _rung(ceiling: Ceiling, rate: Band | None, link_bits: int | None) -> Rung:
+    payload = None if link_bits is None else references.link_payload(link_bits)
+    return Rung(*ceiling.named, ceiling.bytes_per_second, rate, payload)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bottleneck.analysis import model
-from bottleneck.analysis.finding import Ceiling, Claim, Next, Predicted
+from bottleneck.analysis.finding import Ceiling, Claim, Next
+from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.reports.units import link_text, range_text, rate_text
@@ -65,7 +66,7 @@ def remedy(ceiling: Ceiling) -> str:
 def outlook(
     cap: Ceiling,
     following: Next | None,
-    predicted: Predicted | None,
+    predicted: Band | None,
     rate: float,
     link_bits: int | None = None,
 ) -> str:
@@ -91,7 +92,7 @@ def outlook(
 def advice(
     claim: Claim,
     following: Next | None,
-    predicted: Predicted | None,
+    predicted: Band | None,
     rate: float,
     link_bits: int | None = None,
 ) -> str:
@@ -102,7 +103,11 @@ def advice(
             f"This tool cannot move more than {rate_text(cap.bytes_per_second)} on the {cap.side}: "
             "repeat it from a faster host to see what caps the path."
         )
-    does = "lifts this cap" if predicted is None else f"would lift this copy to {_band(predicted)}"
+    does = (
+        "lifts this cap"
+        if predicted is None
+        else f"would lift this copy to {range_text(predicted.low, predicted.high)}"
+    )
     beyond = "" if following is None else f"; beyond that {name_with_verb(following)} caps it"
     link = None if link_bits is None else f"A {link_text(link_bits)} link"
     return f"{claim.remedy or link or _measure(cap, following, rate)} {does}{beyond}."
@@ -130,10 +135,6 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
             return f"More of the {cap.side}'s CPU than the other processes leave ({times} as much)"
         case _:
             return f"A CPU on the {cap.side} {times} as fast"
-
-
-def _band(predicted: Predicted) -> str:
-    return range_text(predicted.low, predicted.high)
 
 
 def _times(ratio: float) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck import observations
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.finding import Predicted
+from bottleneck.analysis.model import Band
 from bottleneck.observations import SCHEMA
 
 GIGABIT = """
@@ -184,7 +184,7 @@ def test_a_disk_whose_cached_twin_reaches_nothing_either_has_no_next():
     text = copy("pull.uncached", "15 MB/s") + copy("pull.cached", "25 MB/s")
     found, _ = diagnose(told(text, GIGABIT)).copies
     assert found.next is None and "was not found" in found.verdict.sentence
-    assert isinstance(found.predicted_bytes_per_second, Predicted)
+    assert isinstance(found.predicted_bytes_per_second, Band)
     assert found.predicted_bytes_per_second.median == pytest.approx(25e6)
 
 

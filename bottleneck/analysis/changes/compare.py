@@ -14,7 +14,8 @@ from bottleneck.analysis.changes.found import (
     Lift,
     RateChange,
 )
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Predicted, Verdict
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import range_text, rate_text, times_text
@@ -146,7 +147,7 @@ def _named(cap: Verdict | Ceiling) -> tuple[str, str | None, str]:
     return cap.component, cap.side, cap.cause
 
 
-def _predicted(old: CopyDiagnosis, was: Spread, times: float | None) -> Predicted | None:
+def _predicted(old: CopyDiagnosis, was: Spread, times: float | None) -> Band | None:
     """What the earlier report said; no more than so many times the rate where the cap rose alone.
 
     times: how far it rose; None: it is gone.
@@ -154,14 +155,10 @@ def _predicted(old: CopyDiagnosis, was: Spread, times: float | None) -> Predicte
     told = old.predicted_bytes_per_second
     if told is None or times is None:
         return told
-    return Predicted(
-        min(told.low, times * was.low),
-        min(told.median, times * was.median),
-        min(told.high, times * was.high),
-    )
+    return Band.over(min, told, Band.of(was, times))
 
 
-def _judged(predicted: Predicted, now: Spread) -> Judged:
+def _judged(predicted: Band, now: Spread) -> Judged:
     off = now.median / predicted.median - 1
     if predicted.low <= now.median <= predicted.high or abs(off) <= CLOSE_RATIO:
         return "right"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bottleneck.analysis.finding import Predicted, Verdict
+from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.model import Band
 from probes.records import Spread
 
 Judged = Literal["right", "more", "less"]
@@ -49,7 +50,7 @@ class Lift:
     from_bytes_per_second: float
     to_bytes_per_second: float | None
     """Its ceiling now; None: it is not what caps the copy any more."""
-    predicted_bytes_per_second: Predicted | None
+    predicted_bytes_per_second: Band | None
     """By the earlier report; None: it could not tell."""
     judged: Judged | None
     """None: nothing was predicted."""

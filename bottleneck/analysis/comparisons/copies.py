@@ -292,7 +292,7 @@ def _flight(made: Found) -> str:
     total = made.details.in_flight_bytes
     if size is None or depth is None or total is None:
         return ""
-    requests = "request" if depth == 1 else "requests"
+    requests = "requests" if depth > 1 else "request"
     return f"{count_text(depth)} {requests} of {size_text(size)} in flight ({size_text(total)})"
 
 
