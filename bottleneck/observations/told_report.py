@@ -9,17 +9,27 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from bottleneck import __version__
-from bottleneck.observations.records import SCHEMA, Host, Observations
-from bottleneck.observations.told_steps import (
-    copy_entry,
-    disk_entry,
-    known,
-    latency_entry,
-    tcp_entry,
+from bottleneck import __version__, typed
+from bottleneck.observations.records import (
+    SCHEMA,
+    Copy,
+    Disk,
+    Host,
+    Latency,
+    Observations,
+    Tcp,
 )
-from bottleneck.report import Report, ReportError
-from probes.records import HostFacts, InterfaceFacts
+from bottleneck.report import Report, ReportError, Step
+from bottleneck.reports import units
+from probes.net import fit
+from probes.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, Usage
+
+Entry = tuple[Step, Outcome]
+RUN_SECONDS = 10.0
+"""How long a run is taken to last where its size was not told: the rate alone counts."""
+NO_RATE = "its rate was not told"
+HELD_LOW_RATIO, HELD_HIGH_RATIO = 0.6, 1.3
+"""Of window over round trip: a transfer in between was held by its window."""
 
 
 def told_report(told: Observations) -> Report:
@@ -30,10 +40,10 @@ def told_report(told: Observations) -> Report:
         raise ReportError(f"date {told.date!r} is not YYYY-MM-DD") from None
     rtt = None if told.path is None else told.path.rtt
     entries = [
-        *(tcp_entry(each, rtt) for each in told.tcp),
-        *(latency_entry(each, f"latency[{at}]") for at, each in enumerate(told.latency)),
-        *(disk_entry(each, f"disk[{at}]") for at, each in enumerate(told.disk)),
-        *(copy_entry(each) for each in told.copy),
+        *(_tcp(each, rtt) for each in told.tcp),
+        *(_latency(each, f"latency[{at}]") for at, each in enumerate(told.latency)),
+        *(_disk(each, f"disk[{at}]") for at, each in enumerate(told.disk)),
+        *(_copy(each) for each in told.copy),
     ]
     if not entries:
         raise ReportError("observations tell of no tcp, latency, disk or copy")
@@ -58,7 +68,7 @@ def _target(told: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:
         yield "loss_ratio", told.path.loss
     yield (
         "starts",
-        [known(sender=each.sender, better=each.better, words=each.words) for each in told.start],
+        [_known(sender=each.sender, better=each.better, words=each.words) for each in told.start],
     )
 
 
@@ -77,29 +87,130 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
         return None
     interface = None
     if host.link is not None or host.mtu is not None:
-        interface = InterfaceFacts(
-            name="(as told)",
-            address="",
-            rate_bits_per_second=None if host.link is None else round(8 * host.link),
-            duplex=host.duplex,
-            mtu_bytes=host.mtu,
-            driver=None,
-            virtual=False,
-        )
+        interface = {
+            **{"name": "(as told)", "address": "", "virtual": False},
+            "rate_bits_per_second": None if host.link is None else round(8 * host.link),
+            "duplex": host.duplex,
+            "mtu_bytes": host.mtu,
+        }
     buffers = {"net.ipv4.tcp_rmem": host.tcp_rmem, "net.ipv4.tcp_wmem": host.tcp_wmem}
-    return HostFacts(
-        name=_name(host, side),
-        system=host.system or "",
-        distribution=None,
-        python="",
-        cores=host.cores or 0,
-        quota_cores=None,
-        memory_total_bytes=host.memory,
-        virtual=None,
-        privileged=False,
-        interface=interface,
-        congestion_control=host.congestion_control,
-        socket_buffers={name: text for name, text in buffers.items() if text is not None},
-        folder=None,
-        tools={},
-    )
+    facts = {
+        **{"python": "", "privileged": False, "tools": {}},
+        "name": _name(host, side),
+        "system": host.system or "",
+        "cores": host.cores or 0,
+        "memory_total_bytes": host.memory,
+        "interface": interface,
+        "congestion_control": host.congestion_control,
+        "socket_buffers": _known(**buffers),
+    }
+    return typed.record(HostFacts, facts, side)
+
+
+# -- stages --------------------------------------------------------------------------------------
+
+
+def _known(**values: Any) -> dict[str, Any]:
+    """What is known of these, by name."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _measured(bytes_per_second: float, details: dict[str, Any]) -> Measured:
+    moved = max(1, round(bytes_per_second * RUN_SECONDS))
+    return _of_run((Sample(0.0, 0), Sample(moved / bytes_per_second, moved)), details)
+
+
+def _of_run(run: Run, details: dict[str, Any]) -> Measured:
+    """One run of which nobody watched the hosts: no core is known."""
+    idle = dict.fromkeys(("busiest_core_ratio", "softirq_ratio", "steal_ratio"), 0.0)
+    idle.update(copy_cpu_seconds=0.0, busiest_process_ratio=0.0, other_cpu_seconds=0.0)
+    usage = {"wall_seconds": run[-1].elapsed_seconds, "core_busy_ratios": [], **idle}
+    unseen = typed.record(Usage, usage, "usage")
+    return Measured((run,), unseen, None, {**details, "told_by": "a person"})
+
+
+def _tcp(tcp: Tcp, rtt: float | None) -> Entry:
+    """TCP alone; held by its window where its rate is what that carries."""
+    rate, window, streams = tcp.rate, tcp.window, tcp.streams or 1
+    setting = {
+        "verb": "push" if tcp.sender == "client" else "pull",
+        "streams": streams,
+        **_known(buffer_bytes=tcp.buffer),
+    }
+    limits = {}
+    if window is not None and rtt is not None:
+        share = rate / (streams * window / rtt)
+        if HELD_LOW_RATIO <= share <= HELD_HIGH_RATIO:
+            limits = {"limits": {"by": "receive-window"}}
+    details = _known(window_bytes=window, tool=tcp.tool, client=tcp.client)
+    return Step("tcp", setting, "client"), _measured(rate, {**details, **limits})
+
+
+def _latency(latency: Latency, where: str) -> Entry:
+    """Messages and their answers, with the line through the times of one round trip."""
+    rows: list[dict[str, Any]] = []
+    for at, each in enumerate(latency.table):
+        if each.message > units.MOST_RATE * each.time:
+            raise ReportError(f"{where}.table[{at}]: no message of this size takes so little time")
+        rows.append(
+            {
+                "message_bytes": each.message,
+                "round_trips": each.round_trips,
+                "connection": latency.connection,
+                "seconds": each.time,
+            }
+        )
+    once = [row for row in rows if row["round_trips"] == 1]
+    if not once:
+        raise ReportError(f"{where}.table: no message that was answered once")
+    line = fit.line([(row["message_bytes"], row["seconds"]) for row in once])
+    longest = max(once, key=lambda row: row["message_bytes"])
+    details = {
+        "fit": line or {"refused": "longer messages did not take longer"},
+        "table": rows,
+        **_known(tool=latency.tool),
+    }
+    run = (Sample(0.0, 0), Sample(longest["seconds"], longest["message_bytes"]))
+    return Step("latency", {}, "client"), _of_run(run, details)
+
+
+def _disk(disk: Disk, where: str) -> Entry:
+    """A disk alone, or by zone: then its best zone is its rate."""
+    zones = [{"at_ratio": each.at, "bytes_per_second": each.rate} for each in disk.zones]
+    rate = disk.rate
+    if rate is None and not zones:
+        raise ReportError(f"{where} tells neither a rate nor zones")
+    best = rate or max(each.rate for each in disk.zones)
+    setting = {"side": disk.side, "verb": disk.verb, "pattern": "told"}
+    details = {"zones": zones, **_known(tool=disk.tool)}
+    return Step("disk", setting, disk.side), _measured(best, details)
+
+
+def _copy(copy: Copy) -> Entry:
+    """A copy; one without a rate was not measured."""
+    setting = {
+        "copy": copy.copy,
+        "dialect": copy.dialect or "unknown",
+        "end": "folder",
+        "engine": _engine(copy),
+        **_known(
+            streams=copy.streams,
+            size_bytes=copy.size,
+            request_bytes=None if copy.request is None else units.parse_size(copy.request),
+            depth=copy.depth,
+            from_place_ratio=copy.from_place,
+            to_place_ratio=copy.to_place,
+        ),
+    }
+    step = Step("smb-copy", setting, "server" if copy.copy.startswith("server.") else "client")
+    return step, Skipped(NO_RATE) if copy.rate is None else _measured(copy.rate, {})
+
+
+def _engine(copy: Copy) -> str:
+    """Who moved the bytes, and how: two copies of one name are told apart by it."""
+    told = [copy.tool] if copy.tool else []
+    told += [f"{copy.streams} streams"] if (copy.streams or 1) > 1 else []
+    told += [f"{copy.request} a request"] if copy.request else []
+    told += [f"from {copy.from_place:.0%}"] if copy.from_place is not None else []
+    told += [f"to {copy.to_place:.0%}"] if copy.to_place is not None else []
+    return ", ".join(told) or "told"
