@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bottleneck import typed
 from bottleneck.analysis import steps
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.history_file import HistoryError, opened, rows
 from bottleneck.redaction.names import UNNUMBERED
 from bottleneck.report import Report
@@ -197,13 +197,8 @@ def _figures(report: Report, copy: CopyDiagnosis) -> tuple[object, ...]:
         _text(copy.dialect),
         copy.initiator,
         *rates,
-        cap_of(copy.verdict),
+        copy.verdict.words,
         copy.verdict.confidence,
         copy.verdict.ceiling_bytes_per_second,
         None if predicted is None else predicted.median,
     )
-
-
-def cap_of(verdict: Verdict) -> str:
-    """A verdict's words as a point has them: `disk/server/read`, `unknown/inconclusive`."""
-    return "/".join(filter(None, (verdict.component, verdict.side, verdict.cause)))

@@ -60,6 +60,11 @@ class Words:
         return self.component, self.side, self.cause
 
     @property
+    def words(self) -> str:
+        """The same as --expect-cap takes them: `disk/server/read`, `unknown/inconclusive`."""
+        return "/".join(filter(None, self.named))
+
+    @property
     def part(self) -> tuple[str, str | None]:
         """The component and its side: what a person would exchange."""
         return self.component, self.side

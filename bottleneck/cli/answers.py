@@ -9,7 +9,7 @@ from pathlib import Path
 from bottleneck.cli import documents, exits, pending
 from bottleneck.cli.check_runs import Terms
 from bottleneck.cli.documents import Output
-from bottleneck.gate import nothing_to_judge, told
+from bottleneck.gate import judged, nothing_to_judge
 from bottleneck.gate.judged import EXIT_CODES, Judgement
 from bottleneck.report import Report
 from bottleneck.reports import units
@@ -57,7 +57,7 @@ def give(answer: Answer, report: Report, terms: Terms, age_seconds: float) -> in
         done = answer.format != "github" or _summary(judgement)
         if answer.file is not None:
             done = documents.saved("--output", answer.file, lambda: texts[""]) and done
-            texts[""] = told.text(judgement)
+            texts[""] = judged.text(judgement)
     if "junit" in dict(answer.output.asked):
         texts["junit"] = rendered(judgement, "junit")
     diagnosis = documents.diagnosed(report)[0]
@@ -88,9 +88,9 @@ def rendered(judgement: Judgement, name: str, share: str = "") -> str:
 
             return github_text(judgement)
         case "json":
-            return told.to_json(judgement)
+            return judged.to_json(judgement)
         case _:
-            return told.text(judgement)
+            return judged.text(judgement)
 
 
 def _summary(judgement: Judgement) -> bool:
@@ -129,9 +129,9 @@ def ended(code: int, sentence: str) -> int:
         text = rendered(judgement, name, share or "")
     except Exception as error:
         exits.complain(exits.of_error(error)[1])
-        text = told.text(judgement)
+        text = judged.text(judgement)
     if file and name in FILED and documents.saved("--output", file, lambda: text):
-        text = told.text(judgement)
+        text = judged.text(judgement)
     if pending.STDOUT not in asked.line.documents.values():
         documents.shown(lambda: documents.to_stdout(text))
     return UNKNOWN

@@ -20,8 +20,9 @@ from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Time
 from bottleneck.gate import expectation, judge
 from bottleneck.gate.baseline import ENOUGH_RUNS, suspects
-from bottleneck.gate.expectation import Expectation, ExpectationError
+from bottleneck.gate.expectation import Expectation
 from bottleneck.gate.judged import Judgement
+from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
 from probes.records import Access

@@ -14,6 +14,7 @@ from typing import Literal
 
 from bottleneck.analysis.rules import CAUSES, PLACES
 from bottleneck.gate import metrics
+from bottleneck.gate.metrics import ExpectationError
 from bottleneck.reports import units
 from probes.records import SIDES
 
@@ -24,10 +25,6 @@ _BREAKS = {"<": "below", "<=": "not above", ">": "above", ">=": "not below"}
 _PERCENT = re.compile(r"\d+(?:\.\d+)?\s*%", re.ASCII)
 _BARE = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _EXAMPLES = {"bytes_per_second": "80MB/s", "seconds": "5ms", "ratio": "1%"}
-
-
-class ExpectationError(ValueError):
-    """Words that are no expectation; the text is one plain line."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ def limit(text: str, severity: Severity) -> Limit:
                 "or pull.uncached=80MB/s:"
             )
         return _range(metrics.check(name.strip()), told.strip(), severity)
-    except (metrics.MetricError, units.UnitError) as error:
+    except units.UnitError as error:
         raise ExpectationError(str(error)) from None
 
 
@@ -170,10 +167,7 @@ def cap(text: str) -> Cap:
     which, equals, told = text.strip().rpartition("=")
     copy = metrics.HEADLINE
     if equals:
-        try:
-            copy = metrics.check(which.strip())
-        except metrics.MetricError as error:
-            raise ExpectationError(str(error)) from None
+        copy = metrics.check(which.strip())
         if copy.partition("@")[0] not in (*metrics.COPIES, metrics.HEADLINE):
             raise ExpectationError(f"{copy} is no copy: nothing caps it")
     words = told.strip().split("/")

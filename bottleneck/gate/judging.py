@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.gate import baseline as baselines
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
@@ -242,26 +242,13 @@ def _cap(wanted: Cap, told: Reading) -> Judged:
     if verdict is None or verdict.component == "unknown":
         why = told.reason if verdict is None else verdict.sentence
         return Judged(name, metric, "unknown", f"what caps {which} is not known: {why}")
-    found = f"{which} is capped by {cap_words(verdict)}"
-    if _fits(wanted, verdict):
+    found = f"{which} is capped by {verdict.words}"
+    asked = zip((wanted.component, wanted.side, wanted.cause), verdict.named, strict=True)
+    if all(want in (None, got) for want, got in asked):
         return Judged(name, metric, "ok", found)
     if verdict.confidence < CLEAR_CONFIDENCE:
         sure = percent_text(verdict.confidence)
-        told_so = f"{which} may be capped by {cap_words(verdict)}, which is {sure} sure alone"
+        told_so = f"{which} may be capped by {verdict.words}, which is {sure} sure alone"
         return Judged(name, metric, "unknown", f"{told_so}; expected was {wanted.words}")
     rate = "" if told.value is None else f" at {rate_text(told.value)}"
     return Judged(name, metric, "critical", f"{found}{rate}, expected was {wanted.words}")
-
-
-def cap_words(verdict: Verdict) -> str:
-    """Component, side and cause as --expect-cap takes them: `disk/server/read`."""
-    return "/".join(each for each in (verdict.component, verdict.side, verdict.cause) if each)
-
-
-def _fits(wanted: Cap, verdict: Verdict) -> bool:
-    pairs = (
-        (wanted.component, verdict.component),
-        (wanted.side, verdict.side),
-        (wanted.cause, verdict.cause),
-    )
-    return all(want is None or want == got for want, got in pairs)

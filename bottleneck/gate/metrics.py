@@ -20,9 +20,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from bottleneck.analysis import rtt, steps
+from bottleneck.analysis.evidence.details import Setting
+from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report, Step
@@ -58,8 +60,8 @@ _LIKE_DIALECTS = (*DIALECTS, steps.NATIVE, "none", "unknown")
 _NEAR, _NEAR_CUTOFF = 4, 0.5
 
 
-class MetricError(ValueError):
-    """A metric that there is not; the text is one line that lists the near ones."""
+class ExpectationError(ValueError):
+    """Words that are no expectation, or no metric; the text is one plain line."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +83,17 @@ class Reading:
 
 
 def check(metric: str) -> str:
-    """The metric itself. Errors: MetricError where there is none by that name."""
+    """The metric itself. Errors: ExpectationError where there is none by that name."""
     name, at, dialect = metric.partition("@")
     if name in UNITS and (not at or name in COPIES and dialect in _LIKE_DIALECTS):
         return metric
     if at and name in COPIES:
-        raise MetricError(f"{_shown(dialect)} is no dialect: {', '.join(_LIKE_DIALECTS[:-2])}")
+        raise ExpectationError(f"{dialect[:40]!r} is no dialect: {', '.join(_LIKE_DIALECTS[:-2])}")
     if at and name in UNITS:
-        raise MetricError(f"{name} has no dialects")
+        raise ExpectationError(f"{name} has no dialects")
     near = difflib.get_close_matches(name.lower()[:80], UNITS, _NEAR, _NEAR_CUTOFF)
     hint = f"near it: {', '.join(near)}" if near else f"there are {', '.join(UNITS)}"
-    raise MetricError(f"there is no metric {_shown(name)}; {hint}")
+    raise ExpectationError(f"there is no metric {name[:40]!r}; {hint}")
 
 
 def unit(metric: str) -> Unit:
@@ -154,39 +156,31 @@ def _stages(report: Report) -> Iterator[Reading]:
 
 def stage_metric(step: Step) -> str | None:
     """The metric whose rate a step is to measure; None: none of the set, or a copy."""
-    return stage_metric_of(step.stage, step.setting, step.initiator)
-
-
-def stage_metric_of(stage: str, setting: Mapping[str, Any], initiator: str) -> str | None:
-    """The same from what a step consists of."""
-    verb, side = steps.word(setting, "verb"), steps.word(setting, "side")
-    match stage:
+    setting, name = view(Setting, step.setting), ""
+    match step.stage:
         case "loopback":
-            name = f"loopback.{initiator}"
+            name = f"loopback.{step.initiator}"
         case "tcp":
-            streams = steps.amount(setting, "streams")
-            name = f"tcp.{verb}" + (".many" if streams is not None and streams > 1 else "")
-        case "disk" if steps.word(setting, "cache") != "cached":
-            pattern = steps.word(setting, "pattern") or "sequential"
-            name = f"disk.{side}.{verb if pattern == 'sequential' else pattern}"
-        case "smb-copy" if setting.get("end") == "memory" and initiator == "client":
-            # A dialect that is measured beside the share's own is no reference.
-            if steps.word(setting, "dialect") == "smb1" or "engine" in setting:
-                return None
-            name = f"{(steps.word(setting, 'copy') or '').partition('.')[0]}.memory"
-        case _:
-            return None
+            name = f"tcp.{setting.verb}" + (".many" if (setting.streams or 1) > 1 else "")
+        case "disk" if setting.cache != "cached":
+            alone = setting.pattern in ("", "sequential")
+            name = f"disk.{setting.side}.{setting.verb if alone else setting.pattern}"
+        # A dialect that is measured beside the share's own is no reference.
+        case "smb-copy" if "engine" not in step.setting and setting.dialect != "smb1":
+            if setting.end == "memory" and step.initiator == "client":
+                name = f"{setting.copy.partition('.')[0]}.memory"
     return name if name in UNITS else None
 
 
 def _figures(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
     """What is no rate."""
-    for metric, value in _values(report, diagnosis):
+    chosen = next((e.made for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
+    for metric, value in (*_told(report), *_of_hosts(chosen)):
         if value is not None:
             yield Reading(metric, unit(metric), value)
 
 
-def _values(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[str, float | None]]:
+def _told(report: Report) -> Iterator[tuple[str, float | None]]:
     for step, outcome in report.entries:
         details = getattr(outcome, "details", None)
         verb = steps.word(step.setting, "verb")
@@ -195,34 +189,22 @@ def _values(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[str, float |
                 middle = steps.positive(details, "percentiles", "p50_seconds")
                 yield "latency", middle or steps.positive(details, "fit", "latency_seconds")
             case "path":
-                yield (
-                    "path.rtt",
-                    steps.positive(details, "rtt", "handshake", "median_seconds"),
-                )
+                middle = steps.positive(details, "rtt", "handshake", "median_seconds")
+                yield "path.rtt", middle
             case "small-files" if verb in steps.VERBS:
                 yield f"small-files.{verb}", steps.positive(details, "seconds_per_file")
     trip = rtt.rtt(report)
     yield "path.rtt", None if trip is None else trip.seconds
-    lost = [steps.amount(each.outcome.details, "limits", "loss_ratio") for each in _tcp(report)]
-    yield "loss", max((each for each in lost if each is not None), default=None)
-    chosen = headline_step(report, diagnosis)
-    for side in SIDES if chosen is not None else ():
-        usage = chosen.usage(side) if chosen is not None else None
+    limits = (each.details.limits for each in steps.measured(report, "tcp"))
+    lost = [each.loss_ratio for each in limits if each and each.loss_ratio is not None]
+    yield "loss", max(lost, default=None)
+
+
+def _of_hosts(made: Found | None) -> Iterator[tuple[str, float | None]]:
+    """How busy both hosts were during the headline's copy."""
+    for side in SIDES:
+        usage = None if made is None else made.usage(side)
         if usage is not None and usage.core_busy_ratios:
             yield f"cpu.{side}", min(1.0, usage.busiest_core_ratio)
         if usage is not None and usage.memory_used_bytes is not None and usage.memory_total_bytes:
             yield f"memory.{side}", usage.memory_used_bytes / usage.memory_total_bytes
-
-
-def _tcp(report: Report) -> Iterator[Found]:
-    yield from steps.measured(report, "tcp")
-
-
-def headline_step(report: Report, diagnosis: Diagnosis) -> Found | None:
-    """The step of the headline's copy; None: it was not made."""
-    chosen = next((e for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
-    return None if chosen is None else chosen.made
-
-
-def _shown(text: str) -> str:
-    return repr(text[:40])

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import Judgement, State
-from bottleneck.gate.judging import cap_words
 from bottleneck.reports.judgement import (
     LONGEST_TEXT,
     share_of,
@@ -67,7 +66,7 @@ def github_summary(judgement: Judgement) -> str:
             rate = copy.bytes_per_second
             sure = "" if verdict.component == "unknown" else f"{verdict.confidence:.2f}"
             told = "not measured" if rate is None else rate_text(rate)
-            lines.append(_row((copy.copy, copy.dialect, told, cap_words(verdict), sure)))
+            lines.append(_row((copy.copy, copy.dialect, told, verdict.words, sure)))
     about = list(_about(judgement))
     if about:
         lines += ["", ", ".join(about)]

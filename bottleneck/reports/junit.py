@@ -10,7 +10,6 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from bottleneck.gate.judged import Judged, Judgement
-from bottleneck.gate.judging import cap_words
 from bottleneck.reports.judgement import (
     LONGEST_TEXT,
     share_of,
@@ -91,7 +90,7 @@ def _found(judgement: Judgement, judged: Judged) -> Iterator[str]:
             yield f"no {word} in the range {safe(wanted, 60)} {judged.unit}".rstrip()
     verdict = verdict_of(judgement, judged)
     if verdict is not None:
-        yield f"cap: {cap_words(verdict)}, confidence {verdict.confidence:.2f}"
+        yield f"cap: {verdict.words}, confidence {verdict.confidence:.2f}"
         yield safe(verdict.sentence, LONGEST_TEXT)
 
 

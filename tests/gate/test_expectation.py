@@ -5,7 +5,8 @@ import math
 import pytest
 
 from bottleneck.gate import expectation
-from bottleneck.gate.expectation import ExpectationError, cap, limit
+from bottleneck.gate.expectation import cap, limit
+from bottleneck.gate.metrics import ExpectationError
 
 
 @pytest.mark.parametrize(

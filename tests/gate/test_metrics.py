@@ -107,7 +107,7 @@ def test_every_metric_has_a_unit(name):
     ],
 )
 def test_an_unknown_metric_is_refused_with_the_near_ones(name, near):
-    with pytest.raises(metrics.MetricError, match="\\A[^\n]{1,900}\\Z") as caught:
+    with pytest.raises(metrics.ExpectationError, match="\\A[^\n]{1,900}\\Z") as caught:
         metrics.check(name)
     assert near in str(caught.value)
 

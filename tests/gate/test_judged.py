@@ -3,14 +3,15 @@
 import json
 from dataclasses import replace
 
-from bottleneck.gate import nothing_to_judge, told
+from bottleneck.gate import nothing_to_judge
 from bottleneck.gate.expectation import limit
+from bottleneck.gate.judged import text, to_json
 
 
 def test_the_text_is_the_sentence_and_a_line_for_each_expectation(judged, recorded):
     asked = [limit(f"{m} < 80MB/s", "warning") for m in ("pull.uncached", "pull.cached")]
     found = judged(recorded, *asked)
-    lines = told.text(found).splitlines()
+    lines = text(found).splitlines()
     assert lines[0] == f"BOTTLENECK WARNING - {found.sentence}"
     assert [line.split()[0] for line in lines[1:]] == ["WARNING", "OK"]
     assert "pull.uncached >= 80MB/s: " in lines[1]
@@ -18,7 +19,7 @@ def test_the_text_is_the_sentence_and_a_line_for_each_expectation(judged, record
 
 def test_json_tells_what_was_found_and_nothing_that_was_not(judged, recorded):
     asked = (limit("pull.uncached < 80MB/s", "warning"), limit("latency > 5ms", "critical"))
-    document = json.loads(told.to_json(judged(recorded, *asked, age_seconds=60.0)))
+    document = json.loads(to_json(judged(recorded, *asked, age_seconds=60.0)))
     assert document["schema"] == "copy-bottleneck/check/1"
     assert (document["state"], document["exit_code"]) == ("unknown", 3)
     first, second = document["judged"]
@@ -30,9 +31,9 @@ def test_json_tells_what_was_found_and_nothing_that_was_not(judged, recorded):
 
 
 def test_nothing_to_judge_is_a_document_too():
-    document = json.loads(told.to_json(nothing_to_judge("no \ud800 such file")))
+    document = json.loads(to_json(nothing_to_judge("no \ud800 such file")))
     assert document["exit_code"] == 3 and "report" not in document
-    assert told.text(nothing_to_judge("no such file")) == "BOTTLENECK UNKNOWN - no such file\n"
+    assert text(nothing_to_judge("no such file")) == "BOTTLENECK UNKNOWN - no such file\n"
 
 
 def test_foreign_names_move_no_cursor_and_begin_no_line(judged, as_if):
@@ -42,7 +43,7 @@ def test_foreign_names_move_no_cursor_and_begin_no_line(judged, as_if):
         as_if(target={**known.target, "share": hostile}, status="failed", notes=(hostile,)),
         baseline=replace(known, client=replace(known.client, name=hostile)),
     )
-    text = told.text(found)
-    assert not {"\x1b", "\u202e"} & set(text)
-    assert len(text.splitlines()) == 1 + len(found.judged)
-    told.to_json(found).encode("ascii")
+    shown = text(found)
+    assert not {"\x1b", "\u202e"} & set(shown)
+    assert len(shown.splitlines()) == 1 + len(found.judged)
+    to_json(found).encode("ascii")
