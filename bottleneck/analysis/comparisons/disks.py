@@ -27,8 +27,8 @@ from bottleneck.reports.units import (
 )
 from probes.records import SIDES
 
-MATTERS_RATIO = 1.25
-"""Edge over place, from which on a better place is worth a word."""
+MATTERS_RATIO, LEAST_SEEKING_RATIO = 1.25, 0.05
+"""Edge over place, and seeks in all of the time, from which on they are worth a word."""
 _FILES = {"sequential": "this run's own file", "file": "the file"}
 DEPTHS = (1, 32)
 KNEE_TOLERANCE_RATIO = 0.35
@@ -41,40 +41,35 @@ KNEE_TOLERANCE_RATIO = 0.35
 def places(report: Report) -> Iterator[Comparison]:
     """One comparison for each file that was read past the cache and whose place is known."""
     for found in steps.measured(report, "disk"):
-        place = disk_zones.place_of(found)
-        uncached = steps.word(found.step.setting, "cache") == "uncached"
-        if place is None or not uncached or disk_zones.pattern(found) not in _FILES:
+        place, setting = disk_zones.place_of(found), found.setting
+        if place is None or (setting.verb, setting.cache) != ("read", "uncached"):
             continue
-        if table.verb(found) == "read":
-            yield _place(report, found, place)
-
-
-def _place(report: Report, found: Found, place: Place) -> Comparison:
-    side = steps.word(found.step.setting, "side") or found.step.initiator
-    zones = disk_zones.zones_under(report, side, "read", place)
-    spans = place.spans_on(zones.device) if zones is not None else place.spans
-    row = _place_row(found, side, place, zones, spans)
-    due, edge = row["place_bytes_per_second"], row["edge_bytes_per_second"]
-    return table.compared(
-        "place",
-        _place_sentence(row, place, spans),
-        (row,),
-        (found,) if zones is None else (found, zones.found),
-        (due, edge),
-        believed=due is not None and edge is not None and edge > due,
-        least_ratio=MATTERS_RATIO,
-    )
+        if disk_zones.pattern(found) in _FILES:
+            side = setting.side or found.step.initiator
+            zones = disk_zones.zones_under(report, side, "read", place)
+            spans = place.spans_on(zones.device) if zones is not None else place.spans
+            row = _place_row(found, side, place, zones, spans)
+            due, edge = row["place_bytes_per_second"], row["edge_bytes_per_second"]
+            yield table.compared(
+                "place",
+                _place_sentence(row, place, spans),
+                (row,),
+                (found,) if zones is None else (found, zones.found),
+                (due, edge),
+                believed=due is not None and edge > due,
+                least_ratio=MATTERS_RATIO,
+            )
 
 
 def _place_row(
     found: Found, side: str, place: Place, zones: Zones | None, spans: tuple[Span, ...]
 ) -> Row:
-    contiguous = None if zones is None else zones.rate_of(spans)
-    seek = None if zones is None else zones.seek_seconds
-    seeks = None
-    if seek is not None and contiguous is not None and place.fragments is not None:
-        seeks = place.seeks_seconds(seek, contiguous)
-    due = None
+    contiguous = seeks = due = edge = None
+    if zones is not None:
+        contiguous, first = zones.rate_of(spans), zones.zones[0]
+        edge = zones.curve.outer_bytes_per_second if zones.curve else first.bytes_per_second
+        if contiguous is not None and zones.seek_seconds and place.fragments is not None:
+            seeks = place.seeks_seconds(zones.seek_seconds, contiguous)
     if contiguous is not None:
         due = place.size_bytes / (place.size_bytes / contiguous + (seeks or 0.0))
     return {
@@ -92,16 +87,9 @@ def _place_row(
         "bytes_per_second": found.rate.median,
         "place_bytes_per_second": due,
         "contiguous_bytes_per_second": contiguous,
-        "edge_bytes_per_second": None if zones is None else _edge(zones),
+        "edge_bytes_per_second": edge,
         "seeks_seconds": seeks,
     }
-
-
-def _edge(zones: Zones) -> float:
-    """What one piece at the outer edge would give."""
-    if zones.curve is not None:
-        return zones.curve.outer_bytes_per_second
-    return zones.zones[0].bytes_per_second
 
 
 def _place_sentence(row: Row, place: Place, spans: tuple[Span, ...]) -> str:
@@ -113,30 +101,26 @@ def _place_sentence(row: Row, place: Place, spans: tuple[Span, ...]) -> str:
     told = f"{name} lies {where_text(spans)} of the {row['side']}'s {row['device']}{pieces}"
     due, edge = row["place_bytes_per_second"], row["edge_bytes_per_second"]
     was = f"it was read at {rate_text(row['bytes_per_second'])}"
-    if due is None or edge is None:
+    if due is None:
         told = f"{told}; {was}"
     elif edge < MATTERS_RATIO * due:
         told = f"{told}, which can give {rate_text(due)}: no place on it gives much more; {was}"
     else:
+        seeking = ""
+        share = (row["seeks_seconds"] or 0.0) / (row["bytes"] / due)
+        if share >= LEAST_SEEKING_RATIO:
+            seeking = (
+                f" ({percent_text(share)} of the time it seeks: "
+                f"{rate_text(row['contiguous_bytes_per_second'])} there in one piece)"
+            )
         told = (
-            f"{told}, which can give {rate_text(due)}{_seeks(row)}; one piece at the outer edge "
+            f"{told}, which can give {rate_text(due)}{seeking}; one piece at the outer edge "
             f"would give {rate_text(edge)}; {was}"
         )
     if place.unwritten_bytes:
         size = size_text(place.unwritten_bytes)
         told = f"{told}; {size} of it were never written and are read from nowhere"
     return f"{told}."
-
-
-def _seeks(row: Row) -> str:
-    seeks, due = row["seeks_seconds"], row["place_bytes_per_second"]
-    share = 0.0 if not seeks else seeks / (row["bytes"] / due)
-    if share < 0.05:
-        return ""
-    return (
-        f" ({percent_text(share)} of the time it seeks: "
-        f"{rate_text(row['contiguous_bytes_per_second'])} there in one piece)"
-    )
 
 
 # -- single small reads: one at a time, each a jump, and many that the disk may sort -----------
@@ -162,7 +146,7 @@ def _random_rows(each: Zones) -> Iterator[Row]:
         if size is None or rate is None:
             continue
         yield {
-            "side": steps.word(each.found.step.setting, "side") or each.found.step.initiator,
+            "side": each.found.setting.side or each.found.step.initiator,
             "device": each.device or None,
             "depth": depth,
             "read_bytes": size,
@@ -214,11 +198,7 @@ def writing(report: Report) -> Iterator[Comparison]:
 
 def _ways(report: Report, side: str) -> Iterator[tuple[str, tuple[float, Found]]]:
     sustained, synced, durable = (
-        max(
-            disk_zones.disk_steps(report, side, "write", pattern),
-            key=lambda each: each.rate.median,
-            default=None,
-        )
+        steps.fastest(disk_zones.disk_steps(report, side, "write", pattern))
         for pattern in ("sustained", "synced", "sequential")
     )
     if sustained is None and synced is None:

@@ -6,10 +6,11 @@ What programs pay that send many small ones, and the path's own loss apart from 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.table import Row
+from bottleneck.analysis.comparisons.table import MOVING, Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
@@ -21,7 +22,6 @@ from bottleneck.reports.units import (
     size_text,
     times_text,
 )
-from probes.records import SIDES
 
 COLUMNS = {
     ("cold", 0): "cold_none",
@@ -40,20 +40,6 @@ LEAST_LOSS_RATIO = 0.0001
 LEAST_REORDERED_RATIO = 0.001
 KEPT_RATIO = 0.95
 """A sender below that share of its pace did not keep it."""
-FIGURES = (
-    "sent_datagrams",
-    "received_datagrams",
-    "lost_datagrams",
-    "receiver_dropped_datagrams",
-    "reordered_datagrams",
-    "duplicate_datagrams",
-    "longest_gap_datagrams",
-    "reordered_ratio",
-    "jitter_seconds",
-    "sent_bytes_per_second",
-    "pace_ratio",
-    "payload_bytes",
-)
 
 
 # -- messages ----------------------------------------------------------------------------------
@@ -63,19 +49,17 @@ def latencies(report: Report) -> Iterator[Comparison]:
     """One comparison for each latency stage."""
     for found in steps.measured(report, "latency"):
         rows = tuple(_rows(found))
-        if not rows:
-            continue
-        held = _held(found)
-        small = _small_files(report, found)
-        parts = (_line(found), _spread(found), _cold(found, rows), held, small and small[1])
-        yield Comparison(
-            about="messages",
-            sentence=" ".join(part for part in parts if part),
-            rows=rows,
-            ratio=steps.positive(found.outcome.details, "nagle", "ratio") if held else None,
-            significant=bool(held),
-            steps=(found.index, *((small[0],) if small else ())),
-        )
+        if rows:
+            held, small = _held(found), _small_files(report, found)
+            parts = (_line(found), _spread(found), _cold(found, rows), held, small and small[1])
+            yield Comparison(
+                about="messages",
+                sentence=" ".join(filter(None, parts)),
+                rows=rows,
+                ratio=steps.positive(found.outcome.details, "nagle", "ratio") if held else None,
+                significant=bool(held),
+                steps=(found.index, *((small[0],) if small else ())),
+            )
 
 
 def _rows(found: Found) -> Iterator[Row]:
@@ -85,12 +69,11 @@ def _rows(found: Found) -> Iterator[Row]:
         size, seconds = (steps.positive(told, name) for name in ("message_bytes", "seconds"))
         trips = steps.amount(told, "round_trips")
         name = COLUMNS.get((steps.word(told, "connection") or "", int(trips or 0)))
-        if size is None or seconds is None or name is None:
-            continue
-        row = by_size.setdefault(size, {"message_bytes": int(size)})
-        row[f"{name}_seconds"] = seconds
-        if trips:
-            row[f"{name}_bytes_per_second"] = size * trips / seconds
+        if size is not None and seconds is not None and name is not None:
+            row = by_size.setdefault(size, {})
+            row[f"{name}_seconds"] = seconds
+            if trips:
+                row[f"{name}_bytes_per_second"] = size * trips / seconds
     every = [f"{name}_seconds" for name in COLUMNS.values()]
     every += [f"{name}_bytes_per_second" for (_, trips), name in COLUMNS.items() if trips]
     for size in sorted(by_size):
@@ -98,13 +81,12 @@ def _rows(found: Found) -> Iterator[Row]:
 
 
 def _line(found: Found) -> str:
-    details = found.outcome.details
-    names = ("latency_seconds", "bandwidth_bytes_per_second", "n_half_bytes")
-    latency, bandwidth, half = (steps.positive(details, "fit", name) for name in names)
+    fit = found.details.fit
+    latency, bandwidth, half = fit.latency_seconds, fit.bandwidth_bytes_per_second, fit.n_half_bytes
     if latency is None or bandwidth is None or half is None:
-        why = steps.word(details, "fit", "refused") or "there is none"
+        why = steps.word(found.outcome.details, "fit", "refused") or "there is none"
         return f"The times give no latency and no bandwidth: {why}."
-    off = steps.amount(details, "fit", "worst_residual_ratio")
+    off = steps.amount(found.outcome.details, "fit", "worst_residual_ratio")
     doubt = "" if off is None else f" ({percent_text(off)} off at worst)"
     return (
         f"A message of n bytes and its answer take t(n) = {seconds_text(latency)} + n / "
@@ -112,16 +94,10 @@ def _line(found: Found) -> str:
     )
 
 
-def _latency(found: Found) -> float | None:
-    details = found.outcome.details
-    fitted = steps.positive(details, "fit", "latency_seconds")
-    return fitted or steps.positive(details, "percentiles", "p50_seconds")
-
-
 def _spread(found: Found) -> str:
-    told = found.outcome.details
     half, most = (
-        steps.positive(told, "percentiles", f"p{percent}_seconds") for percent in (50, 99)
+        steps.positive(found.outcome.details, "percentiles", f"p{each}_seconds")
+        for each in (50, 99)
     )
     if half is None or most is None:
         return ""
@@ -138,7 +114,7 @@ def _cold(found: Found, rows: tuple[Row, ...]) -> str:
         return ""
     told = f"A connection of its own costs each message {seconds_text(cold - warm)} more"
     biased = steps.positive(found.outcome.details, "cold_fit", "latency_seconds")
-    latency = steps.positive(found.outcome.details, "fit", "latency_seconds")
+    latency = found.details.fit.latency_seconds
     if biased is None or latency is None or biased < BIAS_RATIO * latency:
         return f"{told}."
     return f"{told}; a line through those times would have {seconds_text(biased)} for latency."
@@ -146,8 +122,8 @@ def _cold(found: Found, rows: tuple[Row, ...]) -> str:
 
 def _held(found: Found) -> str:
     """The trap of small writes, where the path's ends fall into it."""
-    details = found.outcome.details
     names = ("seconds", "plain_seconds", "ratio")
+    details = found.outcome.details
     split, plain, ratio = (steps.positive(details, "nagle", name) for name in names)
     if split is None or plain is None or ratio is None or split - 2 * plain < HELD_SECONDS:
         return ""
@@ -161,14 +137,13 @@ def _held(found: Found) -> str:
 
 def _small_files(report: Report, found: Found) -> tuple[int, str] | None:
     """What the latency alone costs a small file: the step that counted round trips, and it."""
-    latency = _latency(found)
+    usual = steps.positive(found.outcome.details, "percentiles", "p50_seconds")
+    latency = found.details.fit.latency_seconds or usual
     for each in steps.measured(report, "small-files"):
         trips = steps.positive(each.outcome.details, "round_trips_per_file")
         if latency is not None and trips is not None and each.intact:
             many = "round trip" if trips == 1 else "round trips"
-            verb = {"pull": "pulled", "push": "pushed"}.get(
-                steps.word(each.step.setting, "verb") or "", "copied"
-            )
+            verb = {"pull": "pulled", "push": "pushed"}.get(each.setting.verb, "copied")
             return each.index, (
                 f"The {count_text(trips)} {many} of a small file that is {verb} are "
                 f"{seconds_text(trips * latency)} at least."
@@ -179,87 +154,83 @@ def _small_files(report: Report, found: Found) -> tuple[int, str] | None:
 # -- datagrams ---------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Account:
+    """Datagrams that were sent in one direction, and what became of them."""
+
+    verb: str | None
+    bytes_per_second: float
+    sent_datagrams: float
+    received_datagrams: float | None
+    lost_datagrams: float | None
+    receiver_dropped_datagrams: float | None
+    reordered_datagrams: float | None
+    duplicate_datagrams: float | None
+    longest_gap_datagrams: float | None
+    reordered_ratio: float | None
+    jitter_seconds: float | None
+    sent_bytes_per_second: float | None
+    pace_ratio: float | None
+    payload_bytes: float | None
+    loss_ratio: float | None
+
+
 def datagrams(report: Report) -> Iterator[Comparison]:
     """One comparison for each direction that datagrams were sent in."""
     for found in steps.measured(report, "udp"):
-        row = _account(found)
-        sent, lost = row["sent_datagrams"], row["lost_datagrams"]
-        if sent is None or lost is None or sent < 1 or lost > sent or 0 < lost < 1:
+        known = {"bytes_per_second": found.rate.median, "loss_ratio": None}
+        verb = found.setting.verb or None
+        told = table.read(Account, found.outcome.details, verb=verb, **known)
+        if told is None or told.lost_datagrams is None:
             continue
-        ratio = row["loss_ratio"] = lost / sent
+        sent, lost = told.sent_datagrams, told.lost_datagrams
+        if sent < 1 or lost > sent or 0 < lost < 1:
+            continue
+        told = replace(told, loss_ratio=lost / sent)
         yield Comparison(
             about="datagrams",
-            sentence=_datagram_sentence(found, row),
-            rows=(row,),
+            sentence=" ".join(_account_sentences(found, told, lost / sent)),
+            rows=(asdict(told),),
             ratio=None if lost == sent else sent / (sent - lost),
-            significant=lost >= LEAST_LOST and ratio >= LEAST_LOSS_RATIO,
+            significant=lost >= LEAST_LOST and lost / sent >= LEAST_LOSS_RATIO,
             steps=(found.index,),
         )
 
 
-def _account(found: Found) -> Row:
-    return {
-        "verb": table.verb(found),
-        "bytes_per_second": found.rate.median,
-        **{name: steps.amount(found.outcome.details, name) for name in FIGURES},
-    }
-
-
-def _datagram_sentence(found: Found, row: Row) -> str:
-    pace = row["sent_bytes_per_second"] or row["bytes_per_second"]
-    size = row["payload_bytes"]
-    of = "" if size is None else f" of {count_text(size)} bytes"
-    told = [
-        f"{table.moving(found)} {rate_text(pace)} in datagrams{of}, {_lost(row)}{_jitter(row)}."
-    ]
-    told += _order(row)
-    told += _drops(found, row)
-    if row["pace_ratio"] is not None and row["pace_ratio"] < KEPT_RATIO:
-        told.append(
-            f"The sender kept {percent_text(row['pace_ratio'])} of the pace that was meant: what "
-            "it did not send is not counted as lost."
+def _account_sentences(found: Found, told: Account, loss_ratio: float) -> Iterator[str]:
+    pace = rate_text(told.sent_bytes_per_second or told.bytes_per_second)
+    of = "" if told.payload_bytes is None else f" of {count_text(told.payload_bytes)} bytes"
+    where = "" if told.receiver_dropped_datagrams is not None else " or the receiver"
+    lost = f"none of {count_text(told.sent_datagrams)}"
+    if told.lost_datagrams:
+        gap = told.longest_gap_datagrams
+        longest = "" if gap is None or gap < 2 else f", up to {count_text(gap)} in a row"
+        lost = f"{_share(loss_ratio)} of them{longest}"
+    jitter = "" if told.jitter_seconds is None else f"; jitter {seconds_text(told.jitter_seconds)}"
+    yield (
+        f"{MOVING.get(found.setting.verb, 'Moving')} {pace} in datagrams{of}, the path{where} lost "
+        f"{lost}{jitter}."
+    )
+    if told.reordered_ratio and told.reordered_ratio >= LEAST_REORDERED_RATIO:
+        yield (
+            f"{_share(told.reordered_ratio)} came after one that was sent later: TCP takes that "
+            "for loss where it goes on for long."
         )
-    return " ".join(told)
-
-
-def _lost(row: Row) -> str:
-    sent = row["sent_datagrams"]
-    where = "" if row["receiver_dropped_datagrams"] is not None else " or the receiver"
-    if not row["lost_datagrams"]:
-        return f"the path{where} lost none of {count_text(sent)}"
-    gap = row["longest_gap_datagrams"]
-    longest = "" if gap is None or gap < 2 else f", up to {count_text(gap)} in a row"
-    return f"the path{where} lost {_share(row['loss_ratio'])} of them{longest}"
+    if told.duplicate_datagrams:
+        yield f"{count_text(told.duplicate_datagrams)} came twice."
+    if told.receiver_dropped_datagrams:
+        yield (
+            f"{count_text(told.receiver_dropped_datagrams)} more reached the "
+            f"{steps.other(found.sender)} and found no room in this tool's own socket, which is no "
+            "loss of the path."
+        )
+    if told.pace_ratio is not None and told.pace_ratio < KEPT_RATIO:
+        yield (
+            f"The sender kept {percent_text(told.pace_ratio)} of the pace that was meant: what it "
+            "did not send is not counted as lost."
+        )
 
 
 def _share(ratio: float) -> str:
     """`2 %`, and what is less as `1 in 2,000`."""
     return percent_text(ratio) if ratio >= 0.01 else f"1 in {count_text(round(1 / ratio))}"
-
-
-def _jitter(row: Row) -> str:
-    jitter = row["jitter_seconds"]
-    return "" if jitter is None else f"; jitter {seconds_text(jitter)}"
-
-
-def _order(row: Row) -> Iterator[str]:
-    late, twice = row["reordered_ratio"], row["duplicate_datagrams"]
-    if late and late >= LEAST_REORDERED_RATIO:
-        yield (
-            f"{_share(late)} came after one that was sent later: TCP takes that for loss where it "
-            "goes on for long."
-        )
-    if twice:
-        yield f"{count_text(twice)} came twice."
-
-
-def _drops(found: Found, row: Row) -> Iterator[str]:
-    dropped = row["receiver_dropped_datagrams"]
-    if not dropped:
-        return
-    initiator = found.step.initiator
-    receiver = initiator if row["verb"] == "pull" else SIDES[1 - SIDES.index(initiator)]
-    yield (
-        f"{count_text(dropped)} more reached the {receiver} and found no room in this tool's own "
-        "socket, which is no loss of the path."
-    )

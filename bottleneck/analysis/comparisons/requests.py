@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import table
@@ -48,57 +48,59 @@ class Cell:
     """Who asks so; None: it was measured, whoever does."""
     request_bytes: float
     depth: float
-    in_flight_bytes: float
+    in_flight_bytes: float | None
     bytes_per_second: float
-    source: str = "measured"
+    source: str
     """measured or fit."""
+
+    @property
+    def flight(self) -> float:
+        """Bytes that are under way at once."""
+        return self.in_flight_bytes or self.request_bytes * self.depth
+
+    @property
+    def shape(self) -> str:
+        """`1 MiB, 8 at once`."""
+        many = "one at a time" if self.depth == 1 else f"{count_text(self.depth)} at once"
+        return f"{size_text(self.request_bytes)}, {many}"
 
 
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison for each smb-matrix: its cells, and what the known shapes get."""
     for found in steps.measured(report, "smb-matrix"):
-        cells = tuple(_cells(found)) if found.intact else ()
-        if len(cells) < 2:
+        of = {"verb": found.setting.verb or None, "application": None, "source": "measured"}
+        cells = [
+            replace(each, in_flight_bytes=each.flight)
+            for each in table.several(Cell, found, "cells", **of)
+        ]
+        if len(cells) < 2 or not found.intact:
             continue
         shapes = {**PROFILES, OWN_NAME: _own_shape(report, found)}
         told = (_application(found, cells, name, *shape) for name, shape in shapes.items())
         known = [each for each in told if each is not None]
-        best = _enough(cells)
+        # The fewest bytes in flight of those that hardly any is faster than.
+        enough = ENOUGH_RATIO * max(each.bytes_per_second for each in cells)
+        fast = (each for each in cells if each.bytes_per_second >= enough)
+        best = min(fast, key=lambda each: (each.flight, -each.bytes_per_second))
         player = next((each for each in known if each.application == PLAYER), None)
         yield table.compared(
             "requests",
-            _sentence(found, best, player),
+            " ".join(_sentences(found, best, player)),
             (*known, *cells),
             (found,),
             (best.bytes_per_second, None if player is None else player.bytes_per_second),
         )
 
 
-def _enough(cells: Sequence[Cell]) -> Cell:
-    """The one with the fewest bytes in flight of those that hardly any is faster than."""
-    most = max(each.bytes_per_second for each in cells)
-    fast = [each for each in cells if each.bytes_per_second >= ENOUGH_RATIO * most]
-    return min(fast, key=lambda each: (each.in_flight_bytes, -each.bytes_per_second))
-
-
 def _own_shape(report: Report, found: Found) -> tuple[int, int]:
     """What this tool's own copies asked for in that direction."""
-    wanted = (table.verb(found), "client", steps.word(found.step.setting, "dialect"))
+    wanted = (found.setting.verb, "client", found.setting.dialect)
     for copy in steps.copies(report):
         if copy.made is not None and (copy.verb, copy.initiator, copy.dialect) == wanted:
-            details = copy.made.outcome.details
-            size, depth = (steps.positive(details, name) for name in ("request_bytes", "depth"))
+            size, depth = copy.made.details.request_bytes, copy.made.details.depth
             if size is not None and depth is not None:
                 return int(size), int(depth)
     return OWN_SHAPE
-
-
-def _cells(found: Found) -> Iterator[Cell]:
-    for told in steps.items(found.outcome.details, "cells"):
-        names = ("request_bytes", "depth", "in_flight_bytes", "bytes_per_second")
-        size, depth, in_flight, rate = (steps.positive(told, name) for name in names)
-        if size is not None and depth is not None and rate is not None:
-            yield Cell(table.verb(found), None, size, depth, in_flight or size * depth, rate)
 
 
 def _application(
@@ -113,7 +115,7 @@ def _application(
     if rate is None:
         rate, source = _fitted(found, cells, in_flight), "fit"
     shape = (request_bytes, depth, in_flight)
-    return None if rate is None else Cell(table.verb(found), name, *shape, rate, source)
+    return None if rate is None else Cell(cells[0].verb, name, *shape, rate, source)
 
 
 def _fitted(found: Found, cells: Sequence[Cell], in_flight_bytes: float) -> float | None:
@@ -125,39 +127,31 @@ def _fitted(found: Found, cells: Sequence[Cell], in_flight_bytes: float) -> floa
     ceiling = steps.positive(details, "fit", "ceiling_bytes_per_second")
     trip = steps.positive(details, "fit", "rtt_seconds")
     off = steps.amount(details, "fit", "worst_residual_ratio")
-    flights = [each.in_flight_bytes for each in cells]
+    flights = [each.flight for each in cells]
     if off is None or off > FITTED_RATIO or not min(flights) / 2 <= in_flight_bytes <= max(flights):
         return None
-    bounds = [] if ceiling is None else [ceiling]
-    bounds += [] if trip is None else [in_flight_bytes / trip]
-    return min(bounds, default=None)
+    bounds = [ceiling, None if trip is None else in_flight_bytes / trip]
+    return min((each for each in bounds if each is not None), default=None)
 
 
-def _sentence(found: Found, best: Cell, player: Cell | None) -> str:
-    verb = DOING.get(table.verb(found) or "", "moves")
-    trip = steps.positive(found.outcome.details, "rtt_seconds")
+def _sentences(found: Found, best: Cell, player: Cell | None) -> Iterator[str]:
+    verb = DOING.get(found.setting.verb, "moves")
+    trip = found.details.rtt_seconds
     over = "" if trip is None else f", over a round trip of {seconds_text(trip)}"
-    shape = _shape(best.request_bytes, best.depth)
-    told = (
-        f"No shape {verb} much faster than {shape}{over}: {rate_text(best.bytes_per_second)} with "
-        f"{size_text(best.in_flight_bytes)} in flight."
+    yield (
+        f"No shape {verb} much faster than {best.shape}{over}: {rate_text(best.bytes_per_second)} "
+        f"with {size_text(best.flight)} in flight."
     )
     off = steps.amount(found.outcome.details, "fit", "worst_residual_ratio")
     if off is not None and off > FITTED_RATIO:
-        told += (
-            f" The cells do not follow bytes in flight over round trip ({percent_text(off)} off at "
+        yield (
+            f"The cells do not follow bytes in flight over round trip ({percent_text(off)} off at "
             "worst): something else decides here."
         )
     seen = load(found.usage("client"))
     if seen is not None and seen.process_ratio >= SATURATED_RATIO:
-        told += " This tool itself filled a core of the client there: others may get more."
-    if player is None:
-        return told
-    by = "" if player.source == "measured" else "about "
-    shape = _shape(player.request_bytes, player.depth)
-    return f"{told} {shape}, as some players do: {by}{rate_text(player.bytes_per_second)} here."
-
-
-def _shape(request_bytes: float, depth: float) -> str:
-    many = "one at a time" if depth == 1 else f"{count_text(depth)} at once"
-    return f"{size_text(request_bytes)}, {many}"
+        yield "This tool itself filled a core of the client there: others may get more."
+    if player is not None:
+        by = "" if player.source == "measured" else "about "
+        rate = rate_text(player.bytes_per_second)
+        yield f"{player.shape}, as some players do: {by}{rate} here."

@@ -25,16 +25,20 @@ DEARER_SECONDS = 0.03
 
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison a direction in which two kinds of security were measured."""
-    for verb in table.MOVING:
-        found = _by_security(report, verb)
+    taxes = [each for each in steps.measured(report, "smb-tax") if each.intact]
+    for verb, moving in table.MOVING.items():
+        made = {each.setting.security: each for each in taxes if each.setting.verb == verb}
+        # The least security first.
+        found = {name: made[name] for name in SECURITIES if name in made}
         if len(found) < 2:
             continue
         base_name, base = next(iter(found.items()))
         others = {name: each for name, each in found.items() if name != base_name}
         dearest = min(others.values(), key=lambda each: each.rate.median)
+        costs = "; ".join(_cost(name, base, each) for name, each in others.items())
         yield Comparison(
             about="security",
-            sentence=_sentence(verb, base_name, base, others),
+            sentence=f"{moving} at {rate_text(base.rate.median)} {base_name}: {costs}.",
             rows=tuple(_row(verb, name, each, base) for name, each in found.items()),
             ratio=factor(base.rate.median, dearest.rate.median),
             significant=differ(base.rate, dearest.rate),
@@ -42,22 +46,12 @@ def compare(report: Report) -> Iterator[Comparison]:
         )
 
 
-def _by_security(report: Report, verb: str) -> dict[str, Found]:
-    """The measured steps of a direction, the least security first."""
-    made = {
-        steps.word(each.step.setting, "security"): each
-        for each in steps.measured(report, "smb-tax")
-        if table.verb(each) == verb and each.intact
-    }
-    return {name: made[name] for name in SECURITIES if name in made}
-
-
 def _row(verb: str, name: str, found: Found, base: Found) -> Row:
     row: Row = {
         "verb": verb,
         "security": name,
-        "signing": steps.word(found.outcome.details, "signing"),
-        "encryption": steps.word(found.outcome.details, "encryption"),
+        "signing": found.details.signing,
+        "encryption": found.details.encryption,
         "bytes_per_second": found.rate.median,
         "low_bytes_per_second": found.rate.low,
         "high_bytes_per_second": found.rate.high,
@@ -70,12 +64,6 @@ def _row(verb: str, name: str, found: Found, base: Found) -> Row:
         row[f"{side}_cpu_seconds_per_byte"] = cpu_seconds_per_byte(found, side)
         row[f"{side}_busiest_core_ratio"] = None if usage is None else usage.busiest_core_ratio
     return row
-
-
-def _sentence(verb: str, base_name: str, base: Found, others: dict[str, Found]) -> str:
-    parts = [_cost(name, base, each) for name, each in others.items()]
-    start = f"{table.MOVING[verb]} at {rate_text(base.rate.median)} {base_name}: "
-    return f"{start}{'; '.join(parts)}."
 
 
 def _cost(name: str, base: Found, found: Found) -> str:
@@ -110,14 +98,12 @@ def _dearer(base: Found, found: Found) -> str:
 
 def _full(found: Found) -> str:
     """A core that is full: more of it would be faster."""
-    for side in reversed(SIDES):
-        seen = load(found.usage(side))
-        # a core that serves interrupts is the server's as well, but not this tool's
-        used = 0.0 if seen is None else seen.process_ratio
-        if seen is not None and side == "server":
-            used = seen.one_core_ratio
+    client, server = (load(found.usage(side)) for side in SIDES)
+    # a core that serves interrupts is the server's as well, but not this tool's
+    for used, whose in (
+        (0.0 if server is None else server.one_core_ratio, "the server's core"),
+        (0.0 if client is None else client.process_ratio, "this tool's core on the client"),
+    ):
         if used >= SATURATED_RATIO:
-            share = percent_text(min(1.0, used))
-            whose = "this tool's core on the client" if side == "client" else "the server's core"
-            return f", and {whose} is full ({share})"
+            return f", and {whose} is full ({percent_text(min(1.0, used))})"
     return ""

@@ -60,7 +60,7 @@ class Cost:
     @property
     def trips_seconds(self) -> float | None:
         """What the round trips alone take of a file's time, at most all of it."""
-        if self.round_trips_per_file is None or self.rtt_seconds is None:
+        if not self.round_trips_per_file or not self.rtt_seconds:
             return None
         return min(self.seconds_per_file, self.round_trips_per_file * self.rtt_seconds)
 
@@ -73,48 +73,31 @@ class Cost:
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison a direction: small files against the same bytes as one."""
     for found in steps.measured(report, "small-files"):
-        cost = _cost(report, found)
+        file_bytes, verb = steps.positive(found.step.setting, "file_bytes"), found.setting.verb
+        if file_bytes is None or verb not in DOING:
+            continue
+        # The fastest sound copy of one file by the client in that direction, over SMB.
+        made = (
+            copy.made
+            for copy in steps.copies(report)
+            if copy.made is not None
+            and copy.made.intact
+            and (copy.verb, copy.initiator, copy.native) == (verb, "client", False)
+        )
+        whole = steps.fastest(made)
+        loads = {side: load_of(report, found, side) for side in SIDES}
+        known = {"file_bytes": file_bytes, "whole": whole, "loads": loads}
+        cost = table.read(Cost, found.outcome.details, found=found, verb=verb, **known)
         if cost is None:
             continue
         verdict = _verdict(cost)
-        whole = None if cost.whole is None else cost.whole.rate.median
         yield table.compared(
             "small-files",
             verdict.sentence,
             (_row(cost, verdict),),
-            (found,) if cost.whole is None else (found, cost.whole),
-            (whole, cost.file_bytes / cost.seconds_per_file),
+            (found,) if whole is None else (found, whole),
+            (None if whole is None else whole.rate.median, file_bytes / cost.seconds_per_file),
         )
-
-
-def _cost(report: Report, found: Found) -> Cost | None:
-    file_bytes, verb = steps.positive(found.step.setting, "file_bytes"), table.verb(found)
-    if file_bytes is None or verb not in DOING:
-        return None
-    details = found.outcome.details
-    return table.read(
-        Cost,
-        details,
-        found=found,
-        verb=verb,
-        file_bytes=file_bytes,
-        round_trips_per_file=steps.positive(details, "round_trips_per_file"),
-        rtt_seconds=steps.positive(details, "rtt_seconds"),
-        whole=_whole(report, verb),
-        loads={side: load_of(report, found, side) for side in SIDES},
-    )
-
-
-def _whole(report: Report, verb: str) -> Found | None:
-    """The fastest sound copy of one file by the client in that direction, over SMB."""
-    made = [
-        copy.made
-        for copy in steps.copies(report)
-        if copy.made is not None
-        and copy.made.intact
-        and (copy.verb, copy.initiator, copy.native) == (verb, "client", False)
-    ]
-    return max(made, key=lambda each: each.rate.median, default=None)
 
 
 def _row(cost: Cost, verdict: Verdict) -> Row:
@@ -149,13 +132,17 @@ def _verdict(cost: Cost) -> Verdict:
             "trusting this path with data."
         )
         return Verdict("unknown", None, "inconclusive", 0.0, None, text)
-    component, side, cause, confidence, why = _named(cost)
+    component, side, cause, confidence, why = _of_loads(cost) or _of_time(cost)
     return Verdict(component, side, cause, confidence, None, _sentence(cost, why))
 
 
-def _named(cost: Cost) -> tuple[str, str | None, str, float, str]:
-    """The contract's words, how sure, and why as a part of the sentence."""
-    own = cost.loads["client"]
+Because = tuple[str, str | None, str, float, str]
+"""The contract's words, how sure, and why as a part of the sentence."""
+
+
+def _of_loads(cost: Cost) -> Because | None:
+    """A host that was full meanwhile; None: none was."""
+    own, there = cost.loads["client"], cost.loads["server"]
     for side, seen in cost.loads.items():
         if seen is not None and seen.crowded:
             taken = f"other processes took {percent_text(seen.others_ratio)} of the {side}'s cores"
@@ -163,21 +150,25 @@ def _named(cost: Cost) -> tuple[str, str | None, str, float, str]:
     if own is not None and own.process_ratio >= SATURATED_RATIO:
         why = "this tool itself filled a core meanwhile"
         return "instrument", "client", "ceiling", CPU_TRUST, why
-    there = cost.loads["server"]
     held = hindrance(there, "server")
     if held is not None and there is not None:
         name = "quota" if there.throttled else "all-cores" if there.full else "one-core"
         return "cpu", "server", name, CPU_TRUST, held
+    return None
+
+
+def _of_time(cost: Cost) -> Because:
+    """Round trips, or what the server does beside them; unknown where neither stands out."""
     trips, count, trip = cost.trips_seconds, cost.round_trips_per_file, cost.rtt_seconds
-    if trips is None or count is None or trip is None:
+    if trips is None or not count or not trip:
         return "unknown", None, "inconclusive", 0.0, "what of it are round trips is not known"
     share = trips / cost.seconds_per_file
     told = (
         f"{count_text(count)} round trips of {seconds_text(trip)} are {seconds_text(trips)} of it"
     )
     if share >= MOST_RATIO and trip >= SHORT_SECONDS:
-        confidence = 0.9 if share >= SURE_RATIO else 0.7
-        return "smb", "path", "round-trips", confidence, told
+        return "smb", "path", "round-trips", 0.9 if share >= SURE_RATIO else 0.7, told
+    own = cost.loads["client"]
     own_ratio = 0.0 if own is None else own.process_ratio
     rest = cost.seconds_per_file * (1 - own_ratio) - trips - cost.link_seconds
     if rest >= MOST_RATIO * cost.seconds_per_file:

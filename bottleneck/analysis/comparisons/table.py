@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     T = TypeVar("T", bound=DataclassInstance)
 
 MOVING = {"pull": "Pulling", "push": "Pushing"}
+"""What a step does by its verb, as a sentence begins."""
 Row = dict[str, Any]
 
 
@@ -34,14 +35,10 @@ def read(kind: type[T], details: Any, **known: Any) -> T | None:
     return kind(**known)
 
 
-def verb(found: Found) -> str | None:
-    """Which way a step moved its bytes; None: it does not tell."""
-    return steps.word(found.step.setting, "verb")
-
-
-def moving(found: Found) -> str:
-    """The same as a sentence begins."""
-    return MOVING.get(verb(found) or "", "Moving")
+def several(kind: type[T], found: Found, name: str, **known: Any) -> tuple[T, ...]:
+    """The records of a list in a step's details."""
+    told = steps.items(found.outcome.details, name)
+    return tuple(each for each in (read(kind, row, **known) for row in told) if each is not None)
 
 
 def compared(

@@ -39,13 +39,12 @@ def all_zones(report: Report) -> Iterator[Zones]:
 
 def disk_name(zones: Zones) -> str:
     """As a person calls it: `the server's disk sda`."""
-    side = steps.word(zones.found.step.setting, "side") or zones.found.step.initiator
+    side = zones.found.setting.side or zones.found.step.initiator
     return f"the {side}'s disk {zones.device}".rstrip()
 
 
 def _sentence(each: Zones) -> str:
-    verb = steps.word(each.found.step.setting, "verb") or "read"
-    does, name = DOES.get(verb, "moves"), disk_name(each)
+    does, name = DOES.get(each.found.setting.verb or "read", "moves"), disk_name(each)
     name = name[0].upper() + name[1:]
     seek = each.seek_seconds
     jump = f" A jump to another place costs {seconds_text(seek)}." if seek is not None else ""
@@ -54,16 +53,14 @@ def _sentence(each: Zones) -> str:
 
 def _shape(each: Zones) -> str:
     curve = each.curve
-    slowest = min(zone.bytes_per_second for zone in each.zones)
-    fastest = max(zone.bytes_per_second for zone in each.zones)
     if curve is None:
-        many = "one zone" if len(each.zones) == 1 else f"{len(each.zones)} zones"
-        few = len(each.zones) < 3
-        why = "too few for a curve" if few else "on no curve that a disc would have"
-        return f"{range_text(slowest, fastest)} in {many}, {why}"
+        rates = [zone.bytes_per_second for zone in each.zones]
+        many = "one zone" if len(rates) == 1 else f"{len(rates)} zones"
+        why = "too few for a curve" if len(rates) < 3 else "on no curve that a disc would have"
+        return f"{range_text(min(rates), max(rates))} in {many}, {why}"
     outer, inner = curve.outer_bytes_per_second, curve.inner_bytes_per_second
     if curve.flat:
-        healthy = [zone for at, zone in enumerate(each.zones) if at not in curve.weak]
+        healthy = (zone for at, zone in enumerate(each.zones) if at not in curve.weak)
         rates = [zone.bytes_per_second for zone in healthy]
         within = percent_text((max(rates) - min(rates)) / max(rates))
         usual = rate_text(sum(rates) / len(rates))
@@ -84,23 +81,18 @@ def _weak(each: Zones) -> str:
     if curve is None or not curve.weak:
         return ""
     told = [
-        f"{_number(at)} is weak ({rate_text(each.zones[at].bytes_per_second)} where "
+        f"zone {at + 1} is weak ({rate_text(each.zones[at].bytes_per_second)} where "
         f"{rate_text(curve.rate_at(each.zones[at].centre_ratio))} were due)"
         for at in curve.weak
     ]
     return f"; {', '.join(told)}"
 
 
-def _number(at: int) -> str:
-    return f"zone {at + 1}"
-
-
 def _row(each: Zones, at: int, zone: Zone) -> dict[str, Any]:
-    curve, told = each.curve, each.told[at]
-    setting = each.found.step.setting
+    curve, told, setting = each.curve, each.told[at], each.found.setting
     return {
-        "side": steps.word(setting, "side") or each.found.step.initiator,
-        "verb": steps.word(setting, "verb"),
+        "side": setting.side or each.found.step.initiator,
+        "verb": setting.verb or None,
         "device": each.device or None,
         "zone": at + 1,
         "from_ratio": zone.from_ratio,
