@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.analysis.finding import Comparison, Diagnosis, WordError
+from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict, WordError
 from bottleneck.analysis.rules import CAUSES, check_words
 
 
@@ -41,6 +41,11 @@ def test_the_rules_have_the_causes_of_the_contract_and_no_other():
 def test_a_comparison_is_about_something_that_is_known():
     with pytest.raises(WordError):
         Comparison("weather", "")
+
+
+def test_a_caps_words_are_as_they_are_asked_for():
+    assert Verdict("disk", "server", "read", 0.9, 1.0, "").words == "disk/server/read"
+    assert Verdict("unknown", None, "inconclusive", 0, None, "").words == "unknown/inconclusive"
 
 
 def test_a_diagnosis_without_copies_has_no_chosen_one():

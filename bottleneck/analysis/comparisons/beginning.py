@@ -43,23 +43,18 @@ Begun = tuple[str, Row]
 def compare(report: Report) -> Iterator[Comparison]:
     """One comparison of all copies whose rate changes on the way, or that are long enough to."""
     found = [(half, each) for half in paired.halves(report) for each in _begun(report, half.copy)]
-    if not found:
-        return
-    half, (words, row) = max(
-        found, key=lambda each: (each[1][1]["significant"], each[1][1]["ratio"])
-    )
-    yield Comparison(
-        about="start",
-        sentence=f"{half.copy.name} ({paired.by(half.copy)}) {words}.",
-        rows=tuple(each for _, (_, each) in found),
-        ratio=row["ratio"],
-        significant=row["significant"],
-        steps=tuple(each.made.index for each, _ in found),
-    )
-
-
-def _change(row: Row) -> tuple[bool, float]:
-    return row["significant"], row["ratio"]
+    if found:
+        half, (words, row) = max(
+            found, key=lambda each: (each[1][1]["significant"], each[1][1]["ratio"])
+        )
+        yield Comparison(
+            about="start",
+            sentence=f"{half.copy.name} ({paired.by(half.copy)}) {words}.",
+            rows=tuple(each for _, (_, each) in found),
+            ratio=row["ratio"],
+            significant=row["significant"],
+            steps=tuple(each.made.index for each, _ in found),
+        )
 
 
 def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
@@ -67,49 +62,36 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
     # Others' copies are sampled by looking at a file that grows in leaps.
     if made is None or copy.engine not in (OWN, SYSTEM):
         return
-    run, fill = median_run(made.outcome), _fill_bytes(copy, made)
-    found = stretches.change(run, fill)
-    if found is not None and _repeats(made, fill, found):
-        mechanism, why = _because(report, copy, found)
-        first, rest = found.first.rate, found.rest.rate
+    # What a push had in flight: its samples tell what was acknowledged.
+    fill = 0.0 if copy.verb == "pull" else made.details.in_flight_bytes or 0.0
+    changed = stretches.change(median_run(made.outcome), fill)
+    if changed is not None and _repeats(made, fill, changed):
+        reasons = (_fell if changed.falls else _rose)(report, copy, changed)
+        mechanism, why = next(reasons, ("unexplained", "nothing that was measured explains it"))
+        first, rest = changed.first.rate, changed.rest.rate
         yield (
-            f"moved {rate_text(first)} for the first {seconds_text(found.seconds)} "
-            f"({size_text(found.moved_bytes)}) and {rate_text(rest)} from then on "
+            f"moved {rate_text(first)} for the first {seconds_text(changed.seconds)} "
+            f"({size_text(changed.moved_bytes)}) and {rate_text(rest)} from then on "
             f"({times_text(factor(first, rest))}): {why}",
-            _row(copy, found.seconds, found.moved_bytes, first, rest, mechanism),
+            _row(copy, changed.seconds, changed.moved_bytes, first, rest, mechanism),
         )
         return
-    late = _flushed_late(copy, made)
-    if late is not None:
-        yield late
-        return
-    found = stretches.split(run, FIRST_SECONDS)
-    if found is not None and min(found.first.rate, found.rest.rate) > 0:
-        first, rest = found.first.rate, found.rest.rate
+    late = tuple(_flushed_late(copy, made))
+    yield from late
+    whole = stretches.split(median_run(made.outcome), FIRST_SECONDS)
+    if not late and whole is not None and min(whole.first.rate, whole.rest.rate) > 0:
+        first, rest = whole.first.rate, whole.rest.rate
         yield (
-            f"moved {rate_text(first)} for the first {seconds_text(found.seconds)} and "
+            f"moved {rate_text(first)} for the first {seconds_text(whole.seconds)} and "
             f"{rate_text(rest)} from then on: no change that its samples can tell",
-            _row(copy, found.seconds, found.moved_bytes, first, rest, "none"),
+            _row(copy, whole.seconds, whole.moved_bytes, first, rest, "none"),
         )
-
-
-def _fill_bytes(copy: Copy, made: Found) -> float:
-    """What a push had in flight: its samples tell what was acknowledged."""
-    if copy.verb == "pull":
-        return 0.0
-    return steps.amount(made.outcome.details, "in_flight_bytes") or 0.0
 
 
 def _repeats(made: Found, fill: float, told: Change) -> bool:
     """Whether the other runs changed to the same side."""
     others = [stretches.change(run, fill) for run in made.outcome.runs]
     return all(each is not None and each.falls == told.falls for each in others)
-
-
-def _because(report: Report, copy: Copy, found: Change) -> tuple[str, str]:
-    """The mechanism of a change and its reasons; unexplained where nothing measured shows it."""
-    reasons = _fell(report, copy, found) if found.falls else _rose(report, copy, found)
-    return next(reasons, ("unexplained", "nothing that was measured explains it"))
 
 
 def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]]:
@@ -130,10 +112,10 @@ def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]
                 f"for {size_text(alone.moved_bytes)}, then {rate_text(alone.rest.rate)}): a shaper "
                 "that lets a burst through",
             )
-    written = _write_rate(report, copy.receiver)
-    if written is None or first < SINGLE_RATIO * written:
-        return
-    if written / BEHIND_RATIO <= rest <= SINGLE_RATIO * written:
+    # What the receiver's disk writes alone, flushed.
+    disk = steps.fastest(disk_steps(report, copy.receiver, "write", "sequential"))
+    written = math.inf if disk is None else disk.rate.median
+    if first >= SINGLE_RATIO * written and written / BEHIND_RATIO <= rest <= SINGLE_RATIO * written:
         yield (
             "writeback",
             f"the {copy.receiver}'s RAM took the first {size_text(found.moved_bytes)}, then its "
@@ -154,34 +136,25 @@ def _rose(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]
         )
 
 
-def _write_rate(report: Report, side: str) -> float | None:
-    """What a side's disk writes alone, flushed; None: not measured."""
-    found = disk_steps(report, side, "write", "sequential")
-    return max((each.rate.median for each in found), default=None)
-
-
-def _flushed_late(copy: Copy, made: Found) -> Begun | None:
+def _flushed_late(copy: Copy, made: Found) -> Iterator[Begun]:
     """A pull whose last byte had come long before the disk had it; pushes are told as durability's.
 
-    None: the flush took no time that matters.
+    Nothing where the flush took no time that matters.
     """
-    details = made.outcome.details
-    flush = steps.positive(details, "flush_seconds")
-    acknowledged = steps.positive(details, "acknowledged_bytes_per_second")
-    if copy.verb == "push" or flush is None or acknowledged is None:
-        return None
-    ratio = acknowledged / made.rate.median
-    if ratio < SINGLE_RATIO:
-        return None
-    moved = median_run(made.outcome)[-1].moved_bytes
-    seconds = moved / acknowledged
-    row = _row(copy, seconds, moved, acknowledged, None, "writeback")
-    return (
-        f"moved {rate_text(acknowledged)} for the first {seconds_text(seconds)} and nothing in "
-        f"the {seconds_text(flush)} after that: the {copy.receiver}'s RAM took the bytes, and the "
-        "flush at the end waited for its disk (write-back)",
-        {**row, "ratio": ratio},
-    )
+    flush = made.details.flush_seconds
+    acknowledged = made.details.acknowledged_bytes_per_second
+    if copy.verb == "push" or not flush or acknowledged is None:
+        return
+    if (ratio := acknowledged / made.rate.median) >= SINGLE_RATIO:
+        moved = median_run(made.outcome)[-1].moved_bytes
+        seconds = moved / acknowledged
+        row = _row(copy, seconds, moved, acknowledged, None, "writeback")
+        yield (
+            f"moved {rate_text(acknowledged)} for the first {seconds_text(seconds)} and nothing in "
+            f"the {seconds_text(flush)} after that: the {copy.receiver}'s RAM took the bytes, and "
+            "the flush at the end waited for its disk (write-back)",
+            {**row, "ratio": ratio},
+        )
 
 
 def _row(

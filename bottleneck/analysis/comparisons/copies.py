@@ -43,12 +43,11 @@ def _directions(report: Report) -> Pairs:
 
 def _direction_sentence(found: Pairs) -> str:
     """One sentence a pair; what holds several of them is written once."""
-    seen: set[tuple[str, str, str | None, str]] = set()
+    seen: set[tuple[Any, ...]] = set()
     told = []
     for each in paired.leading(found):
         cache, why = each.first.copy.cache.capitalize(), each.why
-        ceiling = None if why is None else why.ceiling
-        key = ceiling and (each.slow.copy.verb, ceiling.component, ceiling.side, ceiling.cause)
+        key = why and why.ceiling and (each.slow.copy.verb, *why.ceiling.named)
         push, pull = rate_text(each.first.rate), rate_text(each.second.rate)
         rates = f"push {push}, pull {pull}, {paired.by(each.slow.copy)}"
         if key in seen:
@@ -220,19 +219,18 @@ def dialects(report: Report) -> Iterator[Comparison]:
         if each.copy.initiator == "client" and each.copy.engine == OWN:
             made.setdefault(each.copy.name, []).append(each)
     groups = [each for each in made.values() if len(each) > 1]
-    if not groups:
-        return
-    groups.sort(key=lambda each: _ends(report, each).difference, reverse=True)
-    ends = _ends(report, groups[0])
-    rows = [half for each in groups for half in each]
-    yield Comparison(
-        about="dialect",
-        sentence=_dialect_sentence(ends, groups[0]),
-        rows=tuple(_dialect_row(report, each) for each in rows),
-        ratio=ends.ratio,
-        significant=ends.significant,
-        steps=tuple(each.made.index for each in rows),
-    )
+    if groups:
+        groups.sort(key=lambda each: _ends(report, each).difference, reverse=True)
+        ends = _ends(report, groups[0])
+        rows = [half for each in groups for half in each]
+        yield Comparison(
+            about="dialect",
+            sentence=_dialect_sentence(ends, groups[0]),
+            rows=tuple(_dialect_row(report, each) for each in rows),
+            ratio=ends.ratio,
+            significant=ends.significant,
+            steps=tuple(each.made.index for each in rows),
+        )
 
 
 def _ends(report: Report, made: list[Half]) -> Pair:
@@ -242,7 +240,7 @@ def _ends(report: Report, made: list[Half]) -> Pair:
 
 
 def _dialect_row(report: Report, each: Half) -> Row:
-    details = each.made.details
+    flight = ("request_bytes", "depth", "in_flight_bytes")
     return {
         "copy": each.copy.name,
         "dialect": each.copy.dialect,
@@ -250,9 +248,7 @@ def _dialect_row(report: Report, each: Half) -> Row:
         "low_bytes_per_second": each.spread.low,
         "high_bytes_per_second": each.spread.high,
         "runs": each.spread.runs,
-        "request_bytes": details.request_bytes,
-        "depth": details.depth,
-        "in_flight_bytes": details.in_flight_bytes,
+        **{name: getattr(each.made.details, name) for name in flight},
         "in_flight_per_rtt_bytes_per_second": _window_rate(report, each.made),
         "security": security(each.made),
     }
@@ -279,7 +275,15 @@ def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
     if first and second and first != second:
         told += f": {first} against {second}"
     names = [dialect_name(each.copy.dialect) for each in (slow, fast)]
-    told += _explained(ends) or f"; {names[0]}: {why.words}"
+    # What the round trips leave of the slower one, where that is less than the faster one does;
+    # nothing where it ran faster than that: then the round trip is wrong.
+    trip, most = rtt(ends.report, slow.made), _window_rate(ends.report, slow.made)
+    bound = max(EXPLAINED_RATIO * slow.rate, fast.rate)
+    if trip is not None and most is not None and slow.spread.high <= most <= bound:
+        seconds = f"{'' if trip.echoed else 'about '}{seconds_text(trip.seconds)}"
+        told += f"; at an RTT of {seconds} {names[0]} cannot pass {rate_text(most)}"
+    else:
+        told += f"; {names[0]}: {why.words}"
     guards = security(slow.made), security(fast.made)
     if None not in guards and guards[0] != guards[1]:
         told += f"; {names[0]} was {guards[0]}, {names[1]} {guards[1]}"
@@ -296,62 +300,40 @@ def _flight(made: Found) -> str:
     return f"{count_text(depth)} {requests} of {size_text(size)} in flight ({size_text(total)})"
 
 
-def _explained(ends: Pair) -> str:
-    """What the round trips leave of the slower one, where that is less than the faster one does.
-
-    Nothing where it ran faster than that: then the round trip is wrong.
-    """
-    slow = ends.first
-    seen, most = rtt(ends.report, slow.made), _window_rate(ends.report, slow.made)
-    bound = max(EXPLAINED_RATIO * slow.rate, ends.second.rate)
-    if seen is None or most is None or not slow.spread.high <= most <= bound:
-        return ""
-    trip = f"{'' if seen.echoed else 'about '}{seconds_text(seen.seconds)}"
-    name = dialect_name(slow.copy.dialect)
-    return f"; at an RTT of {trip} {name} cannot pass {rate_text(most)}"
-
-
 # -- acknowledged against safe -----------------------------------------------------------------
 
 
 def durability(report: Report) -> Iterator[Comparison]:
     """One comparison of all pushes that were acknowledged faster than they were safe."""
-    found = [
-        (each.copy, row)
-        for each in paired.halves(report)
-        if each.copy.verb == "push"
-        for row in _late(each)
-    ]
-    if not found:
-        return
-    copy, most = max(found, key=lambda each: each[1]["ratio"])
-    fast, safe = most["acknowledged_bytes_per_second"], most["durable_bytes_per_second"]
-    program = "by the system's own copy" if copy.native else dialect_name(copy.dialect)
-    yield Comparison(
-        about="durability",
-        sentence=(
-            f"{copy.name} ({program}) was acknowledged at {rate_text(fast)} and safe on the "
-            f"{copy.receiver}'s disk at {rate_text(safe)}: a program that does not wait for the "
-            f"disk shows at least {times_text(most['ratio'])} that rate, and is "
-            f"{seconds_text(most['flush_seconds'])} early."
-        ),
-        rows=tuple(row for _, row in found),
-        ratio=most["ratio"],
-        significant=True,
-        steps=tuple(copy.index for copy, _ in found),
-    )
+    late = [(each.copy, row) for each in paired.halves(report) for row in _late(each)]
+    if late:
+        copy, most = max(late, key=lambda each: each[1]["ratio"])
+        fast, safe = most["acknowledged_bytes_per_second"], most["durable_bytes_per_second"]
+        program = "by the system's own copy" if copy.native else dialect_name(copy.dialect)
+        yield Comparison(
+            about="durability",
+            sentence=(
+                f"{copy.name} ({program}) was acknowledged at {rate_text(fast)} and safe on the "
+                f"{copy.receiver}'s disk at {rate_text(safe)}: a program that does not wait for "
+                f"the disk shows at least {times_text(most['ratio'])} that rate, and is "
+                f"{seconds_text(most['flush_seconds'])} early."
+            ),
+            rows=tuple(row for _, row in late),
+            ratio=most["ratio"],
+            significant=True,
+            steps=tuple(copy.index for copy, _ in late),
+        )
 
 
 def _late(each: Half) -> Iterator[Row]:
     """Both rates of the run that the details are of, where it was flushed and they differ."""
     acknowledged = each.made.details.acknowledged_bytes_per_second
     flush = each.made.details.flush_seconds
+    asked = steps.flag(each.made.step.setting, "flushed") is not False
+    if each.copy.verb != "push" or not (asked and paired.durable(each)):
+        return
     safe = run_rate(median_run(each.made.outcome))
-    if steps.flag(each.made.step.setting, "flushed") is False or not paired.durable(each):
-        return
-    if acknowledged is None or flush is None:
-        return
-    if acknowledged >= LEAST_LATE_RATIO * safe:
+    if acknowledged and flush is not None and acknowledged >= LEAST_LATE_RATIO * safe:
         yield {
             "copy": each.copy.name,
             "dialect": each.copy.dialect,

@@ -42,23 +42,23 @@ def places(report: Report) -> Iterator[Comparison]:
     """One comparison for each file that was read past the cache and whose place is known."""
     for found in steps.measured(report, "disk"):
         place, setting = disk_zones.place_of(found), found.setting
-        if place is None or (setting.verb, setting.cache) != ("read", "uncached"):
+        whole = disk_zones.pattern(found) in _FILES and setting.verb == "read"
+        if place is None or not whole or setting.cache != "uncached":
             continue
-        if disk_zones.pattern(found) in _FILES:
-            side = setting.side or found.step.initiator
-            zones = disk_zones.zones_under(report, side, "read", place)
-            spans = place.spans_on(zones.device) if zones is not None else place.spans
-            row = _place_row(found, side, place, zones, spans)
-            due, edge = row["place_bytes_per_second"], row["edge_bytes_per_second"]
-            yield table.compared(
-                "place",
-                _place_sentence(row, place, spans),
-                (row,),
-                (found,) if zones is None else (found, zones.found),
-                (due, edge),
-                believed=due is not None and edge > due,
-                least_ratio=MATTERS_RATIO,
-            )
+        side = setting.side or found.step.initiator
+        zones = disk_zones.zones_under(report, side, "read", place)
+        spans = place.spans_on(zones.device) if zones is not None else place.spans
+        row = _place_row(found, side, place, zones, spans)
+        due, edge = row["place_bytes_per_second"], row["edge_bytes_per_second"]
+        yield table.compared(
+            "place",
+            _place_sentence(row, place, spans),
+            (row,),
+            (found,) if zones is None else (found, zones.found),
+            (due, edge),
+            believed=due is not None and edge > due,
+            least_ratio=MATTERS_RATIO,
+        )
 
 
 def _place_row(

@@ -75,11 +75,6 @@ def _better(pair: Pair) -> str:
     return "sender" if pair.fast is pair.first else "receiver"
 
 
-def _host(pair: Pair) -> str:
-    """The host that should start it."""
-    return pair.fast.copy.initiator
-
-
 def _sentence(found: Pairs) -> str:
     most = paired.most_different(found)[0]
     told = _advice(found, most)
@@ -101,20 +96,19 @@ def _advice(found: Pairs, most: Pair) -> str:
             "It makes no difference that these runs can tell who starts the copy (at most "
             f"{times_text(most.ratio)}, {DIRECTIONS[_sender(most)]}, {most.first.copy.cache})."
         )
-    if len(set(map(_better, told))) == 1:
-        start = f"Start it from the {_better(told[0])}: "
-    elif len(set(map(_host, told))) == 1:
-        start = f"Start it from the {_host(told[0])}: "
-    else:
-        start = "Who should start it depends: "
-    gains = [
-        _gain(max((each for each in told if _sender(each) == sender), key=lambda each: each.ratio))
-        for sender in dict.fromkeys(map(_sender, told))
-    ]
+    ends, hosts = set(map(_better, told)), {each.fast.copy.initiator for each in told}
+    start = "Who should start it depends: "
+    for agreed in (ends, hosts):
+        if len(agreed) == 1:
+            start = f"Start it from the {agreed.pop()}: "
+            break
+    of_sender: dict[str, Pair] = {}
+    for each in sorted(told, key=lambda each: -each.ratio):
+        of_sender.setdefault(_sender(each), each)
+    gains = "; ".join(_gain(of_sender[each]) for each in dict.fromkeys(map(_sender, told)))
     same = len(found) - len(told)
-    rest = f"; no difference that can be told in the other {same}" if same > 1 else ""
-    rest = "; no difference that can be told in the other one" if same == 1 else rest
-    return f"{start}{'; '.join(gains)}{rest}."
+    rest = f"; no difference that can be told in the other {same if same > 1 else 'one'}"
+    return f"{start}{gains}{rest if same else ''}."
 
 
 def _gain(pair: Pair) -> str:
@@ -122,7 +116,7 @@ def _gain(pair: Pair) -> str:
     acknowledged = "" if paired.durable(_theirs(pair)) else ", as acknowledged"
     return (
         f"{times_text(pair.ratio)} {DIRECTIONS[_sender(pair)]} {pair.first.copy.cache} when the "
-        f"{_host(pair)} starts it ({rates}{acknowledged})"
+        f"{pair.fast.copy.initiator} starts it ({rates}{acknowledged})"
     )
 
 

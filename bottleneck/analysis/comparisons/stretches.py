@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from bottleneck.analysis.noise import differ
 from probes.records import Run, Sample, Spread
@@ -65,12 +65,6 @@ class Change:
         """What had arrived until then."""
         return self.rest.begin.moved_bytes
 
-    @property
-    def real(self) -> bool:
-        """Whether both stretches moved something, at rates beyond the noise of their windows."""
-        one, two = self.first.spread, self.rest.spread
-        return min(one.median, two.median) > 0 and differ(one, two)
-
 
 def change(run: Run, fill_bytes: float = 0.0) -> Change | None:
     """The one change of a run's rate; None: there is none, or too few samples to tell.
@@ -86,7 +80,9 @@ def change(run: Run, fill_bytes: float = 0.0) -> Change | None:
         each for each in options if min(each.first.seconds, each.rest.seconds) >= LEAST_SECONDS
     ]
     best = min(lasting, key=_misfit, default=None)
-    return best if best is not None and best.real else None
+    if best is None or min(best.first.rate, best.rest.rate) <= 0:
+        return None
+    return best if differ(best.first.spread, best.rest.spread) else None
 
 
 def split(run: Run, seconds: float) -> Change | None:
@@ -128,9 +124,5 @@ def _stretch(windows: Run) -> Stretch:
 
 def _misfit(found: Change) -> float:
     """How badly two constant rates describe the run."""
-    return _squares(found.first.window_rates) + _squares(found.rest.window_rates)
-
-
-def _squares(rates: Sequence[float]) -> float:
-    mean = sum(rates) / len(rates)
-    return sum((each - mean) ** 2 for each in rates)
+    parts = (found.first.window_rates, found.rest.window_rates)
+    return sum((rate - fmean(rates)) ** 2 for rates in parts for rate in rates)

@@ -171,9 +171,9 @@ def windows(report: Report) -> Iterator[Comparison]:
         product = None if steps.on_one_host(report) else product
         known = {"verb": found.setting.verb or None, "bdp_bytes": product, "standing": None}
         places: dict[tuple[float | None, float | None], Cell] = {}
-        for each in table.several(Cell, found, "cells", **known):
-            if each.window_bytes is not None:
-                places.setdefault((each.window_bytes, each.streams), each)
+        told = table.several(Cell, found, "cells", **known)
+        for each in (each for each in told if each.window_bytes is not None):
+            places.setdefault((each.window_bytes, each.streams), each)
         if len(places) < 2:
             continue
         best = max(places.values(), key=lambda each: each.bytes_per_second)
