@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bottleneck import bounded_json, document_file, typed
+from bottleneck import bounded, document_file, typed
 from bottleneck.told import details
 from bottleneck.wire import to_plain, told_to_plain
 from probes.records import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "copy-bottleneck/report/1"
 STATUSES = ("complete", "partial", "interrupted", "failed")
-LIMITS = bounded_json.USUAL
+LIMITS = bounded.USUAL
 """Of one file: many times what a run of hours writes, and 200 MiB of memory at the most."""
 MOST_STEPS = 2_000
 MOST_NOTES = 1_000
@@ -200,8 +200,8 @@ def document(content: bytes) -> dict[str, Any]:
     Errors: ReportError.
     """
     try:
-        found = bounded_json.loads(content, LIMITS)
-    except bounded_json.NotBounded as error:
+        found = bounded.loads(content, LIMITS)
+    except bounded.NotBounded as error:
         raise ReportError(str(error)) from None
     if not isinstance(found, dict):
         raise ReportError("a report must be an object")

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
+from typing import Any, Dict, Optional, Type, TypeVar
 
-from bottleneck import typed
+from bottleneck import bounded, typed
 from probes.records import Access, Endpoint
 
 PROTOCOL = 1
 MARK = b"copy-bottleneck-agent "
 """Opens the greeting's line; whatever stands before it (a login banner) is somebody else's."""
 MAX_LINE_BYTES = 1 << 20
-MOST_VALUES = 40_000
-"""Of a line: each takes some ten times as much memory as it has bytes."""
-MOST_NESTED = 32
-LONGEST_NUMBER = 64
+LIMITS = bounded.Limits(
+    *(MAX_LINE_BYTES, MAX_LINE_BYTES),
+    containers=20_000,
+    keys=20_000,
+    values=40_000,
+    strings=40_000,
+    levels=32,
+    digits=64,
+)
+"""Of a line: each value takes some ten times as much memory as it has bytes."""
 MAX_JUNK_BYTES = 64 << 10
 
 T = TypeVar("T")
@@ -42,58 +47,13 @@ def encode(message: Message) -> bytes:
 
 def decode(line: bytes) -> Message:
     """The message in a line."""
-    if len(line) > MAX_LINE_BYTES:
-        raise WireError(f"a line of {len(line)} bytes is too long")
-    if sum(line.count(each) for each in (b"[", b"{", b",", b":")) > MOST_VALUES:
-        raise WireError("a line of too many values")
     try:
-        message = json.loads(
-            line,
-            parse_constant=_refuse_constant,
-            parse_int=_whole,
-            parse_float=_finite,
-            object_pairs_hook=_object,
-        )
-    except WireError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise WireError(f"not a message: {type(error).__name__}") from None
+        message = bounded.loads(line, LIMITS)
+    except bounded.NotBounded as error:
+        raise WireError(f"not a message: {error}") from None
     if not isinstance(message, dict):
         raise WireError("not a message: no object")
-    _check_depth(message, MOST_NESTED)
     return message
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > LONGEST_NUMBER:
-        raise WireError(f"a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _finite(digits: str) -> float:
-    number = float(digits) if len(digits) <= LONGEST_NUMBER else math.inf
-    if not math.isfinite(number):
-        raise WireError(f"{digits[:LONGEST_NUMBER]} is no number")
-    return number
-
-
-def _object(pairs: List[Tuple[str, Any]]) -> Message:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise WireError("an object names a key twice")
-    return found
-
-
-def _check_depth(value: Any, left: int) -> None:
-    if not left:
-        raise WireError(f"nested deeper than {MOST_NESTED}")
-    for each in value.values() if isinstance(value, dict) else value:
-        if isinstance(each, (dict, list)):
-            _check_depth(each, left - 1)
-
-
-def _refuse_constant(name: str) -> None:
-    raise WireError(f"{name} is no number")
 
 
 def greeting(version: str, python: str, host: str) -> bytes:

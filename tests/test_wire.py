@@ -27,17 +27,17 @@ def test_what_is_no_message_is_refused(line):
 
 
 def test_a_line_without_measure_is_refused_before_it_is_read():
-    with pytest.raises(wire.WireError, match="too long"):
+    with pytest.raises(wire.WireError, match="larger than"):
         wire.decode(b" " * (wire.MAX_LINE_BYTES + 1))
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b'{"a":[' + b"[]," * 300_000 + b"[]]}", "too many values"),
-        (b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", "nested deeper"),
-        (b'{"a":' + b"9" * 500_000 + b"}", "digits"),
-        (b'{"a":1e999}', "no number"),
+        (b'{"a":[' + b"[]," * 300_000 + b"[]]}", "too many arrays"),
+        (b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", "nested more than 32"),
+        (b'{"a":' + b"9" * 500_000 + b"}", "a number of"),
+        (b'{"a":1e999}', "out of range"),
         (b'{"a":{"b":1,"b":2}}', "twice"),
     ],
 )

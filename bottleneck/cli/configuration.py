@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bottleneck import bounded_toml
+from bottleneck import bounded
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
 from probes.stage import Refused
 
@@ -213,8 +213,8 @@ def _sections(
 ) -> dict[str, dict[str, Setting]]:
     """Every section's settings, each checked, also those of other commands."""
     try:
-        document = bounded_toml.loads(text.encode("utf-8"), LARGEST_BYTES)
-    except bounded_toml.NotBounded as error:
+        document = bounded.loads_toml(text.encode("utf-8"), LARGEST_BYTES)
+    except bounded.NotBounded as error:
         raise Refused("usage", f"{path}: {error}") from None
     everywhere = {
         key: option

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from bottleneck import bounded_toml, report, typed
+from bottleneck import bounded, report, typed
 from bottleneck.report import ReportError
 from bottleneck.reports import units
 from probes.records import DIALECTS, SIDES
@@ -203,8 +203,8 @@ def loads(content: bytes, document: dict[str, Any] | None = None) -> Observation
     document: what the file holds, where it was parsed already.
     Errors: ReportError, one line that says where and what.
     """
-    if len(content) > bounded_toml.LARGEST_BYTES:
-        raise ReportError(f"larger than {bounded_toml.LARGEST_BYTES} bytes")
+    if len(content) > bounded.LARGEST_TOML_BYTES:
+        raise ReportError(f"larger than {bounded.LARGEST_TOML_BYTES} bytes")
     document = _document(content) if document is None else document
     schema = document.get("schema")
     if schema != SCHEMA:
@@ -221,8 +221,8 @@ def _document(content: bytes) -> dict[str, Any]:
     if content.lstrip().startswith(b"{"):
         return report.document(content)
     try:
-        return bounded_toml.loads(content)
-    except bounded_toml.NotBounded as error:
+        return bounded.loads_toml(content)
+    except bounded.NotBounded as error:
         raise ReportError(str(error)) from None
 
 

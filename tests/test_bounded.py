@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import bounded_json, bounded_toml
-from bottleneck.bounded_json import USUAL, Limits, NotBounded
+from bottleneck import bounded
+from bottleneck.bounded import USUAL, Limits, NotBounded
 from bottleneck.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +41,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_is_refused_in_one_line(bomb: str) -> None:
     with pytest.raises(NotBounded) as refused:
-        bounded_json.loads(BOMBS[bomb]().encode())
+        bounded.loads(BOMBS[bomb]().encode())
     assert len(str(refused.value).splitlines()) == 1
     assert "not JSON" not in str(refused.value)
 
@@ -49,7 +49,7 @@ def test_a_bomb_is_refused_in_one_line(bomb: str) -> None:
 def test_what_strings_hold_is_not_counted() -> None:
     few = Limits(containers=1, keys=1, values=3, strings=2, levels=1)
     text = json.dumps({'[[{{,,::"\\': '\\"[[[{,,,:::"\\\\'})
-    assert bounded_json.loads(text.encode(), few) == json.loads(text)
+    assert bounded.loads(text.encode(), few) == json.loads(text)
 
 
 def worst() -> str:
@@ -96,8 +96,8 @@ def test_the_worst_file_within_the_limits_takes_at_most_200_mib(tmp_path: Path) 
     ],
 )
 def test_toml_that_costs_more_than_it_says_is_refused(text: bytes) -> None:
-    with pytest.raises(bounded_toml.NotBounded) as refused:
-        bounded_toml.loads(text)
+    with pytest.raises(NotBounded) as refused:
+        bounded.loads_toml(text)
     assert len(str(refused.value).splitlines()) == 1
 
 

@@ -1,7 +1,8 @@
-"""JSON from elsewhere, read within limits: what it would cost is counted before it is parsed.
+"""JSON and TOML from elsewhere, within limits: what they would cost is counted before parsing.
 
 A parser makes up to fifty bytes of each that it reads (`[],` becomes a list), so that a limit of
-bytes alone is none. Runs on Python 3.9 with the standard library alone.
+bytes alone is none. Runs on Python 3.9 with the standard library alone; loads_toml is not called
+there.
 """
 
 from __future__ import annotations
@@ -33,10 +34,14 @@ class Limits(NamedTuple):
 
 
 USUAL = Limits()
+LARGEST_TOML_BYTES = 256 << 10
+MOST_LINES = 5_000
+MOST_DOTS = 200
+"""In one line: no name of a key or a table has more parts."""
 
 
 class NotBounded(ValueError):
-    """A text that is no JSON, or too much of it; one line that says what."""
+    """A text that is no such document, or too much of it; one line that says what."""
 
 
 def loads(content: bytes, limits: Limits = USUAL) -> Any:
@@ -66,8 +71,33 @@ def loads(content: bytes, limits: Limits = USUAL) -> Any:
     except NotBounded:
         raise
     except (ValueError, RecursionError) as error:
-        reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise NotBounded(f"not JSON: {reason.splitlines()[0][:160]}") from None
+        raise _broken("JSON", error) from None
+
+
+def _broken(kind: str, error: Exception) -> NotBounded:
+    reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
+    return NotBounded(f"not {kind}: {reason.splitlines()[0][:160]}")
+
+
+def loads_toml(content: bytes, largest_bytes: int = LARGEST_TOML_BYTES) -> dict[str, Any]:
+    """The table in a TOML text. Errors: NotBounded.
+
+    Its parser's seconds grow faster than its text: each key is looked up along all parts of its
+    table's name, and each part of a dotted key along all parts before it.
+    """
+    import tomllib
+
+    if len(content) > largest_bytes:
+        raise NotBounded(f"larger than {largest_bytes} bytes")
+    lines = content.split(b"\n")
+    if len(lines) > MOST_LINES:
+        raise NotBounded(f"not TOML: more than {MOST_LINES} lines")
+    if any(line.count(b".") > MOST_DOTS for line in lines):
+        raise NotBounded(f"not TOML: a line has more than {MOST_DOTS} dots")
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _broken("TOML", error) from None
 
 
 def check(content: bytes, limits: Limits = USUAL) -> None:
