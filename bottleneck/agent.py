@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import os
 import platform
+import select
 import selectors
 import signal
 import socket
@@ -19,10 +20,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
-from bottleneck import __version__, agent_limits, agent_stream, agent_work, typed, wire
+from bottleneck import __version__, agent_limits, agent_requests, typed, wire
 from bottleneck.agent_checks import MOST_AT_ONCE, Session, check, plain_address
 from bottleneck.agent_requests import takes
-from bottleneck.agent_stream import Ended
 from probes import STAGES
 from probes.host import counters, ownership
 from probes.host.child import Child, Event, Work, failure, keep_private, spawn
@@ -30,21 +30,71 @@ from probes.stage import Refused
 
 CLOSING_SECONDS = 3.0
 """What children get to clean up after the stream has closed."""
+WRITE_SECONDS = 30.0
+"""How long a caller may leave a reply unread."""
+LONGEST_PROGRAM_BYTES = 16 << 20
+
+
+class Ended(Exception):
+    """The session is over, for the reason in the text."""
+
+
+@dataclass
+class Requests:
+    """What has arrived of the requests."""
+
+    unread: bytes = b""
+    skipped_bytes: int = -1
+    """Still to come of a program that is not run; below zero: not known yet."""
+
+    def lines(self, chunk: bytes) -> List[bytes]:
+        """The lines that are complete with this chunk. Errors: Ended, one without end."""
+        *lines, self.unread = self._without_program(self.unread + chunk).split(b"\n")
+        if len(self.unread) > wire.MAX_LINE_BYTES:
+            raise Ended("a request without end")
+        return lines
+
+    def _without_program(self, unread: bytes) -> bytes:
+        """What follows the program that a caller sends to a host where it would travel to.
+
+        An agent that is installed, as behind ssh's forced command, runs none that it is sent.
+        """
+        if self.skipped_bytes < 0:
+            size, newline, rest = unread.partition(b"\n")
+            if not newline:
+                return unread
+            self.skipped_bytes = 0
+            if size.isdigit():
+                if len(size) > 9 or int(size) > LONGEST_PROGRAM_BYTES:
+                    raise Ended("a program that is too large")
+                self.skipped_bytes, unread = int(size), rest
+        skipped = min(self.skipped_bytes, len(unread))
+        self.skipped_bytes -= skipped
+        return unread[skipped:]
+
+
+def write(fd: int, line: bytes) -> None:
+    """Writes a line to whoever reads it. Errors: BrokenPipeError; Ended, nobody does."""
+    while line:
+        # So much does not block where a little can be written (pipe(7)).
+        if not select.select([], [fd], [], WRITE_SECONDS)[1]:
+            raise Ended(f"nobody read its replies for {WRITE_SECONDS:.0f} s")
+        line = line[os.write(fd, line[: select.PIPE_BUF]) :]
 
 
 def work_of(do: str, request: wire.Message, peer: str) -> Work:
     """What a child does for a request; peer: of the session."""
     carried = takes(do, request["name"])
     if do == "ask":
-        return agent_work.ask(request, carried.carries_out)
+        return agent_requests.ask(request, carried.carries_out)
     module = importlib.import_module(carried.module)
     if do == "observe":
-        return agent_work.observe(request, module)
+        return agent_requests.observe(request, module)
     if do == "initiate":
-        return agent_work.initiate(request, module)
+        return agent_requests.initiate(request, module)
     if request["name"] in STAGES:
-        return agent_work.respond(request, module, peer)
-    return agent_work.hold(request, module)
+        return agent_requests.respond(request, module, peer)
+    return agent_requests.hold(request, module)
 
 
 def _event(line: bytes) -> Event:
@@ -82,7 +132,7 @@ class Agent:
     session: Session = field(default_factory=Session)
     highest: int = 0
     """Number of the latest request."""
-    requests: agent_stream.Requests = field(default_factory=agent_stream.Requests)
+    requests: Requests = field(default_factory=Requests)
     tasks: Dict[int, Task] = field(default_factory=dict)
     watched: counters.Watched = field(default_factory=counters.Watched)
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
@@ -117,7 +167,7 @@ class Agent:
         """Writes a line to the coordinator; its absence closes us."""
         try:
             if not self.closing:
-                agent_stream.write(self.replies_fd, line)
+                write(self.replies_fd, line)
         except BrokenPipeError:
             self.closing = True
 

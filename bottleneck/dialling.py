@@ -17,8 +17,8 @@ import sys
 import time
 from pathlib import Path
 
-from bottleneck import agent_token, own_modules, tls, wire
-from bottleneck.agent_token import Token
+from bottleneck import credentials, own_modules, tls, wire
+from bottleneck.credentials import Token
 from bottleneck.target import host_and_port
 from bottleneck.tls import Broken, Stream
 from probes.host.child import keep_private
@@ -149,7 +149,7 @@ def _token() -> Token:
     line = b""
     while not line.endswith(b"\n") and (byte := os.read(0, 1)):
         line += byte
-    return agent_token.parse(line.decode())
+    return credentials.parse_token(line.decode())
 
 
 def main(host: str, port: str) -> None:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import unquote
 
-from bottleneck import __version__, agent_token, dialling, own_modules, told, travel, wire
+from bottleneck import __version__, credentials, dialling, own_modules, told, travel, wire
 from bottleneck.replies import Replies, Unasked
 from probes.host import tools
 from probes.host.child import end_with_parent, one_line
@@ -121,7 +121,7 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
             where an agent that listens wants a token and nobody tells one.
     """
     if spec.startswith(dialling.SCHEME):
-        agent_token.token()
+        credentials.token()
         return dialling.command(spec)
     if spec.startswith("exec:"):
         try:
@@ -566,7 +566,7 @@ def start_there(spec: str) -> Host:
     command = command_for(spec)
     if not spec.startswith(dialling.SCHEME):
         return Host.start("server", command, travel.program())
-    return Host.start("server", command, dialling.first_line(agent_token.token()))
+    return Host.start("server", command, dialling.first_line(credentials.token()))
 
 
 def start_installed(spec: str) -> Host:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bottleneck import login_throttle, tls, wire
-from bottleneck.agent_token import Token
+from bottleneck.credentials import Token
 from bottleneck.dialling import wrong_token
 from bottleneck.hosts import command_here
 from bottleneck.login_throttle import Throttle

@@ -1,6 +1,6 @@
 """How long a caller with a wrong token waits for its answer. Pure.
 
-A token cannot be guessed (agent_token.PART_BYTES): this keeps the noise down, and locks nobody out:
+A token cannot be guessed (credentials.PART_BYTES): this keeps the noise down, and locks nobody out:
 whoever knows the token is answered at once, from wherever it calls.
 """
 

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bottleneck.ledger import Ledger
-from bottleneck.named import NamedDevice, NamedFile
 from bottleneck.report import Step
-from bottleneck.target import Target
-from bottleneck.tcp_peer import TcpPeer
+from bottleneck.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.records import DIALECTS
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, described

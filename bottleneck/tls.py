@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from bottleneck.agent_token import PART_BYTES
+from bottleneck.credentials import PART_BYTES
 
 CHUNK_BYTES = 1 << 16
 LOOK_SECONDS = 0.25

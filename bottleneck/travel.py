@@ -21,16 +21,8 @@ STAYS_HOME = (
 TRAVELS_ALL_THE_SAME = tuple(f"probes/drivers/{n}.py" for n in ("__init__", "fio", "smbclient"))
 
 CARRIED = (
-    *(
-        "__init__",
-        "agent",
-        "agent_checks",
-        "agent_limits",
-        "agent_requests",
-        "agent_stream",
-        "bounded",
-    ),
-    *("agent_work", "typed", "wire"),
+    *("__init__", "agent", "agent_checks", "agent_limits", "agent_requests"),
+    *("bounded", "typed", "wire"),
 )
 """The modules of the coordinator's package that the agent needs."""
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from typer.core import TyperCommand  # noqa: E402
 
-from bottleneck import __version__, agent_token, credentials  # noqa: E402
+from bottleneck import __version__, credentials  # noqa: E402
 from bottleneck.cli import command_line, configuration  # noqa: E402
 from bottleneck.cli.app import tree  # noqa: E402
 
@@ -46,8 +46,11 @@ ENVIRONMENT = (
         "The password of --user. There is no option for it: everybody "
         "on the host can read a program's arguments.",
     ),
-    (agent_token.VARIABLE, "The token that bottleneck agent --listen shows, for --agent tcp://."),
-    (agent_token.FILE_VARIABLE, "The name of a file of mode 0600 with that token."),
+    (
+        credentials.TOKEN_VARIABLE,
+        "The token that bottleneck agent --listen shows, for --agent tcp://.",
+    ),
+    (credentials.TOKEN_FILE_VARIABLE, "The name of a file of mode 0600 with that token."),
     (
         configuration.FILE_VARIABLE,
         "One configuration file in place of the user's and the system's; empty: none is read.",

@@ -358,8 +358,8 @@ def test_an_installed_agent_behind_a_forced_command_runs_no_program_that_it_is_s
 @pytest.mark.long
 def test_a_caller_that_reads_no_replies_is_left():
     read, written = os.pipe()
-    program = "from bottleneck import agent, agent_stream as stream; "
-    program += "stream.WRITE_SECONDS = 0.2; agent.main()"
+    program = "from bottleneck import agent; "
+    program += "agent.WRITE_SECONDS = 0.2; agent.main()"
     flood = b"".join(wire.encode({"id": n, "do": "counters"}) for n in range(1, 200))
     pipes = {"stdin": subprocess.PIPE, "stdout": written, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:

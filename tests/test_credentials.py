@@ -1,6 +1,8 @@
 """Who logs in: the file, the environment, the prompt; and what is refused."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,25 @@ def test_nobody_is_refused_unless_a_guest_will_do():
 def test_without_a_terminal_a_missing_password_is_refused():
     with pytest.raises(Refused, match=credentials.PASSWORD_VARIABLE):
         credentials.access("anna", None, None, False, None)
+
+
+CODE = """
+from pathlib import Path
+from bottleneck import credentials
+shown = Path("/proc/self/environ").read_bytes()
+assert b"BOTTLENECK_PASSWORD=hunter2 and more" in shown
+credentials.take_from_environment()
+assert credentials._taken == {"BOTTLENECK_PASSWORD": "hunter2 and more"}
+shown = Path("/proc/self/environ").read_bytes()
+assert b"hunter2" not in shown and b"more" not in shown
+assert b"BEFORE=1" in shown and b"BOTTLENECK_PASSWORDS=2" in shown
+import subprocess
+assert "BOTTLENECK_PASSWORD=" not in subprocess.run(["env"], capture_output=True, text=True).stdout
+"""
+
+
+def test_a_secret_that_is_taken_is_overwritten_where_proc_shows_it():
+    words = {"BEFORE": "1", "BOTTLENECK_PASSWORD": "hunter2 and more", "BOTTLENECK_PASSWORDS": "2"}
+    environment = {**os.environ, **words}
+    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr

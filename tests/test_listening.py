@@ -18,8 +18,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from bottleneck import agent_token, dialling, hosts, listening, login_throttle, plan, tls
-from bottleneck.agent_token import FILE_VARIABLE, PART_BYTES, VARIABLE, Token
+from bottleneck import credentials, dialling, hosts, listening, login_throttle, plan, tls
+from bottleneck.credentials import (
+    PART_BYTES,
+    TOKEN_FILE_VARIABLE,
+    TOKEN_VARIABLE,
+    Token,
+)
 from probes import loopback
 from probes.records import Endpoint
 from probes.stage import Refused
@@ -112,7 +117,7 @@ def listener(tmp_path):
 @pytest.fixture
 def reached(listener, monkeypatch):
     """A host behind it, as the coordinator has it."""
-    monkeypatch.setattr("bottleneck.agent_token._taken", [listener.token])
+    monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: listener.token})
     with hosts.start_there(listener.spec) as host:
         yield host
 
@@ -142,7 +147,7 @@ def test_a_stage_is_measured_from_both_ends(bottleneck, listener, load_report, t
     done = bottleneck(
         *("probe", "tcp", "//127.0.0.1/-", "--agent", listener.spec, "--budget", "6"),
         *("--json", tmp_path / "report"),
-        environment={VARIABLE: f" {listener.token.upper()} "},
+        environment={TOKEN_VARIABLE: f" {listener.token.upper()} "},
     )
     assert done.code in (0, 3), done.err
     steps = load_report(tmp_path / "report")["steps"]
@@ -162,7 +167,7 @@ def test_a_server_behind_it_starts_copies_with_the_login(listener, samba, target
     done = subprocess.run(
         [sys.executable, ROOT / "tests/programs/server_copies.py"],
         input=json.dumps(asked) + "\n",
-        env={**os.environ, "PYTHONPATH": str(ROOT), VARIABLE: listener.token},
+        env={**os.environ, "PYTHONPATH": str(ROOT), TOKEN_VARIABLE: listener.token},
         capture_output=True,
         text=True,
         timeout=120,
@@ -180,7 +185,7 @@ def test_a_server_behind_it_starts_copies_with_the_login(listener, samba, target
 def test_doctor_finds_what_starts_copies_behind_it(bottleneck, listener):
     done = bottleneck(
         *("doctor", "//127.0.0.1:1/x", "--agent", listener.spec),
-        environment={VARIABLE: listener.token},
+        environment={TOKEN_VARIABLE: listener.token},
     )
     assert done.code == 69
     assert "it makes the copies" in done.out or "smbclient 4" in done.out, done.out
@@ -193,7 +198,7 @@ def test_a_wrong_token_is_77_and_starts_nothing(bottleneck, listener, at):
     token[at] = "a" if token[at] != "a" else "b"
     done = bottleneck(
         *("probe", "tcp", "//127.0.0.1/-", "--agent", listener.spec),
-        environment={VARIABLE: "".join(token)},
+        environment={TOKEN_VARIABLE: "".join(token)},
     )
     assert done.code == 77
     assert "wrong token" in done.complaint and str(listener.port) in done.complaint
@@ -206,7 +211,7 @@ def test_a_wrong_token_is_77_and_starts_nothing(bottleneck, listener, at):
 def test_half_a_token_is_77_and_goes_nowhere(bottleneck, listener, token):
     done = bottleneck(
         *("probe", "tcp", "//127.0.0.1/-", "--agent", listener.spec),
-        environment={VARIABLE: token},
+        environment={TOKEN_VARIABLE: token},
     )
     assert done.code == 77 and "not whole" in done.complaint
     assert not listener.said.read_text()
@@ -216,7 +221,7 @@ def test_half_a_token_is_77_and_goes_nowhere(bottleneck, listener, token):
 def test_without_a_token_nobody_is_called(bottleneck, listener):
     done = bottleneck("probe", "tcp", "//127.0.0.1/-", "--agent", listener.spec)
     assert done.code == 77
-    assert VARIABLE in done.complaint
+    assert TOKEN_VARIABLE in done.complaint
 
 
 @pytest.mark.long
@@ -225,7 +230,7 @@ def test_nobody_there_is_69(bottleneck):
         port = free.getsockname()[1]
     done = bottleneck(
         *("probe", "tcp", "//127.0.0.1/-", "--agent", f"tcp://127.0.0.1:{port}"),
-        environment={VARIABLE: TOKEN.text},
+        environment={TOKEN_VARIABLE: TOKEN.text},
     )
     assert done.code == 69
     assert "bottleneck agent --listen" in done.complaint
@@ -234,7 +239,7 @@ def test_nobody_there_is_69(bottleneck):
 @pytest.mark.long
 @pytest.mark.parametrize("words", [b"SSH-2.0-OpenSSH\r\n", b"", b"\0" * 4096])
 def test_another_service_there_ends_with_a_sentence(monkeypatch, words):
-    monkeypatch.setattr("bottleneck.agent_token._taken", [TOKEN.text])
+    monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: TOKEN.text})
 
     def answer(caller):
         caller.sendall(words)
@@ -250,7 +255,7 @@ def test_another_service_there_ends_with_a_sentence(monkeypatch, words):
 @pytest.mark.long
 def test_who_stands_in_between_with_another_certificate_is_told_nothing(listener, monkeypatch):
     """Not the token, not that it was right, not even the end of the handshake."""
-    monkeypatch.setattr("bottleneck.agent_token._taken", [listener.token])
+    monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: listener.token})
     context, _ = tls.listening()
 
     def answer(caller):
@@ -274,7 +279,7 @@ def test_a_listener_speaks_tls_1_3_alone(listener):
     context = tls.calling()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.maximum_version = ssl.TLSVersion.TLSv1_2
-    name = agent_token.parse(listener.token).name
+    name = credentials.parse_token(listener.token).name
     with (
         socket.create_connection(("127.0.0.1", listener.port), PATIENCE_SECONDS) as caller,
         pytest.raises((ssl.SSLError, ConnectionError)),
@@ -477,7 +482,7 @@ def test_nobody_for_so_long_ends_it(tmp_path):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_ended_listener_takes_its_agent_with_it(tmp_path, monkeypatch, how):
     with started(tmp_path) as listener:
-        monkeypatch.setattr("bottleneck.agent_token._taken", [listener.token])
+        monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: listener.token})
         with hosts.start_there(listener.spec) as host:
             held = host.hold("loopback", loopback.Setting(), Endpoint(), 60)
             held.__enter__()
@@ -502,7 +507,7 @@ def test_a_killed_coordinator_leaves_nothing_at_work(listener):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=ROOT,
-        env={**os.environ, VARIABLE: listener.token},
+        env={**os.environ, TOKEN_VARIABLE: listener.token},
     ) as coordinator:
         assert coordinator.stdout.readline() == b"held\n"
         family = listener.children()
@@ -532,7 +537,7 @@ def test_what_cannot_be_listened_on_is_usage(bottleneck, spec):
     "spec", ["tcp://", "tcp://nas", "tcp://nas:", "tcp://u@nas:1", "tcp://nas:0"]
 )
 def test_a_spec_without_host_and_port_is_refused(monkeypatch, spec):
-    monkeypatch.setattr("bottleneck.agent_token._taken", [TOKEN.text])
+    monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: TOKEN.text})
     with pytest.raises(Refused) as refused:
         hosts.command_for(spec)
     assert refused.value.kind == "usage"
@@ -541,48 +546,50 @@ def test_a_spec_without_host_and_port_is_refused(monkeypatch, spec):
 @pytest.mark.long
 def test_an_ipv6_address_is_listened_on_and_called(tmp_path, monkeypatch):
     with started(tmp_path, "--listen", "[::1]:0", "--idle", "60") as listener:
-        monkeypatch.setattr("bottleneck.agent_token._taken", [listener.token.replace("-", " ")])
+        monkeypatch.setattr(
+            "bottleneck.credentials._taken", {TOKEN_VARIABLE: listener.token.replace("-", " ")}
+        )
         with hosts.start_there(f"tcp://[::1]:{listener.port}/") as host:
             assert host.tell("counters")
 
 
 def test_somebody_at_a_terminal_is_asked_once_for_the_token(monkeypatch):
     asked = []
-    monkeypatch.setattr(agent_token, "_taken", [])
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(credentials, "_taken", {})
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(agent_token.getpass, "getpass", lambda p: asked.append(p) or TOKEN.text)
-    assert agent_token.token() == agent_token.token() == TOKEN
+    monkeypatch.setattr(credentials.getpass, "getpass", lambda p: asked.append(p) or TOKEN.text)
+    assert credentials.token() == credentials.token() == TOKEN
     assert len(asked) == 1
 
 
 def test_the_token_is_taken_out_of_the_environment(monkeypatch):
-    monkeypatch.setattr(agent_token, "_taken", [])
-    monkeypatch.setenv(VARIABLE, f" {TOKEN.text.upper()} ")
-    assert agent_token.token() == TOKEN
-    assert VARIABLE not in os.environ
+    monkeypatch.setattr(credentials, "_taken", {})
+    monkeypatch.setenv(TOKEN_VARIABLE, f" {TOKEN.text.upper()} ")
+    assert credentials.token() == TOKEN
+    assert TOKEN_VARIABLE not in os.environ
     assert "ssss" not in repr(TOKEN)
 
 
 def test_the_token_is_read_from_a_file_that_nobody_else_reads(monkeypatch, tmp_path):
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "token"))
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    monkeypatch.setenv(TOKEN_FILE_VARIABLE, str(tmp_path / "token"))
     (tmp_path / "token").write_text(f"{TOKEN.text}\n")
     for mode, taken in ((0o644, None), (0o600, TOKEN)):
-        monkeypatch.setattr(agent_token, "_taken", [])
+        monkeypatch.setattr(credentials, "_taken", {})
         (tmp_path / "token").chmod(mode)
         if taken is None:
-            with pytest.raises(Refused, match=f"{FILE_VARIABLE}.*others may read it"):
-                agent_token.token()
+            with pytest.raises(Refused, match=f"{TOKEN_FILE_VARIABLE}.*others may read it"):
+                credentials.token()
         else:
-            assert agent_token.token() == taken
+            assert credentials.token() == taken
 
 
 @pytest.mark.long
 def test_a_terminal_that_takes_no_more_ends_no_session(tmp_path, monkeypatch):
     (tmp_path / "said").symlink_to("/dev/full")
     with started(tmp_path, "--idle", "60") as made:
-        monkeypatch.setattr("bottleneck.agent_token._taken", [made.token])
+        monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: made.token})
         for _ in range(2):
             with hosts.start_there(made.spec) as host:
                 assert host.tell("counters")

@@ -1,8 +1,22 @@
 """Which spellings name a share, and which are refused with a sentence."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from bottleneck.target import Target, of_folder, parse
+from bottleneck.target import (
+    NamedDevice,
+    NamedFile,
+    Target,
+    TcpPeer,
+    of_folder,
+    parse,
+    parse_device,
+    parse_file,
+    parse_peer,
+)
 from probes.stage import Refused
 
 
@@ -106,3 +120,105 @@ def test_what_is_neither_is_refused(text):
 
 def test_a_folder_whose_mount_is_known_is_named_as_its_share():
     assert Target("nas", 445, "media", "films", path="/mnt/films").name == "//nas/media/films"
+
+
+SHARE = parse("//nas/media/films")
+
+
+def test_a_plain_name_lies_below_the_share() -> None:
+    assert parse_file("old/a b.mkv", SHARE) == NamedFile("server", "old\\a b.mkv")
+    assert parse_file("old\\a.mkv", SHARE) == NamedFile("server", "old\\a.mkv")
+
+
+def test_a_path_is_this_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "f").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    here = NamedFile("client", str(tmp_path / "f"))
+    assert parse_file("./f", SHARE) == here
+    assert parse_file(str(tmp_path / "f"), SHARE) == here
+    assert parse_file("f", None) == here
+
+
+@pytest.mark.parametrize("text", ["", "..", "a/../b", "a\x01", "a?", 'a"b', "a/./b", "C:\\x"])
+def test_what_cannot_be_a_file_on_a_share_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match="--file"):
+        parse_file(text, SHARE)
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "missing", "nul"])
+def test_what_is_no_regular_file_here_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    text = f"{path}\0" if kind == "nul" else str(path)
+    with pytest.raises(Refused, match="--file") as refused:
+        parse_file(text, None)
+    assert refused.value.kind == "usage"
+
+
+def test_a_mounted_folder_as_target_wants_the_share_itself() -> None:
+    with pytest.raises(Refused, match="//host/share"):
+        parse_file("a", of_folder("/mnt/media"))
+
+
+def test_a_device_is_a_block_device(tmp_path: Path) -> None:
+    assert parse_device("server:/dev/sdb") == NamedDevice("server", "/dev/sdb")
+    for text in ("/dev/null", str(tmp_path), "/dev/there-is-none", "server:sdb", "a\0b"):
+        with pytest.raises(Refused, match="--device"):
+            parse_device(text)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: loop devices need root")
+def test_a_block_device_is_no_file_and_the_other_way_round(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(1 << 20)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", "--read-only", str(image)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    node = made.stdout.strip()
+    try:
+        assert parse_device(node) == NamedDevice("client", node)
+        with pytest.raises(Refused, match="--device"):
+            parse_file(node, None)
+    finally:
+        subprocess.run(["losetup", "--detach", node], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "peer"),
+    [
+        ("iperf3://nas", TcpPeer("iperf3", "nas", 5201)),
+        ("iperf3://nas:5999", TcpPeer("iperf3", "nas", 5999)),
+        ("iperf3://[fe80::1]:5202/", TcpPeer("iperf3", "fe80::1", 5202)),
+        ("ttcp://10.0.0.7", TcpPeer("ttcp", "10.0.0.7", 5001)),
+    ],
+)
+def test_a_peer_is_understood_and_named_again(text, peer):
+    assert parse_peer(text) == peer
+    assert parse_peer(peer.name) == peer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nas",
+        "iperf://nas",
+        "iperf3:nas",
+        "iperf3://",
+        "iperf3://nas:0",
+        "ttcp://a b",
+        "ssh://x",
+    ],
+)
+def test_any_other_peer_is_refused_with_a_sentence(text):
+    with pytest.raises(Refused) as told:
+        parse_peer(text)
+    assert told.value.kind == "usage"
+    assert "--tcp-peer" in told.value.text

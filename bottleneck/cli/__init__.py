@@ -10,10 +10,9 @@ from probes.host.child import keep_private
 
 def take_secrets() -> None:
     """Takes what the environment holds of secrets out of it."""
-    from bottleneck import agent_token, credentials
+    from bottleneck import credentials
 
     credentials.take_from_environment()
-    agent_token.take_from_environment()
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         import sys
 
         from bottleneck import tls
-        from bottleneck.agent_token import PART_BYTES, VARIABLE, Token
+        from bottleneck.credentials import PART_BYTES, TOKEN_VARIABLE, Token
         from bottleneck.listening import Listening, is_any, listener
         from bottleneck.reports.safe import safe
         from probes.stage import Refused
@@ -71,7 +71,7 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         print(
             f"listening on {where} until nobody came for {idle_seconds:.0f} s\n"
             f"token: {token.text}\n"
-            f"on the client: {VARIABLE}={token.text} bottleneck diagnose ... --agent tcp://{called}",
+            f"on the client: {TOKEN_VARIABLE}={token.text} bottleneck diagnose ... --agent tcp://{called}",
             flush=True,
         )
         with interrupts.let_through():

@@ -19,12 +19,17 @@ from bottleneck.cli import documents, exits, interrupts, options, pending
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.hosts import command_for
-from bottleneck.named import parse_device, parse_file
 from bottleneck.report import Report
 from bottleneck.reports import units
 from bottleneck.session import measure
-from bottleneck.target import Target, of_folder, parse
-from bottleneck.tcp_peer import parse as parse_peer
+from bottleneck.target import (
+    Target,
+    of_folder,
+    parse,
+    parse_device,
+    parse_file,
+    parse_peer,
+)
 from probes.records import DIALECTS, Access
 from probes.stage import Refused
 

@@ -9,7 +9,7 @@ from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
 from bottleneck.steps.turns import HOLD_SECONDS, link_that_fits
-from bottleneck.tcp_peer import TcpPeer
+from bottleneck.target import TcpPeer
 from probes import tcp, tcp_by_ttcp
 from probes.drivers import iperf3
 from probes.records import Endpoint

@@ -22,7 +22,7 @@ from typing import Any
 
 import json_mutation
 
-from bottleneck import agent, agent_stream, hosts, told, typed, wire
+from bottleneck import agent, hosts, told, typed, wire
 from probes.host.counters import Counters, Watched, usage
 from probes.host.facts import Readiness
 from probes.loopback import Setting
@@ -59,9 +59,9 @@ def one_input(data: bytes) -> None:
 def lines(data: bytes) -> None:
     """Each line into a message and each of its values into what it may be; WireError."""
     for line in data.split(b"\n"):
-        with contextlib.suppress(wire.WireError, agent_stream.Ended):
+        with contextlib.suppress(wire.WireError, agent.Ended):
             wire.read_greeting(line)
-        with contextlib.suppress(wire.WireError, agent_stream.Ended):
+        with contextlib.suppress(wire.WireError, agent.Ended):
             message = wire.decode(line)
             values(message)
 
@@ -85,7 +85,7 @@ def values(message: dict[str, Any]) -> None:
 
 def record(kind: type, value: object) -> None:
     """One record that an agent tells or is told, exactly and as a report would hold it."""
-    with contextlib.suppress(wire.WireError, agent_stream.Ended):
+    with contextlib.suppress(wire.WireError, agent.Ended):
         found = wire.from_plain(kind, value)
         if not isinstance(found, Endpoint):
             wire.encode({"again": wire.to_plain(found)})
@@ -204,7 +204,7 @@ def one_line(error: Exception) -> None:
 
 def facts(host: hosts.Host) -> None:
     """A question."""
-    with contextlib.suppress(wire.WireError, agent_stream.Ended):
+    with contextlib.suppress(wire.WireError, agent.Ended):
         wire.from_plain(HostFacts, host.ask("facts", 1.0))
 
 
@@ -287,7 +287,7 @@ def serving(data: bytes) -> None:
     asking = threading.Thread(target=asked, args=(to_it, data.split(b"\n\n")))
     asking.start()
     try:
-        with childless(), contextlib.suppress(wire.WireError, agent_stream.Ended):
+        with childless(), contextlib.suppress(wire.WireError, agent.Ended):
             served = agent.Agent(requests, replies)
             try:
                 served.serve()

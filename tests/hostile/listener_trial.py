@@ -35,8 +35,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bottleneck import agent_token, dialling, hosts, tls
-from bottleneck.agent_token import Token
+from bottleneck import credentials, dialling, hosts, tls
+from bottleneck.credentials import Token
 from probes import tcp
 from probes.net import port
 from probes.records import Endpoint
@@ -274,8 +274,8 @@ def run(count: int, sessions: int) -> Result:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listener:
         assert listener.stdout is not None
         place = HERE, int(listener.stdout.readline().decode().split(":")[-1].split()[0])
-        token = agent_token.parse(listener.stdout.readline().decode().removeprefix("token: "))
-        agent_token._taken[:] = [token.text]
+        token = credentials.parse_token(listener.stdout.readline().decode().removeprefix("token: "))
+        credentials._taken[credentials.TOKEN_VARIABLE] = token.text
         session(place, token, result)
         result.quiet_seconds = result.greeting_seconds.pop()
         result.descriptors_before = descriptors(listener.pid)

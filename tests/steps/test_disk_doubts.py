@@ -8,10 +8,9 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.bench import Bench
-from bottleneck.named import NamedDevice, NamedFile
 from bottleneck.report import Step
 from bottleneck.steps import disks
-from bottleneck.target import parse
+from bottleneck.target import NamedDevice, NamedFile, parse
 from probes.records import Access
 
 DISKS = {

@@ -13,9 +13,8 @@ import pytest
 
 from bottleneck import plan, session
 from bottleneck.bench import Bench
-from bottleneck.named import NamedDevice, NamedFile
 from bottleneck.steps import disks, user_file
-from bottleneck.target import parse
+from bottleneck.target import NamedDevice, NamedFile, parse
 from probes.drivers.samba import private_samba
 from probes.records import Access, Measured, Skipped
 
