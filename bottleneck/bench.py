@@ -26,6 +26,10 @@ CLOSING_SHARE = 0.05
 BROKEN_OFF = "broken off"
 """How a step ends that takes the run with it, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server: --agent ssh://HOST"
+USEFUL_SECONDS = 1.5
+"""Less is no copy."""
+HELD_SECONDS = 60.0
+"""How much longer than the budget what a host holds may live."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,21 @@ class Bench:
         """Seconds of the budget that remain for steps; closing the hosts takes the rest."""
         closing = max(CLOSING_SECONDS, CLOSING_SHARE * self.options.budget_seconds)
         return self.options.budget_seconds - closing - self.elapsed()
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds for what a host holds until the run's end."""
+        return self.options.budget_seconds + HELD_SECONDS
+
+    def need(self, seconds: float = USEFUL_SECONDS) -> None:
+        """Raises Unavailable where less is left."""
+        if self.left() < seconds:
+            raise Unavailable("no time left in the budget: give a larger --budget")
+
+    def source_bytes_of(self, side: plan.Side) -> int:
+        """Size of a side's own file; 0: it has none."""
+        source = self.sources.get(side)
+        return int(source.facts["size_bytes"]) if source else 0
 
     def keep_time(self, share: float) -> None:
         """Leaves the rest of the budget to the copies, which a user came for.

@@ -24,7 +24,8 @@ from bottleneck import __version__, credentials, dialling, own_modules, told, tr
 from bottleneck.replies import Replies, Unasked
 from probes.host import tools
 from probes.host.child import end_with_parent, one_line
-from probes.records import Details, Endpoint, Sample
+from probes.host.counters import Watched
+from probes.records import Details, Endpoint, HostFacts, Sample
 from probes.stage import Refused, Unavailable
 
 GREETING_SECONDS = 15.0
@@ -358,6 +359,16 @@ class Host:
     def tell(self, do: str, **fields: Any) -> Any:
         """A request that the agent answers itself: watch, counters, preload."""
         return self._answer({"do": do, **fields}, time.monotonic() + 10.0, do)
+
+    def watch(self, facts: HostFacts, peer_address: str, file_server: bool, **more: Any) -> None:
+        """Whose traffic, and of which device, this host's counters count from now on."""
+        watched = Watched(
+            interface=facts.interface.name if facts.interface else None,
+            folder_device=facts.folder.device if facts.folder else None,
+            file_server=file_server,
+            peer_address=peer_address,
+        )
+        self.tell("watch", watched=wire.to_plain(replace(watched, **more)))
 
     @contextmanager
     def hold(

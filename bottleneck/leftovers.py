@@ -15,7 +15,7 @@ from bottleneck import hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target import Target
 from probes.host.leftovers import Leftover
-from probes.records import Access, Endpoint
+from probes.records import Access
 from probes.smb import leftovers as on_share
 from probes.stage import Refused, Unavailable
 
@@ -119,13 +119,7 @@ class Cleanup:
 
     def _on_share(self, target: Target, *remove: str) -> tuple[list[Found], list[str]]:
         """What is still there, and what was removed."""
-        peer = Endpoint(
-            host=target.host,
-            port=target.port,
-            share=target.share,
-            folder=target.folder,
-            access=self.access,
-        )
+        peer = target.endpoint(self.access)
         setting = on_share.Setting(self.older_seconds, remove)
         held = self.reached["client"].hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS)
         with held as met:

@@ -12,10 +12,9 @@ from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import copies, disks, native, network, schedule, turns
-from bottleneck.steps.server_files import locate
+from bottleneck.steps.files import locate
 from probes import loopback
-from probes.host.counters import Watched
-from probes.records import Endpoint, HostFacts
+from probes.records import HostFacts
 from probes.smb import run_folder
 from probes.smb.session import SMB_PORT, first_to_answer
 from probes.stage import Refused, Unavailable, described
@@ -23,8 +22,6 @@ from probes.stage import Refused, Unavailable, described
 SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
-CLOSING_SECONDS = 60.0
-"""How much longer than the budget a hold may live."""
 
 
 def measure(bench: Bench) -> None:
@@ -64,7 +61,7 @@ def measure(bench: Bench) -> None:
         if mounted is not None and bench.wants("native-copy"):
             native.measure_copies(bench, mounted, stack)
         if bench.wants("smb-copy"):
-            copies.measure_copies(bench, _endpoint(bench))
+            copies.measure_copies(bench, bench.options.target.endpoint(bench.access))
         else:
             schedule.Explanations.of(bench).make()
     bench.status = "complete" if bench.ledger.complete() else "partial"
@@ -113,14 +110,8 @@ def _learn(bench: Bench) -> None:
     for side, host in bench.reached.items():
         plain = host.ask("facts", toward=toward[side], folder=bench.folder(side))
         facts = bench.facts[side] = wire.from_plain(HostFacts, plain)
-        watched = Watched(
-            interface=facts.interface.name if facts.interface else None,
-            folder_device=facts.folder.device if facts.folder else None,
-            # The client's copies are made by its agent alone: a Samba there is another's.
-            file_server=side == "server",
-            peer_address=toward[side],
-        )
-        host.tell("watch", watched=wire.to_plain(watched))
+        # The client's copies are made by its agent alone: a Samba there is another's.
+        host.watch(facts, toward[side], file_server=side == "server")
 
 
 def _read_samba_config(bench: Bench) -> None:
@@ -153,21 +144,10 @@ def _own_address(address: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def _endpoint(bench: Bench) -> Endpoint:
-    target = bench.options.target
-    return Endpoint(
-        host=target.host,
-        port=target.port,
-        share=target.share,
-        folder=target.folder,
-        access=bench.access,
-    )
-
-
 def _open_share(bench: Bench, stack: ExitStack) -> None:
     """Logs in, once, and holds this run's folder and source file on the share."""
     bench.tell("logging in")
-    lifetime = bench.options.budget_seconds + CLOSING_SECONDS
+    lifetime = bench.lifetime
     why = ""
     for dialect in plan.newest_first(bench.options.dialects) or ("",):
         setting = run_folder.Setting(
@@ -178,7 +158,11 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
         )
         try:
             held = bench.client.hold(
-                "run-folder", setting, _endpoint(bench), lifetime, LOGIN_SECONDS
+                "run-folder",
+                setting,
+                bench.options.target.endpoint(bench.access),
+                lifetime,
+                LOGIN_SECONDS,
             )
             opened = stack.enter_context(held)
             facts = {**bench.share.facts, **opened.facts}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from probes.records import Access, Endpoint
 from probes.stage import Refused
 
 SMB_PORT = 445
@@ -54,6 +55,11 @@ class Target:
         port = "" if self.port == SMB_PORT else f":{self.port}"
         folder = "/" + self.folder.replace("\\", "/") if self.folder else ""
         return f"//{host}{port}/{self.share}{folder}"
+
+    def endpoint(self, access: Access | None) -> Endpoint:
+        """The share as whoever logs in there meets it."""
+        where = {"host": self.host, "port": self.port, "share": self.share, "folder": self.folder}
+        return Endpoint(**where, access=access)  # type: ignore[arg-type]
 
 
 def of_folder(path: str) -> Target:

@@ -18,7 +18,7 @@ from bottleneck.plan import Side
 from bottleneck.report import Report, Step
 from bottleneck.watched import End
 from probes.host.copy_watch import Setting
-from probes.host.counters import Counters, Watched, usage
+from probes.host.counters import Counters, usage
 from probes.host.running_copies import LEAST_BYTES, Running
 from probes.records import Failed, HostFacts, Outcome, Usage
 from probes.stage import Refused, Unavailable
@@ -153,14 +153,8 @@ class Watch:
         peer = running.link.peer_address if running.link is not None else ""
         plain = host.ask("facts", FACTS_SECONDS, toward=peer, folder=folder)
         facts = self.facts[side] = wire.from_plain(HostFacts, plain)
-        counted = Watched(
-            interface=facts.interface.name if facts.interface else None,
-            folder_device=place.device if place is not None else None,
-            file_server=False,
-            server_pids=running.pids,
-            peer_address=peer,
-        )
-        host.tell("watch", watched=wire.to_plain(counted))
+        device = place.device if place is not None else None
+        host.watch(facts, peer, False, folder_device=device, server_pids=running.pids)
 
     def observe(self, wait: Wait) -> None:
         """Watches for the time that was asked for, until the copy ends or wait() says so.

@@ -87,13 +87,7 @@ def _share(client: Host, wanted: Wanted) -> dict[str, Any]:
         return {"share_trouble": Trouble("unreachable", str(error))}
     if wanted.access is None or not offered["dialects"]:
         return {"offered": offered}
-    peer = Endpoint(
-        host=target.host,
-        port=target.port,
-        share=target.share,
-        folder=target.folder,
-        access=wanted.access,
-    )
+    peer = target.endpoint(wanted.access)
     try:
         with client.hold("visit", Visit(), peer, LOGIN_SECONDS, LOGIN_SECONDS) as met:
             session: Details = met.facts

@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from bottleneck import plan
-from bottleneck.bench import Bench
+from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import schedule, user_file
-from bottleneck.steps.server_files import NEEDS_SERVER_CACHE, free_bytes, ready_cache
-from probes import smb_copy
+from bottleneck.steps import files, schedule
 from probes.records import Endpoint, Skipped, run_rate
 from probes.smb import run_folder
 from probes.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 
 STEP_OVERHEAD_SECONDS = 0.6
 """Login, open, evict, prove: what a copy costs beside its transfer."""
-LEAST_SECONDS = 1.5
 CALIBRATION_BYTES = 2 * plan.MIB
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION_TIMES = 4.0
@@ -51,7 +48,7 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
         bench.ledger.why = WHOLE
         _round(bench, dialect, labels, 0, extra=False)
         if dialect == opened:
-            user_file.pull_file(bench, dialect, labels)
+            files.pull_file(bench, dialect, labels)
             _explained(bench, endpoint, labels)
     bench.ledger.why = ""
 
@@ -101,13 +98,6 @@ def _smb1(bench: Bench, endpoint: Endpoint) -> None:
         _round(bench, SMB1, labels, 0, extra=True)
 
 
-def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
-    """What a dialect's session signs and encrypts; None: the server does not offer the dialect."""
-    if dialect != str(bench.share.facts["dialect"]):
-        return _labels_of(bench, endpoint, dialect)
-    return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
-
-
 def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
     """The copies without the client's disk; the first push fills the source of the pulls."""
     bench.ledger.why = "the copy without the client's disk"
@@ -133,14 +123,13 @@ def _calibrate(bench: Bench, dialect: str) -> None:
     for copy in ("push.cached", "pull.cached"):
         verb = copy.partition(".")[0]
         step = _step(bench, dialect, copy, "memory", {})
-        setting = smb_copy.Setting(
-            copy=copy,
-            dialect=dialect,
+        setting = files.copy_setting(
+            bench,
+            copy,
+            dialect,
             end="memory",
             size_bytes=CALIBRATION_BYTES,
-            seconds=CALIBRATION_SHARE_OF_LEFT * max(LEAST_SECONDS, bench.left()),
-            folder=bench.options.folder,
-            seed=bench.seed,
+            seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.left()),
             fill_source=verb == "push",
         )
         if _room(bench, "push.cached", "memory") < CALIBRATION_BYTES:
@@ -174,13 +163,15 @@ def _round(bench: Bench, dialect: str, labels: dict[str, Any], number: int, extr
             bench.note(f"{dialect} {copy}: no time left; give a larger --budget")
 
 
-def _labels_of(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
-    """What a session of another dialect uses; None: not offered, which is noted.
+def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
+    """What a dialect's session signs and encrypts; None: it is not offered, which is noted.
 
     SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
     """
+    if dialect == str(bench.share.facts["dialect"]):
+        return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
     asked = bool(bench.options.dialects)
-    if not asked and bench.left() < 3 * LEAST_SECONDS:
+    if not asked and bench.left() < 3 * USEFUL_SECONDS:
         bench.note("smb1: no time left to try it; give a larger --budget")
         return None
     setting = run_folder.Setting(
@@ -199,15 +190,7 @@ def _labels_of(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any]
 
 def _step(bench: Bench, dialect: str, copy: str, end: str, labels: dict[str, Any]) -> Step:
     """The step of a copy, without what changes from run to run."""
-    setting = smb_copy.Setting(
-        copy=copy,
-        dialect=dialect,
-        end=end,
-        size_bytes=0,
-        seconds=0.0,
-        folder=bench.options.folder,
-        **labels,
-    )
+    setting = files.copy_setting(bench, copy, dialect, end=end, **labels)
     return bench.step("smb-copy", setting, "client")
 
 
@@ -233,7 +216,7 @@ def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float |
     usual = bench.times.copy
     if dialect == SMB1 and not bench.options.dialects:
         usual *= UNASKED_RATIO
-    seconds = max(LEAST_SECONDS / 2, min(usual, bench.left() - STEP_OVERHEAD_SECONDS))
+    seconds = max(USEFUL_SECONDS / 2, min(usual, bench.left() - STEP_OVERHEAD_SECONDS))
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:
         # Pulls read this file: it may take longer to write than a copy that counts.
         seconds *= 1.2
@@ -245,13 +228,12 @@ def _room(bench: Bench, copy: str, end: str) -> int:
     if copy.startswith("pull"):
         room = bench.source_bytes
         if end == "folder" and room:
-            room = min(room, int(bench.client.ask("usable-bytes", folder=bench.options.folder)))
+            room = min(room, files.usable_bytes(bench.client, bench.options.folder))
         return room
-    free = free_bytes(bench)
+    free = files.free_bytes(bench)
     room = plan.LARGEST_COPY_BYTES if free is None else free
     if end == "folder":
-        source = bench.sources.get("client")
-        room = min(room, int(source.facts["size_bytes"]) if source else 0)
+        room = min(room, bench.source_bytes_of("client"))
     return room
 
 
@@ -277,43 +259,28 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
     step = _step(bench, dialect, copy, end, labels)
     with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
         if copy == "pull.uncached" and bench.server_path is None:
-            raise Unavailable(NEEDS_SERVER_CACHE)
-        if bench.left() < LEAST_SECONDS:
-            raise Unavailable("no time left in the budget: give a larger --budget")
+            raise Unavailable(files.NEEDS_SERVER_CACHE)
+        bench.need()
         size, _ = _size(bench, dialect, copy, end)
         if size < plan.MIB:
             raise Unavailable("no source file, or no room for a copy of 1 MiB")
-        proof = _server_cache(bench, copy, size)
-        fills = end == "memory" and copy.startswith("push") and not bench.source_bytes
+        verb, _, requested = copy.partition(".")
+        proof = files.ready_cache(bench.server, bench.server_path, copy, size)
+        proof = proof or files.cache_proof("server", requested)
+        fills = end == "memory" and verb == "push" and not bench.source_bytes
         source = bench.sources.get("client")
-        setting = smb_copy.Setting(
-            copy=copy,
-            dialect=dialect,
+        setting = files.copy_setting(
+            bench,
+            copy,
+            dialect,
             end=end,
             size_bytes=size,
-            seconds=max(LEAST_SECONDS, bench.left()),
-            folder=bench.options.folder,
-            seed=bench.seed,
+            seconds=max(USEFUL_SECONDS, bench.left()),
             fill_source=fills,
             **labels,
         )
         peer = replace(bench.share, path=source.path if source and end == "folder" else "")
-        bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=proof)
+        known = {"cache": proof} if verb == "pull" else {}
+        bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
         if fills:
             bench.source_bytes = size
-
-
-def _server_cache(bench: Bench, copy: str, size_bytes: int) -> dict[str, Any]:
-    """Has the server make a pull's source cold or warm, and prove it; goes into the details."""
-    verb, _, requested = copy.partition(".")
-    if verb == "push":
-        return {}
-    proof = ready_cache(bench, bench.server_path, copy, size_bytes)
-    if proof is None:
-        proof = {
-            "side": "server",
-            "requested": requested,
-            "proven": False,
-            "cached_ratio_before": None,
-        }
-    return {"cache": proof}

@@ -9,9 +9,8 @@ from dataclasses import replace
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import user_file
+from bottleneck.steps import files
 from probes import disk
-from probes.host import source_file
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
@@ -47,18 +46,11 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
         folder = bench.folder(side)
         if folder is None:
             continue
-        setting = source_file.Setting(
-            folder=folder,
-            size_bytes=bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2,
-            seconds=bench.times.fill,
-            seed=bench.seed,
-            parts=HELD_PARTS,
-        )
+        size_bytes = bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
         bench.tell(f"writing a file on the {side}")
-        lifetime = bench.options.budget_seconds + 60
         try:
-            held = host.hold(
-                "source-file", setting, Endpoint(), lifetime, bench.times.fill + FILL_GRACE_SECONDS
+            held = files.hold_source(
+                bench, host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
             )
             bench.sources[side] = stack.enter_context(held)
         except (StageError, Unavailable, Refused) as error:
@@ -112,7 +104,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         cache=each.cache,
         folder=bench.folder(each.side) or "",
         side=each.side,
-        size_bytes=int(source.facts["size_bytes"]) if source else 0,
+        size_bytes=bench.source_bytes_of(each.side),
         seconds=seconds,
         seed=bench.seed,
         pattern=each.pattern,
@@ -133,7 +125,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         if each.side not in bench.reached:
             raise Unavailable(NEEDS_AGENT)
         if each.pattern == "file":
-            path = user_file.look(bench).path
+            path = files.look(bench).path
             folder = os.path.dirname(path)  # noqa: PTH120 - of whichever host
             step.setting.update({"path": path, "folder": folder})
             most = plan.LARGEST_COPY_BYTES
@@ -151,8 +143,8 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             )
         if each.pattern == "sequential":
             bench.keep_time(_until(bench, each))
-        elif bench.left() < seconds + LEAST_LEFT_SECONDS:
-            raise Unavailable("no time left in the budget: give a larger --budget")
+        else:
+            bench.need(seconds + LEAST_LEFT_SECONDS)
         grace = STEP_GRACE_SECONDS
         if each.pattern == "zones":
             # Files that are placed are written first, for as long again.
@@ -162,15 +154,8 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
 
 def _seconds(bench: Bench, each: plan.DiskStep) -> float:
     times = bench.times
-    match each.pattern:
-        case "zones":
-            return times.zones
-        case "file":
-            return times.file
-        case "synced":
-            return times.synced
-        case "sustained":
-            return times.sustained
+    if each.pattern != "sequential":
+        return float(getattr(times, each.pattern))
     return times.disk_cached if each.cache == "cached" else times.disk
 
 
@@ -190,7 +175,7 @@ def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
         return [named.path]
     facts = bench.facts.get(each.side)
     below = facts.folder.device if facts is not None and facts.folder is not None else None
-    own = user_file.device(bench, each.side)
+    own = files.device(bench, each.side)
     found = [own] if _looks(bench) else [below, own]
     # The kernel writes a slash in a node's name as ! (drivers/base/core.c).
     nodes = dict.fromkeys(f"/dev/{name.replace('!', '/')}" for name in found if name)

@@ -7,19 +7,20 @@ product is installed there, else with its smbclient.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from bottleneck import plan
-from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.hosts import AgentLost, StageError
+from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
+from bottleneck.hosts import AgentLost, Ran, StageError
 from bottleneck.report import Step
-from bottleneck.steps import server_copies
+from bottleneck.steps import files, server_copies
 from bottleneck.steps.server_copies import LABEL, SMBCLIENT, ServerCopies, open_copies
-from probes import smb_copy, smbclient_copy
+from probes import smbclient_copy
 from probes.host.free_space import beyond_reserve_bytes
-from probes.records import Details, Failed, Skipped
+from probes.records import Details, Endpoint, Failed, Skipped
 from probes.smb import run_folder
 from probes.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 
@@ -27,7 +28,6 @@ SET_UP_SECONDS = 1.2
 """To open the client's share and to find out what the server copies with."""
 SHARE_OF_LEFT = 0.45
 LEAST_COPY_SECONDS = 0.4
-LEAST_SECONDS = 1.5
 GRACE_SECONDS = 12.0
 FLUSH_SECONDS = 30.0
 WORST_RATIO = 2.0
@@ -83,16 +83,9 @@ def _end(bench: Bench, copies: list[str], outcome: Skipped | Failed) -> None:
 
 def _step(bench: Bench, copy: str, dialect: str, engine: str, agreed: Details) -> Step:
     """The step of a copy, without what changes from run to run; agreed: facts of its session."""
-    setting = smb_copy.Setting(
-        copy=f"server.{copy}",
-        dialect=dialect,
-        end="folder",
-        size_bytes=0,
-        seconds=0.0,
-        folder=bench.server_path or "",
-        signing=agreed.get("signing"),
-        encryption=agreed.get("encryption"),
-    )
+    kept = {name: agreed.get(name) for name in ("signing", "encryption")}
+    folder = bench.server_path or ""
+    setting = files.copy_setting(bench, f"server.{copy}", dialect, folder=folder, **kept)
     step = bench.step("smb-copy", setting, "server")
     step.setting["engine"] = engine
     return step
@@ -102,8 +95,7 @@ def _copy(served: ServerCopies, copy: str) -> None:
     bench = served.bench
     step = _step(bench, copy, served.dialect, served.engine, served.share.facts)
     with bench.outcome(step, f"server.{copy} {served.dialect}"):
-        if bench.left() < LEAST_SECONDS:
-            raise Unavailable("no time left in the budget: give a larger --budget")
+        bench.need()
         verb = copy.partition(".")[0]
         size = _size(served, verb)
         if size < plan.MIB:
@@ -128,7 +120,7 @@ def _size(served: ServerCopies, verb: str) -> int:
         and (rate := bench.ledger.rate(step)) is not None
     ]
     rate = min(max(known), WORST_RATIO * min(known)) if known else None
-    seconds = min(served.seconds, max(LEAST_SECONDS / 2, bench.left() / WORST_RATIO))
+    seconds = min(served.seconds, max(USEFUL_SECONDS / 2, bench.left() / WORST_RATIO))
     return plan.copy_bytes(rate, seconds, _room(served, verb), bench.options.size_bytes)
 
 
@@ -137,19 +129,17 @@ def _room(served: ServerCopies, verb: str) -> int:
     # One file that was pushed or is to be pulled, and one more while it is replaced.
     free = beyond_reserve_bytes(int(facts["free_bytes"]), int(facts["total_bytes"])) // 2
     if verb == "push":
-        source = bench.sources.get("server")
-        return min(free, int(source.facts["size_bytes"]) if source else 0)
+        return min(free, bench.source_bytes_of("server"))
     assert bench.server is not None
-    there = int(bench.server.ask("usable-bytes", folder=bench.server_path))
+    there = files.usable_bytes(bench.server, bench.server_path)
     return min(there, max(free, served.good_bytes), plan.LARGEST_COPY_BYTES)
 
 
 def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
     bench, first = served.bench, not served.good_bytes
     if served.by is not None:
-        setting = _own_setting(served, copy, size, fill_source=first)
         peer = replace(served.share, path=bench.sources["server"].path)
-        ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS, by=served.by)
+        ran = _run_own(served, step, copy, size, peer, fill_source=first)
         cache = {**ran.details["cache"], "side": "server"}
         bench.take(step, ran, {"cache": cache, **_about(served)})
         if first and ran.details["hash_ok"]:
@@ -172,14 +162,8 @@ def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
         known.update(flushed=True, flush_seconds=seconds)
         return seconds
 
-    ran = bench.run(
-        step,
-        _smbclient_setting(served, copy, size, name),
-        replace(served.share, path=path),
-        max(LEAST_SECONDS, bench.left()) + GRACE_SECONDS,
-        engine="smbclient-copy",
-        finish=finish,
-    )
+    peer = replace(served.share, path=path)
+    ran = _run_smbclient(served, step, copy, size, peer, name, finish)
     intact = known["hash_ok"] = server_copies.looked_at(served, name, size)
     bench.take(step, ran, {**known, **_about(served)})
     if intact is not False:
@@ -187,57 +171,50 @@ def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
 
 
 def _pull(served: ServerCopies, step: Step, copy: str, size: int) -> None:
-    bench = served.bench
     size = server_copies.source_of(served, size)
     if size < plan.MIB:
         raise Unavailable("there is no source file on the client's share")
     about = {"cache": server_copies.client_cache(served, copy, size), **_about(served)}
     if served.by is not None:
-        setting = _own_setting(served, copy, size)
-        seconds = setting.seconds + GRACE_SECONDS
-        ran = bench.run(step, setting, served.share, seconds, by=served.by)
+        ran = _run_own(served, step, copy, size, served.share)
     else:
-        ran = bench.run(
-            step,
-            _smbclient_setting(served, copy, size, served.name),
-            served.share,
-            max(LEAST_SECONDS, bench.left()) + GRACE_SECONDS,
-            engine="smbclient-copy",
-        )
-    bench.take(step, ran, about)
+        ran = _run_smbclient(served, step, copy, size, served.share, served.name)
+    served.bench.take(step, ran, about)
 
 
-def _own_setting(
-    served: ServerCopies, copy: str, size: int, fill_source: bool = False
-) -> smb_copy.Setting:
+def _run_own(
+    served: ServerCopies, step: Step, copy: str, size: int, peer: Endpoint, **more: Any
+) -> Ran:
     bench = served.bench
-    return smb_copy.Setting(
-        copy=copy,
-        dialect=served.dialect,
-        end="folder",
-        size_bytes=size,
-        seconds=max(LEAST_SECONDS, bench.left()),
-        folder=bench.server_path or "",
-        seed=bench.seed,
-        fill_source=fill_source,
-    )
+    seconds = max(USEFUL_SECONDS, bench.left())
+    given = {"folder": bench.server_path or "", "size_bytes": size, "seconds": seconds, **more}
+    setting = files.copy_setting(bench, copy, served.dialect, **given)
+    return bench.run(step, setting, peer, seconds + GRACE_SECONDS, by=served.by)
 
 
-def _smbclient_setting(
-    served: ServerCopies, copy: str, size: int, name: str
-) -> smbclient_copy.Setting:
+def _run_smbclient(
+    served: ServerCopies,
+    step: Step,
+    copy: str,
+    size: int,
+    peer: Endpoint,
+    name: str,
+    finish: Callable[[], float] | None = None,
+) -> Ran:
     bench, facts = served.bench, served.share.facts
-    return smbclient_copy.Setting(
+    setting = smbclient_copy.Setting(
         copy=copy,
         dialect=served.dialect,
         size_bytes=size,
-        seconds=max(LEAST_SECONDS, bench.left()),
+        seconds=max(USEFUL_SECONDS, bench.left()),
         name=name,
         folder=bench.server_path or "",
         seed=bench.seed,
         signing=facts.get("signing"),
         encryption=facts.get("encryption"),
     )
+    most = setting.seconds + GRACE_SECONDS
+    return bench.run(step, setting, peer, most, engine="smbclient-copy", finish=finish)
 
 
 def _about(served: ServerCopies) -> dict[str, Any]:

@@ -8,13 +8,12 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 
 from bottleneck import plan, wire
-from bottleneck.bench import Bench
+from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps.copies import LEAST_SECONDS
-from bottleneck.steps.server_files import NEEDS_SERVER_CACHE, locate, ready_cache
+from bottleneck.steps import files
 from probes import native_copy
-from probes.host import mounted_folder, source_file
+from probes.host import mounted_folder
 from probes.host.folders import LOOPBACK, SMB_FILESYSTEMS, Mount
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
@@ -149,10 +148,8 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
         parts=HELD_PARTS,
     )
     bench.tell("writing a file in the mounted folder")
-    lifetime = bench.options.budget_seconds + 60
-    held = bench.client.hold(
-        "mounted-folder", setting, Endpoint(), lifetime, seconds + OPENING_SECONDS
-    )
+    opening = seconds + OPENING_SECONDS
+    held = bench.client.hold("mounted-folder", setting, Endpoint(), bench.lifetime, opening)
     try:
         endpoint = stack.enter_context(held)
     except (StageError, Unavailable) as error:
@@ -164,7 +161,8 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     mounted.source_bytes = int(facts["size_bytes"])
     mounted.fill_rate = mounted.source_bytes / max(float(facts["seconds"]), 1e-6)
     mounted.tells_room = int(facts["total_bytes"]) > 0
-    mounted.server_path = locate(bench, mounted.folder.rpartition("/")[2], "the mounted folder")
+    name = mounted.folder.rpartition("/")[2]
+    mounted.server_path = files.locate(bench, name, "the mounted folder")
     bench.server_path = bench.server_path or mounted.server_path
 
 
@@ -213,16 +211,15 @@ def _rates(bench: Bench, mounted: Mounted) -> dict[str, float]:
 def _size(bench: Bench, mounted: Mounted, copy: str) -> int:
     """Bytes of the next run of a copy."""
     rate = plan.expected_rate(copy, _rates(bench, mounted))
-    seconds = max(LEAST_SECONDS / 2, min(bench.times.copy, bench.left() - STEP_OVERHEAD_SECONDS))
+    seconds = max(USEFUL_SECONDS / 2, min(bench.times.copy, bench.left() - STEP_OVERHEAD_SECONDS))
     if copy.startswith("pull"):
-        usable = int(bench.client.ask("usable-bytes", folder=bench.options.folder))
+        usable = files.usable_bytes(bench.client, bench.options.folder)
         room = min(mounted.source_bytes, usable)
     else:
         room = mounted.own_bytes
         if mounted.tells_room:
             # Asked each time: what this run holds there counts too, whoever made it.
-            usable = bench.client.ask("usable-bytes", ANSWER_SECONDS, folder=mounted.folder)
-            room = min(room, int(usable))
+            room = min(room, files.usable_bytes(bench.client, mounted.folder, ANSWER_SECONDS))
     return plan.copy_bytes(rate, seconds, room, bench.options.size_bytes)
 
 
@@ -230,18 +227,10 @@ def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> No
     """The client's file that pushes read: no other stage's, for it is cut to each copy's size."""
     if mounted.own_path:
         return
-    setting = source_file.Setting(
-        folder=bench.options.folder,
-        # The next run may turn out to be worth a larger file.
-        size_bytes=bench.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2),
-        seconds=bench.times.fill,
-        seed=bench.seed,
-        parts=HELD_PARTS,
-    )
-    lifetime = bench.options.budget_seconds + 60
-    held = bench.client.hold(
-        "source-file", setting, Endpoint(), lifetime, setting.seconds + OPENING_SECONDS
-    )
+    # The next run may turn out to be worth a larger file.
+    size_bytes = bench.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
+    folder = bench.options.folder
+    held = files.hold_source(bench, bench.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS)
     own = stack.enter_context(held)
     mounted.own_path, mounted.own_bytes = own.path, int(own.facts["size_bytes"])
 
@@ -254,9 +243,8 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
             raise Unavailable(mounted.lost)
         remote = mounted.mount is None or mounted.mount.remote
         if copy == "pull.uncached" and remote and mounted.server_path is None:
-            raise Unavailable(NEEDS_SERVER_CACHE)
-        if bench.left() < LEAST_SECONDS:
-            raise Unavailable("no time left in the budget: give a larger --budget")
+            raise Unavailable(files.NEEDS_SERVER_CACHE)
+        bench.need()
         size = _size(bench, mounted, copy)
         push = copy.startswith("push")
         if push and size >= plan.MIB:
@@ -267,11 +255,11 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
         setting = native_copy.Setting(
             **step.setting,
             size_bytes=size,
-            seconds=max(LEAST_SECONDS, bench.left()),
+            seconds=max(USEFUL_SECONDS, bench.left()),
             seed=bench.seed,
         )
         peer = Endpoint(folder=mounted.folder, path=mounted.own_path if push else "")
-        proof = ready_cache(bench, mounted.server_path, copy, size) if remote else None
+        proof = files.ready_cache(bench.server, mounted.server_path, copy, size) if remote else None
         told = {} if proof is None else {"cache": proof}
         if push:
             mounted.own_bytes = size

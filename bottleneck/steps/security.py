@@ -9,7 +9,7 @@ from itertools import product
 from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.report import Step
-from bottleneck.steps import server_files
+from bottleneck.steps import files
 from bottleneck.steps.turns import seconds_for
 from probes import smb_tax
 from probes.records import Skipped
@@ -48,7 +48,7 @@ def measure_security(bench: Bench) -> None:
     seconds = seconds_for(bench, smb_tax.STAGE, smb_tax.STAGE.usual_seconds, parts=2)
     if seconds is None:
         return
-    if server_files.room_bytes(bench) < server_files.FIRST_BYTES:
+    if files.room_bytes(bench) < files.FIRST_BYTES:
         for security, verb in product(SECURITIES, smb_tax.VERBS):
             bench.ledger.end(_step(bench, verb, security), Skipped(NO_ROOM))
         return
@@ -100,14 +100,14 @@ def _copy(bench: Bench, verb: str, security: str, taxed: _Taxed) -> None:
 def _size(bench: Bench, verb: str, seconds: float) -> int:
     """Bytes that a plain copy moves in about that time; what file and share have room for."""
     spoken = str(bench.share.facts["dialect"])
-    held = server_files.ready_bytes(bench, spoken)
-    rate = held / server_files.FILL_SECONDS
+    held = files.ready_bytes(bench, spoken)
+    rate = held / files.FILL_SECONDS
     for step in bench.ledger.steps:
         setting = step.setting
         if step.stage == "smb-copy" and (setting["end"], setting["dialect"]) == ("memory", spoken):
             told = bench.ledger.rate(step)
             if told is not None and setting["copy"].startswith(verb):
                 rate = told
-    most = held if verb == "pull" else server_files.room_bytes(bench)
+    most = held if verb == "pull" else files.room_bytes(bench)
     size = min(most, MOST_BYTES, max(plan.MIB, int(rate * seconds)))
     return size // plan.MIB * plan.MIB or size

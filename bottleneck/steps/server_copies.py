@@ -7,14 +7,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bottleneck import dialling, hosts, plan, wire
+from bottleneck import dialling, hosts, plan
 from bottleneck.bench import Bench
 from bottleneck.hosts import AgentLost, Host, StageError
+from bottleneck.steps import files
 from bottleneck.target import parse
 from probes.drivers.smbclient import REMEDY
-from probes.host import source_file
-from probes.host.counters import Watched
-from probes.records import Endpoint
+from probes.records import Details, Endpoint
 from probes.smb import client_share, run_folder
 from probes.stage import Refused, Unavailable
 
@@ -22,7 +21,6 @@ LABEL = "copies that the server starts"
 OWN, SMBCLIENT = "own", "smbclient"
 """Engines: this product where it is installed there, and Samba's client."""
 OPENING_SECONDS = 30.0
-CLOSING_SECONDS = 60.0
 REACH_SECONDS = 4.0
 RESIZE_GRACE_SECONDS = 12.0
 LOOK_SECONDS = 20.0
@@ -56,11 +54,6 @@ class ServerCopies:
         return str(self.share.facts["local_path"])
 
     @property
-    def private(self) -> bool:
-        """Whether it is a share that this run opened."""
-        return bool(self.share.facts["engine_server"] != client_share.GIVEN)
-
-    @property
     def dialect(self) -> str:
         """Of the copies."""
         return str(self.share.facts["dialect"])
@@ -80,7 +73,7 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
             "client-share",
             _setting(bench),
             _given(bench),
-            bench.options.budget_seconds + CLOSING_SECONDS,
+            bench.lifetime,
             OPENING_SECONDS,
         )
     )
@@ -143,16 +136,8 @@ def _smbclient(bench: Bench) -> str:
 
 def _given(bench: Bench) -> Endpoint:
     """The user's own share on the client, or nothing."""
-    if bench.options.client_share is None:
-        return Endpoint()
-    target = parse(bench.options.client_share)
-    return Endpoint(
-        host=target.host,
-        port=target.port,
-        share=target.share,
-        folder=target.folder,
-        access=bench.access,
-    )
+    given = bench.options.client_share
+    return Endpoint() if given is None else parse(given).endpoint(bench.access)
 
 
 def _setting(bench: Bench) -> client_share.Setting:
@@ -197,16 +182,9 @@ def _reach(bench: Bench, share: Endpoint) -> None:
 
 def _watch(bench: Bench, host: Host, side: plan.Side, file_server: bool) -> None:
     """Which of a host's counters belong to its part of a copy."""
-    facts = bench.facts[side]
-    peer = bench.facts["client" if side == "server" else "server"].interface
-    toward = bench.address if side == "client" else (peer.address if peer else "")
-    watched = Watched(
-        interface=facts.interface.name if facts.interface else None,
-        folder_device=facts.folder.device if facts.folder else None,
-        file_server=file_server,
-        peer_address=toward,
-    )
-    host.tell("watch", watched=wire.to_plain(watched))
+    client = bench.facts["client"].interface
+    toward = bench.address if side == "client" else (client.address if client else "")
+    host.watch(bench.facts[side], toward, file_server)
 
 
 def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
@@ -217,14 +195,8 @@ def whole_source(served: ServerCopies, size: int) -> tuple[int, str]:
     if size >= WHOLE_RATIO * whole:
         return whole, source.path
     assert bench.server is not None
-    setting = source_file.Setting(
-        folder=bench.server_path or "",
-        size_bytes=size,
-        seconds=bench.times.fill,
-        seed=bench.seed,
-    )
-    lifetime = bench.options.budget_seconds + CLOSING_SECONDS
-    held = bench.server.hold("source-file", setting, Endpoint(), lifetime, OPENING_SECONDS)
+    grace_seconds = OPENING_SECONDS - bench.times.fill
+    held = files.hold_source(bench, bench.server, bench.server_path or "", size, grace_seconds)
     smaller = served.stack.enter_context(held)
     served.smaller = smaller
     return int(smaller.facts["size_bytes"]), smaller.path
@@ -258,7 +230,10 @@ def source_of(served: ServerCopies, size: int) -> int:
     own = served.engine == OWN
     name = served.name or (run_folder.SOURCE if own else f"pushed-{secrets.token_hex(8)}")
     asked: dict[str, Any] = {"path": served.path, "file_name": name, "seed": bench.seed}
-    asked |= {"limit_seconds": bench.times.fill, "create": served.private}
+    asked |= {
+        "limit_seconds": bench.times.fill,
+        "create": served.share.facts["engine_server"] != client_share.GIVEN,
+    }
     seconds = bench.times.fill + RESIZE_GRACE_SECONDS
     try:
         if not served.good_bytes:
@@ -271,24 +246,14 @@ def source_of(served: ServerCopies, size: int) -> int:
     return made
 
 
-def client_cache(served: ServerCopies, copy: str, size: int) -> dict[str, Any]:
+def client_cache(served: ServerCopies, copy: str, size: int) -> Details:
     """Has the client make a pull's source cold or warm, and prove it; goes into the details."""
     requested = copy.partition(".")[2]
-    why = "the client's agent does not find the folder of its share"
-    if served.path:
-        asked = {"path": served.path, "requested": requested, "first_bytes": size}
-        try:
-            told = served.bench.client.ask(
-                "set-cache", LOOK_SECONDS, file_name=served.name, **asked
-            )
-            return {**told, "side": "client"}
-        except (StageError, Refused) as error:
-            why = str(error)
-    if requested == "uncached":
-        raise Unavailable(f"the source could not be made uncached: {why}")
-    return {
-        "side": "client",
-        "requested": requested,
-        "proven": False,
-        "cached_ratio_before": None,
-    }
+    if not served.path and requested == "uncached":
+        raise Unavailable(
+            "the source could not be made uncached: "
+            "the client's agent does not find the folder of its share"
+        )
+    client = served.bench.client
+    proof = files.ready_cache(client, served.path, copy, size, file_name=served.name)
+    return {**(proof or files.cache_proof("client", requested)), "side": "client"}

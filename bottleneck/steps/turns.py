@@ -11,7 +11,7 @@ from bottleneck import plan
 from bottleneck.analysis.model import looks_like
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.reports.units import link_text
-from bottleneck.steps import server_files
+from bottleneck.steps import files
 from probes import tcp
 from probes.records import Details, Endpoint, Measured, rates, run_rate
 from probes.smb.session import SMB_PORT
@@ -94,9 +94,9 @@ def _more_known(bench: Bench, stage: Stage, setting: Any) -> Known:
         link = link_that_fits(bench, rate) or ""
         found = replace(found, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
     if "source" in stage.needs and setting.verb == "pull":
-        return replace(found, source_bytes=server_files.ready_bytes(bench, found.dialect))
+        return replace(found, source_bytes=files.ready_bytes(bench, found.dialect))
     if "share" in stage.needs:
-        return replace(found, room_bytes=server_files.room_bytes(bench))
+        return replace(found, room_bytes=files.room_bytes(bench))
     return found
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bottleneck import plan, session
 from bottleneck.bench import Bench
-from bottleneck.steps import disks, user_file
+from bottleneck.steps import disks, files
 from bottleneck.target import NamedDevice, NamedFile, parse
 from probes.drivers.samba import private_samba
 from probes.records import Access, Measured, Skipped
@@ -71,7 +71,7 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
         session._learn(bench)
         disks.hold_sources(bench, stack)
         disks.measure_disks(bench)
-        user_file.pull_file(bench, "3.1.1", {"signing": None, "encryption": None})
+        files.pull_file(bench, "3.1.1", {"signing": None, "encryption": None})
         bench.samba_config = [{"option": "sync always"}]
         disks.explain_disks(bench)
     assert bench.ledger.complete(), bench.report().entries
@@ -104,7 +104,7 @@ def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
         session._locate(bench)
         look = pytest.raises(disks.Unavailable, match=r"gone\.mkv")
         with look:
-            user_file.look(bench)
+            files.look(bench)
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import pytest
 from bottleneck import plan, report, session
 from bottleneck.analysis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.steps import network, schedule, server_files, turns
+from bottleneck.steps import files, network, schedule, turns
 from bottleneck.target import parse
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.drivers.samba import private_samba
@@ -292,7 +292,7 @@ def test_one_stage_alone_is_measured_even_in_a_short_run(share: Any, stage: str)
 def test_a_full_share_is_a_skipped_step_that_says_so(
     share: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_files, "beyond_reserve_bytes", lambda free, total: 0)
+    monkeypatch.setattr(files, "beyond_reserve_bytes", lambda free, total: 0)
     bench = made("smb-copy", *OVER_SMB, target=share())
     assert {step.stage for step, _ in bench.ledger.entries()} == set(OVER_SMB)
     for _, outcome in bench.ledger.entries():

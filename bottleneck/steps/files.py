@@ -1,0 +1,276 @@
+"""The files of a run: its folder and source on the share, its own on each host, and the user's."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bottleneck import plan
+from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
+from bottleneck.hosts import Host, StageError
+from probes import smb_copy
+from probes.host import page_cache, source_file
+from probes.host.free_space import beyond_reserve_bytes
+from probes.records import Details, Endpoint, run_rate
+from probes.smb.run_folder import joined
+from probes.stage import NO_ROOM, Refused, Unavailable
+
+LOCATE_SECONDS = 15.0
+CACHE_SECONDS = 20.0
+NEEDS_SERVER_CACHE = (
+    "the server's page cache cannot be emptied over SMB: "
+    "needs an agent that finds the share's folder there"
+)
+FIRST_BYTES = 2 * plan.MIB
+"""Tells the rate by which the file's size is chosen."""
+MOST_BYTES = 128 * plan.MIB
+FILL_SECONDS = 1.0
+GRACE_SECONDS = 8.0
+CACHED_RATIO = 0.5
+"""From here on more of the file comes from the server's RAM than from its disk."""
+NOT_FOUND = "the share's folder was not found on the server: --server-folder DIR"
+
+
+def locate(bench: Bench, folder_name: str, what: str) -> str | None:
+    """Path of the run's folder at the server; None: no agent, or it does not find it (noted).
+
+    what: the folder that is looked for, in words.
+    """
+    if bench.server is None:
+        return None
+    path: str | None = None
+    try:
+        path = bench.server.ask(
+            "locate",
+            folder_name=folder_name,
+            hint=bench.options.server_folder,
+            seconds=LOCATE_SECONDS,
+        )
+    except StageError as error:
+        bench.note(f"server: looking for {what}: {error}")
+    if path is None:
+        bench.note(f"the server's agent does not find {what}: give --server-folder DIR")
+    return path
+
+
+def ready_cache(
+    host: Host | None, path: str | None, copy: str, size_bytes: int, **file: str
+) -> Details | None:
+    """Has a host make a pull's source cold or warm, and prove it; None: it cannot tell.
+
+    file: its name, where it is not the run's own source. Raises Unavailable where an uncached
+    copy's source could not be made cold.
+    """
+    verb, _, requested = copy.partition(".")
+    if verb != "pull" or host is None or not path:
+        return None
+    asked = {"path": path, "requested": requested, "first_bytes": size_bytes, **file}
+    try:
+        proof: Details = host.ask("set-cache", CACHE_SECONDS, **asked)
+    except (StageError, Refused) as error:
+        if requested == "uncached":
+            raise Unavailable(f"the source could not be made uncached: {error}") from None
+        return None
+    return proof
+
+
+def cache_proof(
+    side: plan.Side, requested: str, proven: bool = False, cached_ratio: float | None = None
+) -> Details:
+    """What the details of a copy say of its source's cache."""
+    known = {"side": side, "requested": requested}
+    return {**known, "proven": proven, "cached_ratio_before": cached_ratio}
+
+
+def copy_setting(bench: Bench, copy: str, dialect: str, **more: Any) -> smb_copy.Setting:
+    """Of a copy between the client's folder and the share, where nothing else is said."""
+    usual = {"end": "folder", "size_bytes": 0, "seconds": 0.0, "seed": bench.seed}
+    given = {"copy": copy, "dialect": dialect, "folder": bench.options.folder, **usual, **more}
+    return smb_copy.Setting(**given)
+
+
+def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:
+    """How much a run may write into a host's folder."""
+    return int(host.ask("usable-bytes", seconds, folder=folder))
+
+
+def hold_source(
+    bench: Bench,
+    host: Host,
+    folder: str,
+    size_bytes: int,
+    grace_seconds: float,
+    parts: int = 1,
+) -> AbstractContextManager[Endpoint]:
+    """A nameless file of payload on a host, until left."""
+    setting = source_file.Setting(
+        folder=folder,
+        size_bytes=size_bytes,
+        seconds=bench.times.fill,
+        seed=bench.seed,
+        parts=parts,
+    )
+    opening_seconds = setting.seconds + grace_seconds
+    return host.hold("source-file", setting, Endpoint(), bench.lifetime, opening_seconds)
+
+
+def free_bytes(bench: Bench) -> int | None:
+    """How much more may be written to the share; what its owner needs stays free. None: untold.
+
+    Beside the files that this run itself holds there. A file that is still to be made for pulls
+    leaves as much room to what is pushed later.
+    """
+    free, total = (bench.share.facts.get(name) for name in ("free_bytes", "total_bytes"))
+    if free is None or total is None:
+        return None
+    room = beyond_reserve_bytes(int(free) - bench.source_bytes - _held_bytes(bench), int(total))
+    if bench.server is not None and bench.server_path is not None:
+        # Where it may not look it holds no file either.
+        with suppress(StageError, Refused, Unavailable):
+            room = min(room, usable_bytes(bench.server, bench.server_path))
+    return room if bench.source_bytes else room // 2
+
+
+def _held_bytes(bench: Bench) -> int:
+    """Size of the client's own file, where it lies on the very disk that the share does."""
+    own = bench.facts["client"].folder if "client" in bench.facts else None
+    if own is None or own.total_bytes != bench.share.facts["total_bytes"]:
+        return 0
+    return bench.source_bytes_of("client")
+
+
+def room_bytes(bench: Bench) -> int:
+    """The same, of what such a file needs at most."""
+    free = free_bytes(bench)
+    return MOST_BYTES if free is None else free
+
+
+def ready_bytes(bench: Bench, dialect: str) -> int:
+    """Bytes of the source file; fills it first where it is empty.
+
+    Raises:
+        Unavailable: there is no room, or no time.
+        PartlyRan, StageError, Refused: it could not be filled.
+    """
+    if not bench.source_bytes:
+        rate = _fill(bench, dialect, FIRST_BYTES)
+        wanted = min(MOST_BYTES, room_bytes(bench), int(rate * FILL_SECONDS))
+        if wanted > 2 * FIRST_BYTES:
+            _fill(bench, dialect, wanted // plan.MIB * plan.MIB)
+    return bench.source_bytes
+
+
+def _fill(bench: Bench, dialect: str, size_bytes: int) -> float:
+    """Writes the file from memory; the rate, bytes per second."""
+    if room_bytes(bench) < size_bytes:
+        raise Unavailable(NO_ROOM)
+    bench.need(FILL_SECONDS)
+    given = {"end": "memory", "size_bytes": size_bytes, "seconds": bench.left()}
+    setting = copy_setting(bench, "push.cached", dialect, fill_source=True, **given)
+    peer = replace(bench.share, path="")
+    ran = bench.client.initiate("smb-copy", setting, peer, setting.seconds + GRACE_SECONDS)
+    bench.source_bytes = size_bytes
+    return run_rate(ran.samples)
+
+
+# -- the user's own file --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the host that has it tells of the user's file."""
+
+    path: str
+    size_bytes: int
+    cached_ratio: float | None
+    device: str | None
+
+
+def look(bench: Bench) -> Looked:
+    """Asks the host that has it; the answer holds for this moment.
+
+    Raises:
+        Unavailable: there is no agent there, it does not find the file or may not read it.
+    """
+    named = bench.options.file
+    assert named is not None
+    host = bench.reached.get(named.side)
+    if host is None:
+        raise Unavailable(NEEDS_AGENT)
+    if named.side == "client":
+        folder, name = os.path.split(named.path)
+        parts = [name]
+    else:
+        if bench.server_path is None:
+            raise Unavailable(NOT_FOUND)
+        # The run's own folder lies in TARGET's; it is a path of another host.
+        folder, parts = os.path.dirname(bench.server_path), named.path.split("\\")  # noqa: PTH120 - the server's path
+    try:
+        told = host.ask(
+            "user-file", folder=folder, parts=parts, first_bytes=plan.LARGEST_COPY_BYTES
+        )
+    except (StageError, Refused) as error:
+        raise Unavailable(f"{named.path}: {error}") from None
+    try:
+        ratio = told["cached_ratio"]
+        cached = None if ratio is None else float(ratio)
+        device = None if told["device"] is None else str(told["device"])
+        return Looked(str(told["path"]), int(told["size_bytes"]), cached, device)
+    except (KeyError, TypeError, ValueError):
+        raise Unavailable(f"{named.path}: {named.side}'s agent told nonsense of it") from None
+
+
+def device(bench: Bench, side: plan.Side) -> str | None:
+    """Kernel name of what the user's file on a side lies on; None: none, or it is unknown."""
+    named = bench.options.file
+    if named is None or named.side != side:
+        return None
+    try:
+        return look(bench).device
+    except Unavailable:
+        return None  # the file's own step will say why
+
+
+def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
+    """Pulls the user's file from the share into the client's folder, as a user would.
+
+    Nothing of the server's cache is changed for it: the copy is named by what was in it.
+    """
+    named = bench.options.file
+    if named is None or named.side != "server":
+        return
+    cached_ratio: float | None = None
+    why = ""
+    try:
+        cached_ratio = look(bench).cached_ratio
+    except Unavailable as error:
+        why = str(error)
+    cached = cached_ratio is not None and cached_ratio >= CACHED_RATIO
+    copy = f"file.pull.{'cached' if cached else 'uncached'}"
+    file = joined(bench.options.target.folder, named.path)
+    setting = copy_setting(bench, copy, dialect, file=file, **labels)
+    step = bench.step("smb-copy", setting, "client")
+    step.setting["file"] = setting.file
+    with bench.outcome(step, f"{copy} {dialect}"):
+        if why:
+            bench.note(f"--file: what the server's cache holds of it is not known: {why}")
+        bench.need()
+        seconds = bench.left() if bench.alone("smb-copy") else bench.times.copy
+        usable = usable_bytes(bench.client, bench.options.folder)
+        setting = replace(
+            setting,
+            size_bytes=min(plan.LARGEST_COPY_BYTES, usable),
+            seconds=max(USEFUL_SECONDS, bench.left()),
+            file_seconds=min(max(USEFUL_SECONDS, seconds), bench.left()),
+        )
+        proven = (
+            cached_ratio is not None
+            and min(cached_ratio, 1 - cached_ratio) <= page_cache.DOUBT_RATIO
+        )
+        requested = "cached" if cached else "uncached"
+        proof = cache_proof("server", requested, proven, cached_ratio)
+        peer = replace(bench.share, path="")
+        timeout = setting.seconds + GRACE_SECONDS
+        bench.initiate(step, setting, peer, timeout, details={"cache": proof})
