@@ -15,7 +15,7 @@ from bottleneck import __version__, hosts, plan, wire
 from bottleneck.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Pass
 from bottleneck.report import Report, Step
-from bottleneck.steps.watching import watching
+from bottleneck.sockets import watching
 from probes.host import interface
 from probes.host.counters import Counters, usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage

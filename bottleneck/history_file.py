@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bottleneck import document_place, history_place
+from bottleneck import document_file, history_place
 
 APPLICATION_ID = 0x43427448
 LOCKED_SECONDS = 10.0
@@ -106,7 +106,7 @@ def opened(path: Path, writing: bool) -> Iterator[sqlite3.Connection]:
     """
     try:
         # No link on the way that is planted.
-        with document_place.found(path):
+        with document_file.found(path):
             # From here on that one file, wherever a link leads by then.
             real = Path(os.path.realpath(path, strict=path.is_symlink()))
         with _written(real) if writing else _read(real) as file:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bottleneck.document_place import is_trusted
+from bottleneck.document_file import is_trusted
 from probes.host.ownership import others_can_change
 
 BREATH_SECONDS = 0.02

@@ -11,7 +11,7 @@ from dataclasses import replace
 from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import copies, disks, native, network, schedule, turns
+from bottleneck.steps import copies, disks, native, schedule, turns
 from bottleneck.steps.files import locate
 from probes import loopback
 from probes.records import HostFacts
@@ -53,7 +53,7 @@ def measure(bench: Bench) -> None:
             bench.ledger.why = loopback.STAGE.measures
             turns.measure(bench, loopback.STAGE)
         if bench.wants("tcp"):
-            network.measure_transfers(bench)
+            turns.measure_transfers(bench)
         if bench.wants("disk") or bench.wants("smb-copy"):
             disks.hold_sources(bench, stack)
         if bench.wants("disk"):
@@ -147,23 +147,17 @@ def _own_address(address: str) -> str:
 def _open_share(bench: Bench, stack: ExitStack) -> None:
     """Logs in, once, and holds this run's folder and source file on the share."""
     bench.tell("logging in")
-    lifetime = bench.lifetime
+    share = bench.options.target.endpoint(bench.access)
     why = ""
     for dialect in plan.newest_first(bench.options.dialects) or ("",):
         setting = run_folder.Setting(
             dialect=dialect,
             run=secrets.token_hex(8),
             outlived=bench.options.outlived,
-            seconds=lifetime,
+            seconds=bench.lifetime,
         )
         try:
-            held = bench.client.hold(
-                "run-folder",
-                setting,
-                bench.options.target.endpoint(bench.access),
-                lifetime,
-                LOGIN_SECONDS,
-            )
+            held = bench.client.hold("run-folder", setting, share, bench.lifetime, LOGIN_SECONDS)
             opened = stack.enter_context(held)
             facts = {**bench.share.facts, **opened.facts}
             bench.share = replace(opened, access=bench.access, facts=facts)

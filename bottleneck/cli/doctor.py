@@ -30,8 +30,7 @@ def doctor(
         from bottleneck import target as targets
         from bottleneck.cli import documents, running, terminal
         from bottleneck.doctor.checks import judged
-        from bottleneck.doctor.look import look
-        from bottleneck.doctor.records import MISSING, Wanted
+        from bottleneck.doctor.look import MISSING, Wanted, look
         from bottleneck.hosts import command_for
         from bottleneck.reports.doctor import print_checks, to_json
 

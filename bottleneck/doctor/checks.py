@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from bottleneck.doctor.records import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
+from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
 from bottleneck.reports.units import size_text
 from probes import STAGES
 from probes.host.facts import Place, Readiness

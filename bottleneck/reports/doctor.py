@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from bottleneck.doctor.records import COSTS, MISSING, OK, Check
+from bottleneck.doctor.look import COSTS, MISSING, OK, Check
 from bottleneck.reports.safe import safe
 
 SCHEMA = "copy-bottleneck/doctor/1"

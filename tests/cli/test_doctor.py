@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bottleneck.doctor.records import STATES
+from bottleneck.doctor.look import STATES
 
 pytestmark = pytest.mark.long
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.doctor.checks import install, judged
-from bottleneck.doctor.records import COSTS, MISSING, OK, STATES, Looked, Program, Trouble, Wanted
+from bottleneck.doctor.look import COSTS, MISSING, OK, STATES, Looked, Program, Trouble, Wanted
 from bottleneck.target import parse
 from probes.host.facts import Place, Readiness
 from probes.records import Access

@@ -14,7 +14,7 @@ import pytest
 from bottleneck import plan, report, session
 from bottleneck.analysis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
-from bottleneck.steps import files, network, schedule, turns
+from bottleneck.steps import files, schedule, turns
 from bottleneck.target import parse
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.drivers.samba import private_samba
@@ -66,7 +66,7 @@ def measure(bench: Bench) -> None:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
     for stage in described(bench.options.stages):
         if stage.name == "tcp":
-            network.measure_transfers(bench)
+            turns.measure_transfers(bench)
         elif stage.explains:
             (schedule.BY_HAND.get(stage.name) or (lambda b, s=stage: turns.measure(b, s)))(bench)
 
@@ -113,7 +113,7 @@ def test_between_two_agents_all_are_measured_and_no_secret_is_told() -> None:
 @pytest.mark.long
 def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_trial", lambda *_: pytest.fail("there is a tcp step"))
-    monkeypatch.setattr(network.plan, "TCP_STEPS", network.plan.TCP_STEPS[:2])
+    monkeypatch.setattr(turns.plan, "TCP_STEPS", turns.plan.TCP_STEPS[:2])
     bench = made("tcp", "udp", budget_seconds=40.0, **AGENT)
     for step, outcome in steps_of(bench, "tcp"):
         rate, _ = turns.path_rate(bench, step.setting["verb"])

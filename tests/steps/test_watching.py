@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from bottleneck import plan, session
+from bottleneck import plan, session, sockets
 from bottleneck.bench import Bench, Event
 from bottleneck.hosts import Host, Ran
 from bottleneck.report import Step
-from bottleneck.steps import watching
 from bottleneck.target import parse
 from probes import smb_copy
 from probes.drivers.samba import private_samba
@@ -196,7 +195,7 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
     with bench() as made:
         ran = run(made, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
-        with watching.watching(made, step, made.share, 9.0) as watches:
+        with sockets.watching(made, step, made.share, 9.0) as watches:
             watches.copied(ran.own, (told, told))
         watches.shown(ran)
         (note,) = made.ledger.notes
@@ -221,8 +220,8 @@ def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, 
     bench = Bench(options, Access(), lambda event: None, lambda report: None)
     bench.address = address
     bench.share = Endpoint(facts={"mount": mount})
-    found = watching.Watching(bench, Step(stage, {"copy": "pull.cached"}, "client"))
-    settings = watching._settings(bench, found, Endpoint(), 9.0)
+    found = sockets.Watching(bench, Step(stage, {"copy": "pull.cached"}, "client"))
+    settings = sockets._settings(bench, found, Endpoint(), 9.0)
     return {side: setting.ports for side, setting in settings.items()}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import document_file, document_place
+from bottleneck import document_file
 from bottleneck.history import History, HistoryError
 
 NOBODY = 65534
@@ -139,6 +139,6 @@ def test_nothing_stays_open_and_a_ring_of_links_ends(tmp_path: Path) -> None:
     for path in ("ring", "ring/x", "none/x", "", "x\0y"):
         with pytest.raises((OSError, ValueError)):
             document_file.write(tmp_path / path if path else path, "a report")
-    with document_place.found(tmp_path / "b") as place:
+    with document_file.found(tmp_path / "b") as place:
         assert place.about is None
     assert len(os.listdir("/proc/self/fd")) == before
