@@ -1,4 +1,4 @@
-"""What the stages of the network tell may be forged, however deep it lies; it breaks nobody.
+"""What the stages tell may be forged, however deep it lies; it breaks nobody.
 
 The agent at the other end tells who limited, points, cells, tables and sockets: a liar's are no
 evidence, and no word of theirs acts on a terminal.
@@ -25,7 +25,7 @@ from probes.records import Measured
 STORED = Path(__file__).parent / "data" / "report-v1-comparisons.json"
 SCHEMA = {"$defs": report_schema.schema()["$defs"], "$ref": "#/$defs/diagnosis"}
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-LIES = (True, -1, 0, 5e-324, 1e308, None, [{}])
+LIES = (True, -1, 0, 5e-324, 1e308, None, [{}], {"a": 1})
 SHOWN = ("\x1b[2J[red]x", 2**62)
 """Lies that reach the console, if any do."""
 NETWORK = ("tcp", "sweep", "latency", "matrix", "udp", "path")
@@ -91,7 +91,8 @@ def telling(entry):
     kind = step.setting.get("verb", step.setting.get("copy"))
     if step.setting.get("end") == "memory" or step.setting.get("dialect") in ("smb1", "2.1"):
         return False
-    return step.stage in NETWORK or kind in ("pull.cached", "push.cached")
+    copies = ("pull.cached", "push.cached", "server.push.cached")
+    return step.stage in NETWORK or kind in ("pull", *copies)
 
 
 REPORT = replace(WHOLE, entries=tuple(told(each) for each in WHOLE.entries if telling(each)))
@@ -109,7 +110,10 @@ def keys_in(value):
 
 
 MEASURED = [(step, outcome) for step, outcome in REPORT.entries if isinstance(outcome, Measured)]
-KEYS = sorted({key for _, outcome in MEASURED for key in keys_in(outcome.details)})
+KEYS = sorted(
+    {key for step, outcome in MEASURED for key in keys_in([step.setting, outcome.details])}
+    | set(REPORT.target)
+)
 
 
 def forged(value, key, lie):
@@ -135,6 +139,13 @@ def shown(report):
     return diagnosis
 
 
+def with_forged(key, lie):
+    """The report with whatever has that key replaced."""
+    found = with_details(lambda _, details: forged(details, key, lie))
+    entries = tuple((replace(s, setting=forged(s.setting, key, lie)), o) for s, o in found.entries)
+    return replace(found, entries=entries, target=forged(found.target, key, lie))
+
+
 def with_details(change):
     """The report with each measured step's details changed."""
     entries = tuple(
@@ -151,6 +162,7 @@ def test_every_stage_of_the_network_and_its_evidence_is_forged_here():
     assert {"tcp", "sweep", "latency", "matrix", "udp", "smb-copy"} <= stages
     assert {"points", "table", "nagle", "percentiles", "limits", "sockets", "cells"} <= set(KEYS)
     assert set(FIGURES) <= set(KEYS)
+    assert {"rtt_seconds", "in_flight_bytes", "seconds_per_file", "options"} <= set(KEYS)
     assert shown(REPORT).copies
 
 
@@ -158,9 +170,9 @@ def test_every_stage_of_the_network_and_its_evidence_is_forged_here():
 @pytest.mark.parametrize("key", KEYS)
 def test_a_forged_figure_breaks_nothing(key):
     for lie in LIES:
-        judged(with_details(lambda _, details, lie=lie: forged(details, key, lie)))
+        judged(with_forged(key, lie))
     for lie in SHOWN:
-        shown(with_details(lambda _, details, lie=lie: forged(details, key, lie)))
+        shown(with_forged(key, lie))
 
 
 @pytest.mark.parametrize("lie", [{}, {"limits": 5}, {"limits": []}, {"cells": {}}, {"points": "x"}])
