@@ -11,7 +11,6 @@ import sys
 import time
 import tomllib
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -23,6 +22,7 @@ from probes import STAGES, loopback, meaning, smb_copy, smbclient_copy
 from probes.host import source_file
 from probes.records import Endpoint
 from probes.stage import Refused
+from tests.living import below
 
 CALLER, OTHER = "192.0.2.7", "198.51.100.9"
 EXAMPLES = {
@@ -188,15 +188,12 @@ def test_a_session_has_a_bound_on_its_requests(monkeypatch):
         check(request, limited)
 
 
-@pytest.mark.parametrize("given", ["::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"])
-def test_one_address_is_the_same_however_it_is_written(given):
-    assert agent_checks.plain_address(given) == CALLER
-
-
-@pytest.mark.parametrize("given", ["192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"])
-def test_what_is_more_than_an_address_is_none(given):
+def test_an_address_is_one_however_it_is_written_and_what_is_more_is_none():
     """A resolver may know the rest as a name, and a configuration as lines of its own."""
-    assert agent_checks.plain_address(given) == ""
+    for given in ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"):
+        assert agent_checks.plain_address(given) == CALLER
+    for given in ("192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"):
+        assert agent_checks.plain_address(given) == ""
 
 
 @pytest.mark.parametrize(("do", "name"), [each for each in EVERY if each[0] != "ask"])
@@ -234,11 +231,6 @@ def agent_for(peer):
         yield host
 
 
-def children_of(host):
-    pid = host.process.pid
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
 def test_a_token_reads_no_file_of_the_agents_user(tmp_path):
     """A file of its choice for the caller's own share, a folder to work in, a third host."""
     secret = tmp_path / "secret"
@@ -259,7 +251,7 @@ def test_a_token_reads_no_file_of_the_agents_user(tmp_path):
             pass
         with pytest.raises(Refused, match="calls no other address"):
             host.ask("reach", host="127.0.0.2", port=9, patience_seconds=1.0)
-        assert children_of(host) == []
+        assert not below(host.process.pid)
     assert list(tmp_path.iterdir()) == [secret]
 
 

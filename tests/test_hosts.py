@@ -17,37 +17,7 @@ from probes import loopback
 from probes.host import socket_watch
 from probes.records import Endpoint, HostFacts
 from probes.stage import Refused
-
-SECONDS_TO_END = 5.0
-
-
-def processes_of(session):
-    """Live processes of a session: an agent's own, and those that it started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in {"Z", "X"} and session in {int(fields[1]), int(fields[3])}:
-            found.append(int(stat.parent.name))
-    return found
-
-
-def ended(pids):
-    until = time.monotonic() + SECONDS_TO_END
-    while time.monotonic() < until:
-        if not any(Path(f"/proc/{pid}").exists() and alive(pid) for pid in pids):
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+from tests.living import below, ended
 
 
 def test_the_agent_of_this_host_answers():
@@ -124,13 +94,13 @@ def test_an_agent_and_its_children_end_with_its_stream(how):
         stdout=subprocess.PIPE,
     )
     agent = int(starter.stdout.readline())
-    family = processes_of(agent)
-    assert agent in family and len(family) >= 2
+    family = {agent, *below(agent)}
+    assert len(family) >= 2
     if how is None:
         starter.stdin.close()
     else:
         os.kill(starter.pid, how)
-    starter.wait(SECONDS_TO_END)
+    starter.wait(5)
     assert ended(family)
 
 
@@ -167,14 +137,14 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
         assert watch.trouble == ""
         (seen,) = (wire.from_plain(socket_watch.Connection, each) for each in watch.seen)
         assert seen.sent_bytes == 1000
-        assert ended(processes_of(host.process.pid)[1:])
+        assert ended(below(host.process.pid))
 
 
 def test_where_nobody_wants_to_know_a_watch_ends_all_the_same():
     with hosts.start_here() as host, connected() as (server, _):
         with host.observe("sockets", watch_of(server), 30.0) as watch:
             host.tell("counters")
-            watching = set(processes_of(host.process.pid)) - {host.process.pid}
+            watching = below(host.process.pid)
             assert watching
         assert (watch.seen, watch.trouble) == (None, "")
         assert ended(watching)
@@ -187,7 +157,7 @@ def test_a_watch_that_dies_tells_why_and_the_agent_goes_on():
     with hosts.start_here() as host, connected() as (server, _):
         with host.observe("sockets", watch_of(server), 30.0) as watch:
             host.tell("counters")
-            for pid in set(processes_of(host.process.pid)) - {host.process.pid}:
+            for pid in below(host.process.pid):
                 os.kill(pid, signal.SIGKILL)
             watch.window = 0.0, 1.0
         assert watch.seen is None and "signal 9" in watch.trouble
@@ -198,7 +168,7 @@ def test_a_watch_ends_at_its_deadline_whatever_it_does():
     with hosts.start_here() as host, connected() as (server, _):
         with host.observe("sockets", watch_of(server), 0.2) as watch:
             host.tell("counters")
-            watching = set(processes_of(host.process.pid)) - {host.process.pid}
+            watching = below(host.process.pid)
             assert ended(watching)
             watch.window = 0.0, 1.0
         assert "time" in watch.trouble
@@ -224,21 +194,6 @@ def test_a_lost_agent_is_trouble_of_its_watch_and_an_error_of_what_comes_next():
         assert watch.seen is None and watch.trouble
         with pytest.raises(hosts.AgentLost):
             host.tell("counters")
-
-
-def test_a_killed_agent_takes_its_children_with_it():
-    host = hosts.start_there("exec:")
-    with host:
-        held = host.hold("loopback", loopback.Setting(), Endpoint(), 60)
-        held.__enter__()
-        family = processes_of(host.process.pid)
-        assert len(family) >= 2
-        host.process.kill()
-        with pytest.raises(hosts.AgentLost, match="server"):
-            for _ in range(100):
-                host.tell("counters")
-                time.sleep(0.05)
-        assert ended(family)
 
 
 @pytest.mark.long
@@ -290,6 +245,8 @@ def test_ssh_gets_its_host_behind_a_double_dash_and_asks_nothing():
     assert command[command.index("-p") + 1] == "2222"
     assert command[command.index("-l") + 1] == "anna"
     assert shlex.split(command[-1]) == ["python3", "-I", "-c", travel.STARTER]
+    assert "NAS" in hosts.command_for("ssh://NAS")  # an alias minds its capitals
+    assert hosts.command_for("ssh://[fe80::1]:2222")[-2] == "fe80::1"
 
 
 def test_a_command_that_anybody_could_have_put_into_path_is_not_run(tmp_path, monkeypatch):
@@ -302,12 +259,6 @@ def test_a_command_that_anybody_could_have_put_into_path_is_not_run(tmp_path, mo
     with pytest.raises(hosts.AgentLost, match="way-to-the-nas: not found .* write its full path"):
         hosts.start_there("exec:way-to-the-nas --fast")
     assert not (tmp_path / "ran").exists()
-
-
-def test_an_alias_of_sshs_configuration_keeps_its_capitals():
-    command = hosts.command_for("ssh://NAS")
-    assert command[command.index("--") + 1] == "NAS"
-    assert hosts.command_for("ssh://[fe80::1]:2222")[-2] == "fe80::1"
 
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash"])
@@ -343,29 +294,6 @@ def test_a_command_that_never_reads_does_not_hold_up_its_own_end(monkeypatch):
     with pytest.raises(hosts.AgentLost):
         hosts.Host.start("server", ["sleep", "312"], bytes(1 << 20))
     assert time.monotonic() - began < hosts.CLOSING_SECONDS + 5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "greeting",
-    [b'{"protocol":1}\n', b'{"protocol":1,"version":7}\n', b"[]\n", b'{"protocol":1'],
-)
-def test_a_strange_greeting_is_refused(greeting):
-    line = shlex.quote((wire.MARK + greeting).decode())
-    with pytest.raises(hosts.AgentLost, match="server"):
-        hosts.Host.start("server", ["sh", "-c", f"printf %s {line}; sleep 2"])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("reply", ['{"id":[]}', '{"id":{}}', "[]", '{"id":1e400}', "{"])
-def test_a_strange_reply_is_a_lost_agent(reply):
-    line = wire.greeting(hosts.__version__, "3.9.0", "nas").decode()
-    script = f"printf %s {shlex.quote(line)}; read n; printf '%s\\n' {shlex.quote(reply)}; sleep 1"
-    with (
-        hosts.Host.start("server", ["sh", "-c", script], b"\n") as host,
-        pytest.raises((hosts.AgentLost, hosts.StageError)),
-    ):
-        host.tell("counters")
 
 
 def test_endless_words_on_stderr_are_not_kept():

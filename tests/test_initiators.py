@@ -13,8 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from bottleneck.cli.options import Ends, Others
 from bottleneck.hosts import AgentLost
 from probes.drivers.samba import Samba, private_samba
 from probes.stage import Refused
+from tests.living import alive, below, ended, until
 
 ROOT = Path(__file__).resolve().parents[1]
 PASSWORD = "correct horse 47 %&"
@@ -360,44 +360,6 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5, (sys.argv[3], 
     assert two_hosts.left() == []
 
 
-def processes(word: str) -> list[int]:
-    """Processes whose environment or arguments hold a word."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if folder.name.isdigit() and word in (folder / "cmdline").read_text(errors="replace"):
-                found.append(int(folder.name))
-    return found
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline, "it is still there"
-        time.sleep(0.05)
-
-
-def below(ancestor: int) -> set[int]:
-    """A process's descendants now."""
-    found: set[int] = set()
-    waiting = [ancestor]
-    while waiting:
-        pid = waiting.pop()
-        with contextlib.suppress(OSError):
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                children = [int(each) for each in (task / "children").read_text().split()]
-                found.update(children)
-                waiting.extend(children)
-    return found
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("share", "how"),
@@ -412,13 +374,13 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
         run = one_host.start(client_share=named, size_bytes=128 * MIB, stop_at="smb-copy")
         assert run.stdout.readline() == "in the copy\n"
         family = below(run.pid)
-        names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in family if runs(pid)}
+        names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in family if alive(pid)}
         assert "smbclient" in names and ("smbd" in names) == (share == "private")
         run.send_signal(how)
         run.communicate()
-        wait_until(lambda: not any(runs(pid) for pid in family))
-        wait_until(lambda: one_host.left() == [])
-        wait_until(lambda: len(list((tmp_path / "users share").iterdir())) == 1)
+        assert ended(family, 30)
+        assert until(lambda: one_host.left() == [], 30)
+        assert until(lambda: len(list((tmp_path / "users share").iterdir())) == 1)
 
 
 @pytest.mark.long
@@ -453,12 +415,6 @@ def test_what_is_no_share_is_refused_before_anything_starts(tmp_path: Path, shar
     with pytest.raises(Refused, match="--client-share") as refused:
         running.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
     assert refused.value.kind == "usage"
-
-
-def test_a_named_share_reaches_the_plan(tmp_path: Path) -> None:
-    share = "//client/own"
-    made = running.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
-    assert made.client_share == share
 
 
 def test_the_installed_agent_is_asked_for_by_the_same_way() -> None:

@@ -7,17 +7,7 @@ from bottleneck.report import Step
 from probes.records import Failed, Measured, Sample, Skipped, Usage
 
 COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")
-IDLE = Usage(
-    1.0,
-    (0.1,),
-    0.1,
-    0.0,
-    0.0,
-    0.1,
-    0.1,
-    0.0,
-    *(None,) * 12,
-)
+IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 
 
 def made(rate, **details):
@@ -47,17 +37,10 @@ def test_a_cache_is_proven_only_where_each_run_proved_it(unproven):
     assert passes[1].details["cache"]["proven"] is (unproven != 1), "a pass stays as it was"
 
 
-def test_it_is_where_each_did():
-    assert outcome(made(1, cache=proof(True)), made(2, cache=proof(True))).details["cache"][
-        "proven"
-    ]
-
-
-def test_a_run_without_proof_proves_nothing():
-    assert not outcome(made(1, cache=proof(True)), made(2)).details["cache"]["proven"]
-
-
 def test_a_stage_without_a_cache_gets_none():
+    both = outcome(made(1, cache=proof(True)), made(2, cache=proof(True)))
+    assert both.details["cache"]["proven"]
+    assert not outcome(made(1, cache=proof(True)), made(2)).details["cache"]["proven"]
     assert outcome(made(1)).details == {}
     assert outcome(made(1, cache=None)).details == {"cache": None}
     mixed = outcome(made(1, cache=proof(True)), made(2, cache=None))
@@ -75,13 +58,7 @@ def test_runs_that_failed_beside_measured_ones_are_told():
     found = outcome(made(1), ends=(Failed("nas: reset"), Failed("nas: gone")))
     assert isinstance(found, Measured)
     assert found.details["failed_runs"] == ["nas: reset", "nas: gone"]
-
-
-def test_a_skip_is_no_failed_run():
     assert outcome(made(1), ends=(Skipped("no time"),)).details == {}
-
-
-def test_without_a_measured_run_the_first_end_is_the_outcome():
     assert outcome(ends=(Failed("nas: reset"), Failed("nas: gone"))) == Failed("nas: reset")
 
 

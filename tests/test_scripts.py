@@ -115,17 +115,6 @@ def test_missing_packages_without_root_print_one_line_and_end_with_69(clone: Pat
     assert done.stdout == ""
 
 
-def test_the_demonstration_ends_with_the_bootstrap_s_code(clone: Path) -> None:
-    path = tools(clone, *BASICS)
-    program(path / "apt-get", "exit 1")
-    program(path / "python3", PYTHON)
-    for name in ("demo", "test"):
-        done = run(clone / name, "--json", "-", user=ordinary(), path=str(path))
-        assert done.returncode == 69
-        assert done.stdout == ""
-        assert " fio" in done.stderr
-
-
 def test_a_system_without_apt_is_told_what_to_install(clone: Path) -> None:
     path = tools(clone, *BASICS)
     program(path / "python3", PYTHON)
@@ -262,13 +251,6 @@ def test_packages_start_no_server_and_leave_none_for_the_next_boot(clone: Path) 
     asked = clone / "seen"
     for service, code in (("smbd", 101), ("smbd.service", 101), ("nmbd", 101), ("cron", 0)):
         assert run("sh", asked, service, "start").returncode == code
-
-
-def test_a_policy_of_the_machine_s_own_is_kept(clone: Path) -> None:
-    script, policy, path = packages(clone, ":")
-    policy.write_text("#!/bin/sh\nexit 101\n")
-    assert run(script, "samba", path=path).returncode == 0
-    assert policy.read_text() == "#!/bin/sh\nexit 101\n"
 
 
 def test_a_server_whose_package_was_there_before_is_left_alone(clone: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from bottleneck.target import parse
 from probes import smb_copy
 from probes.drivers.samba import private_samba
 from probes.records import Access, Endpoint
+from tests.living import below, until
 
 PASSWORD = "correct horse 47"
 MIB = 1 << 20
@@ -28,17 +28,11 @@ SEED = "00ff11"
 PINNED_BYTES = 8192
 
 
-def children(host: Host) -> set[int]:
-    """The processes of an agent's probes."""
-    agent = host.process.pid
-    return {int(pid) for pid in Path(f"/proc/{agent}/task/{agent}/children").read_text().split()}
-
-
 def watchers(host: Host) -> set[int]:
     """Those of an agent's children that ask the kernel about sockets (sock_diag is Eth 4)."""
     table = [line.split() for line in Path("/proc/net/netlink").read_text().splitlines()[1:]]
     inodes = {f"socket:[{fields[9]}]" for fields in table if fields[1] == "4"}
-    return {pid for pid in children(host) if inodes & set(open_files(pid))}
+    return {pid for pid in below(host.process.pid) if inodes & set(open_files(pid))}
 
 
 def open_files(pid: int) -> Iterator[str]:
@@ -47,16 +41,6 @@ def open_files(pid: int) -> Iterator[str]:
             yield str(Path(f"/proc/{pid}/fd/{name}").readlink())
     except OSError:
         return  # it ended meanwhile
-
-
-def becomes(condition: Callable[[], bool], seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        # Once is enough: /proc's list of children leaves some out while others end.
-        if condition():
-            return True
-        time.sleep(0.01)
-    return condition()
 
 
 @pytest.fixture
@@ -85,7 +69,7 @@ def bench(tmp_path: Path) -> Callable[..., Any]:
                 run(bench, "push.cached", 1 * MIB, fill_source=True)
                 agents = list(bench.reached.values())
                 yield bench
-                assert becomes(lambda: not any(map(watchers, agents)), 5.0)
+                assert until(lambda: not any(map(watchers, agents)), 5.0)
             assert not bench.unclosed
 
     return made
