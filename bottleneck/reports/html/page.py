@@ -30,7 +30,7 @@ from bottleneck.reports.html.hosts import host_facts, share_facts
 from bottleneck.reports.interfaces import interface_points
 from bottleneck.reports.path import path
 from bottleneck.reports.plots import plots, trend_plots
-from bottleneck.reports.plots.plot import Plot
+from bottleneck.reports.plots.charts import Plot
 from bottleneck.reports.safe import safe
 from bottleneck.reports.sheet import TEMPLATES, sheet
 from bottleneck.reports.stages import stages

@@ -6,13 +6,10 @@ from itertools import chain
 
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports.plots.cores import cores
-from bottleneck.reports.plots.grids import requests, windows
-from bottleneck.reports.plots.latency import latencies
-from bottleneck.reports.plots.plot import Plot
-from bottleneck.reports.plots.sweep import sweeps
-from bottleneck.reports.plots.timeline import timeline
-from bottleneck.reports.plots.trend import trend_plots
+from bottleneck.reports.plots.cells import cores
+from bottleneck.reports.plots.charts import Plot
+from bottleneck.reports.plots.copies import timeline, trend_plots
+from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
 from bottleneck.reports.plots.zones import zones
 
 __all__ = ["MOST_PLOTS", "Plot", "plots", "trend_plots"]

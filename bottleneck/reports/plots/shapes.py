@@ -92,35 +92,28 @@ def label(
     """A text with its base line at y, no wider than so many units."""
     shown = escape(shortened(text, width, "strong" in name))
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{number(x)}" y="{number(y)}"{side}{_named(name)}>{shown}</text>'
+    named = f' class="{name}"' if name else ""
+    return f'<text x="{number(x)}" y="{number(y)}"{side}{named}>{shown}</text>'
 
 
 def rect(x: float, y: float, width: float, height: float, name: str, tip: str = "") -> str:
     """A rectangle, at least half a unit wide and high, with what it says when pointed at."""
-    sides = f'width="{number(max(0.5, width))}" height="{number(max(0.5, height))}"'
-    return _shape(f'rect x="{number(x)}" y="{number(y)}" {sides}', name, tip)
+    return _shape("rect", name, tip, x=x, y=y, width=max(0.5, width), height=max(0.5, height))
 
 
 def line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
     """A straight line."""
-    begin = f'x1="{number(x1)}" y1="{number(y1)}"'
-    return _shape(f'line {begin} x2="{number(x2)}" y2="{number(y2)}"', name)
+    return _shape("line", name, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
 def polyline(points: Sequence[Point], name: str, tip: str = "") -> str:
     """Lines from point to point."""
-    return _shape(f'polyline points="{_points(points)}"', name, tip)
-
-
-def polygon(points: Sequence[Point], name: str, tip: str = "") -> str:
-    """A closed shape."""
-    return _shape(f'polygon points="{_points(points)}"', name, tip)
+    return _shape("polyline", name, tip, points=_points(points))
 
 
 def circle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     """A dot."""
-    middle = f'cx="{number(x)}" cy="{number(y)}"'
-    return _shape(f'circle {middle} r="{number(radius)}"', name, tip)
+    return _shape("circle", name, tip, cx=x, cy=y, r=radius)
 
 
 def square(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
@@ -131,24 +124,23 @@ def square(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
 def diamond(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     """A square dot on its corner."""
     r = 1.3 * radius
-    return polygon(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), name, tip)
+    corners = ((x, y - r), (x + r, y), (x, y + r), (x - r, y))
+    return _shape("polygon", name, tip, points=_points(corners))
 
 
 def triangle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
     """A dot with three corners."""
     r = 1.2 * radius
-    return polygon(((x, y - r), (x + r, y + r), (x - r, y + r)), name, tip)
+    corners = ((x, y - r), (x + r, y + r), (x - r, y + r))
+    return _shape("polygon", name, tip, points=_points(corners))
 
 
 def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
     """An upright range with a stop at both ends, on a ground of its own: it shows on a bar too."""
-    bits = (
-        f"M{number(x)} {number(low)}V{number(high)}",
-        f"M{number(x - half)} {number(low)}H{number(x + half)}",
-        f"M{number(x - half)} {number(high)}H{number(x + half)}",
-    )
-    path = "".join(bits)
-    return _shape(f'path d="{path}"', "halo") + _shape(f'path d="{path}"', "whisker")
+    stem = f"M{number(x)} {number(low)}V{number(high)}"
+    stops = (f"M{number(x - half)} {number(each)}H{number(x + half)}" for each in (low, high))
+    path = "".join((stem, *stops))
+    return _shape("path", "halo", d=path) + _shape("path", "whisker", d=path)
 
 
 def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
@@ -161,7 +153,7 @@ def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
         begin = (x, y + right) if right <= height else (x + right - height, y + height)
         end = (x + right, y) if right <= width else (x + width, y + right - width)
         bits.append(f"M{number(begin[0])} {number(begin[1])}L{number(end[0])} {number(end[1])}")
-    return _shape(f'path d="{"".join(bits)}"', f"thin {name}") if bits else ""
+    return _shape("path", f"thin {name}", d="".join(bits)) if bits else ""
 
 
 def moved(x: float, y: float, shapes: Iterable[str]) -> str:
@@ -169,15 +161,13 @@ def moved(x: float, y: float, shapes: Iterable[str]) -> str:
     return f'<g transform="translate({number(x)} {number(y)})">{"".join(shapes)}</g>'
 
 
-def _shape(head: str, name: str, tip: str = "") -> str:
-    if not tip:
-        return f"<{head}{_named(name)}/>"
-    tag = head.partition(" ")[0]
-    return f"<{head}{_named(name)}><title>{escape(tip)}</title></{tag}>"
-
-
-def _named(name: str) -> str:
-    return f' class="{name}"' if name else ""
+def _shape(tag: str, name: str, tip: str = "", **attributes: float | str) -> str:
+    told = (
+        f'{key}="{value if isinstance(value, str) else number(value)}"'
+        for key, value in attributes.items()
+    )
+    head = f'{tag} {" ".join(told)} class="{name}"'
+    return f"<{head}><title>{escape(tip)}</title></{tag}>" if tip else f"<{head}/>"
 
 
 def _points(points: Sequence[Point]) -> str:

@@ -9,9 +9,7 @@ from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports.document import FileMark, ZoneCurve
-from bottleneck.reports.plots import shapes
-from bottleneck.reports.plots.axes import Scale, Tick, key, margin, marks_below, rate_ticks, rules
-from bottleneck.reports.plots.plot import Plot, numbered, plot
+from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
 from bottleneck.reports.safe import safe
 from bottleneck.reports.sheet import sheet
@@ -27,17 +25,16 @@ CURVE_POINTS = 60
 RIGHT = WIDTH - 4.0
 
 
-def zones(report: Report, diagnosis: Diagnosis) -> Iterator[Plot]:
+def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """A drawing for each disk that was measured zone by zone."""
     told = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
-    for at, curve, more in numbered(list(zone_curves(report)), MOST_DISKS):
+    for at, curve, more in charts.numbered(list(zone_curves(report)), MOST_DISKS):
         each = curve.zones
         sentence = shapes.told(told.get((each.found.index,), "The disk zone by zone.")) + more
-        if len(each.zones) > MOST_ZONES:
-            sentence += f" {MOST_ZONES} of {len(each.zones)} zones are drawn."
+        sentence += charts.bounded(each.zones[:MOST_ZONES], each.zones, "zones")
         rows = (*_rows(each), *map(_file_row, curve.files))
         titles = ("place", "rate", "low to high", "the fitted disc", "")
-        yield plot(f"zones-{at}", _title(curve), sentence, _drawn(curve), titles, rows)
+        yield charts.plot(f"zones-{at}", _title(curve), sentence, _drawn(curve), titles, rows)
 
 
 def _title(curve: ZoneCurve) -> str:
@@ -86,63 +83,61 @@ def _is_weak(each: Zones, at: int) -> bool:
     return each.curve is not None and at in each.curve.weak
 
 
-def _drawn(curve: ZoneCurve) -> tuple[float, list[str]]:
+def _drawn(curve: ZoneCurve) -> charts.Drawn:
     each = curve.zones
     drawn = each.zones[:MOST_ZONES]
-    unit, ticks = rate_ticks(1.05 * max(zone.high_bytes_per_second for zone in drawn))
     most = 1.05 * max(zone.high_bytes_per_second for zone in drawn)
-    left = margin(ticks)
-    x, y = Scale(0.0, 1.0, left, RIGHT), Scale(0.0, most, BOTTOM, TOP)
-    parts = [label(0, 12, unit, "muted"), *rules(ticks, y, left, RIGHT)]
+    made = charts.chart(*charts.rate_ticks(most), (0.0, 1.0), (0.0, most), (TOP, RIGHT, BOTTOM))
     for at, zone in enumerate(drawn):
-        parts += _zone(each, at, x, y)
-        low, high = (y.at(r) for r in (zone.low_bytes_per_second, zone.high_bytes_per_second))
-        if high < low:
-            parts.append(shapes.upright_whisker(x.at(zone.centre_ratio), low, high))
-    if each.curve is not None:
+        made.add(*_zone(each, at, made))
+        low, high = zone.low_bytes_per_second, zone.high_bytes_per_second
+        made.whisker(zone.centre_ratio, low, high)
+    disc = each.curve
+    if disc is not None:
         places = [at / CURVE_POINTS for at in range(CURVE_POINTS + 1)]
-        points = [(x.at(at), y.at(each.curve.rate_at(at))) for at in places]
-        parts.append(shapes.polyline(points, "stroke dashed line-series-2", "the fitted disc"))
-    percents = tuple(Tick(at, percent_text(at)) for at in (0.0, 0.25, 0.5, 0.75, 1.0))
-    parts += marks_below(percents, x, BOTTOM, WIDTH)
-    falls = each.curve is not None and each.curve.falls
-    where = "place on the disk" + (", outer edge to inner" if falls else "")
-    below = BOTTOM + 34
-    parts.append(label((left + RIGHT) / 2, below, where, "muted", "middle"))
-    below += 6
+        points = ((at, disc.rate_at(at)) for at in places)
+        made.curve(points, "dashed line-series-2", "the fitted disc")
+    falls = ", outer edge to inner" if disc is not None and disc.falls else ""
+    percents = charts.ticks_at((0.0, 0.25, 0.5, 0.75, 1.0), percent_text)
+    made.level_axis(percents, f"place on the disk{falls}")
+    below = BOTTOM + 40
     for mark in curve.files:
-        parts += _file(mark, x, below)
+        made.add(*_file(mark, made.x, below))
         below += LINE + 12
-    entries = [(lambda a, b: shapes.rect(a - 6, b - 4, 12, 8, "fill-series-1"), "a zone")]
-    if each.curve is not None:
-        bar = "stroke dashed line-series-2"
-        entries.append((lambda a, b: shapes.line(a - 6, b, a + 8, b, bar), "the fitted disc"))
-    shown, below = key(entries, below + 2)
-    return below + 2, [*parts, shown]
+    entries = [(charts.dot_mark(_bar, "fill-series-1"), "a zone")]
+    if disc is not None:
+        entries.append((charts.dashes("line-series-2", 8), "the fitted disc"))
+    shown, below = charts.key(entries, below + 2)
+    return below + 2, [*made.parts, shown]
 
 
-def _zone(each: Zones, at: int, x: Scale, y: Scale) -> Iterator[str]:
-    zone, weak = each.zones[at], _is_weak(each, at)
-    begin, end, top = x.at(zone.from_ratio), x.at(zone.to_ratio), y.at(zone.bytes_per_second)
+def _bar(x: float, y: float, radius: float, name: str, tip: str) -> str:
+    return shapes.rect(x - 2 * radius, y - 4, 4 * radius, 8, name, tip)
+
+
+def _zone(each: Zones, at: int, made: charts.Chart) -> Iterator[str]:
+    zone, x = each.zones[at], made.x
+    weak = "weak zone" if _is_weak(each, at) else "zone"
+    begin, end, top = x.at(zone.from_ratio), x.at(zone.to_ratio), made.y.at(zone.bytes_per_second)
     wide = max(1.0, end - begin - 1)
     tip = (
-        f"{'weak zone' if weak else 'zone'} {at + 1}, {percent_text(zone.from_ratio)} to "
+        f"{weak} {at + 1}, {percent_text(zone.from_ratio)} to "
         f"{percent_text(zone.to_ratio)}: {rate_text(zone.bytes_per_second)}"
     )
     begin = min(begin, RIGHT - wide)
-    if not weak:
+    if weak == "zone":
         yield shapes.rect(begin, top, wide, BOTTOM - top, "fill-series-1", tip)
         return
     yield shapes.rect(begin, top, wide, BOTTOM - top, "track open line-cap", tip)
     yield shapes.hatch(begin, top, wide, BOTTOM - top, "line-cap")
     near = each.zones[max(0, at - 1) : at + 2]
-    above = min(y.at(each.high_bytes_per_second) for each in near) - 6
+    above = min(made.y.at(each.high_bytes_per_second) for each in near) - 6
     half = text_width("weak") / 2
     middle = min(WIDTH - half, max(x.start + half, begin + wide / 2))
     yield label(middle, above, "weak", "strong", "middle")
 
 
-def _file(mark: FileMark, x: Scale, top: float) -> Iterator[str]:
+def _file(mark: FileMark, x: charts.Scale, top: float) -> Iterator[str]:
     """A file's pieces on the axis of the disk, its name above them where there is room."""
     yield label(0, top + 11, mark.text, "fill-series-3", width=float(WIDTH))
     yield shapes.rect(x.start, top + 16, x.end - x.start, 7, "track")

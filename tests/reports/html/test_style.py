@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bottleneck.reports.plots.heat import HEAT_LEVELS
+from bottleneck.reports.plots.cells import HEAT_LEVELS
 from bottleneck.reports.sheet import sheet
 
 GROUNDS = ("paper", "surface", "faint")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from bottleneck.reports.plots.axes import (
+from bottleneck.reports.plots.charts import (
     LEAST,
     Scale,
     around,

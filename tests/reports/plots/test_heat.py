@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.reports.document import Heat, HeatCell
-from bottleneck.reports.plots.heat import heat_map, within
+from bottleneck.reports.plots.cells import heat_map, within
 
 
 @pytest.mark.long

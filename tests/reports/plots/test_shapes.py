@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.reports.plots import shapes
-from bottleneck.reports.plots.plot import numbered
+from bottleneck.reports.plots.charts import numbered
 from bottleneck.reports.plots.shapes import WIDTH, shortened, text_width, told
 
 

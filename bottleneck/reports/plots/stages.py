@@ -1,0 +1,247 @@
+"""Sweeps of buffer sizes, what messages take, and heat maps of windows and of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import Comparison, Diagnosis
+from bottleneck.report import Report
+from bottleneck.reports.copy_tables import requests_heat
+from bottleneck.reports.document import Heat
+from bottleneck.reports.plots import charts, shapes
+from bottleneck.reports.plots.cells import heat_map, within
+from bottleneck.reports.plots.shapes import WIDTH, label, text_width
+from bottleneck.reports.safe import safe
+from bottleneck.reports.table import Row
+from bottleneck.reports.tcp_tables import buffer_text, windows_heat
+from bottleneck.reports.units import count_text, range_text, rate_text, seconds_text, size_text
+
+MOST_SWEEPS, MOST_LATENCIES, MOST_MAPS = 4, 1, 2
+MOST_POINTS = 400
+"""Of a sweep or of a latency stage."""
+RIGHT = WIDTH - 8.0
+SWEEP_BOX = (34.0, RIGHT, 190.0)
+LATENCY_BOX = (24.0, RIGHT, 210.0)
+FIT_POINTS = 60
+WAYS: tuple[tuple[str, str, str, charts.Dot], ...] = (
+    ("warm_one_seconds", "one round trip, warm", "fill-series-1", shapes.circle),
+    ("cold_one_seconds", "a connection each", "fill-series-2", shapes.square),
+    ("cold_two_seconds", "and two round trips", "fill-series-4", shapes.diamond),
+)
+"""The rows' times, in words, and how they are drawn."""
+WINDOWS = ("window", "streams", "rate", "round trip, idle", "under load", "")
+REQUESTS = ("request", "in flight", "bytes in flight", "rate")
+
+
+def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
+    """A drawing for each sweep of at least two buffer sizes."""
+    for at, each, sentence in charts.compared(diagnosis, "buffers", MOST_SWEEPS):
+        rows = sorted(each.rows, key=lambda row: row["buffer_bytes"])[:MOST_POINTS]
+        knee = _knee(report, each, rows)
+        told = sentence + charts.bounded(rows, each.rows, "sizes")
+        titles = ("buffer", "rate", "low to high", "")
+        cells = [_sweep_cells(row, knee) for row in rows]
+        drawn = _sweep(rows, knee)
+        yield charts.plot(f"sweep{at}", _title(rows[0]), told, drawn, titles, cells)
+
+
+def _knee(report: Report, each: Comparison, rows: list[Row]) -> float | None:
+    """As the stage told it, where it measured that size; None: it tells none."""
+    found = steps.found_at(report, each.steps[0])
+    told = None if found is None else steps.positive(found.outcome.details, "knee_bytes")
+    return told if any(row["buffer_bytes"] == told for row in rows) else None
+
+
+def _title(row: Row) -> str:
+    if row["over"] == "loopback":
+        return f"Buffer sizes on the {row['initiator']} alone (loopback)"
+    return f"Buffer sizes over TCP, {safe(row['verb'] or 'one way', 16)}"
+
+
+def _sweep_cells(row: Row, knee: float | None) -> tuple[str, ...]:
+    low, high = row["low_bytes_per_second"], row["high_bytes_per_second"]
+    return (
+        buffer_text(row["buffer_bytes"]),
+        rate_text(row["bytes_per_second"]),
+        range_text(low, high) if high > low else "",
+        "knee" if row["buffer_bytes"] == knee else "",
+    )
+
+
+def _sweep(rows: list[Row], knee: float | None) -> charts.Drawn:
+    most = 1.05 * max(max(row["high_bytes_per_second"], row["bytes_per_second"]) for row in rows)
+    least, largest = (float(rows[at]["buffer_bytes"]) for at in (0, -1))
+    sizes = least, max(2 * least, largest)
+    rates = charts.rate_ticks(most)
+    made = charts.chart(*rates, sizes, (0.0, most), SWEEP_BOX, inset=6, logarithmic="x")
+    made.level_axis(charts.power_ticks(least, largest, 2, size_text), "buffer of each call")
+    if knee is not None:
+        at, (top, _, bottom) = made.x.at(knee), SWEEP_BOX
+        text = f"knee {buffer_text(knee)}"
+        half = text_width(text) / 2
+        made.add(shapes.line(at, top - 8, at, bottom, "guide knee"))
+        middle = min(WIDTH - half, max(half + 40, at))
+        made.add(label(middle, top - 12, text, "strong", "middle"))
+    made.curve(((r["buffer_bytes"], r["bytes_per_second"]) for r in rows), "line-series-1")
+    for row in rows:
+        size, rate = row["buffer_bytes"], row["bytes_per_second"]
+        made.whisker(size, row["low_bytes_per_second"], row["high_bytes_per_second"])
+        made.dot(size, rate, "fill-series-1", f"{buffer_text(size)}: {rate_text(rate)}")
+    return SWEEP_BOX[2] + 40, made.parts
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The line t(n) = latency + n / bandwidth as the stage fitted it."""
+
+    latency_seconds: float
+    bytes_per_second: float
+
+    def seconds(self, message_bytes: float) -> float:
+        """What a message takes by it."""
+        return self.latency_seconds + message_bytes / self.bytes_per_second
+
+    @property
+    def text(self) -> str:
+        """`t(n) = 404 us + n / 113 MB/s`."""
+        latency, rate = seconds_text(self.latency_seconds), rate_text(self.bytes_per_second)
+        return f"t(n) = {latency} + n / {rate}"
+
+
+def latencies(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
+    """A drawing for each latency stage with times; the line where there is one."""
+    for at, each, sentence in charts.compared(diagnosis, "messages", MOST_LATENCIES):
+        sent = (row for row in each.rows if row["message_bytes"] >= 1)
+        rows = [row for row in sent if set(_times(row)) != {None}][:MOST_POINTS]
+        if not rows:
+            continue
+        fit = _fit(report, each)
+        title = "What a message takes, by its size"
+        titles = ("message", *(words for _, words, _, _ in WAYS), "the line")
+        told = [_latency_cells(row, fit) for row in rows]
+        yield charts.plot(f"latency{at}", title, sentence, _latency(rows, fit), titles, told)
+
+
+def _times(row: Row) -> list[float | None]:
+    return [row[way] for way, _, _, _ in WAYS]
+
+
+def _fit(report: Report, each: Comparison) -> Fit | None:
+    found = steps.found_at(report, each.steps[0])
+    details = None if found is None else found.outcome.details
+    names = ("latency_seconds", "bandwidth_bytes_per_second")
+    latency, bandwidth = (steps.positive(details, "fit", name) for name in names)
+    return None if latency is None or bandwidth is None else Fit(latency, bandwidth)
+
+
+def _latency_cells(row: Row, fit: Fit | None) -> tuple[str, ...]:
+    size = row["message_bytes"]
+    return (
+        f"{count_text(size)} B",
+        *("" if each is None else seconds_text(each) for each in _times(row)),
+        "" if fit is None else seconds_text(fit.seconds(size)),
+    )
+
+
+def _latency(rows: list[Row], fit: Fit | None) -> charts.Drawn:
+    least, largest = (float(rows[at]["message_bytes"]) for at in (0, -1))
+    largest = max(10 * least, largest)
+    times = [each for row in rows for each in _times(row) if each is not None]
+    if fit is not None:
+        times += [fit.seconds(least), fit.seconds(largest)]
+    ticks = charts.ticks_at(charts.around(min(times), max(times)), seconds_text)
+    ends = ticks[0].value, ticks[-1].value
+    title, sizes = "time of a message and its answer", (least, largest)
+    made = charts.chart(title, ticks, sizes, ends, LATENCY_BOX, inset=6, logarithmic="xy")
+    tens = charts.power_ticks(least, largest, 10, _size, most=5)
+    made.level_axis(tens, "size of the message")
+    if fit is not None:
+        _draw_fit(fit, made)
+    entries: list[tuple[charts.Mark, str]] = []
+    for way, words, name, dot in WAYS:
+        told = [row for row in rows if row[way] is not None]
+        for row in told:
+            size, seconds = row["message_bytes"], row[way]
+            tip = f"{count_text(size)} B, {words}: {seconds_text(seconds)}"
+            made.dot(size, seconds, name, tip, dot)
+        entries += [(charts.dot_mark(dot, name), words)] if told else []
+    if fit is not None:
+        entries.append((charts.dashes("line-series-1", 7), fit.text))
+    shown, below = charts.key(entries, LATENCY_BOX[2] + 42)
+    return below + 2, [*made.parts, shown]
+
+
+def _draw_fit(fit: Fit, made: charts.Chart) -> None:
+    """The line, and where a message takes twice the latency."""
+    x, bottom = made.x, made.y.start
+    ratio = x.high / x.low
+    sizes = [x.low * ratio ** (at / FIT_POINTS) for at in range(FIT_POINTS + 1)]
+    made.curve(((each, fit.seconds(each)) for each in sizes), "dashed line-series-1", fit.text)
+    half = fit.latency_seconds * fit.bytes_per_second
+    if x.low < half < x.high:
+        at = x.at(half)
+        made.add(shapes.line(at, made.y.at(fit.seconds(half)), at, bottom, "guide half"))
+        aside, anchor = (-5, "end") if at > WIDTH / 2 else (5, "start")
+        text = f"half the rate: {size_text(half)}"
+        made.add(label(at + aside, bottom - 6, text, "strong", anchor))
+
+
+def _size(size: float) -> str:
+    """Messages are powers of ten: `1 B`, `10 kB`, `1 MB`."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= 0.9995 * scale:
+            return f"{count_text(size / scale)} {unit}"
+    return f"{count_text(size)} B"
+
+
+def windows(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
+    """A heat map for each matrix: the rate, the round trip under load, the knee framed."""
+    for at, each, sentence in charts.compared(diagnosis, "windows", MOST_MAPS):
+        rows = {(row["window_bytes"], row["streams"]): row for row in each.rows}
+        title = "TCP windows x streams"
+        heat = windows_heat(each)
+        yield _map(f"windows{at}", title, sentence, heat, WINDOWS, rows, _window_cells)
+
+
+def _window_cells(row: Row) -> tuple[str, ...]:
+    times = (row[f"rtt_{state}_seconds"] for state in ("unloaded", "loaded"))
+    return (
+        rate_text(row["bytes_per_second"]),
+        *("" if each is None else seconds_text(each) for each in times),
+        row["standing"] or "",
+    )
+
+
+def requests(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
+    """A heat map for each smb-matrix, the fastest cell framed."""
+    for at, each, sentence in charts.compared(diagnosis, "requests", MOST_MAPS):
+        measured = (row for row in each.rows if row["application"] is None)
+        rows = {(row["request_bytes"], row["depth"]): row for row in measured}
+        title = "SMB request size x depth"
+        heat = requests_heat(each)
+        yield _map(f"requests{at}", title, sentence, heat, REQUESTS, rows, _request_cells)
+
+
+def _request_cells(row: Row) -> tuple[str, ...]:
+    return size_text(row["in_flight_bytes"]), rate_text(row["bytes_per_second"])
+
+
+def _map(
+    name: str,
+    title: str,
+    sentence: str,
+    heat: Heat,
+    titles: tuple[str, ...],
+    rows: dict[tuple[float, float], Row],
+    told: Callable[[Row], tuple[str, ...]],
+) -> charts.Plot:
+    shown = within(heat.cells)
+    sentence += charts.bounded(shown, heat.cells, "cells")
+    table = [
+        (heat.row_text(each.row), heat.column_text(each.column), *told(rows[each.row, each.column]))
+        for each in shown
+    ]
+    title += f", {heat.verb}" if heat.verb else ""
+    return charts.plot(name, title, sentence, heat_map(heat), titles, table)
