@@ -58,9 +58,10 @@ def cleanup(
         import os
 
         from bottleneck import target as targets
-        from bottleneck.cli import documents, running, terminal
+        from bottleneck.cli import documents, running
         from bottleneck.hosts import command_for
         from bottleneck.leftovers import REMOVED, Cleanup
+        from bottleneck.reports import terminal
         from probes.records import Access
         from probes.stage import Refused
 

@@ -28,10 +28,10 @@ def compare(
     """What changed between two reports, with the noise taken into account."""
     with interrupts.held():
         from bottleneck.analysis import changes
-        from bottleneck.cli import documents, loading, terminal
-        from bottleneck.reports import layout
+        from bottleneck.cli import documents, loading
+        from bottleneck.reports import terminal
         from bottleneck.reports.compare import print_change, to_json
-        from bottleneck.reports.safe import safe
+        from bottleneck.reports.document import points
         from bottleneck.reports.units import shown_as
 
     output = documents.output(options.Documents(units=units, redact=redact))
@@ -50,8 +50,8 @@ def compare(
             print_change(told, console, verbose)
             for when, each in (("before", first), ("after", second)):
                 if "ticket" in each.tool:
-                    notes = [safe(note, LONGEST_NOTE) for note in each.notes]
-                    layout.bullets(console, f"The report {when} is a ticket", notes)
+                    title = f"The report {when} is a ticket"
+                    terminal.show(console, points(title, each.notes, longest=LONGEST_NOTE))
 
     shown = documents.shown(write)
     made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from bottleneck import document_file, report
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import exits, pending, streams, terminal
+from bottleneck.cli import exits, pending, streams
 from bottleneck.cli.command_line import KINDS
 from bottleneck.cli.options import Documents, Kept
 from bottleneck.cli.pending import STDOUT
 from bottleneck.report import Report
-from bottleneck.reports import units
+from bottleneck.reports import terminal, units
 from bottleneck.reports.console import print_report
 from bottleneck.reports.safe import safe
 from bottleneck.reports.trend import print_trend

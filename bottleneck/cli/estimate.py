@@ -66,8 +66,8 @@ def estimate(
         from bottleneck.analysis.estimate import Envelope
         from bottleneck.analysis.estimate import estimate as estimated
         from bottleneck.analysis.estimate.disk_kinds import KINDS, DiskKind, told
-        from bottleneck.cli import documents, terminal
-        from bottleneck.reports import units
+        from bottleneck.cli import documents
+        from bottleneck.reports import terminal, units
         from bottleneck.reports.estimate import estimate_json, print_estimate
         from probes.records import DIALECTS
         from probes.stage import Refused

@@ -30,7 +30,8 @@ def history(
         import os
 
         from bottleneck import history as kept
-        from bottleneck.cli import configuration, documents, terminal
+        from bottleneck.cli import configuration, documents
+        from bottleneck.reports import terminal
         from bottleneck.reports.trend import print_runs
         from bottleneck.reports.units import shown_as
         from probes.stage import Refused

@@ -16,10 +16,9 @@ from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
 from bottleneck.bench import Event
-from bottleneck.cli import terminal
-from bottleneck.reports import layout, units
-from bottleneck.reports.layout import GAP, Signs
+from bottleneck.reports import terminal, units
 from bottleneck.reports.safe import safe
+from bottleneck.reports.terminal import GAP, Signs
 from bottleneck.reports.words import busy_text
 from probes.host.memory import read_memory
 from probes.host.proc import CoreTimes
@@ -47,11 +46,16 @@ def watching(quiet: bool, style: units.Style = "si") -> Iterator[Tell]:
         yield lambda event: None
         return
     console = terminal.console(stderr=True)
-    if terminal.moves(console):
+    if moves(console):
         with _board(console) as tell:
             yield _styled(tell, style)
     else:
         yield _styled(_plain, style)
+
+
+def moves(console: Console) -> bool:
+    """Whether lines of it can be drawn anew: a real terminal that understands how, and no log."""
+    return console.file.isatty() and console.is_interactive and console.is_terminal
 
 
 def _styled(tell: Tell, style: units.Style) -> Tell:
@@ -177,7 +181,7 @@ class Board:
         left = max(0.0, self.budget_seconds - elapsed)
         width = bar_columns(options.max_width)
         done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
-        drawn = layout.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
+        drawn = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
         cells = (
             _load_text(load),
             f"{left:.0f} s left" if self.budget_seconds else "",
@@ -221,7 +225,7 @@ def printable(text: str, console: Console) -> str:
 
 def titles(width: int) -> str:
     """What stands in the columns of finished steps."""
-    scale = layout.scale_text(bar_columns(width))
+    scale = units.scale_text(bar_columns(width))
     return row("step", "rate", scale, ("client CPU RAM", "server CPU RAM"), width)
 
 
@@ -229,7 +233,8 @@ def finished(event: Event, signs: Signs, width: int) -> str:
     """The line of a step that was measured: rate, its bar, and both hosts."""
     rate = event.bytes_per_second or 0.0
     room = bar_columns(width)
-    drawn = layout.log_bar(rate, room, signs) if room else ""
+    share = units.log_share(rate) if rate and room else 0.0
+    drawn = terminal.bar(share, 1.0, room, signs) if share > 0 else ""
     cells = tuple(busy_text(used) or signs.none for used in (event.client, event.server))
     return row(event.step, _ending(event), drawn, cells, width)
 
@@ -237,24 +242,24 @@ def finished(event: Event, signs: Signs, width: int) -> str:
 def _show(event: Event, board: Board, console: Console) -> None:
     board.take(event)
     if event.asks:
-        layout.paragraph(console, safe(event.step, LONGEST_ENDING), "bold")
+        terminal.paragraph(console, safe(event.step, LONGEST_ENDING), "bold")
     if not event.outcome:
         return
     if event.outcome != "measured":
         hanging = f"{safe(event.step, STEP_COLUMNS):<{STEP_COLUMNS}}{GAP}"
-        layout.paragraph(console, safe(event.outcome, LONGEST_ENDING), "", hanging)
+        terminal.paragraph(console, safe(event.outcome, LONGEST_ENDING), "", hanging)
         return
     if not board.headed:
         board.headed = True
-        layout.line(console, titles(console.width), "dim")
-    layout.line(console, finished(event, board.signs, console.width))
+        terminal.line(console, titles(console.width), "dim")
+    terminal.line(console, finished(event, board.signs, console.width))
 
 
 @contextmanager
 def _board(console: Console) -> Iterator[Tell]:
     # Where the terminal goes away while the run goes on, the run is not to end for that.
     console.file = cast(IO[str], _Unbroken(console.file))
-    board = Board(layout.signs(console))
+    board = Board(terminal.signs_of(console))
     live = _Live(
         board,
         console=console,

@@ -6,10 +6,21 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.reports import copy_tables, disks, layout, tcp_tables
-from bottleneck.reports.document import POINTER, Bar, Block, Cell, Column, Points, Table, Text
+from bottleneck.reports import copy_tables, disks, tcp_tables
+from bottleneck.reports.document import (
+    POINTER,
+    WIDE,
+    Bar,
+    Block,
+    Cell,
+    Column,
+    Form,
+    Found,
+    Points,
+    Table,
+    Text,
+)
 from bottleneck.reports.safe import safe
-from bottleneck.reports.table import Form, Row
 
 SENTENCE_CHARACTERS = 1000
 OF_TCP_ALONE = frozenset(tcp_tables.TABLES)
@@ -47,7 +58,7 @@ def figures(about: str, found: Sequence[Comparison]) -> tuple[list[str], Table]:
 
 
 def _kind(form: Form, found: Sequence[Comparison], verbose: bool) -> Iterator[Block]:
-    shown: list[Row] = []
+    shown: list[Found] = []
     left_out = 0
     in_rows = form.heat is None or form.both
     for each in found:
@@ -65,7 +76,7 @@ def _sentence(found: Comparison) -> Text:
     return Text(safe(found.sentence, SENTENCE_CHARACTERS), hanging="- ")
 
 
-def _table(form: Form, rows: Sequence[Row], left_out: int) -> Table:
+def _table(form: Form, rows: Sequence[Found], left_out: int) -> Table:
     columns = [Column(each.title, each.right) for each in form.fields]
     if form.bar is not None:
         columns.append(Column(f"{POINTER} knee", bar=_bar_cells))
@@ -82,4 +93,4 @@ def _table(form: Form, rows: Sequence[Row], left_out: int) -> Table:
 
 
 def _bar_cells(width: int) -> int:
-    return BAR_CELLS if width < layout.WIDE else WIDE_BAR_CELLS
+    return BAR_CELLS if width < WIDE else WIDE_BAR_CELLS

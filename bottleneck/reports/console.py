@@ -10,14 +10,13 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, remarks
 from bottleneck.reports.comparisons import comparisons
-from bottleneck.reports.disks import disk_points
+from bottleneck.reports.disks import disk_points, zone_curves
 from bottleneck.reports.document import Block, Text
 from bottleneck.reports.interfaces import interface_points
 from bottleneck.reports.path import path
 from bottleneck.reports.stages import stages
 from bottleneck.reports.terminal import show
 from bottleneck.reports.units import explorer_note
-from bottleneck.reports.zone_curve import zone_curves
 
 SETTINGS_SHOWN = 4
 

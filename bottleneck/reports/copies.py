@@ -18,10 +18,11 @@ from bottleneck.analysis.finding import (
     Verdict,
 )
 from bottleneck.analysis.model import looks_like
-from bottleneck.reports import layout
 from bottleneck.reports.document import (
     ON_PAGES,
     POINTER,
+    VERY_WIDE,
+    WIDE,
     Bar,
     Block,
     Cell,
@@ -49,7 +50,7 @@ LONGEST_BAR, SHORTEST_BAR = 40, 4
 LEAST_RUNGS = 2
 EVIDENCE_SHOWN = 8
 _NAME = re.compile(r"(server\.)?(push|pull)\.(cached|uncached)")
-_WIDE = layout.VERY_WIDE
+_WIDE = VERY_WIDE
 Place = tuple[str, str]
 
 
@@ -159,7 +160,7 @@ def name_text(copy: CopyDiagnosis) -> str:
 
 
 def _ceiling_bar(width: int) -> int:
-    return 16 if width < layout.WIDE else 30 if width < layout.VERY_WIDE else 80
+    return 16 if width < WIDE else 30 if width < VERY_WIDE else 80
 
 
 def longest_bar(copy: CopyDiagnosis, rate: float) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bottleneck.analysis.finding import Comparison
-from bottleneck.reports.document import Heat, HeatCell
+from bottleneck.reports.document import Field, Form, Found, Heat, HeatCell, figure, first, word
 from bottleneck.reports.safe import safe
-from bottleneck.reports.table import Field, Form, Row, figure, first, word
 from bottleneck.reports.units import (
     cost_text,
     count_text,
@@ -28,42 +27,42 @@ MECHANISMS = {
 }
 
 
-def _of_first_copy(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def _of_first_copy(rows: tuple[Found, ...]) -> tuple[Found, ...]:
     """All dialects of the copy that the sentence is about."""
     return tuple(row for row in rows if row["copy"] == rows[0]["copy"])
 
 
-def _applications(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def _applications(rows: tuple[Found, ...]) -> tuple[Found, ...]:
     return tuple(row for row in rows if row["application"] is not None)
 
 
-def _shape(row: Row) -> str | None:
+def _shape(row: Found) -> str | None:
     size, depth = row["request_bytes"], row["depth"]
     if size is None or depth is None:
         return None
     return f"{count_text(depth)} x {size_text(size)}"
 
 
-def _starting(row: Row) -> str:
+def _starting(row: Found) -> str:
     told = times_text(row["ratio"]) if row["significant"] else NOISE
     return f"{told}{'' if row['durable'] else ' *'}"
 
 
-def _native_is_slower(row: Row) -> bool:
+def _native_is_slower(row: Found) -> bool:
     return bool(row["native_bytes_per_second"] < row["own_bytes_per_second"])
 
 
-def _native(row: Row) -> str:
+def _native(row: Found) -> str:
     told = f"{times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
     return told if row["significant"] else NOISE
 
 
-def _options(row: Row) -> str | None:
+def _options(row: Found) -> str | None:
     costs = _native_is_slower(row) and row["significant"]
     return (safe(" ".join(row["options"]), 32) if costs else "") or None
 
 
-def _cost(row: Row) -> str | None:
+def _cost(row: Found) -> str | None:
     if row["cost_ratio"] == 0:
         return None
     if not row["significant"]:
@@ -71,32 +70,32 @@ def _cost(row: Row) -> str | None:
     return percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
 
 
-def _round_trips(row: Row) -> str | None:
+def _round_trips(row: Found) -> str | None:
     trips, spent = row["round_trips_per_file"], row["round_trips_seconds"]
     if trips is None or spent is None:
         return None
     return f"{count_text(trips)} = {seconds_text(spent)}"
 
 
-def _by(row: Row) -> str:
+def _by(row: Found) -> str:
     if row["dialect"] == "native":
         return "mount"
     by = " by server" if row["initiator"] == "server" else ""
     return f"{safe(row['dialect'], 16)}{by}"
 
 
-def _slower(row: Row) -> str:
+def _slower(row: Found) -> str:
     return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else NOISE
 
 
-def _held(row: Row) -> str | None:
+def _held(row: Found) -> str | None:
     """What holds the slower one, in few words."""
     if row["component"] is None:
         return MECHANISMS.get(row["mechanism"])
     return f"{row['side']} {row['component']} {row['cause']}"
 
 
-def _then(row: Row) -> str:
+def _then(row: Found) -> str:
     rest = row["rest_bytes_per_second"]
     return "the flush" if rest is None else rate_text(rest)
 
@@ -126,7 +125,7 @@ def requests_heat(found: Comparison) -> Heat:
     )
 
 
-def _fastest(row: Row) -> str:
+def _fastest(row: Found) -> str:
     return f"{size_text(row['request_bytes'])} x {count_text(row['depth'])}"
 
 

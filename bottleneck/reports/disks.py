@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bottleneck.analysis import steps
+from bottleneck.analysis import disk_zones, steps
+from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
-from bottleneck.reports.document import Points, points
+from bottleneck.reports.document import (
+    Field,
+    FileMark,
+    Form,
+    Found,
+    Points,
+    ZoneCurve,
+    figure,
+    first,
+    points,
+)
 from bottleneck.reports.safe import safe
-from bottleneck.reports.table import Field, Form, Row, figure, first
 from bottleneck.reports.units import (
     count_text,
     link_text,
+    megabytes_unit,
     percent_text,
     rate_text,
     seconds_text,
@@ -97,20 +109,52 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
         yield "as a system tells that was not tested"
 
 
-def _span(row: Row) -> str:
+MOST_FILES = 8
+FILES = {"sequential": "this run's own file", "file": "the file"}
+
+
+def zone_curves(report: Report) -> Iterator[ZoneCurve]:
+    """One for each disk that was measured zone by zone."""
+    for each in all_zones(report):
+        yield ZoneCurve(_curve_title(each), each, tuple(_marks(report, each))[:MOST_FILES])
+
+
+def _curve_title(zones: Zones) -> str:
+    """What the curve is of, in one line; safe to print."""
+    setting = zones.found.step.setting
+    side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
+    does = "written" if steps.word(setting, "verb") == "write" else "read"
+    device = f" {safe(zones.device, 32)}" if zones.device else ""
+    return f"{side} disk{device}, {does} zone by zone, {megabytes_unit()}"
+
+
+def _marks(report: Report, zones: Zones) -> Iterator[FileMark]:
+    """The files of a report that lie on the disk of a curve; the sentences' names for them."""
+    for found in steps.measured(report, "disk"):
+        place, name = disk_zones.place_of(found), FILES.get(disk_zones.pattern(found))
+        side = steps.word(found.step.setting, "side")
+        spans = () if place is None else place.spans_on(zones.device)
+        if name is None or not spans or side != steps.word(zones.found.step.setting, "side"):
+            continue
+        # A cached read has the same file as the uncached one.
+        if steps.word(found.step.setting, "cache") == "uncached":
+            yield FileMark(name, tuple((span.from_ratio, span.to_ratio) for span in spans))
+
+
+def _span(row: Found) -> str:
     return f"{percent_text(row['from_ratio'])} to {percent_text(row['to_ratio'])}"
 
 
-def _disk(row: Row) -> str:
+def _disk(row: Found) -> str:
     return f"{row['side']} {safe(row['device'] or 'disk', 24)}"
 
 
-def _edges_and_weak(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def _edges_and_weak(rows: tuple[Found, ...]) -> tuple[Found, ...]:
     last = len(rows) - 1
     return tuple(row for at, row in enumerate(rows) if at in (0, last) or row["standing"])
 
 
-def _whose(row: Row) -> str:
+def _whose(row: Found) -> str:
     return f"{row['side']}: {'the file' if row['pattern'] == 'file' else 'own file'}"
 
 

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bottleneck.analysis.disk_zones import Zones
+from bottleneck.analysis.finding import Comparison
 from bottleneck.reports.safe import safe
+from bottleneck.reports.units import megabytes_unit
+from bottleneck.reports.words import known
 
 ON_PAGES = 1 << 30
 """Columns of a terminal that none has: what is shown on a page alone."""
+WIDE, VERY_WIDE = 110, 160
+"""Columns of a terminal that has room for longer bars, and for more of them."""
 LONGEST_POINT = 600
 Style = Literal["", "strong", "quiet", "alarm"]
 Mark = Literal["", "chosen", "cap", "soft"]
@@ -53,6 +58,8 @@ class Bar:
 
 
 Cell = str | Bar | None
+Found = dict[str, Any]
+"""A row of a comparison as the analysis has it."""
 POINTER = "\u25c0"
 """Points at a row: `\u25c0 cap`."""
 
@@ -197,3 +204,53 @@ def points(
     shown = tuple(safe(each, longest) for each in told[:most])
     if shown:
         yield Points(title, shown, len(told) - len(shown))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a comparison's table."""
+
+    name: str
+    """Its title; `{unit}` stands for that of megabytes_text()."""
+    cell: Callable[[Found], str | None]
+    right: bool = False
+
+    @property
+    def title(self) -> str:
+        """With the unit that figures have now."""
+        return self.name.format(unit=megabytes_unit())
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one kind of comparison is shown."""
+
+    heading: str
+    fields: tuple[Field, ...]
+    telling: Callable[[tuple[Found, ...]], tuple[Found, ...]]
+    """The rows of each comparison that are shown without --verbose."""
+    remark: str = ""
+    """What a star in a cell means."""
+    heat: Callable[[Comparison], Heat] | None = None
+    """Of each comparison a map of its own, in two dimensions."""
+    both: bool = False
+    """Whether --verbose shows the map's figures as rows, too: they tell more than it."""
+    bar: Callable[[Found], float] | None = None
+    """Share of the longest bar, for a last column of bars; the knee's is marked."""
+    sparks: Callable[[Comparison], tuple[Sparks, ...]] | None = None
+    """Lines that draw a comparison in short, where its rows are for --verbose."""
+
+
+def first(most: int) -> Callable[[tuple[Found, ...]], tuple[Found, ...]]:
+    """The first so many rows of a comparison, for Form.telling."""
+    return lambda rows: rows[:most]
+
+
+def figure(name: str, write: Callable[[float], str], key: str) -> Field:
+    """A column of a row's figure; a dash where it is not known."""
+    return Field(name, lambda row: known(write, row[key]), right=True)
+
+
+def word(name: str, key: str, longest: int = 24) -> Field:
+    """A column of a row's own word."""
+    return Field(name, lambda row: known(lambda told: safe(told, longest), row[key] or None))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from bottleneck.report import Report, Step
-from bottleneck.reports import layout
-from bottleneck.reports.document import ON_PAGES, Bar, Block, Column, Table
-from bottleneck.reports.units import bits_beside, rate_text, scale_ends, size_text
+from bottleneck.reports.document import ON_PAGES, WIDE, Bar, Block, Column, Table
+from bottleneck.reports.units import bits_beside, log_share, rate_text, scale_text, size_text
 from bottleneck.reports.words import busy_text, spread_text, stage_text
 from probes.records import Measured, Spread, Usage, rates
 
@@ -39,8 +37,8 @@ def stages(report: Report) -> Iterator[Block]:
 def _table(
     known: list[Known], bar_columns: int, full: bool, note: str, narrower: Table | None
 ) -> Table:
-    least = layout.WIDE if narrower is not None else 0
-    scale = (Column(layout.scale_text(bar_columns), bar=lambda _: bar_columns),)
+    least = WIDE if narrower is not None else 0
+    scale = (Column(scale_text(bar_columns), bar=lambda _: bar_columns),)
     table = Table(
         "Stages: rate, then busiest core and RAM in use at both ends",
         (
@@ -62,7 +60,7 @@ def _table(
         table.add(
             stage_text(step),
             rate_text(spread.median),
-            *((_log_bar(spread.median),) if bar_columns else ()),
+            *((_bar(spread.median),) if bar_columns else ()),
             _spread_text(step, spread, full),
             _usage_text(client, full),
             _usage_text(server, full),
@@ -71,10 +69,8 @@ def _table(
     return table
 
 
-def _log_bar(bytes_per_second: float) -> Bar | str:
-    """On the one logarithmic scale of all stages; empty below it."""
-    low, high = scale_ends()
-    share = math.log(bytes_per_second / low, high / low) if bytes_per_second > low else 0.0
+def _bar(bytes_per_second: float) -> Bar | str:
+    share = log_share(bytes_per_second)
     return Bar(share, 1.0) if share > 0 else ""
 
 

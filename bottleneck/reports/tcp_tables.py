@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 
 from bottleneck.analysis.finding import Comparison
-from bottleneck.reports.document import Heat, HeatCell, Sparks
+from bottleneck.reports.document import (
+    Field,
+    Form,
+    Found,
+    Heat,
+    HeatCell,
+    Sparks,
+    figure,
+    first,
+    word,
+)
 from bottleneck.reports.safe import safe
-from bottleneck.reports.table import Field, Form, Row, figure, first, word
 from bottleneck.reports.units import (
     cost_text,
     count_text,
@@ -27,16 +36,16 @@ def _window_text(window_bytes: float) -> str:
     return size_text(window_bytes) if window_bytes else "auto"
 
 
-def _window(row: Row) -> str:
+def _window(row: Found) -> str:
     return f"{count_text(row['streams'])} x {_window_text(row['window_bytes'])}"
 
 
-def _verb_and_standing(row: Row) -> str:
+def _verb_and_standing(row: Found) -> str:
     verb = row["verb"] and safe(row["verb"], 8)
     return f"{verb or ''} {row['standing'] or ''}".strip()
 
 
-def _standing_out(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def _standing_out(rows: tuple[Found, ...]) -> tuple[Found, ...]:
     return tuple(row for row in rows if row["standing"])
 
 
@@ -70,7 +79,7 @@ def windows_heat(found: Comparison) -> Heat:
     )
 
 
-def _knee(row: Row) -> str:
+def _knee(row: Found) -> str:
     return f"{_window_text(row['window_bytes'])} x {count_text(row['streams'])}"
 
 
@@ -79,12 +88,12 @@ def buffer_text(buffer_bytes: float) -> str:
     return f"{count_text(buffer_bytes)} B" if buffer_bytes % 512 else size_text(buffer_bytes)
 
 
-def _buffer(row: Row) -> str:
+def _buffer(row: Found) -> str:
     who = row["initiator"] if row["over"] == "loopback" else safe(row["verb"] or "", 8)
     return f"{who} {buffer_text(row['buffer_bytes'])}"
 
 
-def _receiver_cost(row: Row) -> str | None:
+def _receiver_cost(row: Found) -> str | None:
     alone = row["over"] == "loopback"
     return None if alone else known(cost_text, row["receiver_cpu_seconds_per_byte"])
 
@@ -108,7 +117,7 @@ def _window_sparks(found: Comparison) -> tuple[Sparks, ...]:
     return tuple(drawn)
 
 
-def _sparks(label: str, rows: list[Row], ends: tuple[str, str], found: Comparison) -> Sparks:
+def _sparks(label: str, rows: list[Found], ends: tuple[str, str], found: Comparison) -> Sparks:
     return Sparks(
         label=label,
         rates=tuple(row["bytes_per_second"] for row in rows),

@@ -1,13 +1,23 @@
-"""A document's blocks on a terminal: as wide as it is, in the characters that it has."""
+"""A document's blocks on a terminal: as wide as it is, in the characters that it has.
+
+No line ends in a space; foreign text in them is no markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from rich import text as rich_text
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from bottleneck.reports import layout
+from bottleneck.analysis.disk_zones import Zones
 from bottleneck.reports.document import (
     POINTER,
     Bar,
@@ -15,6 +25,7 @@ from bottleneck.reports.document import (
     Cell,
     Column,
     Facts,
+    FileMark,
     Heat,
     Points,
     Sparks,
@@ -23,7 +34,6 @@ from bottleneck.reports.document import (
     Verbatim,
     ZoneCurve,
 )
-from bottleneck.reports.layout import GAP, UNICODE, Signs
 from bottleneck.reports.units import (
     count_text,
     megabytes_text,
@@ -31,8 +41,12 @@ from bottleneck.reports.units import (
     rate_text,
     size_text,
 )
-from bottleneck.reports.zone_curve import chart
 
+GAP = "  "
+UNKNOWN_SIZE = (100, 24)
+"""Of a pipe, whose width is nobody's wish: what a reader of a log can take."""
+PROSE_COLUMNS = 120
+"""The longest line of sentences: eyes lose the next one behind a longer one."""
 STYLES = {"": "", "strong": "bold", "quiet": "dim", "alarm": "magenta"}
 MARKS = {"": "", "chosen": "bold", "cap": "bold red", "soft": "dim"}
 FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
@@ -40,11 +54,112 @@ FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
 LABEL_COLUMNS = 12
 """As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
 MOST_ROWS, MOST_COLUMNS = 16, 8
+CHART_ROWS = 8
+LEAST_CHART_COLUMNS, MOST_CHART_COLUMNS = 20, 120
+CHART_LABEL = 8
+"""Characters left of a disk's chart: the rate of its lines."""
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The characters to draw with, by what the terminal's encoding has."""
+
+    blocks: str
+    """Parts of a cell in rising order, a full one last."""
+    rising: str
+    """Heights of a cell in rising order; empty: there are none."""
+    cap: str
+    knee: str
+    dash: str
+    none: str
+
+
+UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", cap="◀ cap", knee="◀", dash="–", none="·")
+ASCII = Signs(blocks="#", rising="", cap="<- cap", knee="<-", dash="-", none=".")
+
+
+def console(stderr: bool = False) -> Console:
+    """A console on stdout or stderr, as wide as its terminal.
+
+    Colours: NO_COLOR and CLICOLOR=0 forbid them, FORCE_COLOR and CLICOLOR_FORCE ask for them where
+    no terminal is, TTY_COMPATIBLE and TERM=dumb are obeyed too; a prohibition is stronger
+    (no-color.org, bixense.com/clicolors, force-color.org).
+    """
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else shutil.get_terminal_size(UNKNOWN_SIZE).columns
+    forced = os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0")
+    forbidden = os.environ.get("CLICOLOR") == "0" and not (forced or os.environ.get("FORCE_COLOR"))
+    return Console(
+        stderr=stderr,
+        width=width,
+        highlight=False,
+        # None leaves it to rich, which knows all but CLICOLOR and CLICOLOR_FORCE.
+        force_terminal=True if forced else None,
+        no_color=True if forbidden else None,
+    )
+
+
+def line(console: Console, text: str, style: str = "") -> None:
+    """One line as it is: no markup, no highlighting, no wrapping.
+
+    What the terminal's encoding has no character for is written as its escape.
+    """
+    shown = text.rstrip().encode(console.encoding, "backslashreplace").decode(console.encoding)
+    console.print(rich_text.Text(shown, style=style), no_wrap=True, overflow="ignore", crop=False)
+
+
+def paragraph(console: Console, text: str, style: str = "", bullet: str = "") -> None:
+    """Text wrapped to the console's width; a bullet hangs in front."""
+    indent = " " * len(bullet)
+    wrapped = textwrap.wrap(
+        text,
+        max(20, min(console.width, PROSE_COLUMNS)),
+        initial_indent=bullet,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    for each in wrapped:
+        line(console, each, style)
+
+
+def heading(console: Console, text: str) -> None:
+    """A blank line and a title."""
+    console.print()
+    line(console, text, "bold")
+
+
+def signs_of(console: Console) -> Signs:
+    """Blocks where the encoding has them, else ASCII."""
+    try:
+        "".join(vars(UNICODE).values()).encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return ASCII if console.legacy_windows else UNICODE
+
+
+def bar(value: float, most: float, width: int, with_signs: Signs) -> str:
+    """A bar in parts of a cell; one longer than the scale ends in a sign that says so."""
+    full_sign = with_signs.blocks[-1]
+    if value > most:
+        return full_sign * (width - 1) + ">"
+    parts = len(with_signs.blocks)
+    full, rest = divmod(max(1, round(value / most * width * parts)), parts)
+    return full_sign * full + (with_signs.blocks[rest - 1] if rest else "")
+
+
+def spark(value: float, most: float, with_signs: Signs) -> str:
+    """A value as the height of one cell; empty where the encoding has no such cells."""
+    heights = with_signs.rising
+    return (
+        heights[max(0, min(len(heights), round(value / most * len(heights))) - 1)]
+        if heights
+        else ""
+    )
 
 
 def show(console: Console, blocks: Iterable[Block]) -> None:
     """Writes blocks one below the other; foreign text in them is no markup."""
-    signs = layout.signs(console)
+    signs = signs_of(console)
     for block in blocks:
         match block:
             case Table():
@@ -54,9 +169,9 @@ def show(console: Console, blocks: Iterable[Block]) -> None:
             case Sparks():
                 _sparks(console, block, signs)
             case ZoneCurve():
-                layout.heading(console, block.title)
-                for drawn in chart(block, console.width, signs):
-                    layout.line(console, drawn)
+                heading(console, block.title)
+                for drawn in _chart(block, console.width, signs):
+                    line(console, drawn)
             case _:
                 _prose(console, block)
 
@@ -66,24 +181,24 @@ def _prose(console: Console, block: Text | Points | Facts | Verbatim) -> None:
         case Text(text, style, hanging, apart):
             if apart:
                 console.print()
-            layout.paragraph(console, text, STYLES[style], hanging)
+            paragraph(console, text, STYLES[style], hanging)
         case Points(title, lines, left_out):
-            layout.heading(console, title)
+            heading(console, title)
             for each in lines:
-                layout.paragraph(console, each, bullet="- ")
+                paragraph(console, each, bullet="- ")
             _more(console, left_out)
         case Facts(rows):
             for term, told in rows:
                 words = told if isinstance(told, str) else ", ".join(told)
-                layout.paragraph(console, f"{term}: {words}")
+                paragraph(console, f"{term}: {words}")
         case Verbatim(lines):
             for each in lines:
-                layout.line(console, each)
+                line(console, each)
 
 
 def _more(console: Console, left_out: int) -> None:
     if left_out > 0:
-        layout.line(console, f"  and {left_out} more with --verbose", "dim")
+        line(console, f"  and {left_out} more with --verbose", "dim")
 
 
 def _table(console: Console, table: Table, signs: Signs) -> None:
@@ -104,7 +219,7 @@ def _table(console: Console, table: Table, signs: Signs) -> None:
             break
         table = table.narrower
     if table.title:
-        layout.heading(console, table.title)
+        heading(console, table.title)
     widths[0] = max(8, min(widths[0], widths[0] + console.width - _whole(widths)))
     styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
     for texts, style in zip(lines, styles, strict=True):
@@ -113,9 +228,9 @@ def _table(console: Console, table: Table, signs: Signs) -> None:
             for text, width, (_, column) in zip(texts, widths, shown, strict=True)
         )
         if table.rows:
-            layout.line(console, GAP.join(fitted), style)
+            line(console, GAP.join(fitted), style)
     if table.note:
-        layout.line(console, table.note, "dim")
+        line(console, table.note, "dim")
     _more(console, table.left_out)
 
 
@@ -128,7 +243,7 @@ def _cell(cell: Cell, column: Column, width: int, signs: Signs) -> str:
         case None:
             return signs.none
         case Bar(value, most, sign):
-            drawn = layout.bar(value, most, column.bar(width) if column.bar else 1, signs)
+            drawn = bar(value, most, column.bar(width) if column.bar else 1, signs)
             return _plain(f"{drawn} {sign}".rstrip(), signs)
         case text:
             return _plain(text, signs)
@@ -169,9 +284,9 @@ def _heat_map(heat: Heat, width: int, signs: Signs) -> Table:
             figure = megabytes_text(cell.bytes_per_second)
             figure = f"[{figure}]" if cell.framed and heat.knee else figure
             length = (
-                layout.bar(cell.bytes_per_second, most, each_bar, signs)
+                bar(cell.bytes_per_second, most, each_bar, signs)
                 if each_bar
-                else layout.spark(cell.bytes_per_second, most, signs)
+                else spark(cell.bytes_per_second, most, signs)
             )
             drawn.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
         table.add(heat.row_text(row), *drawn)
@@ -182,9 +297,84 @@ def _sparks(console: Console, sparks: Sparks, signs: Signs) -> None:
     """Each rate as a height, a knee's in brackets; nothing where the encoding has no heights."""
     if not signs.rising:
         return
-    heights = [layout.spark(each, sparks.most, signs) for each in sparks.rates]
+    heights = [spark(each, sparks.most, signs) for each in sparks.rates]
     drawn = "".join(f"[{each}]" if at in sparks.knees else each for at, each in enumerate(heights))
     first, last = sparks.ends
     best = rate_text(max(sparks.rates))
     told = f"{sparks.label:<4} {first:>7} {drawn} {last}, best {best}".strip()
-    layout.line(console, f"  {told}")
+    line(console, f"  {told}")
+
+
+def _chart(curve: ZoneCurve, width: int, signs: Signs) -> Iterator[str]:
+    """The lines of one chart on a terminal of so many columns."""
+    columns = max(LEAST_CHART_COLUMNS, min(MOST_CHART_COLUMNS, width - CHART_LABEL - 2))
+    zones = curve.zones
+    most = max(zone.bytes_per_second for zone in zones.zones)
+    levels = [_rate_at(zones, (at + 0.5) / columns) for at in range(columns)]
+    side, corner, floor = "│└─" if signs.rising else "|+-"
+    for row in range(CHART_ROWS, 0, -1):
+        label = (
+            megabytes_text(most * row / CHART_ROWS) if row in (CHART_ROWS, CHART_ROWS // 2) else ""
+        )
+        cells = "".join(_piece(level, most, row, signs) for level in levels)
+        yield f"{label:>{CHART_LABEL}} {side}{cells}".rstrip()
+    edge, last = "0 %", "100 %"
+    if zones.curve is not None and zones.curve.falls:
+        edge, last = "0 %, outer edge", "inner edge, 100 %"
+    yield f"{'0':>{CHART_LABEL}} {corner}{floor * columns}"
+    yield f"{'':>{CHART_LABEL}}  {edge}{last:>{columns - len(edge)}}"
+    weak = _weak_line(zones, columns)
+    if weak:
+        yield f"{'weak':>{CHART_LABEL}}  {weak}".rstrip()
+    for mark in curve.files:
+        yield from _mark_lines(mark, columns)
+
+
+def _rate_at(zones: Zones, ratio: float) -> float | None:
+    """The zone's own rate at a position; None: no zone was measured there."""
+    for zone in zones.zones:
+        if zone.from_ratio <= ratio <= zone.to_ratio:
+            return zone.bytes_per_second
+    return None
+
+
+def _piece(level: float | None, most: float, row: int, signs: Signs) -> str:
+    if level is None:
+        return " "
+    eighths = round(level / most * CHART_ROWS * 8) - (row - 1) * 8
+    if not signs.rising:
+        return "#" if eighths >= 4 else " "
+    return " " if eighths <= 0 else signs.rising[min(8, eighths) - 1]
+
+
+def _weak_line(zones: Zones, columns: int) -> str:
+    curve = zones.curve
+    weak = [zones.zones[at] for at in curve.weak] if curve is not None else []
+    spans = [(zone.from_ratio, zone.to_ratio) for zone in weak]
+    return _underline(spans, columns, "!") if spans else ""
+
+
+def _mark_lines(mark: FileMark, columns: int) -> Iterator[str]:
+    drawn = _underline(mark.spans, columns, "^")
+    text = mark.text
+    after = len(drawn.rstrip()) + 1
+    if after + len(text) <= columns:
+        yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()} {text}"
+        return
+    before = len(drawn) - len(drawn.lstrip())
+    if before > len(text):
+        start = before - len(text) - 1
+        yield f"{'':>{CHART_LABEL}}  {' ' * start}{text} {drawn.strip()}"
+        return
+    yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()}"
+    yield f"{'':>{CHART_LABEL}}  {text}"
+
+
+def _underline(spans: Sequence[tuple[float, float]], columns: int, sign: str) -> str:
+    """A sign under each column that a span touches; at least one for each span."""
+    cells = [" "] * columns
+    for begin, end in spans:
+        first = min(columns - 1, math.floor(begin * columns))
+        last = max(first, min(columns, math.ceil(end * columns)) - 1)
+        cells[first : last + 1] = sign * (last - first + 1)
+    return "".join(cells)

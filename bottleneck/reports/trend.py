@@ -9,11 +9,9 @@ from rich.console import Console
 from bottleneck import trend as trends_of
 from bottleneck.analysis.finding import Verdict, WordError
 from bottleneck.analysis.rules import check_words
-from bottleneck.reports import layout
+from bottleneck.reports import terminal
 from bottleneck.reports.document import Block, Table, Text, columns
-from bottleneck.reports.layout import Signs
 from bottleneck.reports.safe import safe
-from bottleneck.reports.terminal import show
 from bottleneck.reports.units import count_text, percent_text, range_text, rate_text
 from bottleneck.reports.words import cap_text, dialect_text, known
 from bottleneck.trend import Kept, Trend
@@ -29,10 +27,10 @@ DATE_CHARACTERS, MINUTE_CHARACTERS = 10, 16
 def print_trend(trends: Sequence[Trend], console: Console) -> None:
     """Writes a line for each copy that has two runs or more, and nothing where none has."""
     width = LONGEST_LINE if console.width >= WIDE_COLUMNS else LONGEST_LINE // 2
-    show(console, _trend(trends, width, layout.signs(console)))
+    terminal.show(console, _trend(trends, width, terminal.signs_of(console)))
 
 
-def _trend(trends: Sequence[Trend], width: int, signs: Signs) -> Iterator[Block]:
+def _trend(trends: Sequence[Trend], width: int, signs: terminal.Signs) -> Iterator[Block]:
     told = [each for each in trends if len(each.points) > 1]
     if not told:
         return
@@ -57,7 +55,7 @@ def _trend(trends: Sequence[Trend], width: int, signs: Signs) -> Iterator[Block]
     yield from (Text(sentence, hanging="- ") for sentence in remarks(told))
 
 
-def sparkline(rates: Sequence[float], width: int, signs: Signs) -> str:
+def sparkline(rates: Sequence[float], width: int, signs: terminal.Signs) -> str:
     """Rates as blocks of a height from nothing to the highest; of more than width the latest.
 
     It begins at 0, not at the lowest rate: noise is not blown up.
@@ -92,7 +90,7 @@ def print_runs(runs: Sequence[Kept], console: Console) -> None:
     """Writes a line for each run, in the given order."""
     titles = ("share", "started", "status", "copy", "rate", "cap")
     table = Table("", columns(*titles, right="4"))
-    none = layout.signs(console).none
+    none = terminal.signs_of(console).none
     for each in runs:
         table.add(
             safe(f"{each.share or none} ({each.client or none})", 80),
@@ -102,7 +100,7 @@ def print_runs(runs: Sequence[Kept], console: Console) -> None:
             known(rate_text, each.bytes_per_second),
             known(_cap, each.cap),
         )
-    show(console, [table])
+    terminal.show(console, [table])
 
 
 def _change(first: float, last: float) -> str:

@@ -126,6 +126,19 @@ def scale_ends() -> tuple[float, float]:
     return tens * usual, tens * 10 * great
 
 
+def log_share(bytes_per_second: float) -> float:
+    """Of a bar on the one logarithmic scale of all stages, so that they compare; 0 below it."""
+    low, high = scale_ends()
+    return math.log(bytes_per_second / low, high / low) if bytes_per_second > low else 0.0
+
+
+def scale_text(width: int) -> str:
+    """What stands above logarithmic bars of a width; empty where nothing fits."""
+    ends = " to ".join(rate_text(each) for each in scale_ends())
+    texts = (f"{ends}, logarithmic", f"{ends}, log", "log scale", "log")
+    return next((each for each in texts if len(each) <= width), "")
+
+
 def rate_and_bits_text(bytes_per_second: float) -> str:
     """A rate with its bits beside it: `118 MB/s (940 Mbit/s)`; once, where rates are bits."""
     beside = bits_beside(bytes_per_second)

@@ -18,7 +18,7 @@ from bottleneck import report as reports
 from bottleneck.bench import Event
 from bottleneck.cli import progress
 from bottleneck.cli.progress import Load, OwnLoad
-from bottleneck.reports import layout, units
+from bottleneck.reports import terminal, units
 from probes.records import Measured, Sample
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +120,7 @@ def test_finished_steps_stay_as_lines_in_columns_that_fit(usage, width):
 
 def test_the_bars_have_one_logarithmic_scale():
     bars = [
-        progress.finished(ended(bytes_per_second=rate), layout.UNICODE, 200).count("█")
+        progress.finished(ended(bytes_per_second=rate), terminal.UNICODE, 200).count("█")
         for rate in (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
     ]
     assert bars == [0, 0, 12, 24, 36, 48]
@@ -145,7 +145,7 @@ def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
 
 def test_the_live_line_has_rate_progress_this_host_and_the_time_left(monkeypatch):
     monkeypatch.setattr(progress.time, "monotonic", lambda: 100.0)
-    board = progress.Board(layout.ASCII, own=FixedLoad())
+    board = progress.Board(terminal.ASCII, own=FixedLoad())
     board.take(Event("tcp push x1", 10.0, 20.0))
     board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     line = drawn(board, 200)
@@ -153,7 +153,7 @@ def test_the_live_line_has_rate_progress_this_host_and_the_time_left(monkeypatch
 
 
 def test_a_rate_is_of_its_own_step_alone():
-    board = progress.Board(layout.ASCII, own=FixedLoad())
+    board = progress.Board(terminal.ASCII, own=FixedLoad())
     board.take(Event("tcp push x1", 1.0, 20.0))
     board.take(Event("tcp", 1.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     board.take(Event("logging in", 2.0, 20.0))
@@ -165,7 +165,7 @@ def test_a_rate_is_of_its_own_step_alone():
 @pytest.mark.parametrize("width", range(20, 210, 10))
 def test_the_live_line_is_shorter_than_any_terminal(width):
     """By what a terminal echoes of Ctrl-C behind it."""
-    board = progress.Board(layout.UNICODE, own=FixedLoad())
+    board = progress.Board(terminal.UNICODE, own=FixedLoad())
     board.take(Event("a step whose name is longer than its column", 30.0, 20.0))
     board.take(Event("tcp", 30.0, 20.0, sample=Sample(1.0, 10**12)))
     line = drawn(board, width)
@@ -188,7 +188,7 @@ def drawn(board, width):
 def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
     """Of a line of 79 on 30 columns three rows are erased: two more than of one that fits."""
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
-    board = progress.Board(layout.ASCII, own=FixedLoad(), budget_seconds=20.0)
+    board = progress.Board(terminal.ASCII, own=FixedLoad(), budget_seconds=20.0)
     live = progress._Live(board, console=console, auto_refresh=False, transient=True)
     console.print(board)
     before = live.process_renderables([])[0]

@@ -6,7 +6,8 @@ import io
 
 import pytest
 
-from bottleneck.cli import terminal
+from bottleneck.cli import progress
+from bottleneck.reports import terminal
 
 NAMES = (
     *("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"),
@@ -84,7 +85,7 @@ def test_colours_are_where_the_environment_wants_them(made, tty, environment, co
     ],
 )
 def test_lines_are_drawn_anew_on_a_real_terminal_alone(made, tty, environment, moves):
-    assert terminal.moves(made(tty, stderr=True, **environment)) is moves
+    assert progress.moves(made(tty, stderr=True, **environment)) is moves
 
 
 def test_a_pipe_is_as_wide_as_the_user_says_or_as_a_log_is(made):

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bottleneck.reports import layout
+from bottleneck.reports import terminal
 from bottleneck.reports.trend import print_trend, sparkline
 from bottleneck.trend import Point, Trend, cap_change, standing, usual_range
 
@@ -106,5 +106,5 @@ def test_a_long_history_stays_within_the_width(width: int) -> None:
 
 
 def test_a_sparkline_begins_at_nothing() -> None:
-    assert sparkline([97.0, 103.0], 8, layout.UNICODE) == "██"
-    assert sparkline([1.0, 2.0, 100.0], 2, layout.UNICODE) == "▁█"
+    assert sparkline([97.0, 103.0], 8, terminal.UNICODE) == "██"
+    assert sparkline([1.0, 2.0, 100.0], 2, terminal.UNICODE) == "▁█"

@@ -13,9 +13,9 @@ from rich.console import Console
 from bottleneck import report as reports
 from bottleneck.analysis.comparisons.zones import all_zones
 from bottleneck.cli.app import run
+from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.plots.zones import zone_curves_svg
 from bottleneck.reports.terminal import show
-from bottleneck.reports.zone_curve import zone_curves
 
 DATA = Path(__file__).parent.parent / "data"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,12 +9,11 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Comparison, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports.copy_tables import requests_heat
-from bottleneck.reports.document import Heat
+from bottleneck.reports.document import Found, Heat
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.cells import heat_map, within
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
 from bottleneck.reports.safe import safe
-from bottleneck.reports.table import Row
 from bottleneck.reports.tcp_tables import buffer_text, windows_heat
 from bottleneck.reports.units import count_text, range_text, rate_text, seconds_text, size_text
 
@@ -47,20 +46,20 @@ def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         yield charts.plot(f"sweep{at}", _title(rows[0]), told, drawn, titles, cells)
 
 
-def _knee(report: Report, each: Comparison, rows: list[Row]) -> float | None:
+def _knee(report: Report, each: Comparison, rows: list[Found]) -> float | None:
     """As the stage told it, where it measured that size; None: it tells none."""
     found = steps.found_at(report, each.steps[0])
     told = None if found is None else steps.positive(found.outcome.details, "knee_bytes")
     return told if any(row["buffer_bytes"] == told for row in rows) else None
 
 
-def _title(row: Row) -> str:
+def _title(row: Found) -> str:
     if row["over"] == "loopback":
         return f"Buffer sizes on the {row['initiator']} alone (loopback)"
     return f"Buffer sizes over TCP, {safe(row['verb'] or 'one way', 16)}"
 
 
-def _sweep_cells(row: Row, knee: float | None) -> tuple[str, ...]:
+def _sweep_cells(row: Found, knee: float | None) -> tuple[str, ...]:
     low, high = row["low_bytes_per_second"], row["high_bytes_per_second"]
     return (
         buffer_text(row["buffer_bytes"]),
@@ -70,7 +69,7 @@ def _sweep_cells(row: Row, knee: float | None) -> tuple[str, ...]:
     )
 
 
-def _sweep(rows: list[Row], knee: float | None) -> charts.Drawn:
+def _sweep(rows: list[Found], knee: float | None) -> charts.Drawn:
     most = 1.05 * max(max(row["high_bytes_per_second"], row["bytes_per_second"]) for row in rows)
     least, largest = (float(rows[at]["buffer_bytes"]) for at in (0, -1))
     sizes = least, max(2 * least, largest)
@@ -124,7 +123,7 @@ def latencies(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         yield charts.plot(f"latency{at}", title, sentence, _latency(rows, fit), titles, told)
 
 
-def _times(row: Row) -> list[float | None]:
+def _times(row: Found) -> list[float | None]:
     return [row[way] for way, _, _, _ in WAYS]
 
 
@@ -136,7 +135,7 @@ def _fit(report: Report, each: Comparison) -> Fit | None:
     return None if latency is None or bandwidth is None else Fit(latency, bandwidth)
 
 
-def _latency_cells(row: Row, fit: Fit | None) -> tuple[str, ...]:
+def _latency_cells(row: Found, fit: Fit | None) -> tuple[str, ...]:
     size = row["message_bytes"]
     return (
         f"{count_text(size)} B",
@@ -145,7 +144,7 @@ def _latency_cells(row: Row, fit: Fit | None) -> tuple[str, ...]:
     )
 
 
-def _latency(rows: list[Row], fit: Fit | None) -> charts.Drawn:
+def _latency(rows: list[Found], fit: Fit | None) -> charts.Drawn:
     least, largest = (float(rows[at]["message_bytes"]) for at in (0, -1))
     largest = max(10 * least, largest)
     times = [each for row in rows for each in _times(row) if each is not None]
@@ -205,7 +204,7 @@ def windows(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         yield _map(f"windows{at}", title, sentence, heat, WINDOWS, rows, _window_cells)
 
 
-def _window_cells(row: Row) -> tuple[str, ...]:
+def _window_cells(row: Found) -> tuple[str, ...]:
     times = (row[f"rtt_{state}_seconds"] for state in ("unloaded", "loaded"))
     return (
         rate_text(row["bytes_per_second"]),
@@ -224,7 +223,7 @@ def requests(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         yield _map(f"requests{at}", title, sentence, heat, REQUESTS, rows, _request_cells)
 
 
-def _request_cells(row: Row) -> tuple[str, ...]:
+def _request_cells(row: Found) -> tuple[str, ...]:
     return size_text(row["in_flight_bytes"]), rate_text(row["bytes_per_second"])
 
 
@@ -234,8 +233,8 @@ def _map(
     sentence: str,
     heat: Heat,
     titles: tuple[str, ...],
-    rows: dict[tuple[float, float], Row],
-    told: Callable[[Row], tuple[str, ...]],
+    rows: dict[tuple[float, float], Found],
+    told: Callable[[Found], tuple[str, ...]],
 ) -> charts.Plot:
     shown = within(heat.cells)
     sentence += charts.bounded(shown, heat.cells, "cells")

@@ -8,13 +8,13 @@ from bottleneck.analysis.comparisons.zones import compare
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
+from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.document import FileMark, ZoneCurve
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
 from bottleneck.reports.safe import safe
 from bottleneck.reports.sheet import sheet
 from bottleneck.reports.units import percent_text, range_text, rate_text
-from bottleneck.reports.zone_curve import zone_curves
 
 MOST_DISKS, MOST_ALONE = 3, 16
 SENTENCE_CHARACTERS = 1000

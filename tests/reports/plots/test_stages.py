@@ -8,8 +8,8 @@ import pytest
 
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.plots import plots
-from bottleneck.reports.zone_curve import zone_curves
 
 
 def altered(report, stage, **details):
