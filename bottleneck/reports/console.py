@@ -8,13 +8,11 @@ from rich.console import Console
 
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports import copies, remarks
+from bottleneck.reports import copies, stages
 from bottleneck.reports.comparisons import comparisons
 from bottleneck.reports.disks import disk_points, zone_curves
 from bottleneck.reports.document import Block, Text
-from bottleneck.reports.interfaces import interface_points
-from bottleneck.reports.path import path
-from bottleneck.reports.stages import stages
+from bottleneck.reports.hosts import interface_points, path
 from bottleneck.reports.terminal import show
 from bottleneck.reports.units import explorer_note
 
@@ -45,7 +43,7 @@ def _blocks(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Blo
         yield from copies.target(copy)
     yield from zone_curves(report)
     yield from comparisons(diagnosis, verbose)
-    yield from stages(report)
+    yield from stages.stages(report)
     yield from path(report)
     yield from interface_points(report)
     yield from disk_points(report)
@@ -53,10 +51,10 @@ def _blocks(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Blo
         which = copies.which(copy) if verbose else ""
         yield from copies.evidence(copy, which, None if verbose else copies.EVIDENCE_SHOWN)
         yield from copies.advice(copy, which)
-    yield from remarks.costly(report, None if verbose else SETTINGS_SHOWN)
-    yield from remarks.missing(report)
+    yield from stages.costly(report, None if verbose else SETTINGS_SHOWN)
+    yield from stages.missing(report)
     if verbose:
-        yield from remarks.reasons(report)
-    yield from remarks.notes(report)
+        yield from stages.reasons(report)
+    yield from stages.notes(report)
     if chosen is not None and chosen.bytes_per_second:
         yield Text(explorer_note(chosen.bytes_per_second), "quiet", apart=True)

@@ -10,9 +10,9 @@ from bottleneck import ticket_figures
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports import remarks
+from bottleneck.reports import stages
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
-from bottleneck.reports.interfaces import interface_text
+from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import (
@@ -68,7 +68,7 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
         *section("What to do first", _first(chosen), most),
         *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
         *section("Hosts", _hosts(report), most),
-        *section("Not measured", points("", remarks.missing_lines(report), most, 190), most),
+        *section("Not measured", points("", stages.missing_lines(report), most, 190), most),
         *section("To repeat it", _command(report, most), most),
     ]
 

@@ -16,7 +16,7 @@ from bottleneck import report as reports
 from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.report import Report
-from bottleneck.reports.interfaces import interface_points, interface_text
+from bottleneck.reports.hosts import interface_points, interface_text
 from bottleneck.reports.terminal import show
 from probes.records import InterfaceFacts
 

@@ -17,7 +17,7 @@ from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.report import Report, Step
 from bottleneck.reports.console import print_report
-from bottleneck.reports.path import path
+from bottleneck.reports.hosts import path
 from bottleneck.reports.terminal import show
 from probes.records import Measured, Sample
 

@@ -6,8 +6,7 @@ The pipe's width is logarithmic over the copy's own rate: ceilings lie a hundred
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis
@@ -15,10 +14,8 @@ from bottleneck.reports.copies import is_cap
 from bottleneck.reports.units import rate_text
 from bottleneck.reports.words import DOUBT_SIGNS, cap_text
 
-FLOW, NARROWEST, WIDEST = 14.0, 22.0, 94.0
-"""Widths of the copy's stream and of the pipe around it, in hundredths of the drawing."""
-_MIDDLE = 50.0
-Shapes = tuple[tuple[str, str], ...]
+NARROWEST, WIDEST = 22.0, 94.0
+"""Widths of the pipe around the copy's stream, in hundredths of the drawing."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ PARTS = (
 
 @dataclass(frozen=True)
 class Segment:
-    """A part as one copy finds it."""
+    """A part as one copy finds it, with its ceiling in words, the cap marked."""
 
     part: Part
     ceiling: Ceiling | None
@@ -61,6 +58,39 @@ class Segment:
     capped: bool
     width: float
     """Of the pipe, in hundredths."""
+    begin: float = 0.0
+    end: float = 0.0
+    """The same where the parts before and behind it meet it."""
+
+    @property
+    def unseen(self) -> bool:
+        """Whether nothing is known of it: its walls are dashed, and as wide as they are."""
+        return self.ceiling is None and not self.capped
+
+    @property
+    def told(self) -> str:
+        """Its ceiling, or why there is none."""
+        if self.ceiling is None:
+            return "the cap" if self.capped else "not measured"
+        return DOUBT_SIGNS[self.ceiling.standing] + rate_text(self.ceiling.bytes_per_second)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What the ceiling is."""
+        named = () if self.ceiling is None else (cap_text(self.ceiling),)
+        return (*named, "the cap") if named and self.capped else named
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The drawing as a list of its parts, and what it shows."""
+
+    parts: tuple[Segment, ...]
+    sentence: str
+    flows: bool
+    """Whether there is a stream: a copy that was made."""
+    forth: bool
+    """Whether the bytes go from the client to the server."""
 
 
 def segments(copy: CopyDiagnosis) -> tuple[Segment, ...]:
@@ -94,30 +124,8 @@ def _width(ceiling: Ceiling | None, rate: float, most: float) -> float:
     return NARROWEST + (WIDEST - NARROWEST) * share
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A part in words, and its drawing: class and path of each shape, level and upright."""
-
-    name: str
-    under: str
-    told: str
-    beside: tuple[str, ...]
-    mark: str
-    across: Shapes
-    down: Shapes
-
-
-@dataclass(frozen=True)
-class Chain:
-    """The drawing as a list of its parts, each with its ceiling in words, the cap marked."""
-
-    parts: tuple[Piece, ...]
-    sentence: str
-
-
 def chain(copy: CopyDiagnosis) -> Chain:
     """What a copy passes, from the client's disk to the server's."""
-    drawn = segments(copy)
     verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
     sender = steps.sender(verb, copy.initiator)
     rate = copy.bytes_per_second
@@ -127,80 +135,15 @@ def chain(copy: CopyDiagnosis) -> Chain:
         "as wide as the lowest ceiling of each part, on a logarithmic scale; dashed where nothing "
         "was measured."
     )
-    pieces = (_piece(drawn, at, sender == "client", rate is not None) for at in range(len(drawn)))
-    return Chain(tuple(pieces), sentence)
-
-
-def _piece(drawn: Sequence[Segment], at: int, forth: bool, flows: bool) -> Piece:
-    own = drawn[at]
-    ceiling, cap = own.ceiling, ("the cap",) if own.capped else ()
-    if ceiling is None:
-        told, beside = cap[0] if cap else "not measured", ()
-    else:
-        told = f"{DOUBT_SIGNS[ceiling.standing]}{rate_text(ceiling.bytes_per_second)}"
-        beside = (cap_text(ceiling), *cap)
-    return Piece(
-        name=own.part.name,
-        under=own.part.under,
-        told=told,
-        beside=beside,
-        mark="is-cap" if own.capped else "unseen" if _unseen(own) else "",
-        across=_pipe(drawn, at, forth, flows, across=True),
-        down=_pipe(drawn, at, forth, flows, across=False),
+    found = segments(copy)
+    before, behind = (found[0], *found[:-1]), (*found[1:], found[-1])
+    parts = (
+        replace(own, begin=_joint(own, one), end=_joint(own, other))
+        for own, one, other in zip(found, before, behind, strict=True)
     )
+    return Chain(tuple(parts), sentence, rate is not None, sender == "client")
 
 
-def _unseen(segment: Segment) -> bool:
-    return segment.ceiling is None and not segment.capped
-
-
-def _pipe(drawn: Sequence[Segment], at: int, forth: bool, flows: bool, across: bool) -> Shapes:
-    own = drawn[at]
-    begin, end = (_joint(drawn, at, beside) for beside in (at - 1, at + 1))
-    walls = [_wall(begin, own.width, end, side, across) for side in (-1, 1)]
-    pipe = [("pipe", wall) for wall in walls]
-    if not _unseen(own):
-        outline = f"{walls[0]} L{_wall(end, own.width, begin, 1, across, back=True)[1:]} Z"
-        pipe.insert(0, ("bore", outline))
-    if flows:
-        pipe.append(("flow", _stream(across, _unseen(own))))
-        pipe.append(("way", _arrow(forth, across)))
-    return tuple(pipe)
-
-
-def _joint(drawn: Sequence[Segment], at: int, beside: int) -> float:
+def _joint(own: Segment, beside: Segment) -> float:
     """Width where two parts meet; a part that nothing is known of keeps its own."""
-    own = drawn[at]
-    if not 0 <= beside < len(drawn) or _unseen(own) or _unseen(drawn[beside]):
-        return own.width
-    return (own.width + drawn[beside].width) / 2
-
-
-def _wall(begin: float, own: float, end: float, side: int, across: bool, back: bool = False) -> str:
-    """One wall of the pipe as a path along the part, from its beginning or back from its end."""
-    first, middle, last = (_MIDDLE + side * width / 2 for width in (begin, own, end))
-    along = (0, 14, 14, 28, 72, 86, 86, 100)
-    places = [100 - each for each in along] if back else list(along)
-    heights = (first, first, middle, middle, middle, middle, last, last)
-    points = [_point(x, y, across) for x, y in zip(places, heights, strict=True)]
-    return "M{} C{} {} {} L{} C{} {} {}".format(*points)
-
-
-def _stream(across: bool, ends: bool) -> str:
-    low, high = _MIDDLE - FLOW / 2, _MIDDLE + FLOW / 2
-    # A little beyond both ends, so that no seam shows; where it is seen through, it would.
-    first, last = (0.0, 100.0) if ends else (-0.5, 100.5)
-    corners = ((first, low), (last, low), (last, high), (first, high))
-    return f"M{' L'.join(_point(x, y, across) for x, y in corners)} Z"
-
-
-def _arrow(forth: bool, across: bool) -> str:
-    tip = 53 if forth else 47
-    back = 100 - tip
-    points = ((back, _MIDDLE - 4), (tip, _MIDDLE), (back, _MIDDLE + 4))
-    return f"M{' L'.join(_point(x, y, across) for x, y in points)}"
-
-
-def _point(along: float, beside: float, across: bool) -> str:
-    x, y = (along, beside) if across else (beside, along)
-    return f"{x:.1f},{y:.1f}"
+    return own.width if own.unseen or beside.unseen else (own.width + beside.width) / 2

@@ -21,19 +21,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports import copies, remarks
+from bottleneck.reports import copies, stages
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
+from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.html.chain import Chain, chain
-from bottleneck.reports.html.hosts import host_facts, share_facts
-from bottleneck.reports.interfaces import interface_points
-from bottleneck.reports.path import path
 from bottleneck.reports.plots import plots, trend_plots
 from bottleneck.reports.plots.charts import Plot
 from bottleneck.reports.safe import safe
 from bottleneck.reports.sheet import TEMPLATES, sheet
-from bottleneck.reports.stages import stages
 from bottleneck.reports.ticket import command_words
 from bottleneck.reports.units import explorer_note, rate_text, seconds_text
 from bottleneck.reports.words import cap_text, confidence_text, spread_text
@@ -187,7 +184,7 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     yield Section("trend", "From run to run", _group("plots", trend_plots(trends)))
     yield Section("comparisons", "Side by side", _group("columns", _compared(diagnosis)))
     yield Section("evidence", "Evidence", tuple(_evidence(diagnosis)))
-    yield Section("stages", "Stages", tuple(stages(report)))
+    yield Section("stages", "Stages", tuple(stages.stages(report)))
     hosts = (
         Group((host_facts(report.client),), "Client"),
         Group((host_facts(report.server),), "Server"),
@@ -195,8 +192,8 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     )
     below = (*path(report), *interface_points(report), *disk_points(report))
     yield Section("hosts", "Hosts", (*_group("beside", hosts), *below))
-    yield Section("costs", "Costly settings", tuple(remarks.costly(report)))
-    yield Section("missing", "Not measured", tuple(remarks.missing(report)))
+    yield Section("costs", "Costly settings", tuple(stages.costly(report)))
+    yield Section("missing", "Not measured", tuple(stages.missing(report)))
     yield Section("notes", "Notes", tuple(_notes(report, diagnosis)))
     yield Section("again", "This run", tuple(_run(report)))
 
@@ -235,7 +232,7 @@ def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     altered = [f"{name}: its bytes did not arrive as they were sent" for name in diagnosis.altered]
     if altered:
         yield Points("", tuple(safe(each) for each in altered))
-    yield from remarks.notes(report)
+    yield from stages.notes(report)
     rate = diagnosis.chosen.bytes_per_second if diagnosis.chosen else None
     if rate:
         yield Text(explorer_note(rate), "quiet")
@@ -260,7 +257,7 @@ def _run(report: Report) -> Iterator[Part]:
     if again:
         yield Group((_typed(again),), "To measure it again")
     yield Group((_typed(SEEN_AGAIN),), "To see it again, from its report")
-    for each in remarks.reasons(report):
+    for each in stages.reasons(report):
         yield Folded(each.title, (Points("", each.lines),))
 
 

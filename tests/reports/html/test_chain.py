@@ -61,9 +61,8 @@ def test_a_copy_that_was_not_made_has_no_stream(copy):
         bytes_per_second=None,
         verdict=Verdict("unknown", None, "not-measured", 0.0, None, "it was left out"),
     )
-    drawn = chain(idle).parts
-    assert not any(name == "flow" for each in drawn for name, _ in each.across + each.down)
-    assert not any(each.mark == "is-cap" for each in drawn)
+    assert not chain(idle).flows
+    assert not any(each.capped for each in chain(idle).parts)
 
 
 def test_what_this_tool_alone_showed_is_no_part_of_the_way(copy):

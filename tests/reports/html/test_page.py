@@ -14,7 +14,7 @@ from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports import remarks
+from bottleneck.reports import stages
 from bottleneck.reports.html import html_text
 from bottleneck.reports.units import explorer_text, shown_as
 from bottleneck.reports.words import cap_text, confidence_text
@@ -110,7 +110,7 @@ def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tr
     if chosen.advice:
         first = words.index(flat(chosen.advice[0]))
         assert words.index("What to do first") < first < words.index("The bytes go")
-    for each in (*remarks.missing_lines(known), *known.notes):
+    for each in (*stages.missing_lines(known), *known.notes):
         if each.isprintable():
             assert flat(each) in words
 

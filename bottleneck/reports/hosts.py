@@ -1,0 +1,296 @@
+"""Both hosts, their interfaces, the share, and the path between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.interface_facts import interfaces, wifi_text
+from bottleneck.analysis.rules.bus.links import slot_text
+from bottleneck.report import Report, Step
+from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
+from bottleneck.reports.safe import safe
+from bottleneck.reports.units import (
+    bit_rate_text,
+    count_text,
+    link_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    size_text,
+)
+from bottleneck.reports.words import known
+from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
+
+NAME_CHARACTERS = 120
+MOST_LINES = 12
+
+
+def host_facts(host: HostFacts | None) -> Block:
+    """What is known of a host; a sentence where nobody looked."""
+    if host is None:
+        return Text("No agent ran there: nothing of it was looked at.", "quiet")
+    return Facts(tuple(_facts(host)))
+
+
+def _facts(host: HostFacts) -> Iterator[Fact]:
+    yield "Name", _name(host.name)
+    distribution = f", {host.distribution}" if host.distribution else ""
+    yield "System", _name(f"{host.system}{distribution}")
+    if host.virtual:
+        yield "Runs in", _name(host.virtual)
+    quota = host.quota_cores
+    limit = "" if quota is None else f", of which a quota allows {count_text(quota)}"
+    yield "CPU", f"{host.cores} core{'' if host.cores == 1 else 's'}{limit}"
+    total = host.memory_total_bytes
+    yield "RAM", "not known" if total is None else size_text(total)
+    if host.congestion_control:
+        yield "Congestion control", _name(host.congestion_control)
+    if host.folder is not None:
+        yield "Folder", tuple(map(_name, _folder(host.folder)))
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(host.tools.items()))
+    if tools:
+        yield "Programs", _name(tools)
+    buffers = [f"{name} {told}" for name, told in sorted(host.socket_buffers.items())]
+    if buffers:
+        yield "Socket buffers", tuple(map(_name, buffers[:MOST_LINES]))
+    yield "Agent", f"Python {_name(host.python)}{', as root' if host.privileged else ''}"
+
+
+def _folder(folder: FolderFacts) -> Iterator[str]:
+    yield folder.path
+    on = f" on {folder.device}" if folder.device else ""
+    turns = {True: ", rotational", False: ", not rotational", None: ""}[folder.rotational]
+    if folder.filesystem:
+        yield f"{folder.filesystem}{on}{turns}"
+    if folder.mount_options:
+        yield folder.mount_options
+    if folder.free_bytes is not None:
+        whole = "" if folder.total_bytes is None else f" of {size_text(folder.total_bytes)}"
+        yield f"{size_text(folder.free_bytes)}{whole} free"
+
+
+def _word(told: dict[str, Any], key: str) -> str | None:
+    return known(_name, steps.word(told, key) or None)
+
+
+def _security(told: dict[str, Any], key: str) -> str | None:
+    return None if key not in told else _name(str(told[key])) if told[key] else "off"
+
+
+def _amount(write: Callable[[float], str]) -> Callable[[dict[str, Any], str], str | None]:
+    return lambda told, key: known(write, steps.amount(told, key))
+
+
+def _able(told: dict[str, Any], key: str) -> str | None:
+    return known(_name, ", ".join(steps.texts(told, key)) or None)
+
+
+SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] = (
+    ("share", "Share", _word),
+    ("dialect", "Dialect", _word),
+    ("signing", "Signing", _security),
+    ("encryption", "Encryption", _security),
+    ("signing_required_by", "Signing required by", _word),
+    ("encryption_required_by", "Encryption required by", _word),
+    ("security_mode", "Security mode", _word),
+    ("server_guid", "Server's GUID", _word),
+    ("max_read_bytes", "Largest read", _amount(size_text)),
+    ("max_write_bytes", "Largest write", _amount(size_text)),
+    ("free_bytes", "Free on the share", _amount(size_text)),
+    ("credits", "Credits", _amount(count_text)),
+    ("capabilities", "Capabilities", _able),
+    ("connect_seconds", "Connecting took", _amount(seconds_text)),
+)
+"""Of a report's target the keys, in words, and how each is told."""
+
+
+def share_facts(report: Report) -> Facts:
+    """What the share's server said of itself."""
+    found = ((term, tell(report.target, key)) for key, term, tell in SHARE)
+    return Facts(tuple((term, told) for term, told in found if told is not None))
+
+
+def _name(text: str) -> str:
+    return safe(text, NAME_CHARACTERS)
+
+
+MOST_BELOW = 4
+ORDINARY_QDISCS = ("noqueue", "noop", "pfifo_fast", "fq_codel", "fq", "mq")
+
+
+def interface_points(report: Report) -> Iterator[Points]:
+    """Both hosts' interfaces with what lies below them; nothing where none is known."""
+    told = (f"{side}: {each}" for side, link in interfaces(report) for each in _link_lines(link))
+    yield from points("Interfaces", told)
+
+
+def _link_lines(link: InterfaceFacts) -> Iterator[str]:
+    yield interface_text(link)
+    for each in link.lower[:MOST_BELOW]:
+        yield f"below {safe(link.name, 24)}: {interface_text(each)}"
+        if each.lower:
+            names = ", ".join(safe(one.name, 24) for one in each.lower[:MOST_BELOW])
+            yield f"below {safe(each.name, 24)}: {names}"
+    if len(link.lower) > MOST_BELOW:
+        yield f"below {safe(link.name, 24)}: {len(link.lower) - MOST_BELOW} more"
+
+
+def interface_text(link: InterfaceFacts) -> str:
+    """An interface in one line: name, what it is, link, MTU, and what is unusual about it."""
+    what = _what(link)
+    name = safe(link.name, 24)
+    return ", ".join((f"{name} ({what})" if what else name, *_link_facts(link)))
+
+
+def _what(link: InterfaceFacts) -> str:
+    told = [link.driver if link.kind in (None, "ethernet") else link.kind, link.bond_mode]
+    if link.kind == "wifi":
+        told = ["Wi-Fi", link.driver]
+    if link.vlan_id is not None:
+        told.append(str(link.vlan_id))
+    return safe(" ".join(each for each in told if each), 40)
+
+
+def _link_facts(link: InterfaceFacts) -> Iterator[str]:
+    # What a virtual interface with nothing below claims is a constant in its driver.
+    if link.rate_bits_per_second and (link.virtual is False or link.lower):
+        duplex = f" {safe(link.duplex, 8)} duplex" if link.duplex else ""
+        by_hand = " set by hand" if link.autonegotiated is False and link.virtual is False else ""
+        yield f"{link_text(link.rate_bits_per_second)}{duplex}{by_hand}"
+    if link.kind == "wifi":
+        yield wifi_text(link).removeprefix(" at ") or "rate unknown"
+    if link.mtu_bytes:
+        yield f"MTU {link.mtu_bytes}"
+    if link.pcie:
+        rate = link.pcie.get("bytes_per_second", 0.0)
+        yield f"slot of {slot_text(link.pcie)} ({rate_text(rate)})"
+    if link.usb_bits_per_second:
+        yield f"USB at {link_text(link.usb_bits_per_second)}"
+    if link.pause:
+        uses = [word for word in ("receives", "sends") if link.pause.get(word)]
+        yield f"flow control {' and '.join(uses)}" if uses else "no flow control"
+    off = [name for name in ("tcp_segmentation", "generic_receive") if _is_off(link, name)]
+    if off and link.virtual is False:
+        yield f"{' and '.join(off).replace('_', ' ')} offload off"
+    if link.qdisc_rate_bytes_per_second:
+        yield f"shaped to {bit_rate_text(link.qdisc_rate_bytes_per_second)} by {_qdisc(link)}"
+    elif link.qdisc and link.qdisc not in ORDINARY_QDISCS:
+        yield f"qdisc {_qdisc(link)}"
+
+
+def _qdisc(link: InterfaceFacts) -> str:
+    return safe(link.qdisc or "its qdisc", 16)
+
+
+def _is_off(link: InterfaceFacts, offload: str) -> bool:
+    return link.offloads.get(offload) is False
+
+
+MOST_HOPS = 12
+MOST_REASONS = 6
+LONGEST_LINE = 2000
+
+
+def path(report: Report) -> Iterator[Points]:
+    """A point each for the round trip, the routers and both directions; nothing if not measured."""
+    yield from points("Path between the hosts", _path_lines(report), longest=LONGEST_LINE)
+
+
+def _path_lines(report: Report) -> Iterator[str]:
+    for step, outcome in report.entries:
+        if step.stage == "path" and isinstance(outcome, Measured):
+            yield from _lines(step, outcome.details, steps.on_one_host(report))
+
+
+def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:
+    yield from _round_trip(details)
+    yield from _routers(details)
+    for verb in ("push", "pull"):
+        sender = steps.sender(verb, step.initiator)
+        told = "; ".join(part for part in _way(details, verb, one_host) if part)
+        if told:
+            yield f"{sender} to {steps.other(sender)}: {told}"
+    yield from _missing(details)
+
+
+def _round_trip(details: Details) -> Iterator[str]:
+    low, median, high, count, lost = (
+        steps.amount(details, "rtt", "handshake", name)
+        for name in ("low_seconds", "median_seconds", "high_seconds", "count", "lost")
+    )
+    if median is None:
+        return
+    told = f"round trip {seconds_text(median)}"
+    if low is not None and high is not None and count:
+        told += f" ({seconds_text(low)} to {seconds_text(high)}, {count_text(count)} handshakes)"
+    yield f"{told}, {count_text(lost)} more with a packet lost" if lost else told
+
+
+def _routers(details: Details) -> Iterator[str]:
+    found = steps.items(details, "hops")
+    complete = steps.flag(details, "hops_complete")
+    between = found[:-1] if complete else found
+    if not between:
+        if complete:
+            yield "no router in between"
+        return
+    told = ", ".join(_router(hop) for hop in between[:MOST_HOPS])
+    if len(between) > MOST_HOPS:
+        told += f" and {len(between) - MOST_HOPS} more"
+    yield f"through {told}" + ("" if complete else "; what lies beyond does not answer")
+
+
+def _router(hop: dict[str, Any]) -> str:
+    address, seconds = steps.word(hop, "address"), steps.amount(hop, "rtt_seconds")
+    if address is None:
+        return "one that does not answer"
+    return f"{safe(address, 48)} ({seconds_text(seconds)})" if seconds else safe(address, 48)
+
+
+def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
+    way = details.get(verb)
+    passes, stalls = (
+        steps.positive(way, "black_hole", f"{name}_bytes") for name in ("passes", "stalls")
+    )
+    believed = steps.positive(way, "path_mtu_bytes")
+    if passes is not None and stalls is not None:
+        yield f"packets of {passes:.0f} bytes pass, those of {stalls:.0f} vanish without a word"
+    elif believed is not None:
+        # Full segments that came through, or the host's own answer to such a packet.
+        full = steps.positive(way, "full_packet_bytes")
+        proven = steps.flag(way, "path_mtu_confirmed") or full == believed
+        yield f"packets of {believed:.0f} bytes {'pass' if proven else 'should pass'}"
+        # Within one host segments are cut by what a window holds, not by what a link takes.
+        if full is not None and full < believed and not one_host:
+            yield f"TCP sends none above {full:.0f}"
+    yield _loaded(way)
+
+
+def _loaded(way: Any) -> str:
+    median, delay, ratio, rate = (
+        steps.amount(way, "loaded", name)
+        for name in (
+            "rtt_seconds_median",
+            "buffer_delay_seconds",
+            "buffer_delay_ratio",
+            "bytes_per_second",
+        )
+    )
+    if median is None or rate is None:
+        return ""
+    told = f"round trip {seconds_text(median)} beside a stream of {rate_text(rate)}"
+    if delay and ratio is not None:
+        told += f", {seconds_text(delay)} ({percent_text(ratio)}) of it more than without"
+    return told
+
+
+def _missing(details: Details) -> Iterator[str]:
+    """What could not be seen: each reason once."""
+    told = details.get("not_measured")
+    reasons: dict[str, list[str]] = {}
+    for name, why in told.items() if isinstance(told, dict) else ():
+        reasons.setdefault(safe(str(why), 200), []).append(safe(str(name), 40))
+    for why, names in list(reasons.items())[:MOST_REASONS]:
+        yield f"not measured: {', '.join(names)}: {why}"
