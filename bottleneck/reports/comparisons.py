@@ -1,4 +1,4 @@
-"""The comparisons: for each kind a table, and what it means."""
+"""The comparisons: for each kind a table, and what it means; those of copies themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.reports import copy_tables, disks, tcp_tables
+from bottleneck.reports import disks, tcp_tables
 from bottleneck.reports.document import (
     POINTER,
     WIDE,
@@ -14,18 +14,272 @@ from bottleneck.reports.document import (
     Block,
     Cell,
     Column,
+    Field,
     Form,
     Found,
+    Heat,
+    HeatCell,
     Points,
     Table,
     Text,
+    figure,
+    first,
+    word,
 )
 from bottleneck.reports.safe import safe
+from bottleneck.reports.units import (
+    cost_text,
+    count_text,
+    percent_text,
+    rate_text,
+    seconds_text,
+    size_text,
+    times_text,
+)
+from bottleneck.reports.words import dialect_text
+
+NOISE = "in the noise"
+MECHANISMS = {
+    "flush": "the last flush",
+    "unexplained": "not explained",
+    "writeback": "RAM, then the disk",
+    "shaper": "a burst of a shaper",
+    "mount-cache": "the mount's cache",
+    "slow-start": "slow start",
+}
+
+
+def _of_first_copy(rows: tuple[Found, ...]) -> tuple[Found, ...]:
+    """All dialects of the copy that the sentence is about."""
+    return tuple(row for row in rows if row["copy"] == rows[0]["copy"])
+
+
+def _applications(rows: tuple[Found, ...]) -> tuple[Found, ...]:
+    return tuple(row for row in rows if row["application"] is not None)
+
+
+def _shape(row: Found) -> str | None:
+    size, depth = row["request_bytes"], row["depth"]
+    if size is None or depth is None:
+        return None
+    return f"{count_text(depth)} x {size_text(size)}"
+
+
+def _starting(row: Found) -> str:
+    told = times_text(row["ratio"]) if row["significant"] else NOISE
+    return f"{told}{'' if row['durable'] else ' *'}"
+
+
+def _native_is_slower(row: Found) -> bool:
+    return bool(row["native_bytes_per_second"] < row["own_bytes_per_second"])
+
+
+def _native(row: Found) -> str:
+    told = f"{times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
+    return told if row["significant"] else NOISE
+
+
+def _options(row: Found) -> str | None:
+    costs = _native_is_slower(row) and row["significant"]
+    return (safe(" ".join(row["options"]), 32) if costs else "") or None
+
+
+def _cost(row: Found) -> str | None:
+    if row["cost_ratio"] == 0:
+        return None
+    if not row["significant"]:
+        return NOISE
+    return percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
+
+
+def _round_trips(row: Found) -> str | None:
+    trips, spent = row["round_trips_per_file"], row["round_trips_seconds"]
+    if trips is None or spent is None:
+        return None
+    return f"{count_text(trips)} = {seconds_text(spent)}"
+
+
+def _by(row: Found) -> str:
+    if row["dialect"] == "native":
+        return "mount"
+    by = " by server" if row["initiator"] == "server" else ""
+    return f"{safe(row['dialect'], 16)}{by}"
+
+
+def _slower(row: Found) -> str:
+    return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else NOISE
+
+
+def _held(row: Found) -> str | None:
+    """What holds the slower one, in few words."""
+    if row["component"] is None:
+        return MECHANISMS.get(row["mechanism"])
+    return f"{row['side']} {row['component']} {row['cause']}"
+
+
+def _then(row: Found) -> str:
+    rest = row["rest_bytes_per_second"]
+    return "the flush" if rest is None else rate_text(rest)
+
+
+def requests_heat(found: Comparison) -> Heat:
+    """Rate by request size (down) and requests in flight (across), the fastest framed."""
+    measured = (row for row in found.rows if row["application"] is None)
+    rows = list({(row["request_bytes"], row["depth"]): row for row in measured}.values())
+    best = max(rows, key=lambda row: float(row["bytes_per_second"]), default=None)
+    fastest = "" if best is None else f"the fastest: {_fastest(best)}"
+    return Heat(
+        cells=tuple(
+            HeatCell(
+                row=row["request_bytes"],
+                column=row["depth"],
+                bytes_per_second=row["bytes_per_second"],
+                framed=row is best,
+            )
+            for row in rows
+        ),
+        rows="request",
+        columns="requests in flight",
+        row_text=size_text,
+        column_text=count_text,
+        verb=next((safe(row["verb"], 8) for row in found.rows if row["verb"]), ""),
+        framed=fastest,
+    )
+
+
+def _fastest(row: Found) -> str:
+    return f"{size_text(row['request_bytes'])} x {count_text(row['depth'])}"
+
+
+OF_COPIES = {
+    "dialect": Form(
+        "Dialects",
+        (
+            word("copy", "copy", 40),
+            Field("dialect", lambda row: dialect_text(row["dialect"])),
+            figure("rate", rate_text, "bytes_per_second"),
+            Field("requests", _shape, right=True),
+            figure("in flight", size_text, "in_flight_bytes"),
+            word("security", "security"),
+        ),
+        _of_first_copy,
+    ),
+    "initiator": Form(
+        "Who starts the copy",
+        (
+            word("direction", "direction"),
+            word("source", "cache"),
+            figure("sender starts", rate_text, "sender_bytes_per_second"),
+            figure("receiver starts", rate_text, "receiver_bytes_per_second"),
+            Field("difference", _starting),
+        ),
+        first(4),
+        "* as acknowledged: the one that the server started was not flushed",
+    ),
+    "native": Form(
+        "The system's own copy beside this tool's",
+        (
+            word("copy", "copy"),
+            figure("mount", rate_text, "native_bytes_per_second"),
+            figure("this tool", rate_text, "own_bytes_per_second"),
+            Field("the mount is", _native),
+            Field("options that cost", _options),
+        ),
+        first(4),
+    ),
+    "security": Form(
+        "What security costs",
+        (
+            Field("", lambda row: f"{row['verb']} {row['security']}"),
+            figure("rate", rate_text, "bytes_per_second"),
+            Field("cost", _cost, right=True),
+            figure("client CPU", cost_text, "client_cpu_seconds_per_byte"),
+            figure("server CPU", cost_text, "server_cpu_seconds_per_byte"),
+        ),
+        first(3),
+    ),
+    "requests": Form(
+        "Requests: which application would get what",
+        (
+            word("application", "application", 40),
+            word("verb", "verb", 8),
+            Field("requests", _shape, right=True),
+            figure("rate", rate_text, "bytes_per_second"),
+            Field("", lambda row: {"fit": "by the fit"}.get(row["source"], row["source"])),
+        ),
+        _applications,
+        heat=requests_heat,
+    ),
+    "small-files": Form(
+        "Small files, one after the other",
+        (
+            Field(
+                "",
+                lambda row: (
+                    f"{row['verb']} {count_text(row['files'])} of {size_text(row['file_bytes'])}"
+                ),
+            ),
+            figure("files/s", count_text, "files_per_second"),
+            figure("a file", seconds_text, "seconds_per_file"),
+            Field("round trips", _round_trips, right=True),
+            figure("10,000 files", seconds_text, "ten_thousand_files_seconds"),
+            figure("as one", seconds_text, "same_as_one_file_seconds"),
+        ),
+        first(1),
+    ),
+    "durability": Form(
+        "Acknowledged and safe",
+        (
+            Field("push", lambda row: f"{row['copy']} {safe(row['dialect'], 16)}"),
+            figure("acknowledged", rate_text, "acknowledged_bytes_per_second"),
+            figure("on the disk", rate_text, "durable_bytes_per_second"),
+            figure("last flush", seconds_text, "flush_seconds"),
+        ),
+        first(2),
+    ),
+    "direction": Form(
+        "Push and pull",
+        (
+            Field("", lambda row: f"{row['cache']} {_by(row)}"),
+            figure("push", rate_text, "push_bytes_per_second"),
+            figure("pull", rate_text, "pull_bytes_per_second"),
+            Field("slower", _slower),
+            Field("held by", _held),
+        ),
+        first(2),
+    ),
+    "cache": Form(
+        "From RAM and from the disk",
+        (
+            Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
+            figure("cached", rate_text, "cached_bytes_per_second"),
+            figure("uncached", rate_text, "uncached_bytes_per_second"),
+            Field("slower", _slower),
+            Field("held by", _held),
+        ),
+        first(2),
+    ),
+    "start": Form(
+        "The beginning and the rest",
+        (
+            Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
+            figure("at first", rate_text, "first_bytes_per_second"),
+            figure("until", seconds_text, "until_seconds"),
+            Field("then", _then, right=True),
+            Field(
+                "what it is",
+                lambda row: MECHANISMS[row["mechanism"]] if row["significant"] else NOISE,
+            ),
+        ),
+        first(4),
+    ),
+}
+
 
 SENTENCE_CHARACTERS = 1000
 OF_TCP_ALONE = frozenset(tcp_tables.TABLES)
 BAR_CELLS, WIDE_BAR_CELLS = 8, 30
-TABLES = {**copy_tables.TABLES, **disks.TABLES, **tcp_tables.TABLES}
+TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
 """How each kind of comparison is shown."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Comparison, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports.copy_tables import requests_heat
+from bottleneck.reports.comparisons import requests_heat
 from bottleneck.reports.document import Found, Heat
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.cells import heat_map, within

@@ -11,9 +11,8 @@ from bottleneck.report import Report
 from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.document import FileMark, ZoneCurve
 from bottleneck.reports.plots import charts, shapes
-from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
+from bottleneck.reports.plots.shapes import LINE, WIDTH, label, sheet, text_width
 from bottleneck.reports.safe import safe
-from bottleneck.reports.sheet import sheet
 from bottleneck.reports.units import percent_text, range_text, rate_text
 
 MOST_DISKS, MOST_ALONE = 3, 16

@@ -11,7 +11,7 @@ from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.rules import CAUSES, PLACES
-from bottleneck.reports.html.chain import NARROWEST, PARTS, WIDEST, chain, segments
+from bottleneck.reports.chain import NARROWEST, PARTS, WIDEST, chain, segments
 
 DATA = Path(__file__).parents[2] / "data"
 

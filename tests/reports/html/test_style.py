@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bottleneck.reports.plots.cells import HEAT_LEVELS
-from bottleneck.reports.sheet import sheet
+from bottleneck.reports.plots.shapes import sheet
 
 GROUNDS = ("paper", "surface", "faint")
 TEXTS = ("ink", "muted", "accent", "cap", "good", "warn", *(f"series-{at}" for at in range(1, 7)))

@@ -12,7 +12,7 @@ import pytest
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.reports.plots import plots
-from bottleneck.reports.sheet import sheet
+from bottleneck.reports.plots.shapes import sheet
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "tests" / "data").glob("report-*.json"))

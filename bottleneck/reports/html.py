@@ -22,15 +22,15 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
+from bottleneck.reports.chain import Chain, chain
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
-from bottleneck.reports.html.chain import Chain, chain
 from bottleneck.reports.plots import plots, trend_plots
 from bottleneck.reports.plots.charts import Plot
+from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.safe import safe
-from bottleneck.reports.sheet import TEMPLATES, sheet
 from bottleneck.reports.ticket import command_words
 from bottleneck.reports.units import explorer_note, rate_text, seconds_text
 from bottleneck.reports.words import cap_text, confidence_text, spread_text
