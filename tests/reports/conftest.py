@@ -1,37 +1,26 @@
-"""Judgements for the formats that machines read: of a recorded report, and of a hostile one."""
+"""A terminal, goldens, a browser, and judgements for the formats that machines read."""
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.gate import judge
 from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.report import Report
+from bottleneck.reports.console import print_report
+from bottleneck.reports.terminal import show
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 DATA = Path(__file__).parent.parent / "data"
-HOSTILE = (
-    "a|b=1;2;3",
-    "first\nsecond\r\n::error::forged",
-    "%0A::set-env name=PATH::x%",
-    "##[group]forged",
-    "'quoted' \"twice\" back\\slash\\",
-    "<script>alert(1)</script><!-- ]]> &amp; &#10;",
-    "\x1b[31mred\x1b]0;title\x07\x9b1m",
-    "\u202egnp.exe\u2066 zero\u200bwidth\ufeff",
-    "nul\x00 \ufffe \ud800 \U000e0041",
-    "[link](http://evil.example) ![x](//evil.example/i.png) www.evil.example me@evil.example",
-    "`code` ``` **bold** _x_ ~~y~~ # h\n- item\n1. one",
-    'metric{le="1"} 2 # EOF\n# TYPE x counter',
-    "{{ jinja }} ${{ secrets.TOKEN }} $(id) `id`",
-    "ünïcödé \u540d\u524d \U0001f4be",
-    "x" * 10_000,
-)
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture(scope="module")
@@ -109,28 +98,33 @@ def nothing():
     return Judgement("unknown", "there is no report in /var/lib/reports", (), None, None)
 
 
-@pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
-def hostile(request, recorded):
-    """A judgement whose every foreign text is a stranger's, and that text."""
-    text = request.param
-    report = replace(
-        recorded,
-        target={**recorded.target, "share": text, "dialect": text},
-        tool={"version": text, text: text},
-        client=replace(recorded.client, name=text),
-        notes=(text,),
-    )
-    found = diagnose(report)
-    copies = tuple(replace(each, dialect=text, copy=text) for each in found.copies)
-    judged = tuple(
-        Judged(text, metric, state, text, value, unit, text, text)
-        for metric, state, value, unit in (
-            (text, "critical", 1e6, "bytes_per_second"),
-            (text + "2", "warning", 0.5, "seconds"),
-            ("tcp", "unknown", None, "ratio"),
-            ("cap", "ok", None, ""),
-        )
-    )
-    return Judgement(
-        "critical", text, judged, report, replace(found, copies=copies, summary=text), 7.0
-    )
+@pytest.fixture(scope="session")
+def shown():
+    """What a terminal gets of a report, of blocks, or of what writes to its console."""
+
+    def of(what, width=80, encoding="utf-8", verbose=False, **options) -> str:
+        raw = io.BytesIO()
+        file = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
+        console = Console(file=file, width=width, **options)
+        if isinstance(what, Report):
+            print_report(what, diagnose(what), console, verbose)
+        elif callable(what):
+            what(console)
+        else:
+            show(console, what)
+        return raw.getvalue().decode(encoding)
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Holds a text against one that was looked at; `UPDATE_GOLDEN=1` writes that anew."""
+
+    def same(name, text):
+        path = GOLDEN / f"{name}.txt"
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return same

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.reports.comparisons import OF_TCP_ALONE, TABLES
-from bottleneck.reports.console import print_report
 from probes.records import Measured
 
 DATA = Path(__file__).parent.parent / "data"
@@ -33,12 +30,6 @@ def probed(report):
     return replace(report, entries=left)
 
 
-def shown(report, width=80, verbose=False, **options) -> str:
-    file = io.StringIO()
-    print_report(report, diagnose(report), Console(file=file, width=width, **options), verbose)
-    return file.getvalue()
-
-
 def section(text, about) -> list[str]:
     """The lines of one section, without its heading."""
     lines = text.splitlines()
@@ -52,7 +43,7 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 
 @pytest.mark.long
-def test_beside_copies_tcp_alone_is_told_in_sentences(report, probed):
+def test_beside_copies_tcp_alone_is_told_in_sentences(shown, report, probed):
     for about in OF_TCP_ALONE:
         assert TABLES[about].heading not in shown(report)
         assert TABLES[about].heading in shown(probed)
@@ -62,7 +53,7 @@ def test_beside_copies_tcp_alone_is_told_in_sentences(report, probed):
 
 
 @pytest.mark.parametrize("stage", ["smb-tax", "smb-matrix", "small-files", "native-copy"])
-def test_a_section_is_there_only_where_its_stage_is(report, stage):
+def test_a_section_is_there_only_where_its_stage_is(shown, report, stage):
     about = {"smb-tax": "security", "smb-matrix": "requests", "native-copy": "native"}
     heading = TABLES[about.get(stage, stage)].heading
     assert heading in shown(report)
@@ -87,7 +78,7 @@ def lines_of(found) -> int:
 @pytest.mark.long
 @pytest.mark.parametrize("about", ABOUTS)
 @pytest.mark.parametrize("width", [80, 200])
-def test_every_row_and_every_sentence_is_there_when_asked_for(report, about, width):
+def test_every_row_and_every_sentence_is_there_when_asked_for(shown, report, about, width):
     found = [each for each in diagnose(report).comparisons if each.about == about]
     lines = section(shown(report, width, verbose=True), about)
     rows = [line for line in lines[1:] if not line.startswith(("- ", "  ", "* "))]
@@ -100,13 +91,10 @@ def test_every_row_and_every_sentence_is_there_when_asked_for(report, about, wid
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_the_heat_map_has_each_cell_at_its_window_and_streams_and_the_knee_in_brackets(
-    probed, encoding
+    shown, probed, encoding
 ):
     (found,) = (each for each in diagnose(probed).comparisons if each.about == "windows")
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_report(probed, diagnose(probed), Console(file=file, width=80))
-    file.seek(0)
-    lines = section(file.read(), "windows")
+    lines = section(shown(probed, encoding=encoding), "windows")
     start = next(at for at, line in enumerate(lines) if line.startswith("push MB/s"))
     streams = [int(each) for each in re.findall(r"x (\d+)", lines[start])]
     sizes = {"auto": 0, "KiB": 1 << 10, "MiB": 1 << 20}
@@ -131,11 +119,8 @@ def test_the_heat_map_has_each_cell_at_its_window_and_streams_and_the_knee_in_br
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_the_longest_bar_is_the_best_buffers(probed, encoding):
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    print_report(probed, diagnose(probed), Console(file=file, width=80))
-    file.seek(0)
-    lines = section(file.read(), "buffers")
+def test_the_longest_bar_is_the_best_buffers(shown, probed, encoding):
+    lines = section(shown(probed, encoding=encoding), "buffers")
     drawn = [line.split("  ")[-1].split() for line in lines if line.startswith("client ")]
     own = [bar for bar, *_ in drawn]
     (found, _) = (each for each in diagnose(probed).comparisons if each.about == "buffers")
@@ -149,7 +134,7 @@ def test_the_longest_bar_is_the_best_buffers(probed, encoding):
     assert lines[0].endswith(f"{sign} knee")
 
 
-def test_without_a_star_the_star_is_not_explained(report):
+def test_without_a_star_the_star_is_not_explained(shown, report):
     left = tuple(
         e for e in report.entries if not str(e[0].setting.get("copy")).startswith("server.push")
     )
@@ -157,7 +142,7 @@ def test_without_a_star_the_star_is_not_explained(report):
     assert not any("*" in line for line in lines)
 
 
-def test_what_a_step_does_not_tell_is_a_dot(report):
+def test_what_a_step_does_not_tell_is_a_dot(shown, report):
     bare = tuple((step, _without(outcome)) for step, outcome in report.entries)
     report = replace(report, entries=bare, server=None)
     lines = section(shown(report), "security")
@@ -176,7 +161,7 @@ def _without(outcome):
 HOSTILE = "x\x1b[2J\u202e[red]y[/red]"
 
 
-def test_foreign_words_in_it_act_on_nothing(report):
+def test_foreign_words_in_it_act_on_nothing(shown, report):
     entries = []
     for step, outcome in report.entries:
         setting = dict(step.setting)

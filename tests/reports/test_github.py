@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
-from markdown_it import MarkdownIt
-
 from bottleneck.gate.judged import Judged
 from bottleneck.reports.github import MOST_ANNOTATIONS, github_summary, github_text
 
@@ -58,12 +55,6 @@ def test_every_recorded_report_is_annotated(judged_report):
     assert judged_report.state.upper() in github_summary(judged_report)
 
 
-def test_no_foreign_text_forges_a_command(hostile):
-    text = github_text(hostile)
-    assert len(commands(text)) == 3
-    assert all(c.isprintable() or c == "\n" for c in text)
-
-
 def test_the_summary_has_the_expectations_and_the_copies(judgement):
     text = github_summary(judgement)
     assert text.startswith("### bottleneck: CRITICAL\n\nthe server's disk caps pull.uncached at ")
@@ -79,25 +70,6 @@ def test_the_summary_of_nothing_is_the_sentence(nothing):
     assert github_summary(nothing) == (
         "### bottleneck: UNKNOWN\n\nthere is no report in /var/lib/reports\n"
     )
-
-
-@pytest.mark.long
-def test_no_foreign_text_forges_markup_in_the_summary(hostile, judgement):
-    """As a parser of GitHub's Markdown reads it: it has what a harmless name has, and no more."""
-    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    text = github_summary(hostile)
-    kinds = {each.type for each in walk(reader.parse(text))}
-    assert kinds <= {each.type for each in walk(reader.parse(github_summary(judgement)))}
-    for row in re.findall(r"^\|.*\|$", text, re.MULTILINE):
-        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) in (5, 6), row
-    assert not re.search(r"https?://|(?<!\w)www\.", text)
-    assert all(c.isprintable() or c == "\n" for c in text)
-
-
-def walk(tokens):
-    for token in tokens:
-        yield token
-        yield from walk(token.children or ())
 
 
 def test_the_summary_stays_far_below_what_github_takes(judgement):

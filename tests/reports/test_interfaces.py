@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +9,12 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.report import Report
 from bottleneck.reports.hosts import interface_points, interface_text
-from bottleneck.reports.terminal import show
 from probes.records import InterfaceFacts
 
 DATA = Path(__file__).parent.parent / "data"
@@ -138,14 +135,8 @@ def test_an_interface_is_one_line(facts: InterfaceFacts, text: str) -> None:
     assert interface_text(facts) == text
 
 
-def shown(told: Report, width: int = 100) -> str:
-    file = io.StringIO()
-    show(Console(file=file, width=width), interface_points(told))
-    return file.getvalue()
-
-
-def test_what_lies_below_is_listed_under_its_host() -> None:
-    lines = shown(with_links(link(), EVERYTHING), 200).splitlines()
+def test_what_lies_below_is_listed_under_its_host(shown):
+    lines = shown(interface_points(with_links(link(), EVERYTHING)), 200).splitlines()
     assert lines[:2] == ["", "Interfaces"]
     assert lines[2].startswith("- client: enp3s0 (igb), 1 Gbit/s")
     assert lines[3].startswith("- server: bond0.7 (vlan 7), 1 Gbit/s full duplex")
@@ -153,13 +144,14 @@ def test_what_lies_below_is_listed_under_its_host() -> None:
     assert lines[5] == "- server: below bond0: enp3s0, enx0"
 
 
-def test_a_bridge_of_many_ports_does_not_fill_the_screen() -> None:
+def test_a_bridge_of_many_ports_does_not_fill_the_screen(shown):
     ports = tuple(link(f"veth{at}", kind="veth", virtual=True) for at in range(40))
-    told = shown(with_links(link(), link("br0", kind="bridge", virtual=True, lower=ports)))
+    bridge = link("br0", kind="bridge", virtual=True, lower=ports)
+    told = shown(interface_points(with_links(link(), bridge)))
     assert len(told.splitlines()) < 12
     assert "36 more" in told
 
 
-def test_without_facts_there_is_no_section() -> None:
+def test_without_facts_there_is_no_section(shown):
     told = reports.load(DATA / "report-v1-server-disk.json")
-    assert shown(replace(told, client=None, server=None)) == ""
+    assert shown(interface_points(replace(told, client=None, server=None))) == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import xmlschema
@@ -78,18 +77,6 @@ def test_a_judgement_of_nothing_is_an_error_and_not_an_empty_suite(nothing, sche
 
 def test_every_recorded_report_is_a_valid_document(judged_report, schema):
     schema.validate(io.BytesIO(junit_text(judged_report).encode()))
-
-
-def test_no_foreign_text_breaks_the_document(hostile, schema):
-    text = junit_text(hostile)
-    schema.validate(io.BytesIO(text.encode()))
-    known = {"testsuites", "testsuite", "properties", "property", "testcase"}
-    known |= {"failure", "error", "system-out"}
-    root = ElementTree.fromstring(text)
-    assert {each.tag for each in root.iter()} == known
-    assert len(root.findall(".//testcase")) == len(hostile.judged)
-    shown = [*root.itertext(), *(value for each in root.iter() for value in each.attrib.values())]
-    assert all(c.isprintable() or c in "\n\t" for value in shown for c in value)
 
 
 @pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck.analysis import changes, diagnose
 from bottleneck.reports.compare import print_change
 from bottleneck.reports.copies import ladder
 from bottleneck.reports.copies import target as wanted
-from bottleneck.reports.terminal import show
 
 DATA = Path(__file__).parent.parent / "data"
-GOLDEN = Path(__file__).parent / "golden"
 
 
 def loaded(name):
     return reports.load(DATA / f"report-v1-{name}.json")
-
-
-def written(write, width=80):
-    raw = io.BytesIO()
-    file = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
-    write(Console(file=file, width=width))
-    return raw.getvalue().decode()
 
 
 def chosen(name, rate=None):
@@ -39,83 +27,68 @@ def chosen(name, rate=None):
     return found
 
 
-def rungs(copy):
-    return written(lambda console: show(console, ladder(copy)))
+@pytest.fixture
+def compared(shown):
+    """Two reports side by side."""
+
+    def of(before, after, width=80, verbose=False):
+        found = changes.compare(before, after)
+        return shown(lambda console: print_change(found, console, verbose), width)
+
+    return of
 
 
-def target(copy):
-    return written(lambda console: show(console, wanted(copy)))
-
-
-def compared(before, after, width=80, verbose=False):
-    found = changes.compare(before, after)
-    return written(lambda console: print_change(found, console, verbose), width)
-
-
-def test_a_cap_alone_is_no_ladder():
+def test_a_cap_alone_is_no_ladder(shown):
     copy = chosen("server-disk")
-    assert rungs(replace(copy, ladder=copy.ladder[:1])) == ""
+    assert shown(ladder(replace(copy, ladder=copy.ladder[:1]))) == ""
 
 
-def test_a_wanted_rate_lists_what_has_to_rise():
-    told = target(chosen("server-disk", 200e6))
+def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(shown):
+    told = shown(wanted(chosen("server-disk", 200e6)))
     assert "What it takes to bring pull.uncached (3.1.1) to 200 MB/s" in told
     assert "- The server's disk must read" in told
-
-
-def test_a_rate_that_is_there_is_said_in_a_line():
-    told = target(chosen("server-disk", 10e6))
-    assert told.strip() == "pull.uncached (3.1.1) reaches the 10 MB/s that are wanted"
-
-
-def test_where_no_rate_is_wanted_nothing_is_written():
-    assert target(chosen("server-disk")) == ""
-
-
-def test_a_wanted_rate_that_nothing_hinders_says_so():
+    there = shown(wanted(chosen("server-disk", 10e6))).strip()
+    assert there == "pull.uncached (3.1.1) reaches the 10 MB/s that are wanted"
+    assert shown(wanted(chosen("server-disk"))) == ""
     copy = chosen("server-disk", 200e6)
-    assert copy.target is not None
     bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))
-    assert "Nothing that is known is in the way." in target(bare)
+    assert "Nothing that is known is in the way." in shown(wanted(bare))
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_two_reports_read_as_they_were_looked_at(width):
-    path = GOLDEN / f"compare-{width}.txt"
+def test_two_reports_read_as_they_were_looked_at(compared, golden, width):
     text = compared(loaded("lab-no-agent"), loaded("lab-with-agent"), width)
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    golden(f"compare-{width}", text)
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_no_line_of_two_reports_is_wider_than_the_terminal(width):
+def test_no_line_of_two_reports_is_wider_than_the_terminal(compared, width):
     text = compared(loaded("server-disk"), loaded("strange"), width, verbose=True)
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
 
 
-def test_more_facts_than_fit_are_counted():
+def test_more_facts_than_fit_are_counted(compared):
     few = compared(loaded("server-disk"), loaded("lab-with-agent"))
     all_of_them = compared(loaded("server-disk"), loaded("lab-with-agent"), verbose=True)
     assert "more with --verbose" in few
     assert "more with --verbose" not in all_of_them
 
 
-def test_a_report_against_itself_shows_no_difference():
+def test_a_report_against_itself_shows_no_difference(compared):
     text = compared(loaded("server-disk"), loaded("server-disk"))
     assert "none differs by more than the noise" in text
     assert "in the noise" in text
     assert "What else is different" not in text
 
 
-def test_reports_that_share_nothing_are_short():
+def test_reports_that_share_nothing_are_short(compared):
     empty = replace(loaded("server-disk"), entries=())
     assert compared(empty, empty).splitlines() == ["The two reports share no copy."]
     assert "Copies of the report before alone" in compared(loaded("server-disk"), empty)
 
 
-def test_facts_are_written_as_a_person_reads_them():
+def test_facts_are_written_as_a_person_reads_them(compared):
     report = loaded("server-disk")
     assert report.client is not None and report.client.interface is not None
     assert report.client.folder is not None
@@ -133,7 +106,7 @@ def test_facts_are_written_as_a_person_reads_them():
     assert "client.virtual: not told -> kvm" in text
 
 
-def test_a_copy_that_could_not_be_made_has_a_dot():
+def test_a_copy_that_could_not_be_made_has_a_dot(compared):
     text = compared(loaded("lab-no-agent"), loaded("lab-with-agent"))
     row = next(line for line in text.splitlines() if line.startswith("pull.uncached  "))
     assert row.count("·") == 2

@@ -169,18 +169,6 @@ def test_a_time_that_is_none_is_absent(judgement, recorded, started):
     assert values(text, "report_duration_seconds")
 
 
-def test_no_foreign_text_forges_a_sample(hostile):
-    text = openmetrics_text(hostile)
-    found = samples(text)
-    assert {name for name, *_ in found} <= set(FAMILIES)
-    assert not list(problems(text))
-    assert list(prometheus(text))
-    assert all(c.isprintable() or c == "\n" for c in text)
-    assert text.count("# EOF") == 1 + sum(
-        value.count("# EOF") for _, *labels in found for _, value in labels
-    )
-
-
 def test_a_flood_of_steps_stays_within_bounds(judgement, recorded):
     step, outcome = next(each for each in recorded.entries if each[0].stage == "tcp")
     many = tuple(

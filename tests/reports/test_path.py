@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck import report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.report import Report, Step
-from bottleneck.reports.console import print_report
 from bottleneck.reports.hosts import path
-from bottleneck.reports.terminal import show
 from probes.records import Measured, Sample
 
 DATA = Path(__file__).parent.parent / "data"
@@ -50,17 +46,19 @@ def with_path(**changes: Any) -> Report:
     return replace(report, entries=(*report.entries, (Step("path", SETTING, "client"), outcome)))
 
 
-def printed(report: Report) -> str:
-    file = io.StringIO()
-    show(Console(file=file, width=400), path(report))
-    return file.getvalue()
+@pytest.fixture
+def printed(shown):
+    """The section of the path."""
+    return lambda report: shown(path(report), 400)
 
 
-def section(**changes: Any) -> str:
-    return printed(with_path(**changes))
+@pytest.fixture
+def section(printed):
+    """The same of these details."""
+    return lambda **changes: printed(with_path(**changes))
 
 
-def test_a_plain_path_is_told_in_four_lines():
+def test_a_plain_path_is_told_in_four_lines(section):
     assert section().splitlines()[1:] == [
         "Path between the hosts",
         "- round trip 10.3 ms (10.2 ms to 12.4 ms, 20 handshakes)",
@@ -70,7 +68,7 @@ def test_a_plain_path_is_told_in_four_lines():
     ]
 
 
-def test_routers_are_named_in_order_the_silent_ones_too():
+def test_routers_are_named_in_order_the_silent_ones_too(section):
     hops = [
         {"ttl": 1, "address": "192.168.1.1", "rtt_seconds": 0.0004},
         {"ttl": 2, "address": None, "rtt_seconds": None},
@@ -80,7 +78,7 @@ def test_routers_are_named_in_order_the_silent_ones_too():
     assert "beyond does not answer" in section(hops=hops[:1], hops_complete=False)
 
 
-def test_what_vanishes_and_what_waits_is_told_by_direction():
+def test_what_vanishes_and_what_waits_is_told_by_direction(section):
     text = section(
         push={"path_mtu_bytes": 1500, "black_hole": {"passes_bytes": 1400, "stalls_bytes": 1401}},
         pull={"path_mtu_bytes": 1500, "path_mtu_confirmed": True, "loaded": LOADED},
@@ -92,13 +90,13 @@ def test_what_vanishes_and_what_waits_is_told_by_direction():
     )
 
 
-def test_what_nobody_answered_is_not_said_to_pass():
+def test_what_nobody_answered_is_not_said_to_pass(section):
     assert "1500 bytes should pass\n" in section(push={"path_mtu_bytes": 1500})
     smaller = {"path_mtu_bytes": 1500, "full_packet_bytes": 1400, "black_hole": None}
     assert "1500 bytes should pass; TCP sends none above 1400\n" in section(push=smaller)
 
 
-def test_how_tcp_cuts_its_segments_within_one_host_says_nothing():
+def test_how_tcp_cuts_its_segments_within_one_host_says_nothing(printed):
     smaller = {"path_mtu_bytes": 65536, "full_packet_bytes": 32820, "black_hole": None}
     report = with_path(push=smaller)
     assert "TCP sends none above 32820" in printed(report)
@@ -108,7 +106,7 @@ def test_how_tcp_cuts_its_segments_within_one_host_says_nothing():
     assert "65536 bytes should pass\n" in text and "32820" not in text
 
 
-def test_what_was_not_measured_is_told_once_for_each_reason():
+def test_what_was_not_measured_is_told_once_for_each_reason(section):
     text = section(not_measured={"pull": "needs an agent", "push.loaded": "needs an agent"})
     assert text.endswith("- not measured: pull, push.loaded: needs an agent\n")
 
@@ -122,15 +120,15 @@ def test_what_was_not_measured_is_told_once_for_each_reason():
         for strange in (None, "x", [], {}, [None], {"handshake": 3}, {"black_hole": []}, -1)
     ],
 )
-def test_strange_details_are_left_out(changes):
+def test_strange_details_are_left_out(section, changes):
     assert "Traceback" not in section(**changes)
 
 
-def test_a_report_without_the_stage_has_no_such_section():
+def test_a_report_without_the_stage_has_no_such_section(printed):
     assert printed(reports.load(DATA / "report-v1-server-disk.json")) == ""
 
 
-def test_a_stage_that_moves_no_payload_has_no_rate_anywhere():
+def test_a_stage_that_moves_no_payload_has_no_rate_anywhere(shown):
     """Not in the file, not in the table of stages; and the file is read back as it was."""
     report = with_path()
     document = reports.to_json(report, diagnose(report))
@@ -138,10 +136,9 @@ def test_a_stage_that_moves_no_payload_has_no_rate_anywhere():
     jsonschema.validate(json.loads(json.dumps(document)), report_schema.schema())
     read = reports.loads(json.dumps(document).encode())
     assert read.entries[-1] == report.entries[-1]
-    file = io.StringIO()
-    print_report(read, diagnose(read), Console(file=file, width=100))
-    rows = [line for line in file.getvalue().splitlines() if line.startswith("path")]
-    assert rows == [] and " 0 kB/s" not in file.getvalue()
+    text = shown(read, 100)
+    rows = [line for line in text.splitlines() if line.startswith("path")]
+    assert rows == [] and " 0 kB/s" not in text
 
 
 def test_a_file_that_says_no_rate_of_what_moved_is_refused():

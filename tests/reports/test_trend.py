@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from bottleneck.reports import terminal
 from bottleneck.reports.trend import print_trend, sparkline
@@ -30,37 +27,31 @@ def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached"
     return Trend(copy, "3.1.1", points)
 
 
-def printed(*trends: Trend, width: int = 80, encoding: str = "utf-8") -> str:
-    binary = io.BytesIO()
-    console = Console(
-        file=io.TextIOWrapper(binary, encoding=encoding, write_through=True),
-        width=width,
-        color_system=None,
-    )
-    print_trend(trends, console)
-    return binary.getvalue().decode(encoding)
+@pytest.fixture
+def printed(shown):
+    """What a terminal gets of trends."""
+
+    def of(*trends: Trend, **terminal) -> str:
+        return shown(lambda console: print_trend(trends, console), color_system=None, **terminal)
+
+    return of
 
 
-def test_a_run_below_all_that_came_before_it_is_lower() -> None:
-    assert standing(trend(100, 103, 98, 101, 70)) == "lower"
-    assert standing(trend(100, 103, 98, 101, 140)) == "higher"
-
-
-def test_a_run_among_those_before_it_is_usual() -> None:
-    assert standing(trend(100, 80, 120, 101, 85)) == "usual"
-
-
-def test_a_difference_of_a_tenth_or_less_is_no_change() -> None:
-    assert standing(trend(100, 100, 100, 91)) == "usual"
-
-
-def test_too_few_runs_before_tell_nothing() -> None:
-    assert standing(trend(100, 100, 20)) == "unknown"
-    assert usual_range(trend(100, 100, 20)) is None
-
-
-def test_one_bad_night_of_many_does_not_hide_the_next() -> None:
-    assert standing(trend(100, 101, 30, 99, 100, 60)) == "lower"
+@pytest.mark.parametrize(
+    ("rates", "found"),
+    [
+        ((100, 103, 98, 101, 70), "lower"),
+        ((100, 103, 98, 101, 140), "higher"),
+        ((100, 80, 120, 101, 85), "usual"),
+        ((100, 100, 100, 91), "usual"),
+        ((100, 100, 20), "unknown"),
+        ((100, 101, 30, 99, 100, 60), "lower"),
+    ],
+    ids=("below", "above", "among", "a-tenth-or-less", "too-few", "one-bad-night-hides-no-other"),
+)
+def test_a_run_stands_where_those_before_it_have_it(rates, found):
+    assert standing(trend(*rates)) == found
+    assert (usual_range(trend(*rates)) is None) == (found == "unknown")
 
 
 def test_a_change_of_cap_is_found_past_runs_that_named_none() -> None:
@@ -70,7 +61,7 @@ def test_a_change_of_cap_is_found_past_runs_that_named_none() -> None:
     assert cap_change(trend(100, 99, caps=(LINK, NONE))) is None
 
 
-def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary() -> None:
+def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(printed):
     text = printed(
         trend(100, 103, 98, 101, 70, caps=(LINK, LINK, LINK, LINK, DISK)),
         trend(50, 50, 50, 50, 50, copy="push.cached"),
@@ -89,18 +80,18 @@ def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary() ->
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_one_run_alone_is_no_trend() -> None:
+def test_one_run_alone_is_no_trend(printed):
     assert printed(trend(100)) == ""
     assert printed() == ""
 
 
-def test_a_terminal_without_blocks_has_a_sparkline_of_its_own() -> None:
+def test_a_terminal_without_blocks_has_a_sparkline_of_its_own(printed):
     text = printed(trend(100, 50, 1, 100), encoding="ascii")
     assert "#=_#" in text
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_a_long_history_stays_within_the_width(width: int) -> None:
+def test_a_long_history_stays_within_the_width(printed, width):
     text = printed(trend(*range(100, 128), copy="server.push.uncached"), width=width)
     assert max(map(len, text.splitlines())) <= width
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck.analysis.comparisons.zones import all_zones
 from bottleneck.cli.app import run
 from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.plots.zones import zone_curves_svg
-from bottleneck.reports.terminal import show
 
 DATA = Path(__file__).parent.parent / "data"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,17 +23,15 @@ def report():
     return reports.load(DATA / "report-v1-comparisons.json")
 
 
-def lines_of(report, width=80, encoding="utf-8") -> list[str]:
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    console = Console(file=file, width=width)
-    show(console, zone_curves(report))
-    file.seek(0)
-    return file.read().splitlines()
+@pytest.fixture
+def lines_of(shown):
+    """The chart on a terminal."""
+    return lambda report, *terminal: shown(zone_curves(report), *terminal).splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 200])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_the_chart_falls_from_left_to_right_and_fits(report, width, encoding):
+def test_the_chart_falls_from_left_to_right_and_fits(lines_of, report, width, encoding):
     lines = lines_of(report, width, encoding)
     assert all(len(line) <= width and line == line.rstrip() for line in lines)
     (zones,) = all_zones(report)
@@ -49,7 +44,7 @@ def test_the_chart_falls_from_left_to_right_and_fits(report, width, encoding):
         assert heights[at] == pytest.approx(8 * zone.bytes_per_second / most, abs=0.6)
 
 
-def test_a_report_without_zones_has_neither(report):
+def test_a_report_without_zones_has_neither(lines_of, report):
     left = [e for e in report.entries if e[0].setting.get("pattern") != "zones"]
     bare = replace(report, entries=tuple(left))
     assert lines_of(bare) == []
