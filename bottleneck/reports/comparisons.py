@@ -6,26 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.reports import disks, tcp_tables
-from bottleneck.reports.document import (
-    POINTER,
-    WIDE,
-    Bar,
-    Block,
-    Cell,
-    Column,
-    Field,
-    Form,
-    Found,
-    Heat,
-    HeatCell,
-    Points,
-    Table,
-    Text,
-    figure,
-    first,
-    word,
-)
+from bottleneck.reports import disks, document, tcp_tables
 from bottleneck.reports.safe import safe
 from bottleneck.reports.units import (
     cost_text,
@@ -49,42 +30,42 @@ MECHANISMS = {
 }
 
 
-def _of_first_copy(rows: tuple[Found, ...]) -> tuple[Found, ...]:
+def _of_first_copy(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
     """All dialects of the copy that the sentence is about."""
     return tuple(row for row in rows if row["copy"] == rows[0]["copy"])
 
 
-def _applications(rows: tuple[Found, ...]) -> tuple[Found, ...]:
+def _applications(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
     return tuple(row for row in rows if row["application"] is not None)
 
 
-def _shape(row: Found) -> str | None:
+def _shape(row: document.Found) -> str | None:
     size, depth = row["request_bytes"], row["depth"]
     if size is None or depth is None:
         return None
     return f"{count_text(depth)} x {size_text(size)}"
 
 
-def _starting(row: Found) -> str:
+def _starting(row: document.Found) -> str:
     told = times_text(row["ratio"]) if row["significant"] else NOISE
     return f"{told}{'' if row['durable'] else ' *'}"
 
 
-def _native_is_slower(row: Found) -> bool:
+def _native_is_slower(row: document.Found) -> bool:
     return bool(row["native_bytes_per_second"] < row["own_bytes_per_second"])
 
 
-def _native(row: Found) -> str:
+def _native(row: document.Found) -> str:
     told = f"{times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
     return told if row["significant"] else NOISE
 
 
-def _options(row: Found) -> str | None:
+def _options(row: document.Found) -> str | None:
     costs = _native_is_slower(row) and row["significant"]
     return (safe(" ".join(row["options"]), 32) if costs else "") or None
 
 
-def _cost(row: Found) -> str | None:
+def _cost(row: document.Found) -> str | None:
     if row["cost_ratio"] == 0:
         return None
     if not row["significant"]:
@@ -92,45 +73,45 @@ def _cost(row: Found) -> str | None:
     return percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
 
 
-def _round_trips(row: Found) -> str | None:
+def _round_trips(row: document.Found) -> str | None:
     trips, spent = row["round_trips_per_file"], row["round_trips_seconds"]
     if trips is None or spent is None:
         return None
     return f"{count_text(trips)} = {seconds_text(spent)}"
 
 
-def _by(row: Found) -> str:
+def _by(row: document.Found) -> str:
     if row["dialect"] == "native":
         return "mount"
     by = " by server" if row["initiator"] == "server" else ""
     return f"{safe(row['dialect'], 16)}{by}"
 
 
-def _slower(row: Found) -> str:
+def _slower(row: document.Found) -> str:
     return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else NOISE
 
 
-def _held(row: Found) -> str | None:
+def _held(row: document.Found) -> str | None:
     """What holds the slower one, in few words."""
     if row["component"] is None:
         return MECHANISMS.get(row["mechanism"])
     return f"{row['side']} {row['component']} {row['cause']}"
 
 
-def _then(row: Found) -> str:
+def _then(row: document.Found) -> str:
     rest = row["rest_bytes_per_second"]
     return "the flush" if rest is None else rate_text(rest)
 
 
-def requests_heat(found: Comparison) -> Heat:
+def requests_heat(found: Comparison) -> document.Heat:
     """Rate by request size (down) and requests in flight (across), the fastest framed."""
     measured = (row for row in found.rows if row["application"] is None)
     rows = list({(row["request_bytes"], row["depth"]): row for row in measured}.values())
     best = max(rows, key=lambda row: float(row["bytes_per_second"]), default=None)
     fastest = "" if best is None else f"the fastest: {_fastest(best)}"
-    return Heat(
+    return document.Heat(
         cells=tuple(
-            HeatCell(
+            document.HeatCell(
                 row=row["request_bytes"],
                 column=row["depth"],
                 bytes_per_second=row["bytes_per_second"],
@@ -147,131 +128,131 @@ def requests_heat(found: Comparison) -> Heat:
     )
 
 
-def _fastest(row: Found) -> str:
+def _fastest(row: document.Found) -> str:
     return f"{size_text(row['request_bytes'])} x {count_text(row['depth'])}"
 
 
 OF_COPIES = {
-    "dialect": Form(
+    "dialect": document.Form(
         "Dialects",
         (
-            word("copy", "copy", 40),
-            Field("dialect", lambda row: dialect_text(row["dialect"])),
-            figure("rate", rate_text, "bytes_per_second"),
-            Field("requests", _shape, right=True),
-            figure("in flight", size_text, "in_flight_bytes"),
-            word("security", "security"),
+            document.word("copy", "copy", 40),
+            document.Field("dialect", lambda row: dialect_text(row["dialect"])),
+            document.figure("rate", rate_text, "bytes_per_second"),
+            document.Field("requests", _shape, right=True),
+            document.figure("in flight", size_text, "in_flight_bytes"),
+            document.word("security", "security"),
         ),
         _of_first_copy,
     ),
-    "initiator": Form(
+    "initiator": document.Form(
         "Who starts the copy",
         (
-            word("direction", "direction"),
-            word("source", "cache"),
-            figure("sender starts", rate_text, "sender_bytes_per_second"),
-            figure("receiver starts", rate_text, "receiver_bytes_per_second"),
-            Field("difference", _starting),
+            document.word("direction", "direction"),
+            document.word("source", "cache"),
+            document.figure("sender starts", rate_text, "sender_bytes_per_second"),
+            document.figure("receiver starts", rate_text, "receiver_bytes_per_second"),
+            document.Field("difference", _starting),
         ),
-        first(4),
+        document.first(4),
         "* as acknowledged: the one that the server started was not flushed",
     ),
-    "native": Form(
+    "native": document.Form(
         "The system's own copy beside this tool's",
         (
-            word("copy", "copy"),
-            figure("mount", rate_text, "native_bytes_per_second"),
-            figure("this tool", rate_text, "own_bytes_per_second"),
-            Field("the mount is", _native),
-            Field("options that cost", _options),
+            document.word("copy", "copy"),
+            document.figure("mount", rate_text, "native_bytes_per_second"),
+            document.figure("this tool", rate_text, "own_bytes_per_second"),
+            document.Field("the mount is", _native),
+            document.Field("options that cost", _options),
         ),
-        first(4),
+        document.first(4),
     ),
-    "security": Form(
+    "security": document.Form(
         "What security costs",
         (
-            Field("", lambda row: f"{row['verb']} {row['security']}"),
-            figure("rate", rate_text, "bytes_per_second"),
-            Field("cost", _cost, right=True),
-            figure("client CPU", cost_text, "client_cpu_seconds_per_byte"),
-            figure("server CPU", cost_text, "server_cpu_seconds_per_byte"),
+            document.Field("", lambda row: f"{row['verb']} {row['security']}"),
+            document.figure("rate", rate_text, "bytes_per_second"),
+            document.Field("cost", _cost, right=True),
+            document.figure("client CPU", cost_text, "client_cpu_seconds_per_byte"),
+            document.figure("server CPU", cost_text, "server_cpu_seconds_per_byte"),
         ),
-        first(3),
+        document.first(3),
     ),
-    "requests": Form(
+    "requests": document.Form(
         "Requests: which application would get what",
         (
-            word("application", "application", 40),
-            word("verb", "verb", 8),
-            Field("requests", _shape, right=True),
-            figure("rate", rate_text, "bytes_per_second"),
-            Field("", lambda row: {"fit": "by the fit"}.get(row["source"], row["source"])),
+            document.word("application", "application", 40),
+            document.word("verb", "verb", 8),
+            document.Field("requests", _shape, right=True),
+            document.figure("rate", rate_text, "bytes_per_second"),
+            document.Field("", lambda row: {"fit": "by the fit"}.get(row["source"], row["source"])),
         ),
         _applications,
         heat=requests_heat,
     ),
-    "small-files": Form(
+    "small-files": document.Form(
         "Small files, one after the other",
         (
-            Field(
+            document.Field(
                 "",
                 lambda row: (
                     f"{row['verb']} {count_text(row['files'])} of {size_text(row['file_bytes'])}"
                 ),
             ),
-            figure("files/s", count_text, "files_per_second"),
-            figure("a file", seconds_text, "seconds_per_file"),
-            Field("round trips", _round_trips, right=True),
-            figure("10,000 files", seconds_text, "ten_thousand_files_seconds"),
-            figure("as one", seconds_text, "same_as_one_file_seconds"),
+            document.figure("files/s", count_text, "files_per_second"),
+            document.figure("a file", seconds_text, "seconds_per_file"),
+            document.Field("round trips", _round_trips, right=True),
+            document.figure("10,000 files", seconds_text, "ten_thousand_files_seconds"),
+            document.figure("as one", seconds_text, "same_as_one_file_seconds"),
         ),
-        first(1),
+        document.first(1),
     ),
-    "durability": Form(
+    "durability": document.Form(
         "Acknowledged and safe",
         (
-            Field("push", lambda row: f"{row['copy']} {safe(row['dialect'], 16)}"),
-            figure("acknowledged", rate_text, "acknowledged_bytes_per_second"),
-            figure("on the disk", rate_text, "durable_bytes_per_second"),
-            figure("last flush", seconds_text, "flush_seconds"),
+            document.Field("push", lambda row: f"{row['copy']} {safe(row['dialect'], 16)}"),
+            document.figure("acknowledged", rate_text, "acknowledged_bytes_per_second"),
+            document.figure("on the disk", rate_text, "durable_bytes_per_second"),
+            document.figure("last flush", seconds_text, "flush_seconds"),
         ),
-        first(2),
+        document.first(2),
     ),
-    "direction": Form(
+    "direction": document.Form(
         "Push and pull",
         (
-            Field("", lambda row: f"{row['cache']} {_by(row)}"),
-            figure("push", rate_text, "push_bytes_per_second"),
-            figure("pull", rate_text, "pull_bytes_per_second"),
-            Field("slower", _slower),
-            Field("held by", _held),
+            document.Field("", lambda row: f"{row['cache']} {_by(row)}"),
+            document.figure("push", rate_text, "push_bytes_per_second"),
+            document.figure("pull", rate_text, "pull_bytes_per_second"),
+            document.Field("slower", _slower),
+            document.Field("held by", _held),
         ),
-        first(2),
+        document.first(2),
     ),
-    "cache": Form(
+    "cache": document.Form(
         "From RAM and from the disk",
         (
-            Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
-            figure("cached", rate_text, "cached_bytes_per_second"),
-            figure("uncached", rate_text, "uncached_bytes_per_second"),
-            Field("slower", _slower),
-            Field("held by", _held),
+            document.Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
+            document.figure("cached", rate_text, "cached_bytes_per_second"),
+            document.figure("uncached", rate_text, "uncached_bytes_per_second"),
+            document.Field("slower", _slower),
+            document.Field("held by", _held),
         ),
-        first(2),
+        document.first(2),
     ),
-    "start": Form(
+    "start": document.Form(
         "The beginning and the rest",
         (
-            Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
-            figure("at first", rate_text, "first_bytes_per_second"),
-            figure("until", seconds_text, "until_seconds"),
-            Field("then", _then, right=True),
-            Field(
+            document.Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
+            document.figure("at first", rate_text, "first_bytes_per_second"),
+            document.figure("until", seconds_text, "until_seconds"),
+            document.Field("then", _then, right=True),
+            document.Field(
                 "what it is",
                 lambda row: MECHANISMS[row["mechanism"]] if row["significant"] else NOISE,
             ),
         ),
-        first(4),
+        document.first(4),
     ),
 }
 
@@ -283,7 +264,7 @@ TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
 """How each kind of comparison is shown."""
 
 
-def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[Block]:
+def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[document.Block]:
     """Each kind of comparison that the diagnosis has; verbose: with all of its rows.
 
     Beside copies the tables of TCP alone would bury the verdict: their sentences are enough.
@@ -298,21 +279,23 @@ def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[Block]:
         if found:
             yield from _kind(TABLES[about], found, verbose)
     if brief:
-        yield Points("TCP alone (its tables with --verbose)", ())
+        yield document.Points("TCP alone (its tables with --verbose)", ())
     for each in brief:
         yield _sentence(each)
         draw = TABLES[each.about].sparks
         yield from draw(each) if draw is not None else ()
 
 
-def figures(about: str, found: Sequence[Comparison]) -> tuple[list[str], Table]:
+def figures(about: str, found: Sequence[Comparison]) -> tuple[list[str], document.Table]:
     """Of one kind the sentences, and all the figures behind them."""
     rows = [row for each in found for row in each.rows]
     return [_sentence(each).text for each in found], _table(TABLES[about], rows, 0)
 
 
-def _kind(form: Form, found: Sequence[Comparison], verbose: bool) -> Iterator[Block]:
-    shown: list[Found] = []
+def _kind(
+    form: document.Form, found: Sequence[Comparison], verbose: bool
+) -> Iterator[document.Block]:
+    shown: list[document.Found] = []
     left_out = 0
     in_rows = form.heat is None or form.both
     for each in found:
@@ -326,25 +309,29 @@ def _kind(form: Form, found: Sequence[Comparison], verbose: bool) -> Iterator[Bl
         yield _sentence(each)
 
 
-def _sentence(found: Comparison) -> Text:
-    return Text(safe(found.sentence, SENTENCE_CHARACTERS), hanging="- ")
+def _sentence(found: Comparison) -> document.Text:
+    return document.Text(safe(found.sentence, SENTENCE_CHARACTERS), hanging="- ")
 
 
-def _table(form: Form, rows: Sequence[Found], left_out: int) -> Table:
-    columns = [Column(each.title, each.right) for each in form.fields]
+def _table(form: document.Form, rows: Sequence[document.Found], left_out: int) -> document.Table:
+    columns = [document.Column(each.title, each.right) for each in form.fields]
     if form.bar is not None:
-        columns.append(Column(f"{POINTER} knee", bar=_bar_cells))
-    table = Table(form.heading, tuple(columns), left_out=left_out)
+        columns.append(document.Column(f"{document.POINTER} knee", bar=_bar_cells))
+    table = document.Table(form.heading, tuple(columns), left_out=left_out)
     starred = False
     for row in rows:
-        cells: list[Cell] = [each.cell(row) for each in form.fields]
+        cells: list[document.Cell] = [each.cell(row) for each in form.fields]
         starred = starred or any("*" in each for each in cells if isinstance(each, str))
         if form.bar is not None:
-            cells.append(Bar(form.bar(row), 1.0, POINTER if row["standing"] == "knee" else ""))
+            cells.append(
+                document.Bar(
+                    form.bar(row), 1.0, document.POINTER if row["standing"] == "knee" else ""
+                )
+            )
         table.add(*cells)
     table.note = form.remark if starred else ""
     return table
 
 
 def _bar_cells(width: int) -> int:
-    return BAR_CELLS if width < WIDE else WIDE_BAR_CELLS
+    return BAR_CELLS if width < document.WIDE else WIDE_BAR_CELLS

@@ -6,16 +6,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from bottleneck.report import Report, Step
+from bottleneck.reports import units
 from bottleneck.reports.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
 from bottleneck.reports.safe import safe
-from bottleneck.reports.units import (
-    bits_beside,
-    log_share,
-    rate_text,
-    scale_text,
-    seconds_text,
-    size_text,
-)
 from bottleneck.reports.words import busy_text, spread_text, stage_text
 from probes.records import Failed, Measured, Skipped, Spread, Usage, rates
 
@@ -47,7 +40,7 @@ def _table(
     known: list[Known], bar_columns: int, full: bool, note: str, narrower: Table | None
 ) -> Table:
     least = WIDE if narrower is not None else 0
-    scale = (Column(scale_text(bar_columns), bar=lambda _: bar_columns),)
+    scale = (Column(units.scale_text(bar_columns), bar=lambda _: bar_columns),)
     table = Table(
         "Stages: rate, then busiest core and RAM in use at both ends",
         (
@@ -68,7 +61,7 @@ def _table(
         client, server = usages if step.initiator == "client" else usages[::-1]
         table.add(
             stage_text(step),
-            rate_text(spread.median),
+            units.rate_text(spread.median),
             *((_bar(spread.median),) if bar_columns else ()),
             _spread_text(step, spread, full),
             _usage_text(client, full),
@@ -79,7 +72,7 @@ def _table(
 
 
 def _bar(bytes_per_second: float) -> Bar | str:
-    share = log_share(bytes_per_second)
+    share = units.log_share(bytes_per_second)
     return Bar(share, 1.0) if share > 0 else ""
 
 
@@ -93,9 +86,9 @@ def _spread_of(outcome: Measured) -> Spread | None:
 
 
 def _spread_text(step: Step, spread: Spread, full: bool) -> str:
-    unit = rate_text(spread.median).split(" ")[1]
+    unit = units.rate_text(spread.median).split(" ")[1]
     about = spread_text(spread.low, spread.high).removesuffix(f" {unit}")
-    bits = bits_beside(spread.median) if step.stage == "tcp" else ""
+    bits = units.bits_beside(spread.median) if step.stage == "tcp" else ""
     return "  ".join(each for each in (bits, about) if each) if full else bits or about
 
 
@@ -105,7 +98,7 @@ def _usage_text(usage: Usage | None, full: bool) -> str | None:
         return None
     dirty = usage.memory_dirty_bytes
     written = full and dirty is not None and usage.memory_used_bytes is not None
-    return f"{told} dirty {size_text(dirty or 0)}" if written else told
+    return f"{told} dirty {units.size_text(dirty or 0)}" if written else told
 
 
 LONGEST_REASON = 200
@@ -151,7 +144,9 @@ def missing_lines(report: Report) -> tuple[str, ...]:
             case Skipped(reason):
                 reasons.setdefault(reason, []).append(stage_text(step))
             case Failed(error, samples):
-                after = f" after {seconds_text(samples[-1].elapsed_seconds)}" if samples else ""
+                after = (
+                    f" after {units.seconds_text(samples[-1].elapsed_seconds)}" if samples else ""
+                )
                 reasons.setdefault(f"failed{after}: {error}", []).append(stage_text(step))
     return tuple(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in reasons.items())
 

@@ -18,22 +18,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from bottleneck.analysis.disk_zones import Zones
-from bottleneck.reports.document import (
-    POINTER,
-    Bar,
-    Block,
-    Cell,
-    Column,
-    Facts,
-    FileMark,
-    Heat,
-    Points,
-    Sparks,
-    Table,
-    Text,
-    Verbatim,
-    ZoneCurve,
-)
+from bottleneck.reports import document
 from bottleneck.reports.units import (
     count_text,
     megabytes_text,
@@ -157,18 +142,18 @@ def spark(value: float, most: float, with_signs: Signs) -> str:
     )
 
 
-def show(console: Console, blocks: Iterable[Block]) -> None:
+def show(console: Console, blocks: Iterable[document.Block]) -> None:
     """Writes blocks one below the other; foreign text in them is no markup."""
     signs = signs_of(console)
     for block in blocks:
         match block:
-            case Table():
+            case document.Table():
                 _table(console, block, signs)
-            case Heat():
+            case document.Heat():
                 _table(console, _heat_map(block, console.width, signs), signs)
-            case Sparks():
+            case document.Sparks():
                 _sparks(console, block, signs)
-            case ZoneCurve():
+            case document.ZoneCurve():
                 heading(console, block.title)
                 for drawn in _chart(block, console.width, signs):
                     line(console, drawn)
@@ -176,22 +161,24 @@ def show(console: Console, blocks: Iterable[Block]) -> None:
                 _prose(console, block)
 
 
-def _prose(console: Console, block: Text | Points | Facts | Verbatim) -> None:
+def _prose(
+    console: Console, block: document.Text | document.Points | document.Facts | document.Verbatim
+) -> None:
     match block:
-        case Text(text, style, hanging, apart):
+        case document.Text(text, style, hanging, apart):
             if apart:
                 console.print()
             paragraph(console, text, STYLES[style], hanging)
-        case Points(title, lines, left_out):
+        case document.Points(title, lines, left_out):
             heading(console, title)
             for each in lines:
                 paragraph(console, each, bullet="- ")
             _more(console, left_out)
-        case Facts(rows):
+        case document.Facts(rows):
             for term, told in rows:
                 words = told if isinstance(told, str) else ", ".join(told)
                 paragraph(console, f"{term}: {words}")
-        case Verbatim(lines):
+        case document.Verbatim(lines):
             for each in lines:
                 line(console, each)
 
@@ -201,7 +188,7 @@ def _more(console: Console, left_out: int) -> None:
         line(console, f"  and {left_out} more with --verbose", "dim")
 
 
-def _table(console: Console, table: Table, signs: Signs) -> None:
+def _table(console: Console, table: document.Table, signs: Signs) -> None:
     """The richest form of it that fits, under its title."""
     while True:
         shown = [
@@ -238,11 +225,11 @@ def _whole(widths: list[int]) -> int:
     return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
-def _cell(cell: Cell, column: Column, width: int, signs: Signs) -> str:
+def _cell(cell: document.Cell, column: document.Column, width: int, signs: Signs) -> str:
     match cell:
         case None:
             return signs.none
-        case Bar(value, most, sign):
+        case document.Bar(value, most, sign):
             drawn = bar(value, most, column.bar(width) if column.bar else 1, signs)
             return _plain(f"{drawn} {sign}".rstrip(), signs)
         case text:
@@ -250,7 +237,7 @@ def _cell(cell: Cell, column: Column, width: int, signs: Signs) -> str:
 
 
 def _plain(text: str, signs: Signs) -> str:
-    return text.replace(UNICODE.dash, signs.dash).replace(POINTER, signs.knee)
+    return text.replace(UNICODE.dash, signs.dash).replace(document.POINTER, signs.knee)
 
 
 def _fitted(text: str, width: int, right: bool) -> str:
@@ -259,7 +246,7 @@ def _fitted(text: str, width: int, right: bool) -> str:
     return " " * (width - cell_len(text)) + text if right else set_cell_size(text, width)
 
 
-def _heat_map(heat: Heat, width: int, signs: Signs) -> Table:
+def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
     """Each rate as a figure and as a bar; the knee in brackets."""
     cells = {(each.row, each.column): each for each in heat.cells}
     rows = sorted({row for row, _ in cells})[:MOST_ROWS]
@@ -269,7 +256,9 @@ def _heat_map(heat: Heat, width: int, signs: Signs) -> Table:
     each_bar = room // max(1, len(across))
     each_bar = 0 if each_bar < LEAST_HEAT_COLUMNS else min(MOST_HEAT_COLUMNS, each_bar)
     titles = (f"{heat.verb} {megabytes_unit()}", *(f"x {count_text(each)}" for each in across))
-    table = Table("", tuple(Column(f"{each:>{FIGURE_COLUMNS}}") for each in titles))
+    table = document.Table(
+        "", tuple(document.Column(f"{each:>{FIGURE_COLUMNS}}") for each in titles)
+    )
     between = heat.line
     for row in rows:
         if between is not None and row >= between[0]:
@@ -293,7 +282,7 @@ def _heat_map(heat: Heat, width: int, signs: Signs) -> Table:
     return table
 
 
-def _sparks(console: Console, sparks: Sparks, signs: Signs) -> None:
+def _sparks(console: Console, sparks: document.Sparks, signs: Signs) -> None:
     """Each rate as a height, a knee's in brackets; nothing where the encoding has no heights."""
     if not signs.rising:
         return
@@ -305,7 +294,7 @@ def _sparks(console: Console, sparks: Sparks, signs: Signs) -> None:
     line(console, f"  {told}")
 
 
-def _chart(curve: ZoneCurve, width: int, signs: Signs) -> Iterator[str]:
+def _chart(curve: document.ZoneCurve, width: int, signs: Signs) -> Iterator[str]:
     """The lines of one chart on a terminal of so many columns."""
     columns = max(LEAST_CHART_COLUMNS, min(MOST_CHART_COLUMNS, width - CHART_LABEL - 2))
     zones = curve.zones
@@ -354,7 +343,7 @@ def _weak_line(zones: Zones, columns: int) -> str:
     return _underline(spans, columns, "!") if spans else ""
 
 
-def _mark_lines(mark: FileMark, columns: int) -> Iterator[str]:
+def _mark_lines(mark: document.FileMark, columns: int) -> Iterator[str]:
     drawn = _underline(mark.spans, columns, "^")
     text = mark.text
     after = len(drawn.rstrip()) + 1

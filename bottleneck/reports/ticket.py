@@ -10,19 +10,11 @@ from bottleneck import ticket_figures
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports import stages
+from bottleneck.reports import stages, units
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.reports.safe import safe
-from bottleneck.reports.units import (
-    count_text,
-    percent_text,
-    range_text,
-    rate_text,
-    seconds_text,
-    size_text,
-)
 from bottleneck.reports.words import cap_text, confidence_text, dialect_text
 from probes.records import HostFacts, Spread, Usage
 
@@ -76,7 +68,7 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
 def _title(chosen: CopyDiagnosis | None) -> str:
     if chosen is None or chosen.bytes_per_second is None:
         return "Nothing was copied"
-    at = f"{inline(safe(chosen.copy, 40))} at {rate_text(chosen.bytes_per_second)}"
+    at = f"{inline(safe(chosen.copy, 40))} at {units.rate_text(chosen.bytes_per_second)}"
     if chosen.verdict.component == "unknown":
         return f"What caps {at} was not found"
     cap = cap_text(chosen.verdict)
@@ -110,7 +102,7 @@ def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
         table.add(
             copy.copy,
             dialect_text(copy.dialect).removeprefix("SMB "),
-            "not made" if rate is None else rate_text(rate),
+            "not made" if rate is None else units.rate_text(rate),
             _range(_spread(report, copy)),
             cap_text(copy.verdict),
             _sure(copy),
@@ -140,7 +132,7 @@ def _spread(report: Report, copy: CopyDiagnosis) -> Spread | None:
 def _range(spread: Spread | None) -> str:
     if spread is None:
         return "-"
-    return f"{range_text(spread.low, spread.high)} ({spread.runs})"
+    return f"{units.range_text(spread.low, spread.high)} ({spread.runs})"
 
 
 def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
@@ -148,13 +140,13 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     if chosen is None:
         return
     made = _made(report, chosen)
-    ceilings = [f"{cap_text(e)} {rate_text(e.bytes_per_second)}" for e in chosen.ceilings]
+    ceilings = [f"{cap_text(e)} {units.rate_text(e.bytes_per_second)}" for e in chosen.ceilings]
     if ceilings:
         told = "; ".join(ceilings[:MOST_CEILINGS])
         yield from points("", [f"Ceilings of {chosen.copy}: {told}."], longest=500)
     after = chosen.predicted_bytes_per_second
     if after is not None:
-        told = f"Once its cap is lifted: {range_text(after.low, after.high)}."
+        told = f"Once its cap is lifted: {units.range_text(after.low, after.high)}."
         yield from points("", [told], longest=200)
     found = rtt.rtt(report, made)
     trip = "Round trip: not known" if found is None else f"Round trip: {_trip(found)}"
@@ -163,15 +155,15 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
 
 
 def _trip(found: rtt.Rtt) -> str:
-    return seconds_text(found.seconds) + ("" if found.echoed else " (of one connect)")
+    return units.seconds_text(found.seconds) + ("" if found.echoed else " (of one connect)")
 
 
 def _busy(side: str, usage: Usage | None) -> str:
     if usage is None or not usage.core_busy_ratios:
         return f"{side}: CPU and RAM not seen"
-    core = f"{side}: busiest core {percent_text(min(1.0, usage.busiest_core_ratio))}"
+    core = f"{side}: busiest core {units.percent_text(min(1.0, usage.busiest_core_ratio))}"
     used = usage.memory_used_bytes
-    return core if used is None else f"{core}, RAM in use {size_text(used)}"
+    return core if used is None else f"{core}, RAM in use {units.size_text(used)}"
 
 
 def _hosts(report: Report) -> Iterator[Block]:
@@ -188,9 +180,9 @@ def _host(host: HostFacts) -> Iterator[str]:
     if host.system or host.distribution:
         yield safe(host.distribution or host.system, NAME_CHARACTERS)
     if host.cores:
-        yield f"{count_text(host.cores)} core{'s' * (host.cores > 1)}"
+        yield f"{units.count_text(host.cores)} core{'s' * (host.cores > 1)}"
     if host.memory_total_bytes is not None:
-        yield f"{size_text(host.memory_total_bytes)} RAM"
+        yield f"{units.size_text(host.memory_total_bytes)} RAM"
     if host.interface is not None:
         yield safe(interface_text(host.interface), 120)
     if host.folder is not None:
