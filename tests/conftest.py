@@ -96,9 +96,9 @@ def run_bottleneck(*arguments, password=None, seconds=120, cwd=None, environment
 
     In a child of this process, which has loaded it before: loading takes longer than most runs.
     """
-    from bottleneck.cli import answers, app
+    from bottleneck.cli import app, check_runs
 
-    assert app and answers
+    assert app and check_runs
     environment = {**os.environ, **(environment or {})}
     environment.pop("BOTTLENECK_PASSWORD", None)
     if password is not None:

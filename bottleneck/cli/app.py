@@ -11,21 +11,16 @@ import typer
 from typer.core import TyperGroup
 
 from bottleneck import __version__
-from bottleneck.cli import command_line, completion, exits, interrupts, pending
+from bottleneck.cli import command_line, completion, exits, interrupts
 from bottleneck.cli.agent import agent
 from bottleneck.cli.check import check
 from bottleneck.cli.cleanup import cleanup
-from bottleneck.cli.compare import compare
 from bottleneck.cli.config import config
-from bottleneck.cli.demo import demo
-from bottleneck.cli.diagnose import diagnose
+from bottleneck.cli.diagnose import demo, diagnose, probe
 from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
-from bottleneck.cli.explain import explain
-from bottleneck.cli.history import history
+from bottleneck.cli.explain import compare, explain, history
 from bottleneck.cli.options import grouped
-from bottleneck.cli.probe import probe
-from bottleneck.cli.schema import schema
 from bottleneck.cli.watch import watch
 from probes.stage import Refused
 
@@ -43,6 +38,18 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 3 done but a stage is missing or the verdict is inconclusive, "
     "64 usage, 69 host or agent not reachable, 70 internal, 77 login or permission, 130 Ctrl-C.",
 )
+
+
+def schema() -> int:
+    """Print the JSON Schema of a report."""
+    import json
+
+    from bottleneck import report_schema
+
+    print(json.dumps(report_schema.schema(), indent=1))
+    return exits.DONE
+
+
 for command in (
     diagnose,
     demo,
@@ -121,7 +128,7 @@ def tree() -> TyperGroup:
 
 def run(arguments: list[str]) -> int:
     """Runs one command; its exit code. No ending of it is a traceback, and each has its report."""
-    pending.begin(command_line.read(tree(), arguments))
+    command_line.begin(command_line.read(tree(), arguments))
     try:
         with interrupts.let_through():
             code, sentence = _run(arguments)
@@ -131,15 +138,15 @@ def run(arguments: list[str]) -> int:
         if not exits.said:
             exits.complain(sentence)
         _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
-    return _answered(code, sentence) if pending.now().line.command == "check" else code
+    return _answered(code, sentence) if command_line.now().line.command == "check" else code
 
 
 def _answered(code: int, sentence: str) -> int:
     """The ending of a check: a monitoring system reads stdout, and knows 0 to 3 alone."""
     try:
-        from bottleneck.cli import answers
+        from bottleneck.cli import check_runs
 
-        return answers.ended(code, sentence)
+        return check_runs.ended(code, sentence)
     except (Exception, KeyboardInterrupt) as error:
         exits.complain(f"no answer could be given: {type(error).__name__}")
         return exits.INCOMPLETE
@@ -147,7 +154,7 @@ def _answered(code: int, sentence: str) -> int:
 
 def _settle(status: str, sentence: str) -> None:
     try:
-        pending.now().settle(status, sentence)
+        command_line.now().settle(status, sentence)
     except KeyboardInterrupt:
         # Asked for more than once: whoever waits has had enough.
         exits.abandon_stdout()
@@ -158,7 +165,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         refuse_numeric_bottleneck()
-        pending.now().line.check()
+        command_line.now().line.check()
         completion.get_ready()
         code = tree().main(
             arguments, prog_name="bottleneck", standalone_mode=False, default_map=_defaults()
@@ -201,7 +208,7 @@ def refuse_numeric_bottleneck() -> None:
 
 def _defaults() -> dict[str, dict[str, Value]]:
     """click's default_map: what a configuration says of options that were not given."""
-    line = pending.now().line
+    line = command_line.now().line
     if not line.command or line.asks_for_help:
         return {}
     with interrupts.held():
@@ -209,8 +216,8 @@ def _defaults() -> dict[str, dict[str, Value]]:
 
         # It imports what knows the folders, too.
         configuration.sources(os.environ)
-    pending.now().settings = configuration.of_line(tree(), line)
-    return {line.command: pending.now().settings}
+    command_line.now().settings = configuration.of_line(tree(), line)
+    return {line.command: command_line.now().settings}
 
 
 def _usage(error: Exception) -> tuple[int, str]:

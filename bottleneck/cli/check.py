@@ -127,19 +127,18 @@ def check(
     Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (all else, wrong usage included).
     """
     with interrupts.held():
-        from bottleneck.cli import answers, check_runs, documents, loading, running
+        from bottleneck.cli import check_runs, documents, loading, running
         from probes.stage import Refused
 
-    answers.check_file(format, output)
+    check_runs.check_file(format, output)
     terms = check_runs.terms(warn, crit, expect_cap, baseline, tolerance, max_age)
     if (target is None) == (report is None):
         raise Refused("usage", "check: give TARGET to measure, or --report FILE to judge one")
     # Icinga takes stderr for a part of the plugin's output.
     to = documents.output(shown, quiet or format == "nagios")
-    wanted = answers.Answer(format, output, to)
     if report is not None:
         loaded = to.showable(loading.newest(report))
-        return answers.give(wanted, loaded, terms.shown_by(to), loading.age_seconds(loaded))
+        return check_runs.give(loaded, terms.shown_by(to), format, output, to)
     planned = check_runs.plan(time, repeat, terms)
     chosen = running.choose(target or "", planned.each_seconds, ends, copies, others)
     access = running.log_in_as(who, chosen.target)
@@ -147,4 +146,4 @@ def check(
     with interrupts.held():
         terms = terms.shown_by(to)
         known = check_runs.measured(chosen, access, to, planned, terms)
-        return answers.give(wanted, known, terms, loading.age_seconds(known))
+        return check_runs.give(known, terms, format, output, to)

@@ -1,21 +1,25 @@
-"""A command line, read once: what was typed, right or wrong, in the terms of the commands.
-
-The parser stops at the first mistake, and some endings need to know what was asked for all the
-same: which documents, whose names are hidden, what repeats the run.
-"""
+"""A command line, read once, and what it asks for in every ending, also where no run began."""
 
 from __future__ import annotations
 
+import platform
 import shlex
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bottleneck import target
+from bottleneck import __version__, target
+from bottleneck.cli import exits
 from probes.stage import Refused
+
+if TYPE_CHECKING:
+    from bottleneck.redaction import Redaction
+
 
 MEASURING = ("diagnose", "demo", "probe", "watch", "check")
 KINDS = ("json", "html", "ticket", "junit")
@@ -193,3 +197,81 @@ def _public(word: Word) -> tuple[str, ...]:
     if plain and not any(mark in each.lower() for each in command for mark in _SECRET):
         return word.text
     return (*word.text[:-1], word.text[-1].removesuffix(word.value or "") + "exec:...")
+
+
+STDOUT = "-"
+
+
+@dataclass
+class Pending:
+    """What was asked for, until it is written."""
+
+    line: CommandLine = field(default_factory=CommandLine)
+    documents: dict[str, str] = field(default_factory=dict)
+    """File or "-" of each kind; empty: all are written, or their run has taken them over."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What a configuration says of options that were not given, by their parameters' names."""
+    redaction: Redaction | None = None
+    """Where names are to be hidden: it knows those of the command line."""
+    answered: int | None = None
+    """The exit code of the answer of a check, once stdout has it."""
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    began: float = field(default_factory=time.monotonic)
+    loading_seconds: float = 0.0
+    """What it took to load the program, which tells a host that is slow from others."""
+
+    def redact(self) -> Redaction:
+        """Hides names from now on, in complaints too."""
+        if self.redaction is None:
+            from bottleneck.redaction import Redaction
+
+            self.redaction = Redaction()
+            self.redaction.learn_arguments(self.line.arguments)
+            exits.hide_by(self.redaction.text)
+        return self.redaction
+
+    def option(self, key: str, usual: str = "") -> str:
+        """What an option is, wherever it was set."""
+        return str(self.line.given.get(key) or self.settings.get(key) or usual)
+
+    def settle(self, status: str, sentence: str) -> None:
+        """Writes documents without steps, with the sentence as their note, that are still owed.
+
+        One complaint has been made by then: of what cannot be written nothing more is said, and
+        the others are.
+        """
+        paths, self.documents = self.documents, {}
+        if not paths:
+            return
+        from bottleneck.cli import documents
+        from bottleneck.report import Report
+
+        made = Report(
+            status=status,
+            tool={"version": __version__, "python": platform.python_version()},
+            started=self.started,
+            elapsed_seconds=time.monotonic() - self.began,
+            target={"share": self.line.share},
+            client=None,
+            server=None,
+            notes=(sentence,),
+        )
+        output = documents.Output(documents.in_order(paths), redaction=self.redaction)
+        made = output.showable(made)
+        documents.written(made, documents.diagnosed(made)[0], output, quietly=True)
+
+
+_current = [Pending()]
+
+
+def now() -> Pending:
+    """That of the command line under way."""
+    return _current[0]
+
+
+def begin(line: CommandLine) -> None:
+    """Forgets an earlier command line, and notes what this one asks for."""
+    _current[:] = [Pending(line, line.documents)]
+    exits.begin()
+    if line.redacts:
+        now().redact()

@@ -1,13 +1,14 @@
-"""`bottleneck diagnose TARGET`: the main job."""
+"""The commands that measure copies and stages: `diagnose`, `demo` and `probe`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
 
-from bottleneck.cli import interrupts, options
+from bottleneck.cli import completion, interrupts, options
+from probes import STAGES
 
 Target = Annotated[
     str,
@@ -43,3 +44,117 @@ def diagnose(
     access = running.log_in_as(who, chosen.target)
     running.ask_first(chosen, yes)
     return running.run(chosen, access, output)
+
+
+DEFAULT_SECONDS = 45.0
+
+
+@dataclass(frozen=True)
+class DemoTime(options.Time):
+    """How long it may take."""
+
+    budget: Annotated[
+        float | None,
+        options.value(
+            "--budget", "SECONDS", f"Time of the whole run; default {DEFAULT_SECONDS:.0f}."
+        ),
+    ] = None
+
+
+def demo(
+    copies: options.Copies, time: DemoTime, shown: options.Kept, screen: options.Screen
+) -> int:
+    """Diagnose copies against a private Samba on this host, gone afterwards."""
+    with interrupts.held():
+        import os
+        import secrets
+
+        from bottleneck.cli import documents, running
+        from probes.drivers.samba import private_samba, vanishing_folder
+        from probes.host import nameless
+        from probes.records import Access
+
+    output = documents.output(shown, screen.quiet, screen.verbose)
+    seconds = running.budget_seconds(time, DEFAULT_SECONDS)
+    password = secrets.token_urlsafe(16)
+    # Not in /tmp: where that is memory there would be no disk to measure.
+    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", nameless.on_disk()) as (scratch, _):
+        shared, own = scratch / "server", scratch / "client"
+        for each in (shared, own):
+            each.mkdir()
+        with private_samba(
+            str(shared), password=password, options=["server min protocol = NT1"]
+        ) as samba:
+            target = f"//{samba.host}:{samba.port}/{samba.share}"
+            ends = options.Ends("exec:", own, str(shared))
+            chosen = replace(running.choose(target, seconds, ends, copies), outlived=False)
+            access = Access(samba.username, samba.password)
+            # Both ends share this host's cores and disk: that no single cap stands out is no
+            # failure of a demonstration that measured everything.
+            return running.run(chosen, access, output, only_steps=True)
+
+
+Stage = Annotated[
+    str,
+    typer.Argument(
+        metavar="STAGE",
+        help=f"{', '.join(STAGES[:-1])} or {STAGES[-1]}.",
+        autocompletion=completion.one_of(*STAGES),
+    ),
+]
+StageTarget = Annotated[str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose.")]
+
+
+def probe(
+    stage: Stage,
+    target: StageTarget = None,
+    *,
+    who: options.Login,
+    ends: options.Ends,
+    others: options.Others,
+    disk: options.Disk,
+    copies: options.Copies,
+    time: options.Time,
+    shown: options.Kept,
+    yes: options.Yes = False,
+    screen: options.Screen,
+) -> int:
+    """Measure one stage by itself."""
+    with interrupts.held():
+        from bottleneck.cli import documents, running
+        from probes.records import Access
+        from probes.stage import Refused, module_of
+
+    output = documents.output(shown, screen.quiet, screen.verbose)
+    if stage not in STAGES:
+        raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
+    if target is None and stage == "tcp" and others.tcp_peer is not None:
+        target = f"//{running.host_text(others.tcp_peer)}/-"
+    about = module_of(stage).STAGE
+    over_smb = "share" in about.needs
+    if target is None and (over_smb or "server" in about.needs):
+        raise Refused("usage", f"probe {stage} needs a TARGET: //host/share")
+    at_server = stage == "disk" and ends.agent != "none"
+    if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
+        raise Refused("usage", f"probe {stage} reads neither a file nor a device: probe disk does")
+    if target is None and (at_server or about.by_agent and ends.agent != "none"):
+        raise Refused("usage", f"probe {stage} with an agent needs a TARGET: //host/share")
+    chosen = running.choose(
+        target or "//localhost/-",
+        running.budget_seconds(time),
+        *(ends, copies, others, disk),
+        stages=(stage,),
+        without_target=target is None,
+    )
+    if "mount" in about.needs and not chosen.target.path:
+        raise Refused("usage", f"probe {stage} needs a TARGET that is a folder: a mounted share")
+    if chosen.target.path and over_smb:
+        raise Refused(
+            "usage", f"probe {stage} needs //host/share; of a folder there is probe native-copy"
+        )
+    logs_in = over_smb or at_server
+    access = running.log_in_as(who, chosen.target) if logs_in else Access()
+    looks = stage == "disk" and (chosen.file or chosen.device)
+    if about.writes and not looks:
+        running.ask_first(chosen, yes)
+    return running.run(chosen, access, output, only_steps=True)

@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bottleneck import document_file, report
+from bottleneck import cli, document_file, report
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import exits, pending, streams
-from bottleneck.cli.command_line import KINDS
+from bottleneck.cli import command_line, exits
+from bottleneck.cli.command_line import KINDS, STDOUT
 from bottleneck.cli.options import Documents, Kept
-from bottleneck.cli.pending import STDOUT
 from bottleneck.report import Report
 from bottleneck.reports import terminal, units
 from bottleneck.reports.console import print_report
@@ -78,7 +77,7 @@ def output(wanted: Documents, quiet: bool = False, verbose: bool = False) -> Out
     """
     if wanted.units not in units.STYLES:
         raise Refused("usage", f"--units {wanted.units!r} is none of {', '.join(units.STYLES)}")
-    redaction = pending.now().redact() if wanted.redact else None
+    redaction = command_line.now().redact() if wanted.redact else None
     style = next(each for each in units.STYLES if each == wanted.units)
     history = wanted.history if isinstance(wanted, Kept) else None
     asked = in_order(vars(wanted))
@@ -97,7 +96,7 @@ def output(wanted: Documents, quiet: bool = False, verbose: bool = False) -> Out
 def _check(option: str, path: str) -> None:
     """Raises Refused, "usage", where no document can be written to the path."""
     if path == STDOUT:
-        if "stdout" in streams.missing:
+        if "stdout" in cli.closed:
             raise Refused("usage", f"{option} -: stdout is closed; name a file")
         return
     try:
@@ -165,7 +164,7 @@ class Saving:
         if Path(path).exists() and not Path(path).is_file():
             return  # a pipe or a device takes the final report alone
         try:
-            known = self.output.showable(so_far, pending.now().line.repeating)
+            known = self.output.showable(so_far, command_line.now().line.repeating)
             report.save(known, diagnosed(known)[0], Path(path))
         except OSError:
             # Complained of once, when the final report cannot be written either.
@@ -185,7 +184,7 @@ def written(
     that are another's work, and by the kind "" what stdout shows where it holds none; quietly:
     nothing is said of what the system does not let write.
     """
-    pending.now().documents = {}
+    command_line.now().documents = {}
     trends, done = _kept(known, diagnosis, output)
 
     def text(kind: str) -> str:

@@ -1,8 +1,9 @@
-"""`bottleneck explain REPORT.json`: the diagnosis of a saved report, offline."""
+"""The commands on what is stored: `explain` and `compare` reports, `history`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,8 +38,7 @@ def explain(
     """Diagnose a saved report again, offline."""
     with interrupts.held():
         from bottleneck.cli import documents, loading
-        from bottleneck.cli.command_line import KINDS
-        from bottleneck.cli.pending import STDOUT
+        from bottleneck.cli.command_line import KINDS, STDOUT
         from bottleneck.reports.plots.zones import zone_curves_svg
         from probes.stage import Refused
 
@@ -57,3 +57,104 @@ def explain(
     else:
         done = documents.written(loaded, documents.diagnosed(loaded)[0], output)
     return exits.DONE if done else exits.INCOMPLETE
+
+
+LONGEST_NOTE = 600
+Before = Annotated[
+    Path, typer.Argument(metavar="BEFORE.json", help="The earlier report, or its ticket.")
+]
+After = Annotated[Path, typer.Argument(metavar="AFTER.json", help="The later one.")]
+
+
+def compare(
+    before: Before,
+    after: After,
+    format: options.TextOrJson = "text",
+    units: options.Units = "si",
+    redact: options.Redact = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """What changed between two reports, with the noise taken into account."""
+    with interrupts.held():
+        from bottleneck.analysis import changes
+        from bottleneck.cli import documents, loading
+        from bottleneck.reports import terminal
+        from bottleneck.reports.compare import print_change, to_json
+        from bottleneck.reports.document import points
+        from bottleneck.reports.units import shown_as
+
+    output = documents.output(options.Documents(units=units, redact=redact))
+    first, second = (output.showable(loading.load(each)) for each in (before, after))
+
+    found = changes.compare(first, second)
+
+    def write() -> None:
+        if format == "json":
+            documents.to_stdout(json.dumps(to_json(found), indent=1, allow_nan=False) + "\n")
+            return
+        with shown_as(output.units):
+            # Anew, since its sentences are made of rates.
+            told = found if output.units == "si" else changes.compare(first, second)
+            console = terminal.console()
+            print_change(told, console, verbose)
+            for when, each in (("before", first), ("after", second)):
+                if "ticket" in each.tool:
+                    title = f"The report {when} is a ticket"
+                    terminal.show(console, points(title, each.notes, longest=LONGEST_NOTE))
+
+    shown = documents.shown(write)
+    made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]
+    return exits.DONE if shown and made else exits.INCOMPLETE
+
+
+MOST_LISTED = 10_000
+Kept = Annotated[
+    str | None,
+    typer.Argument(metavar="[F]", help="What --history named; default: as it is configured."),
+]
+Most = Annotated[int, typer.Option("--most", metavar="N", help="So many runs, the latest first.")]
+
+
+def history(
+    context: typer.Context,
+    file: Kept = None,
+    most: Most = 30,
+    format: options.TextOrJson = "text",
+    units: options.Units = "si",
+) -> int:
+    """List the runs that --history kept, each with the copy that its summary spoke of."""
+    with interrupts.held():
+        import os
+
+        from bottleneck import history as kept
+        from bottleneck.cli import configuration, documents
+        from bottleneck.reports import terminal
+        from bottleneck.reports.trend import print_runs
+        from bottleneck.reports.units import shown_as
+        from probes.stage import Refused
+
+    if not 1 <= most <= MOST_LISTED:
+        raise Refused("usage", f"--most: from 1 to {MOST_LISTED}")
+    style = documents.output(options.Documents(units=units)).units
+    if file is None:
+        known = configuration.commands(context.find_root().command)
+        told = configuration.settings("diagnose", known, os.environ)
+        file = str(told["history"].value) if "history" in told else kept.USUAL
+    try:
+        path = kept.path_of(file)
+        if path is None:
+            raise Refused("usage", "no history is kept: --history is none")
+        runs = kept.History(path).runs(most)
+    except kept.HistoryError as error:
+        raise Refused("usage", str(error)) from None
+
+    def write() -> None:
+        if format == "json":
+            found = {"runs": [asdict(each) for each in runs]}
+            documents.to_stdout(json.dumps(found, indent=1) + "\n")
+            return
+        console = terminal.console()
+        with shown_as(style):
+            print_runs(runs, console)
+
+    return exits.DONE if documents.shown(write) else exits.INCOMPLETE

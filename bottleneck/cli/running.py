@@ -15,7 +15,7 @@ from pathlib import Path
 from bottleneck import credentials, plan
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
-from bottleneck.cli import documents, exits, interrupts, options, pending
+from bottleneck.cli import command_line, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.hosts import command_for
@@ -65,7 +65,7 @@ def choose(
     without_target: bool = False,
 ) -> plan.Options:
     """The options, checked before anything is reached."""
-    known = pending.now()
+    known = command_line.now()
     known.loading_seconds = time.monotonic() - known.began
     folder, share, dialects = ends.folder, others.client_share, copies.dialects
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
@@ -193,7 +193,7 @@ def explained(known: Report, output: Output, complained: bool) -> tuple[Report, 
 
     That is complained of, unless something else was.
     """
-    known = output.showable(known, pending.now().line.repeating)
+    known = output.showable(known, command_line.now().line.repeating)
     diagnosis, trouble = documents.diagnosed(known)
     if not trouble:
         return known, diagnosis, False
@@ -222,7 +222,7 @@ def _measure(bench: Bench) -> tuple[int, str]:
     """Exit code of the run, and what is to be said about its end; the bench has its status."""
     late: list[bool] = []
     # Where loading took long, what comes behind the end does too.
-    slow = END_LOADINGS * min(pending.now().loading_seconds, MOST_LOADING_SECONDS)
+    slow = END_LOADINGS * min(command_line.now().loading_seconds, MOST_LOADING_SECONDS)
     seconds = bench.options.budget_seconds + LATE_SECONDS - slow
     try:
         with interrupts.let_through(), interrupts.ended_by(seconds, CLOSING_SECONDS) as late:

@@ -21,7 +21,7 @@ from bottleneck import report, ticket_figures
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.changes.compare import compare
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import answers
+from bottleneck.cli import check_runs
 from bottleneck.cli.documents import text_of
 from bottleneck.gate import judge
 from bottleneck.redaction import Redaction
@@ -80,19 +80,19 @@ def html(known: Report, diagnosis: Diagnosis) -> None:
 
 def junit(known: Report, diagnosis: Diagnosis) -> None:
     """For a test's report."""
-    ET.fromstring(answers.rendered(judge(known, diagnosis), "junit"))
+    ET.fromstring(check_runs.rendered(judge(known, diagnosis), "junit"))
 
 
 def nagios(known: Report, diagnosis: Diagnosis) -> None:
     """For a monitoring system: figures stand behind one bar."""
-    text = answers.rendered(judge(known, diagnosis), "nagios")
+    text = check_runs.rendered(judge(known, diagnosis), "nagios")
     plain(text)
     assert text.count("|") <= 1, text
 
 
 def metrics(known: Report, diagnosis: Diagnosis) -> None:
     """For Prometheus."""
-    text = answers.rendered(judge(known, diagnosis), "openmetrics")
+    text = check_runs.rendered(judge(known, diagnosis), "openmetrics")
     plain(text)
     list(text_string_to_metric_families(text))
 
@@ -100,7 +100,7 @@ def metrics(known: Report, diagnosis: Diagnosis) -> None:
 def github(known: Report, diagnosis: Diagnosis) -> None:
     """For a GitHub runner: commands of ours alone."""
     judgement = judge(known, diagnosis)
-    text = answers.rendered(judgement, "github")
+    text = check_runs.rendered(judgement, "github")
     plain(text)
     for line in text.splitlines():
         assert not line.startswith("::") or line.startswith(COMMANDS), line
@@ -110,8 +110,8 @@ def github(known: Report, diagnosis: Diagnosis) -> None:
 def words(known: Report, diagnosis: Diagnosis) -> None:
     """In words, and as JSON."""
     judgement = judge(known, diagnosis)
-    plain(answers.rendered(judgement, "text"))
-    json.loads(answers.rendered(judgement, "json"))
+    plain(check_runs.rendered(judgement, "text"))
+    json.loads(check_runs.rendered(judgement, "json"))
 
 
 def redacted(known: Report, diagnosis: Diagnosis) -> None:
