@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, Iterator, List, Tuple
 
-from probes.host import links, route, rtnetlink
+from probes.host import links, rtnetlink
 from probes.meaning import Address, Called, Port, Seconds
 from probes.net import callers, port, rtt, transfer
 from probes.net.port import Meeting
@@ -172,7 +172,7 @@ def _ways(host: str, own: List[Own], told: List[Details]) -> Tuple[List[Details]
             continue
         way = {
             "address": address,
-            "interface": names.get(route.outgoing_index(address) or 0, ""),
+            "interface": names.get(rtnetlink.outgoing_index(address) or 0, ""),
             "server_interface": str(each["interface"])[:15],
             "server_kind": str(each["kind"])[:15],
             "in_use": in_use,

@@ -135,7 +135,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         raise ValueError(f"no such matrix: {setting.verb} of {setting.size_bytes} bytes")
     ring = payload.ring(bytes.fromhex(setting.seed))
     with open_session(peer, setting.dialect, setting.security) as session:
-        handle = _file(session, setting, peer)
+        handle = region(session, setting, peer)
         facts = session.facts
         what = f"{STAGE.name} {setting.verb} broke"
         with status.error_context(lambda: what, peer), session.pipe(handle) as pipe:
@@ -190,7 +190,7 @@ def _place(cell: Cell) -> tuple[int, int]:
     return cell.request_bytes, cell.depth
 
 
-def _file(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+def region(session: Session, setting: Setting, peer: Endpoint) -> Handle:
     """What is read or written. The folder is opened first: the last to leave removes both."""
     session.open_folder(peer.folder)
     if setting.verb == "push":

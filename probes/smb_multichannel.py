@@ -7,34 +7,31 @@ alone (Python 3.11).
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, cast
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, cast
 
+from probes import smb_matrix
 from probes.host import payload
-from probes.meaning import Seconds, Size, Text
 from probes.records import Endpoint, Sample
-from probes.smb.blame import blamed
-from probes.smb.flight import Flight, fitting
+from probes.smb import status
 from probes.smb.frames import Broken
-from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES
-from probes.smb.run_folder import SOURCE, joined
-from probes.smb.session import Handle, Session, open_session
+from probes.smb.pipe import Flight, fitting
+from probes.smb.session import Handle, open_session
 from probes.smb.steady import Load
 from probes.stage import (
     LONG_BUDGET_SECONDS,
-    NO_ROOM,
     Known,
     Last,
     Running,
     Stage,
     Turn,
     Unavailable,
+    no_agent,
 )
 
 if TYPE_CHECKING:
@@ -58,27 +55,11 @@ WINDOWS = 2 * len(CHANNELS) + 1
 """Each number twice, up and down again, so that a drift falls on all alike; the best once more."""
 GRACE_SECONDS = 20.0
 """Logins, and what is in flight when the time is over."""
-LEAST_BYTES = 2 << 20
 SAMPLE_SECONDS = 0.1
 CHECKED_BLOCKS = 16
-VERBS: dict[str, Literal["read", "write"]] = {"pull": "read", "push": "write"}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Which way, and for how long."""
-
-    verb: Text
-    """pull: READs of the run's source file; push: WRITEs to a new file that goes with us."""
-    dialect: Text
-    size_bytes: Size
-    """How much of the file is used, over and over."""
-    seconds: Seconds
-    """For all numbers of channels and the window."""
-    seed: Text = ""
-    """Of the payload, hex."""
-    security: Text = ""
-    """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+Setting = smb_matrix.Setting
+fitted = smb_matrix.fitted
+respond = no_agent
 
 
 def turns(known: Known) -> Iterator[Turn]:
@@ -95,20 +76,6 @@ def turns(known: Known) -> Iterator[Turn]:
             )
 
 
-def fitted(setting: Setting, known: Known) -> Setting:
-    """How much of a file is used is not chosen before there is one."""
-    size = known.source_bytes if setting.verb == "pull" else known.room_bytes
-    if size < LEAST_BYTES:
-        raise Unavailable(NO_ROOM)
-    return replace(setting, size_bytes=min(size, IN_FLIGHT_LIMIT_BYTES))
-
-
-@contextmanager
-def respond(setting: Setting) -> Iterator[Endpoint]:
-    """Nothing: the file server is the responder."""
-    yield Endpoint()
-
-
 def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Moves the file's bytes over more and more channels; the samples are of the best number.
 
@@ -122,14 +89,14 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
     Raises Refused, Unavailable where a session has one connection, ValueError, and Broken.
     """
-    if setting.verb not in VERBS or setting.size_bytes < LEAST_BYTES or setting.seconds <= 0:
+    if setting.verb not in smb_matrix.VERBS or setting.size_bytes < 1 or setting.seconds <= 0:
         raise ValueError(f"no such channels: {setting.verb} of {setting.size_bytes} bytes")
     with (
         open_session(peer, setting.dialect, setting.security) as session,
-        blamed(f"{STAGE.name} {setting.verb}", peer),
+        status.error_context(lambda: f"{STAGE.name} {setting.verb} broke", peer),
         ExitStack() as stack,
     ):
-        handle = _file(session, setting, peer)
+        handle = smb_matrix.region(session, setting, peer)
         group = _Group(setting, peer, handle, stack, cast("Smb2Session", session))
         group.join(CHANNELS[1])
         rates: dict[int, list[float]] = {}
@@ -154,20 +121,6 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "signing": facts.signing,
         "encryption": facts.encryption,
     }
-
-
-def _file(session: Session, setting: Setting, peer: Endpoint) -> Handle:
-    """What is read or written. The folder is opened first: the last to leave removes both."""
-    session.open_folder(peer.folder)
-    if setting.verb == "push":
-        return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
-    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
-    if handle.size_bytes < setting.size_bytes:
-        raise ValueError(
-            f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
-            f"{setting.size_bytes} are to be read"
-        )
-    return handle
 
 
 @dataclass
@@ -210,7 +163,7 @@ class _Group:
     def _open(self, channel: Smb2Session) -> None:
         pipe = self.stack.enter_context(channel.pipe(self.handle))
         pipe.limit(self.deadline)
-        verb = VERBS[self.setting.verb]
+        verb = smb_matrix.VERBS[self.setting.verb]
         most = self.setting.size_bytes
         flight = fitting(pipe, verb)
         depth = max(1, min(flight.depth, most // flight.request_bytes))

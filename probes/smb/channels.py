@@ -7,7 +7,6 @@ Source: MS-SMB2 3.2.4.2.3.1 (establishing an additional channel), 3.2.5.3.3 (the
 from __future__ import annotations
 
 import copy
-import time
 from typing import Any
 
 from smbprotocol import Dialects
@@ -16,8 +15,8 @@ from smbprotocol.session import SMB2SessionSetupRequest
 
 from probes.records import Endpoint
 from probes.smb.frames import Broken
-from probes.smb.session import SMB_PORT, connect, login
-from probes.smb.smbprotocol_connection import GuardedConnection, GuardedSession, ParkableTcp
+from probes.smb.session import login
+from probes.smb.smbprotocol_connection import GuardedConnection, GuardedSession
 from probes.smb.smbprotocol_facts import Agreement
 from probes.smb.smbprotocol_session import Smb2Session
 from probes.stage import Unavailable
@@ -38,21 +37,20 @@ class _BindingConnection(GuardedConnection):
 class Channel(Smb2Session):
     """One more connection of a session: its pipe carries the files that the session opened."""
 
-    def __init__(self, first: Smb2Session, transport: ParkableTcp, seconds: float) -> None:
-        peer = Endpoint(host=transport.server, port=transport.port)
-        super().__init__(peer, seconds, transport, first._security)
+    def __init__(self, first: Smb2Session, peer: Endpoint) -> None:
+        super().__init__(peer, first._security)
         signs = first._security == "signed"
-        self._connection = _BindingConnection(transport, require_signing=signs)
+        self._connection = _BindingConnection(self._transport, require_signing=signs)
         self._connection.client_guid = first._connection.client_guid
         self._agreed = Agreement(self._connection)
         self._first = first
 
-    def log_in(self, peer: Endpoint) -> None:
+    def log_in(self) -> None:
         """Joins the first one's session, signed with its key; the same user logs in once more.
 
         Raises Unavailable where the server lets no further connection join.
         """
-        access, first = login(peer), self._first._session
+        access, first = login(self._peer), self._first._session
         user = f"{access.domain}\\{access.username}" if access.domain else access.username
         joined = GuardedSession(
             self._connection,
@@ -81,10 +79,8 @@ class Channel(Smb2Session):
         self._session, self._tree = joined, self._first._tree
         self._agreed = Agreement(self._connection, joined, self._tree)
 
-    def disconnect(self) -> None:
-        """Leaves the session, which its first connection ends."""
-        self._tree = None
-        super().disconnect()
+    def _log_off(self) -> None:
+        """Nothing: the first connection ends the session."""
 
 
 def further(first: Smb2Session, peer: Endpoint) -> Channel:
@@ -94,16 +90,7 @@ def further(first: Smb2Session, peer: Endpoint) -> Channel:
         raise Unavailable(f"{peer.host} offers one connection a session")
     if first._session.signing_key is None:
         raise Unavailable(f"{peer.host}: a guest's session has one connection")
-    before = time.monotonic()
-    sock = connect(peer)
-    transport = ParkableTcp(sock, peer.host, peer.port or SMB_PORT)
-    made = Channel(first, transport, time.monotonic() - before)
     try:
-        made.negotiate(first._agreed.dialect, ())
-        made.log_in(peer)
-    except BaseException as error:
-        made.disconnect()
-        if isinstance(error, (SMBException, Broken)):
-            raise Unavailable(f"{peer.host}: no second connection: {error}") from error
-        raise
-    return made
+        return Channel(first, peer).start(first._agreed.dialect, ())
+    except (SMBException, Broken) as error:
+        raise Unavailable(f"{peer.host}: no second connection: {error}") from error

@@ -54,4 +54,4 @@ def test_smb3_alone_has_channels(dialect, turns):
 def test_a_share_without_room_is_not_tried():
     setting = Setting("push", "3.1.1", 0, 1.0)
     with pytest.raises(Unavailable, match="no room"):
-        smb_multichannel.fitted(setting, replace(KNOWN, room_bytes=MIB))
+        smb_multichannel.fitted(setting, replace(KNOWN, room_bytes=1000))
