@@ -29,9 +29,8 @@ from typing import Any
 import cgroups
 from disturbance import TOO_MUCH_CORES, watching
 from experiment import product
-from truth import MB
+from truth import MB, WORLDS
 from world import World, missing, world
-from worlds import WORLDS
 
 HOLDS, FAILS, NO_LAB = 0, 1, 69
 ALARMS = (1, 2)

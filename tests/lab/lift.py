@@ -27,9 +27,8 @@ from typing import Any
 from again import diagnosed
 from experiment import Terms, experiment, product
 from judge import RIGHT, verdicts
-from truth import MB, LabWorld
+from truth import MB, WORLDS, LabWorld
 from world import missing, world
-from worlds import WORLDS
 
 MEDIAN_RATIO, WORST_RATIO = 0.05, 0.15
 HOLDS, FAILS, NO_LAB = 0, 1, 69

@@ -24,7 +24,7 @@ def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator
         for host, caps in ((client, plant.client), (server, plant.server)):
             if caps.hog_share_ratio is not None:
                 hogs.append(stack.enter_context(_hog(host, caps.hog_share_ratio, work)))
-            if caps.spinning is not None and caps.spinning.foreign:
+            if caps.spinning is not None and caps.spinning.foreign_reader:
                 hogs.append(stack.enter_context(_reader(host, work)))
         for sender, receiver, address, caps in (
             (client, server, SERVER_ADDRESS, plant.client),

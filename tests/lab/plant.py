@@ -30,7 +30,7 @@ class Spinning:
     """The only part of it in which there is room for files, from and to, as ratios."""
     fragments: bool = False
     """Whether the share holds a file in many pieces."""
-    foreign: bool = False
+    foreign_reader: bool = False
     """Whether somebody else reads the disc all the time."""
 
 

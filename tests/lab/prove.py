@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from host import SHARE, Host
+from truth import WORLDS
 from world import World, missing, world
-from worlds import WORLDS
 
 MB = 1e6
 EVICT = "import os,sys; f=os.open(sys.argv[1],2); os.fsync(f); os.posix_fadvise(f,0,0,4)"

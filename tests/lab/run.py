@@ -24,9 +24,8 @@ from again import judged_again
 from experiment import Ran, Terms, experiment, show, undisturbed
 from judge import MISSED, WRONG
 from tally import lines, tally
-from truth import LabWorld
+from truth import GROUPS, WORLDS, LabWorld
 from world import missing
-from worlds import GROUPS, WORLDS
 
 ATTEMPTS = 3
 """Of one world, where others on the machine disturb it; --attempts."""

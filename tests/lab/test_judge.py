@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from judge import ABSTAINED, MISSED, NOT_COUNTED, RIGHT, WRONG, rates, verdicts
 from plant import PAYLOAD_RATIO, payload_ratio
-from truth import COPIES
-from worlds import WORLDS
+from truth import COPIES, WORLDS
 
 GIGABIT = 125e6 * PAYLOAD_RATIO
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from lift import Pair, holds, lines, measured, promises
-from worlds import WORLDS
+from truth import WORLDS
 
 WORLD = WORLDS["server-read-link-300"]
 

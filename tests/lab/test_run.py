@@ -10,7 +10,7 @@ from disturbance import Foreign, Moment, foreign_cores, kernel_ticks
 from experiment import Ran, undisturbed
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
 from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, chosen_worlds, grade
-from worlds import WORLDS
+from truth import WORLDS
 
 KTHREAD = (
     "9 (kworker/0:1-ev (x)) I 2 0 0 0 -1 69238880 0 0 0 0 7 35 0 0 20 0 1 0 30 0 0 18446744073"
@@ -85,10 +85,8 @@ def test_one_bad_window_is_a_disturbance() -> None:
 
 def test_worlds_are_chosen_by_name_pattern_and_group() -> None:
     """What is told has to hold all at once; nothing told is every world."""
-    assert [each.name for each in chosen_worlds(["link-100", "nothing"], "*", None)] == [
-        "link-100",
-        "nothing",
-    ]
+    two = {"link-100", "nothing"}
+    assert {each.name for each in chosen_worlds([*two], "*", None)} == two
     assert all(each.name.startswith("disc-") for each in chosen_worlds([], "disc-*", None))
     assert [each.name for each in chosen_worlds(["nothing"], "*", "link")] == []
     assert len(chosen_worlds([], "*", None)) == len(WORLDS)

@@ -1,14 +1,15 @@
-"""What is true in a world: of each copy the verdicts that are right, and what lifts its cap."""
+"""A world: what is planted, and of each copy the verdicts that are true; read from worlds/*.txt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from plant import Caps, Plant
+from plant import Caps, Plant, Spinning
+from platter import Disc
 
 MB = 10**6
-G1 = 1000 * MB
 Triple = tuple[str, str | None, str]
 """Component, side, cause, as in the report."""
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
@@ -18,21 +19,45 @@ NEEDS_AGENT = frozenset({"pull.uncached", "file.pull.uncached"})
 
 LINK: Triple = ("network", "path", "link-rate")
 BUSY_LINK: Triple = ("network", "path", "contention")
-LOSS: Triple = ("network", "path", "loss")
-HOLE: Triple = ("network", "path", "mtu")
 WRONG_PATH: Triple = ("network", "path", "wrong-path")
-
-
-def words(component: str, side: str, *causes: str) -> set[Triple]:
-    """The verdicts of one part of the way, a cause each."""
-    return {(component, side, cause) for cause in causes}
-
-
-BUSY = words("cpu", "client", "one-core", "all-cores") | words(
-    "cpu", "server", "one-core", "all-cores"
+CORES = frozenset(
+    ("cpu", side, cause) for side in ("client", "server") for cause in ("one-core", "all-cores")
 )
 """With one core a host, a copy at 1 Gbit/s may also be capped by that core."""
-GIGABIT = {LINK} | BUSY
+NAMED = {"link": {LINK}, "busy-link": {BUSY_LINK}, "cores": CORES, "gigabit": CORES | {LINK}}
+"""Short names of verdicts."""
+GROUPS_OF_COPIES = {"all": COPIES, "pulls": PULLS, "pushes": PUSHES}
+
+CAPS = {
+    "sends": "sends_bits_per_second",
+    "foreign": "foreign_bits_per_second",
+    "reads": "disk_read_bytes_per_second",
+    "writes": "disk_write_bytes_per_second",
+    "quota": "quota_ratio",
+    "hog": "hog_share_ratio",
+    "control": "congestion_control",
+    "segments": "congestion_window_segments",
+    "memory": "memory_bytes",
+    "dirty": "dirty_bytes",
+}
+KERNEL = {"rmem": "net.ipv4.tcp_rmem", "wmem": "net.ipv4.tcp_wmem"}
+KERNEL |= {"probing": "net.ipv4.tcp_mtu_probing"}
+PATH = {
+    "rtt": "round_trip_seconds",
+    "mtu": "mtu_bytes",
+    "loss": "loss_ratio",
+    "queue": "queue_bytes",
+    "largest": "largest_bytes",
+    "slow_crypto": "slow_crypto",
+    "beside": "beside",
+    "stop": "stop_seconds",
+}
+"""Words of a planting; those of a host for both, or behind "client." or "server."."""
+WORLD = {"budget": "least_budget_seconds", "size": "size_bytes", "file": "file", "tie": "tie"}
+WAN = "sends=100M control=cubic mtu=1500 queue=250k"
+"""What the word `wan` stands for: ordinary frames, a queue of 20 ms at 100 Mbit/s."""
+_UNITS = {"k": 10**3, "M": 10**6, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+_NAMES: dict[str, Any] = {"none": None, "yes": True, "no": False}
 
 
 @dataclass(frozen=True)
@@ -85,63 +110,107 @@ class LabWorld:
         return min((rate for rate in rates if rate is not None), default=None)
 
 
-def planted(
-    name: str,
-    what: str,
-    client: Caps,
-    server: Caps,
-    touched: dict[str, set[Triple]],
-    others: set[Triple],
-    *,
-    least_budget_seconds: int = 0,
-    size_bytes: int | None = None,
-    file: str | None = None,
-    lift: dict[str, Any] | None = None,
-    frees: tuple[str, ...] | None = None,
-    tie: bool = False,
-    **path: Any,
-) -> LabWorld:
-    """A world in which the plant caps the touched copies; of the others these verdicts are true.
+def worlds(file: Path) -> tuple[LabWorld, ...]:
+    """The worlds of a file: a name and what is planted, then `plant`, `true` and `lift` lines.
 
-    lift: what has to change in the plant for a cap to be gone, see lifted; frees: the copies whose
-    cap that is, None: all that are touched.
-    path: what else Plant knows: a round trip and what belongs to it, options of Samba.
+    true: the copies that the plant caps, each with its verdicts, and `else` of all others. lift:
+    what has to change in the plant for a cap to be gone; frees: which copies had it, not all that
+    are touched. A line that is indented further goes on with the one above it.
     """
+    text = file.read_text().replace("\n    ", " ")
+    found = []
+    for line in filter(None, text.splitlines()):
+        if not line.startswith(" "):
+            found.append({"name": line})
+        else:
+            key, _, rest = line.strip().partition(" ")
+            found[-1][key] = rest
+    return tuple(_world(each) for each in found)
+
+
+def _world(told: dict[str, str]) -> LabWorld:
+    name, _, what = told["name"].partition(": ")
+    plant, own = planting(told["plant"], Plant())
+    truth = dict(word.split("=") for word in told["true"].split())
+    others = verdicts(truth.pop("else", ""))
+    touched = {
+        copy: verdicts(right)
+        for copies, right in truth.items()
+        for copy in GROUPS_OF_COPIES.get(copies, (copies,))
+    }
     copies = (*COPIES, *(copy for copy in touched if copy not in COPIES))
-    expected = tuple(
-        Expected(copy, frozenset(touched.get(copy, others)), copy in touched) for copy in copies
-    )
-    plant = Plant(client, server, **path)
-    return LabWorld(
-        name=name,
-        planted=what,
-        plant=plant,
-        expected=expected,
-        least_budget_seconds=least_budget_seconds,
-        size_bytes=size_bytes,
-        file=file,
-        lifted=None if lift is None else lifted(plant, **lift),
-        freed=() if lift is None else tuple(touched if frees is None else frees),
-        tie=tie,
-    )
-
-
-def lifted(
-    plant: Plant,
-    *,
-    client: dict[str, Any] | None = None,
-    server: dict[str, Any] | None = None,
-    **path: Any,
-) -> Plant:
-    """The plant with these fields of a host's caps, and of its own, set to something else."""
+    expected = (Expected(copy, touched.get(copy, others), copy in touched) for copy in copies)
+    world = LabWorld(name, what, plant, tuple(expected), **own)
+    if "lift" not in told:
+        return world
+    lifted, own = planting(told["lift"], plant)
     return replace(
-        plant,
-        client=replace(plant.client, **client or {}),
-        server=replace(plant.server, **server or {}),
-        **path,
+        world, lifted=lifted, freed=tuple(own.get("frees", ",".join(touched)).split(","))
     )
 
 
-def caps(**told: Any) -> Caps:
-    """A host on a 1 Gbit/s link, if not told otherwise."""
-    return Caps(**{"sends_bits_per_second": G1, **told})
+def verdicts(text: str) -> frozenset[Triple]:
+    """Those of COMPONENT/SIDE/CAUSE,CAUSE|...; an empty side is none."""
+    found: set[Triple] = set()
+    for part in filter(None, text.split("|")):
+        component, _, rest = part.partition("/")
+        side, _, causes = rest.partition("/")
+        found |= NAMED.get(part) or {(component, side or None, each) for each in causes.split(",")}
+    return frozenset(found)
+
+
+def planting(text: str, plant: Plant) -> tuple[Plant, dict[str, Any]]:
+    """The plant with more in it, or less, and what is told of the world. Errors: KeyError."""
+    words, has_samba, samba = text.partition("smb: ")
+    if has_samba:
+        options = () if samba == "none" else tuple(samba.split("; "))
+        plant = replace(plant, samba_options=options)
+    own: dict[str, Any] = {}
+    for word in words.replace("wan", WAN).split():
+        key, _, value = word.partition("=")
+        side, _, cap = key.rpartition(".")
+        if key in PATH:
+            plant = replace(plant, **{PATH[key]: number(value)})
+        elif key in WORLD or key == "frees":
+            own[WORLD.get(key, key)] = number(value)
+        else:
+            for host in (side,) if side else ("client", "server"):
+                changed: dict[str, Any] = {host: _capped(getattr(plant, host), cap, value)}
+                plant = replace(plant, **changed)
+    return plant, own
+
+
+def _capped(caps: Caps, key: str, value: str) -> Caps:
+    """A host with one cap more, or with another."""
+    spinning = caps.spinning
+    if key in KERNEL:
+        return replace(caps, sysctls=(*caps.sysctls, (KERNEL[key], value.replace(":", " "))))
+    if key == "sysctls":
+        return replace(caps, sysctls=())
+    if key == "disc":
+        return replace(caps, spinning=Spinning(Disc(*map(number, value.split(":")))))
+    if key in CAPS:
+        return replace(caps, **{CAPS[key]: number(value)})
+    if spinning is None:
+        raise KeyError(key)
+    if key in ("seek", "flush"):
+        disc = replace(spinning.disc, **{f"{key}_seconds": number(value)})
+        return replace(caps, spinning=replace(spinning, disc=disc))
+    told: Any = tuple(map(float, value.split(":"))) if key == "room" else number(value)
+    return replace(caps, spinning=replace(spinning, **{key: told}))
+
+
+def number(text: str) -> Any:
+    """8M, 160Mi, 0.02; none, yes, no; any other word is one."""
+    digits = "".join(each for each in text if each.isdigit() or each == ".")
+    unit = text[len(digits) :]
+    if not digits or unit not in ("", *_UNITS):
+        return _NAMES.get(text, text)
+    if unit:
+        return round(float(digits) * _UNITS[unit])
+    return float(digits) if "." in digits else int(digits)
+
+
+GROUPS = {file.stem: worlds(file) for file in sorted(Path(__file__).parent.glob("worlds/*.txt"))}
+"""By what is planted; a group is a file, and new worlds go into one of them."""
+WORLDS = {each.name: each for group in GROUPS.values() for each in group}

@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from host import Host
-from plant import Caps, Plant
+from plant import Plant
+from truth import MB, planting, verdicts
 from world import World, missing, world
 
 ROOT = Path(__file__).resolve().parents[2]
-MB = 10**6
-M100, G1 = 100 * MB, 1000 * MB
 NAME = "watched.bin"
 WATCH_SECONDS = 6
 LONGEST_SECONDS = 60
@@ -47,43 +46,28 @@ class Case:
     """Whether the other host has an agent."""
 
 
-def _caps(**caps: Any) -> Caps:
-    return Caps(**{"sends_bits_per_second": G1, **caps})
+def _case(verb: str, size_mb: int, right: str, plant: str, **more: Any) -> Case:
+    return Case(planting(plant, Plant())[0], verb, verdicts(right), size_mb * MB, **more)
 
 
-_LINK = Plant(_caps(sends_bits_per_second=M100), _caps(sends_bits_per_second=M100))
-_SLOW_READ = Plant(_caps(), _caps(disk_read_bytes_per_second=25 * MB))
-_SLOW_WRITE = Plant(
-    _caps(), _caps(disk_write_bytes_per_second=18 * MB), samba_options=("sync always = yes",)
-)
-_BEHIND = Plant(_caps(), _caps(disk_write_bytes_per_second=18 * MB))
-"""What is written waits in memory: for as long as a watch lasts that disk holds nothing."""
-_BOTH = Plant(
-    _caps(sends_bits_per_second=M100),
-    _caps(sends_bits_per_second=M100, disk_read_bytes_per_second=25 * MB),
-)
-_QUOTA = Plant(_caps(), _caps(quota_ratio=0.15))
-Triple = tuple[str, str | None, str]
-_IS_LINK: frozenset[Triple] = frozenset({("network", "path", "link-rate")})
-_IS_READ = frozenset({("disk", "server", "read")})
-_IS_WRITE = frozenset({("disk", "server", "write"), ("disk", "server", "sync")})
-_IS_QUOTA = frozenset({("cpu", "server", "quota")})
-_IS_FAST = _IS_LINK | {
-    ("cpu", side, cause) for side in ("client", "server") for cause in ("one-core", "all-cores")
-}
-_UNSAID: Triple = ("unknown", None, "inconclusive")
-_IS_FAST |= {_UNSAID}
+_READ = "sends=1000M server.reads=25M"
+_WRITE = "sends=1000M server.writes=18M"
 CASES = {
-    "link-100": Case(_LINK, "push", _IS_LINK, 300 * MB),
-    "link-100-alone": Case(_LINK, "push", _IS_LINK, 300 * MB, agent=False),
-    "link-100-pull": Case(_LINK, "pull", _IS_LINK, 300 * MB),
-    "link-100-pull-alone": Case(_LINK, "pull", _IS_LINK, 300 * MB, agent=False),
-    "server-read": Case(_SLOW_READ, "pull", _IS_READ, 500 * MB),
-    "server-read-there": Case(_SLOW_READ, "pull", _IS_READ, 500 * MB, "server", agent=False),
-    "server-write": Case(_SLOW_WRITE, "push", _IS_WRITE, 400 * MB),
-    "server-quota": Case(_QUOTA, "push", _IS_QUOTA, 600 * MB),
-    "decoy-read": Case(_BOTH, "pull", _IS_LINK, 300 * MB),
-    "decoy-behind": Case(_BEHIND, "push", _IS_FAST, 2000 * MB),
+    "link-100": _case("push", 300, "link", "sends=100M"),
+    "link-100-alone": _case("push", 300, "link", "sends=100M", agent=False),
+    "link-100-pull": _case("pull", 300, "link", "sends=100M"),
+    "link-100-pull-alone": _case("pull", 300, "link", "sends=100M", agent=False),
+    "server-read": _case("pull", 500, "disk/server/read", _READ),
+    "server-read-there": _case(
+        "pull", 500, "disk/server/read", _READ, watcher="server", agent=False
+    ),
+    "server-write": _case(
+        "push", 400, "disk/server/write,sync", f"{_WRITE} smb: sync always = yes"
+    ),
+    "server-quota": _case("push", 600, "cpu/server/quota", "sends=1000M server.quota=0.15"),
+    "decoy-read": _case("pull", 300, "link", "sends=100M server.reads=25M"),
+    # what is written waits in memory: for as long as a watch lasts that disk holds nothing
+    "decoy-behind": _case("push", 2000, "gigabit|unknown//inconclusive", _WRITE),
 }
 
 
