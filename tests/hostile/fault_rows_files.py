@@ -7,45 +7,33 @@ import hashlib
 import os
 import shutil
 import signal
-import subprocess
-from functools import partial
 from pathlib import Path
 
-from fault_world import (
-    BEFORE,
-    PATIENCE_SECONDS,
-    NotHere,
-    Row,
-    World,
-    usual,
-    wait_for,
-)
+from fault_world import BEFORE, PATIENCE_SECONDS, NotHere, Row, World, fault, usual, wait_for
 
 SMALL_BYTES = 96 << 20
 IMAGE_BYTES = 2 << 30
-WRITES, READS = "write,pwrite64,pwritev,pwritev2", "read,pread64,preadv,preadv2"
+WRITES, READS = "pwrite64,pwritev,pwritev2", "pread64,preadv,preadv2"
 NAMES = (
     *(b"\xff\xfe-not-utf-8", "rechts\u202etxt.exe".encode(), b"n" * 255, b"dots..."),
     *("emoji-\U0001f4be".encode(), b"\x1b]0;owned\x07", b"<script>alert(1)", b"new\nline"),
 )
 
 
+@fault
 def small(world: World, folder: str) -> None:
     """A folder of the run on a small file system of its own."""
     place = world.folder / folder
     world.mount(place, "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "small")
 
 
+@fault
 def fill(world: World, folder: str) -> None:
     """Somebody else takes all that is left."""
     file = world.folder / folder / "filler"
     world.known[str(file)] = "large"
-
-    def free() -> None:
-        file.unlink()
-        del world.known[str(file)]
-
-    world.undo(free)
+    world.undo(world.known.pop, str(file))
+    world.undo(file.unlink)
     block = bytes(1 << 20)
     with file.open("wb") as stream, contextlib.suppress(OSError):
         while True:
@@ -60,29 +48,19 @@ def shrink(world: World) -> None:
             return
 
 
+@fault
 def inject(world: World, calls: str, error: str, of: str = "server") -> None:
     """System calls of smbd's, or of the client's agent's, on files fail from now on."""
-    assert world.server is not None
-    served = of == "server"
-    pids = [world.server.process_id, *world.sessions()] if served else world.agents()[:1]
-    words = [
-        "strace",
-        "-f",
-        "-q",
-        "-o",
-        "/dev/null",
-        "-e",
-        f"inject={calls}:error={error}:when=9+5",
-    ]
+    pids = world.agents()[:1]
+    if of == "server":
+        pids = [world.smbd.process_id, *world.sessions()]
+    elif world.moment == BEFORE:
+        raise NotHere("there is no agent before the run")
+    words = ["strace", "-f", "-q", "-o", "/dev/null"]
+    words += ["-e", f"inject={calls}:error={error}:when=9+5"]
     for pid in sorted(set(pids)):
         words += ["-p", str(pid)]
-    tracer = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def end() -> None:
-        tracer.send_signal(signal.SIGINT)
-        tracer.wait()
-
-    world.undo(end)
+    world.beside(*words, ends=signal.SIGINT)
     # the server itself has to see it before the next session begins
     wait_for(lambda: _traced(pids[0]), PATIENCE_SECONDS)
 
@@ -107,27 +85,29 @@ def read_only(world: World) -> None:
     world.undo(world.call, "mount", "-o", "remount,rw", world.share)
 
 
+def sparse(path: Path, size_bytes: int) -> Path:
+    """A file that is all holes."""
+    with path.open("wb") as file:
+        file.truncate(size_bytes)
+    return path
+
+
+@fault
 def user_file(world: World, size_bytes: int) -> None:
     """A file of the user's, as sparse as can be, that the run is to pull."""
-    with (world.share / "own.bin").open("wb") as file:
-        file.truncate(size_bytes)
+    sparse(world.share / "own.bin", size_bytes)
     world.more += ["--file", "own.bin"]
 
 
 def truncate(world: World) -> None:
     """Its owner empties it."""
-    os.truncate(world.share / "own.bin", 0)
-    world.known[str(world.share / "own.bin")] = _EMPTY
-
-
-_EMPTY = hashlib.sha256(b"").hexdigest()
+    sparse(world.share / "own.bin", 0)
+    world.known[str(world.share / "own.bin")] = hashlib.sha256(b"").hexdigest()
 
 
 def huge(world: World) -> None:
     """A block device of 3 TiB, all holes."""
-    image = world.own / "huge"
-    with image.open("wb") as file:
-        file.truncate(3 << 40)
+    image = sparse(world.own / "huge", 3 << 40)
     device = world.call("losetup", "--find", "--show", image).strip()
     world.undo(world.call, "losetup", "--detach", device)
     world.more += ["--device", device]
@@ -144,10 +124,7 @@ def hostile_names(world: World) -> None:
         for name in NAMES:
             path = place / os.fsdecode(name)
             path.write_bytes(b"keep me")
-            world.known[str(path)] = _KEPT
-
-
-_KEPT = hashlib.sha256(b"keep me").hexdigest()
+            world.known[str(path)] = hashlib.sha256(b"keep me").hexdigest()
 
 
 def hostile_folders(world: World) -> None:
@@ -167,9 +144,7 @@ def on_tmpfs(world: World) -> None:
 
 def on_image(world: World) -> None:
     """The client's folder is a disc of its own."""
-    image = world.own / "disc.img"
-    with image.open("wb") as file:
-        file.truncate(IMAGE_BYTES)
+    image = sparse(world.own / "disc.img", IMAGE_BYTES)
     world.call("mkfs.ext4", "-q", "-F", image)
     world.mount(world.client, "-o", "loop", image)
     (world.client / "lost+found").rmdir()
@@ -177,18 +152,20 @@ def on_image(world: World) -> None:
 
 def power_cut(world: World) -> None:
     """The disc as it is this moment is what the next start finds."""
-    image = world.own / "crash.img"
+    image, crash = world.own / "crash.img", world.own / "crash"
     world.call("cp", "--sparse=always", world.own / "disc.img", image)
-    crash = world.own / "crash"
     crash.mkdir()
+
+    def files() -> list[str]:
+        return [each.name for each in crash.iterdir() if each.name != "lost+found"]
 
     def look() -> None:
         world.call("e2fsck", "-fy", image, check=False)
         world.call("mount", "-o", "loop", image, crash)
-        found = [each for each in crash.iterdir() if each.name != "lost+found"]
+        found, words = files(), world.command()[:3]
         with contextlib.suppress(NotHere):
-            _clean_up(world, crash)
-        kept = [each.name for each in crash.iterdir() if each.name != "lost+found"]
+            world.call(*words, "cleanup", "--folder", crash, "--older-than", "0", "--yes")
+        kept = files()
         world.call("umount", crash)
         if kept:
             world.wrong.append(f"of {len(found)} found after the power cut {kept} stayed")
@@ -196,84 +173,35 @@ def power_cut(world: World) -> None:
     world.undo(look)
 
 
-def _clean_up(world: World, folder: Path) -> None:
-    words = [each for each in world.command()[:3]]
-    world.call(*words, "cleanup", "--folder", folder, "--older-than", "0", "--yes")
-
-
-def no_trial(world: World) -> None:
-    """Needs strace."""
+def strace(world: World) -> None:
     if shutil.which("strace") is None:
         raise NotHere("needs strace")
 
 
-def quota(world: World) -> None:
-    """The server's quota is used up."""
-    inject(world, WRITES.partition(",")[2], "EDQUOT")
-
-
-def bad_sector(world: World) -> None:
-    """Reads on the server fail, now and then."""
-    inject(world, READS.partition(",")[2], "EIO")
-
-
-def bad_disk(world: World) -> None:
-    """Writes of the client's agent fail, now and then."""
-    if world.moment == BEFORE:
-        raise NotHere("there is no agent before the run")
-    inject(world, READS.partition(",")[2] + "," + WRITES.partition(",")[2], "EIO", "client")
-
-
-WHOLE = "the server refuses to delete"
 PULLS = r"pull\.(un)?cached"
 """Comes late where copies are small."""
+REFUSES = "the server refuses to delete"
+ON_READ_ONLY = "nothing can be deleted on a read-only file system"
+DELETES = inject("unlink,unlinkat,rmdir", "EACCES")
+MAY_REFUSE = usual(77)
 ROWS = (
+    Row("9", "client's disk full", fill("client"), small("client"), late=PULLS),
+    Row("9b", "server's disk full", fill("share"), small("share"), late=PULLS),
+    Row("9c", "TMPDIR full", fill("tmp"), small("tmp")),
+    Row("10", "quota used up on the server", inject(WRITES, "EDQUOT"), strace),
+    Row("11", "reads fail on the server", inject(READS, "EIO"), strace),
+    Row("11b", "I/O fails on the client", inject(f"{READS},{WRITES}", "EIO", "client"), strace),
     Row(
-        "9",
-        "client's disk full",
-        partial(fill, folder="client"),
-        prepare=partial(small, folder="client"),
-        late=PULLS,
+        *("13b", "share remounted read-only", read_only, small("share")),
+        **{"late": PULLS, "before": MAY_REFUSE, "kept": ON_READ_ONLY},
     ),
-    Row(
-        "9b",
-        "server's disk full",
-        partial(fill, folder="share"),
-        prepare=partial(small, folder="share"),
-        late=PULLS,
-    ),
-    Row("9c", "TMPDIR full", partial(fill, folder="tmp"), prepare=partial(small, folder="tmp")),
-    Row("10", "quota used up on the server", quota, prepare=no_trial),
-    Row("11", "reads fail on the server", bad_sector, prepare=no_trial),
-    Row("11b", "I/O fails on the client", bad_disk, prepare=no_trial),
-    Row(
-        "13b",
-        "share remounted read-only",
-        read_only,
-        prepare=partial(small, folder="share"),
-        late=PULLS,
-        before=usual(77),
-        kept="nothing can be deleted on a read-only file system",
-    ),
-    Row(
-        "14",
-        "delete refused",
-        partial(inject, calls="unlink,unlinkat,rmdir", error="EACCES"),
-        prepare=no_trial,
-        before=usual(77),
-        kept=WHOLE,
-    ),
-    Row("33", "16 MiB of disk", shrink, prepare=partial(small, folder="client"), late=PULLS),
-    Row("35", "the user's file emptied", truncate, prepare=partial(user_file, size_bytes=64 << 20)),
-    Row(
-        "35b",
-        "a file of one byte, then of none",
-        truncate,
-        prepare=partial(user_file, size_bytes=1),
-    ),
-    Row("36", "a device of 3 TiB, then cut off", cut, prepare=huge),
+    Row("14", "delete refused", DELETES, strace, before=MAY_REFUSE, kept=REFUSES),
+    Row("33", "16 MiB of disk", shrink, small("client"), late=PULLS),
+    Row("35", "the user's file emptied", truncate, user_file(64 << 20)),
+    Row("35b", "a file of one byte, then of none", truncate, user_file(1)),
+    Row("36", "a device of 3 TiB, then cut off", cut, huge),
     Row("37", "files with hostile names", hostile_names),
     Row("40", "file systems in memory", prepare=on_tmpfs, late=PULLS),
     Row("47", "folders with hostile names", prepare=hostile_folders),
-    Row("48", "power cut", power_cut, prepare=on_image),
+    Row("48", "power cut", power_cut, on_image),
 )

@@ -1,109 +1,86 @@
-"""Faults of the client's host and of the run's surroundings: rows 23, 24, 34, 38, 39, 42 to 44."""
+"""Faults of the client's host, its programs, agents and ssh: rows 23 to 31, 33b, 34, 38 to 44."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from fault_world import (
-    BEFORE,
-    EARLY,
-    LATE,
-    NotHere,
-    Row,
-    World,
-    below,
-    usual,
-)
+from fault_world import BEFORE, EARLY, LATE, NotHere, Row, World, below, fault, usual
+from sshd import own_sshd
 
 GROUPS = Path("/sys/fs/cgroup")
 HELD_SECONDS = 8.0
 JUMPS_SECONDS = {BEFORE: 10 * 365 * 86400, EARLY: -3600, LATE: 3600}
 NOBODY = 65534
+FIO = Path("/usr/bin/fio")
 
 
-def group(world: World, controller: str) -> Path:
-    """A cgroup of the run's own, gone when it is over."""
-    folder = GROUPS / controller / f"bottleneck-fault-{os.getpid()}"
-    if not (GROUPS / controller / "cgroup.procs").exists():
+def joining(folder: Path) -> list[str]:
+    """What stands before a command that begins in a cgroup."""
+    return ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
+
+
+def group(world: World, controller: str, **limits: object) -> Path:
+    """A cgroup of the run and all that it started, or starts; gone when it is over."""
+    top = GROUPS / controller
+    folder = top / f"bottleneck-fault-{os.getpid()}"
+    if not (top / "cgroup.procs").exists():
         raise NotHere(f"needs cgroup v1: {controller}")
     folder.mkdir(exist_ok=True)
 
     def remove() -> None:
         for pid in (folder / "cgroup.procs").read_text().split():
-            (GROUPS / controller / "cgroup.procs").write_text(pid)
+            (top / "cgroup.procs").write_text(pid)
         folder.rmdir()
 
     world.undo(remove)
-    return folder
-
-
-def in_group(world: World, folder: Path) -> None:
-    """The run and all that it started; one that did not begin is begun in it."""
+    for name, value in limits.items():
+        (folder / name.replace("__", ".")).write_text(str(value))
     if world.moment == BEFORE:
-        start = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
-        world.prefix = ["sh", "-c", start, "sh"]
-        return
-    assert world.process is not None
-    for pid in (world.process.pid, *below(world.process.pid)):
-        with contextlib.suppress(ProcessLookupError):
-            (folder / "cgroup.procs").write_text(str(pid))
+        world.prefix = joining(folder)
+    else:
+        for pid in (world.run.pid, *below(world.run.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                (folder / "cgroup.procs").write_text(str(pid))
+    return folder
 
 
 def slow_cpu(world: World) -> None:
     """A tenth of a core."""
-    folder = group(world, "cpu")
-    (folder / "cpu.cfs_period_us").write_text("100000")
-    (folder / "cpu.cfs_quota_us").write_text("10000")
-    in_group(world, folder)
+    group(world, "cpu", cpu__cfs_period_us=100_000, cpu__cfs_quota_us=10_000)
 
 
 def hogs(world: World) -> None:
     """Three busy processes share a core with the run."""
-    folder = group(world, "cpu")
-    (folder / "cpu.cfs_quota_us").write_text("100000")
-    in_group(world, folder)
-    start = ["sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh"]
+    folder = group(world, "cpu", cpu__cfs_quota_us=100_000)
     for _ in range(3):
-        hog = subprocess.Popen([*start, sys.executable, "-c", "while True: pass"])
-
-        def end(process: subprocess.Popen[bytes] = hog) -> None:
-            process.kill()
-            process.wait()
-
-        world.undo(end)
+        world.beside(*joining(folder), sys.executable, "-c", "while True: pass")
 
 
 def little_memory(world: World) -> None:
     """256 MiB, page cache included."""
-    folder = group(world, "memory")
-    (folder / "memory.limit_in_bytes").write_text(str(256 << 20))
-    in_group(world, folder)
+    group(world, "memory", memory__limit_in_bytes=256 << 20)
 
 
 def hold(world: World) -> None:
     """The run is frozen for a while, as a host is that sleeps."""
-    folder = group(world, "freezer")
+    state = group(world, "freezer") / "freezer.state"
+    state.write_text("FROZEN")
+    world.excused_seconds = HELD_SECONDS
     if world.moment != BEFORE:
-        in_group(world, folder)
-        (folder / "freezer.state").write_text("FROZEN")
         time.sleep(HELD_SECONDS)
-        (folder / "freezer.state").write_text("THAWED")
-        world.excused_seconds = HELD_SECONDS
+        state.write_text("THAWED")
         return
     # frozen as soon as it is in: a helper outside lets it go on
-    start = f'echo $$ > {folder}/cgroup.procs; exec "$@"'
-    world.prefix = ["sh", "-c", start, "sh"]
-    (folder / "freezer.state").write_text("FROZEN")
-    thaw = f"sleep {HELD_SECONDS}; echo THAWED > {folder}/freezer.state"
-    waiter = subprocess.Popen(["sh", "-c", thaw])
+    waiter = subprocess.Popen(["sh", "-c", f"sleep {HELD_SECONDS}; echo THAWED > {state}"])
     world.undo(waiter.wait)
-    world.excused_seconds = HELD_SECONDS
 
 
 def other_clock(world: World) -> None:
@@ -111,9 +88,8 @@ def other_clock(world: World) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
         raise NotHere("needs a C compiler")
-    clock, library = world.own / "clock", world.own / "clock.so"
+    clock, library, source = (world.own / each for each in ("clock", "clock.so", "clock.c"))
     clock.write_text("0")
-    source = world.own / "clock.c"
     source.write_text(_CLOCK.replace("WHERE", f'"{clock}"', 1))
     world.call(compiler, "-shared", "-fPIC", "-o", library, source, "-ldl")
     world.environment["LD_PRELOAD"] = str(library)
@@ -169,13 +145,11 @@ def hide_processes(world: World) -> None:
         cover = 'mount -t tmpfs none /proc && exec "$@"'
         world.prefix = ["unshare", "--mount", "sh", "-c", cover, "sh"]
         return
-    assert world.process is not None
     # the cell itself has to see them: the run's namespace alone is covered
-    world.call("nsenter", "-t", world.process.pid, "-m", "mount", "-t", "tmpfs", "none", "/proc")
+    world.call("nsenter", "-t", world.run.pid, "-m", "mount", "-t", "tmpfs", "none", "/proc")
 
 
 def own_mounts(world: World) -> None:
-    """Of the run alone."""
     world.prefix = ["unshare", "--mount"]
 
 
@@ -185,21 +159,18 @@ def no_reader(world: World) -> None:
         world.environment |= {"TERM": "dumb", "COLUMNS": "20", "LANG": "C", "LC_ALL": "C"}
         world.prefix = ["sh", "-c", 'exec "$@" <&-', "sh"]
         return
-    assert world.process is not None and world.process.stderr is not None
-    descriptor = world.process.stderr.fileno()
+    assert world.run.stderr is not None
     blank = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(blank, descriptor)  # the pipe has no reader from now on
+    os.dup2(blank, world.run.stderr.fileno())  # the pipe has no reader from now on
     os.close(blank)
 
 
 def second_run(world: World) -> None:
     """Another run with the same server and folders."""
-    with (world.folder / "own" / "second.json").open("w") as out:
+    with (world.own / "second.json").open("w") as out:
         second = subprocess.Popen(
             world.command(),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
+            **{"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.DEVNULL},
             env=world.variables(),
             text=True,
             start_new_session=True,
@@ -213,14 +184,140 @@ def second_run(world: World) -> None:
     world.undo(judge)
 
 
+_SHIM = """#!/bin/sh
+# fio, until the file says how it is to fail.
+for word; do case $word in --output=*) out=${{word#--output=}} ;; esac; done
+case $(cat {mode}) in
+good) exec {real} "$@" ;;
+crash) kill -s SEGV $$ ;;
+killed) kill -s KILL $$ ;;
+hang) exec sleep 1000 ;;
+old) [ "$1" = --version ] && echo fio-2.1.11 || exit 1 ;;
+*) [ "$1" = --version ] && exec {real} --version ;;
+esac
+[ -z "$out" ] || cp {played} "$out"
+exit 0
+"""
+PLAYED = {
+    "nothing": '{"fio version": "fio-3.33", "jobs": [{"jobname": "bottleneck", "error": 0, '
+    '"read": {"io_bytes": 0, "bw_bytes": 0, "runtime": 0}, '
+    '"write": {"io_bytes": 0, "bw_bytes": 0, "runtime": 0}}]}',
+    "garbage": 'fio: a note\n{"jobs": [{"read": {"io_bytes": NaN, "bw_bytes": 1,5}}',
+    "renamed": '{"fio version": "fio-9.1", "jobs": [{"name": "bottleneck", "reading": {"io": 5}}]}',
+    "two": '{"fio version": "fio-3.33"}\n{"jobs": "none"} trailing',
+}
+
+
+def shim(world: World) -> None:
+    """fio of the cell's own namespace is a script with the real one behind it."""
+    real, mode, played, script = (world.own / each for each in ("real", "mode", "played", "fio"))
+    if not FIO.exists():
+        raise NotHere("needs fio")
+    shutil.copy(FIO, real)
+    mode.write_text("good")
+    played.write_text("")
+    script.write_text(_SHIM.format(real=real, mode=mode, played=played))
+    script.chmod(0o755)
+    world.mount(FIO, "--bind", script)
+
+
+@fault
+def fio(world: World, how: str) -> None:
+    """It fails from now on."""
+    (world.own / "played").write_text(PLAYED.get(how, ""))
+    (world.own / "mode").write_text(how)
+
+
+def hide(world: World) -> None:
+    """There is no fio any more."""
+    world.mount(FIO, "--bind", "/dev/null")
+
+
+def relayed(world: World) -> None:
+    """The server's agent is behind a relay, which can alter what it says."""
+    mode = world.own / "relay"
+    mode.write_text("")
+    relay = Path(__file__).with_name("fault_relay.py")
+    world.agent = f"exec:{shlex.join([sys.executable, '-I', str(relay), str(mode)])}"
+
+
+@fault
+def relay(world: World, how: str) -> None:
+    """It does so from now on."""
+    (world.own / "relay").write_text(how)
+
+
+@fault
+def agent(world: World, at: int, number: int, instead: str) -> None:
+    """A signal for the client's agent (0), or the server's (1); before the start there is none."""
+    if world.moment == BEFORE:
+        world.agent = f"exec:sh -c '{instead}' sh"
+        return
+    agents = world.agents()
+    if at < len(agents):
+        os.kill(agents[at], number)
+    else:
+        world.wrong.append("there was no such agent")
+
+
+def no_python(world: World) -> None:
+    """The server has none, and a message of the day."""
+    if world.moment == BEFORE:
+        world.agent = "exec:sh -c 'echo MOTD; echo welcome; python3(){ return 127; }; nowhere'"
+
+
+def by_ssh(world: World) -> None:
+    """A real sshd of the cell's own, and ssh set up for it."""
+    if shutil.which("sshd") is None or shutil.which("ssh") is None:
+        raise NotHere("needs openssh")
+    folder = world.own / "sshd"
+    folder.mkdir()
+    sshd = world.stack.enter_context(own_sshd(folder))
+    world.mount(Path("/etc/ssh/ssh_config"), "--bind", sshd.folder / "client")
+    world.agent, world.ssh_port = "ssh://nas", sshd.port
+
+
+def break_ssh(world: World) -> None:
+    """Another key than is known; of a connection that is there, its end or its silence."""
+    known = world.own / "sshd" / "known"
+    if world.moment == BEFORE:
+        place = known.read_text().split()[0]
+        user = (known.parent / "user.pub").read_text().split()
+        known.write_text(f"{place} {user[0]} {user[1]}\n")
+    elif world.moment == EARLY:
+        world.call("ss", "-K", "dport", "=", f":{world.ssh_port}")
+    else:
+        world.packets(f"tcp dport {world.ssh_port} drop")
+
+
+KILLED, STOPPED = (signal.SIGKILL, "exit 9"), (signal.SIGSTOP, "sleep 1000")
+AGENT_GONE = "its folder on the share goes with its session; its note waits for the next start"
+CLIENT_KILLED = {"before": frozenset({69}), "during": usual(69, 70), "kept": AGENT_GONE}
 ROWS = (
-    Row("23", "clock set: 10 years, an hour", jump, prepare=other_clock),
+    Row("23", "clock set: 10 years, an hour", jump, other_clock),
     Row("24", "host asleep for 8 s", hold),
-    Row("33b", "a tenth of a core", slow_cpu, before=usual(69), during=usual(69)),
+    Row("25", "fio missing", hide, shim, says="fio"),
+    Row("26", "fio too old", fio("old"), shim, says="fio"),
+    Row("26b", "fio's keys renamed", fio("renamed"), shim, says="fio"),
+    Row("27", "fio crashes", fio("crash"), shim, says="fio"),
+    Row("27b", "fio hangs", fio("hang"), shim),
+    Row("27c", "fio moves nothing and ends well", fio("nothing"), shim),
+    Row("28", "fio's output is none", fio("garbage"), shim, says="fio"),
+    Row("28b", "fio's output is two", fio("two"), shim, says="fio"),
+    Row("29", "agent of another version", relay("version"), relayed, refused=69, says="version"),
+    Row("29b", "agent's lines are none", relay("garbage"), relayed, refused=69),
+    Row("30", "client's agent killed", agent(0, *KILLED), **CLIENT_KILLED),
+    Row("30b", "server's agent killed", agent(1, *KILLED), refused=69),
+    Row("30c", "server's agent says nothing", agent(1, *STOPPED), refused=69),
+    Row("31", "ssh: another key, cut, silent", break_ssh, by_ssh, refused=69, says="(?i)host key"),
+    Row("31b", "a banner in front of the agent", relay("banner"), relayed),
+    Row("31c", "no python on the server", no_python, before=frozenset({69})),
+    Row("33b", "a tenth of a core", slow_cpu, either=(69,)),
     Row("34", "256 MiB of memory", little_memory, during=usual(69, 70)),
-    Row("38", "no rights", forbid, prepare=as_nobody, before=usual(77)),
-    Row("39", "no /proc", hide_processes, prepare=own_mounts, during=usual(69)),
+    Row("38", "no rights", forbid, as_nobody, before=usual(77)),
+    Row("39", "no /proc", hide_processes, own_mounts, during=usual(69)),
     Row("42", "no stdin, no reader, 20 columns", no_reader),
     Row("43", "two runs at once", second_run),
     Row("44", "three busy processes on its core", hogs),
+    Row("46b", "agent lies", relay("lie"), relayed),
 )

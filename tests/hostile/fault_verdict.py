@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import jsonschema
@@ -28,8 +27,6 @@ from fault_world import (
     command_of,
     wait_for,
 )
-
-from probes.drivers.samba import private_samba
 
 USAGE, NO_SERVER = 64, 69
 NOTICED_SECONDS = 60.0
@@ -95,7 +92,8 @@ def _of_caps(report: dict[str, Any]) -> list[str]:
 def left(world: World, row: Row, own: frozenset[int]) -> tuple[list[str], bool]:
     """The promises on processes and files; whether `cleanup` had to remove something."""
     wrong = []
-    for pid in _processes_left(own):
+    wait_for(lambda: not _others(own), PATIENCE_SECONDS)
+    for pid in _others(own):
         wrong.append(f"a process is left: {command_of(pid)[:80]}")
         os.kill(pid, signal.SIGKILL)
     files = wait_for(lambda: not _changed(world), PATIENCE_SECONDS) or _changed(world)
@@ -103,24 +101,16 @@ def left(world: World, row: Row, own: frozenset[int]) -> tuple[list[str], bool]:
         return wrong, False
     if row.kept:
         # What a server still takes for open stays, until it has noticed that its client is gone.
-        if wait_for(partial(_cleaned, world), NOTICED_SECONDS):
+        if wait_for(lambda: _clean_up(world) or not _changed(world), NOTICED_SECONDS):
             return wrong, True
         files = _changed(world)
     return [*wrong, f"files: {files[:3]}"], False
 
 
-def _processes_left(own: frozenset[int]) -> set[int]:
-    wait_for(lambda: not _others(own), PATIENCE_SECONDS)
-    return _others(own)
-
-
 def _others(own: frozenset[int]) -> set[int]:
-    while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                break
-        except ChildProcessError:
-            break
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     return below(os.getpid(), own)
 
 
@@ -131,11 +121,6 @@ def _changed(world: World) -> list[str]:
     return [each.replace(str(world.folder), "") for each in [*names, *sorted(other)]]
 
 
-def _cleaned(world: World) -> bool:
-    _clean_up(world)
-    return not _changed(world)
-
-
 def _clean_up(world: World) -> None:
     """As documented: the same target, folder and agent, once the server is there again."""
     words = [each for each in world.command() if each not in {"--json", "-", "probe"}]
@@ -143,33 +128,17 @@ def _clean_up(world: World) -> None:
     at = words.index("--budget")
     words[at : at + 2] = ["--older-than", "0", "--server-folder", str(world.share)]
     with _served(world):
-        subprocess.run(
-            words,
-            env=world.variables(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=120,
-            check=False,
-        )
+        how = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": world.variables()}
+        subprocess.run(words, timeout=120, check=False, **how)
 
 
 @contextlib.contextmanager
 def _served(world: World) -> Iterator[None]:
     """A server where the run's was, if that is gone."""
-    server = world.server
-    assert server is not None
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in world.smbd.host else socket.AF_INET
     with ExitStack() as stack, socket.socket(family) as attempt:
-        if attempt.connect_ex((server.host, server.port)):
-            again = private_samba(
-                world.share,
-                password=PASSWORD,
-                address=world.address,
-                port=server.port,
-                options=world.conf,
-                share_options=world.share_conf,
-            )
-            stack.enter_context(again)
+        if attempt.connect_ex((world.smbd.host, world.smbd.port)):
+            stack.enter_context(world.served(world.smbd.port))
         yield
 
 

@@ -12,15 +12,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from probes.drivers.samba import Samba  # noqa: E402
+from probes.drivers.samba import Samba, private_samba  # noqa: E402
 
 BEFORE, EARLY, LATE = MOMENTS = ("before", "early", "late")
 PASSWORD = "correct-horse-47-Faults"  # noqa: S105 - of a server that this makes for itself
@@ -36,6 +38,9 @@ PATIENCE_SECONDS = 5.0
 LARGE_BYTES = 1 << 20
 
 
+Fault = Callable[["World"], None]
+
+
 class NotHere(Exception):
     """This machine lacks what the fault is made with; the text says what."""
 
@@ -45,28 +50,52 @@ def usual(*more: int) -> frozenset[int]:
     return frozenset({0, 3, *more})
 
 
+Given = ParamSpec("Given")
+
+
+def fault(work: Callable[Concatenate[World, Given], None]) -> Callable[Given, Fault]:
+    """A fault for each set of further arguments."""
+
+    def of(*given: Given.args, **named: Given.kwargs) -> Fault:
+        return lambda world: work(world, *given, **named)
+
+    return of
+
+
 @dataclass(frozen=True)
 class Row:
     """One fault."""
 
     number: str
     title: str
-    fault: Callable[[World], None] = lambda world: None
+    fault: Fault = lambda world: None
     """Makes it: called before the run, or while it goes on."""
+    prepare: Fault = lambda world: None
+    """What the fault needs, before the server and the run; none yet."""
     conf: tuple[str, ...] = ()
     """Lines of smb.conf that are the fault, in [global] and in the share's part."""
     share_conf: tuple[str, ...] = ()
-    prepare: Callable[[World], None] = lambda world: None
-    """What the fault needs, before the server and the run; none yet."""
     late: str = ""
     """The line of progress that is late in a run that ends early; else its clock tells."""
     before: frozenset[int] = usual()
     """Exit codes that CONTRACT.md has for it, there before the start."""
     during: frozenset[int] = usual()
+    refused: InitVar[int] = 0
+    """The only code before the start, and one more that there may be in mid-run."""
+    either: InitVar[tuple[int, ...]] = ()
+    """Codes that there may be whenever it comes."""
     says: str = ""
     """What the run has to say of it, there before the start (a pattern)."""
     kept: str = ""
     """Why files cannot be gone at once; `cleanup` has to remove them then."""
+
+    def __post_init__(self, refused: int, either: tuple[int, ...]) -> None:
+        if refused:
+            object.__setattr__(self, "before", frozenset({refused}))
+        if either:
+            object.__setattr__(self, "before", usual(*either))
+        if refused or either:
+            object.__setattr__(self, "during", usual(*either, *filter(None, [refused])))
 
 
 @dataclass
@@ -92,7 +121,7 @@ class World:
     environment: dict[str, str] = field(default_factory=dict)
     conf: list[str] = field(default_factory=list)
     share_conf: list[str] = field(default_factory=list)
-    stdin: int = subprocess.DEVNULL
+    ssh_port: int = 0
     excused_seconds: float = 0.0
     """For which the run was held."""
     extra: list[subprocess.Popen[str]] = field(default_factory=list)
@@ -108,6 +137,30 @@ class World:
         self.client, self.share = self.folder / "client", self.folder / "share"
         self.own = self.folder / "own"
         """The fault's: nothing of the run is looked for in it."""
+
+    @property
+    def smbd(self) -> Samba:
+        """The server, which is up."""
+        assert self.server is not None
+        return self.server
+
+    @property
+    def run(self) -> subprocess.Popen[str]:
+        """Of the program, which has begun."""
+        assert self.process is not None
+        return self.process
+
+    def served(self, port: int = 0) -> AbstractContextManager[Samba]:
+        """A server of the share."""
+        conf = {"options": self.conf, "share_options": self.share_conf}
+        return private_samba(self.share, password=PASSWORD, address=self.address, port=port, **conf)
+
+    def beside(self, *command: str, ends: int = signal.SIGKILL) -> None:
+        """A program of the fault's, until the run is over."""
+        quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, **quiet)
+        self.undo(process.wait)
+        self.undo(process.send_signal, ends)
 
     def undo(self, call: Callable[..., object], *arguments: object) -> None:
         """Called once the run is over, in reverse."""
@@ -127,11 +180,9 @@ class World:
         self.undo(self.call, "umount", "--lazy", place)
 
     def packets(self, rule: str) -> None:
-        """A rule for what comes in over loopback, until the run is over."""
-        text = (
-            "table inet fault {\n chain i {\n type filter hook input priority 0;\n"
-            f" {rule}\n }}\n}}\n"
-        )
+        """A rule for what comes in over loopback ({port}: the server's), until the run is over."""
+        rule = rule.format(port=self.smbd.port)
+        text = f"table inet fault {{ chain i {{ type filter hook input priority 0; {rule}; }}; }}\n"
         subprocess.run(["nft", "-f", "-"], input=text, text=True, check=True, capture_output=True)
         self.undo(self.call, "nft", "delete", "table", "inet", "fault")
 
@@ -143,38 +194,30 @@ class World:
             return
         file = Path(self.server.configuration)
         head, _, tail = file.read_text().partition(f"[{self.server.share}]")
-        lines = "\n".join(conf)
-        ends = "\n".join(share_conf)
+        lines, ends = "\n".join(conf), "\n".join(share_conf)
         file.write_text(f"{head}{lines}\n[{self.server.share}]{tail}{ends}\n")
         self.signal_server(signal.SIGHUP)
 
     def signal_server(self, number: int) -> None:
         """To smbd and all its children."""
-        assert self.server is not None
-        os.killpg(self.server.process_id, number)
+        os.killpg(self.smbd.process_id, number)
 
     def sessions(self) -> list[int]:
         """The processes of smbd that serve somebody now."""
-        assert self.server is not None
-        told = self.call("ss", "-Htnp", f"sport = :{self.server.port}", check=False)
+        told = self.call("ss", "-Htnp", f"sport = :{self.smbd.port}", check=False)
         return sorted({int(each) for each in re.findall(r"pid=(\d+)", told)})
 
     def agents(self) -> list[int]:
         """Of the run, the client's first."""
-        assert self.process is not None
-        return [
-            each
-            for each in sorted(below(self.process.pid))
-            if parent_of(each) == self.process.pid and "python" in command_of(each)
-        ]
+        children = psutil.Process(self.run.pid).children()
+        return sorted(each.pid for each in children if "python" in command_of(each.pid))
 
     def command(self) -> list[str]:
         """The diagnosis."""
-        assert self.server is not None
         host = self.host or self.address
         host = f"[{host}]" if ":" in host else host
-        target = f"//{host}:{self.server.port}/{self.server.share}{self.below}"
-        options = ["--user", self.user or self.server.username, "--folder", str(self.client)]
+        target = f"//{host}:{self.smbd.port}/{self.smbd.share}{self.below}"
+        options = ["--user", self.user or self.smbd.username, "--folder", str(self.client)]
         options += ["--agent", self.agent, "--yes", "--budget", str(self.budget_seconds)]
         job = [self.job] if self.job == "diagnose" else ["probe", self.job]
         words = [sys.executable, "-m", "bottleneck", *job, target, *options]
@@ -187,14 +230,10 @@ class World:
         own |= {"XDG_STATE_HOME": str(self.folder / "home" / "state")}
         return {**os.environ, **own, **self.environment}
 
-    def places(self) -> list[Path]:
-        """Where a run may write to."""
-        return [self.client, self.share, self.folder / "tmp", self.folder / "home"]
-
     def files(self) -> dict[str, str]:
-        """Whatever lies there, and what is in the small ones."""
+        """Whatever lies where a run may write to, and what is in the small ones."""
         found = {}
-        for place in self.places():
+        for place in (self.client, self.share, self.folder / "tmp", self.folder / "home"):
             for parent, folders, names in os.walk(place):
                 for name in (*folders, *names):
                     found[f"{parent}/{name}"] = digest(Path(parent, name))
@@ -233,25 +272,16 @@ class Seen:
     stderr: str = ""
 
 
-def parent_of(pid: int) -> int:
-    """0: it is gone, or has ended."""
-    try:
-        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
-    except OSError:
-        return 0
-    return 0 if state in "ZX" else int(parent)
-
-
 def below(of: int, without: frozenset[int] = frozenset()) -> set[int]:
     """Live processes below one, but for some and what is below those."""
-    parents = {pid: parent_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
     found: set[int] = set()
-    todo = [of]
-    while todo:
-        last = todo.pop()
-        new = {pid for pid, parent in parents.items() if parent == last} - without - found
-        found |= new
-        todo += new
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for each in psutil.Process(of).children():
+            if each.pid not in without:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if each.status() != psutil.STATUS_ZOMBIE:
+                        found.add(each.pid)
+                found |= below(each.pid, without)
     return found
 
 
@@ -281,7 +311,7 @@ class Run:
         with out.open("wb") as stdout:
             self.process = subprocess.Popen(
                 world.command(),
-                stdin=world.stdin,
+                stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=subprocess.PIPE,
                 text=True,

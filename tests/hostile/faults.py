@@ -17,22 +17,54 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from fault_rows import NOT_HERE, ROWS  # noqa: E402
-from fault_world import MOMENTS, Seen  # noqa: E402
+import fault_rows_files  # noqa: E402
+import fault_rows_hosts  # noqa: E402
+import fault_rows_server  # noqa: E402
+import fault_verdict  # noqa: E402
+from fault_world import (  # noqa: E402
+    BEFORE,
+    MOMENTS,
+    MORE_SECONDS,
+    NotHere,
+    Row,
+    Run,
+    Seen,
+    World,
+    below,
+)
+
+ROWS = sorted(
+    (*fault_rows_server.ROWS, *fault_rows_files.ROWS, *fault_rows_hosts.ROWS),
+    key=lambda row: (int("".join(filter(str.isdigit, row.number))), row.number),
+)
+NOT_HERE = {
+    "8": "a link-local address with its interface: loopback has none that smbd serves",
+    "10": "quotas of a file system: this kernel has none; the error itself is row 10's",
+    "21": "Kerberos, expired and locked accounts: no domain controller here",
+    "24": "a real suspend: the machine has none; the freezer holds the run in row 24",
+    "26": "fio of other years: not to be had; their output is played in row 26",
+    "40": "a file system without O_TMPFILE: the kernel knows none of them (vfat, NFS)",
+    "48": "a real power cut, and write caches: a copy of the live disc stands in, row 48",
+}
+"""Of a row the part that is not tried, and why."""
+PR_SET_CHILD_SUBREAPER = 36
 
 KEPT, BROKEN, NO_TRIAL = 0, 1, 69
 PROGRAMS = ("fio", "ip", "nft", "nsenter", "setpriv", "smbd", "ss", "unshare")
@@ -51,14 +83,11 @@ def cell(number: str, moment: str, budget_seconds: int, job: str = "diagnose") -
     with tempfile.TemporaryDirectory(prefix="bottleneck-fault-", dir="/var/tmp") as folder:  # noqa: S108
         Path(folder).chmod(0o755)
         own = ["unshare", "--net", "--mount", "--propagation", "private", "--"]
-        words = [sys.executable, str(HERE / "fault_cell.py"), number, moment]
+        words = [sys.executable, str(HERE / "faults.py"), "cell", number, moment]
+        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
         process = subprocess.Popen(
             [*own, *words, str(budget_seconds), folder, job],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+            **{"stdin": subprocess.DEVNULL, "text": True, "start_new_session": True, **pipes},
         )
         try:
             out, err = process.communicate(timeout=LONGEST_RATIO * budget_seconds + LONGEST_SECONDS)
@@ -70,6 +99,46 @@ def cell(number: str, moment: str, budget_seconds: int, job: str = "diagnose") -
         if process.returncode or not lines:
             return Seen(number, moment, [f"the trial itself broke: {err.strip()[-300:]}"])
         return Seen(**json.loads(lines[-1]))
+
+
+def judged(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -> Seen:
+    """One cell, from its server to its verdict."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with ExitStack() as whole:
+        world = World(folder, moment, whole.enter_context(ExitStack()), budget_seconds, job)
+        row.prepare(world)
+        if moment == BEFORE:
+            world.reload(row.conf, row.share_conf)
+        world.server = whole.enter_context(world.served())
+        world.keep()
+        if moment == BEFORE:
+            row.fault(world)
+        own = frozenset({world.server.process_id, *below(os.getpid())})
+        run = Run(world, row, folder / "out")
+        elapsed = run.finish()
+        out = (folder / "out").read_text(errors="backslashreplace")
+        for each in world.extra:
+            each.wait(3 * budget_seconds + 4 * MORE_SECONDS)
+        faults = fault_verdict.of_run(world, row, run, elapsed, out)
+        with contextlib.suppress(OSError):
+            world.stack.close()
+        left, cleaned = fault_verdict.left(world, row, own)
+        code = run.process.returncode
+        seen = f"exit {code}, {fault_verdict.seen(out, run.lines)}"
+        told = "".join(run.lines)
+        return Seen(row.number, moment, faults + left, seen, "", cleaned, elapsed, out, told)
+
+
+def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None:
+    """A cell in namespaces of its own: packet rules, mounts and listeners end with it."""
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    row = next(each for each in ROWS if each.number == number)
+    try:
+        found = judged(row, moment, int(budget), Path(folder), job)
+    except NotHere as error:
+        found = Seen(number, moment, [], not_here=str(error))
+    print(json.dumps(asdict(found)))
 
 
 def mark(seen: Seen) -> str:
@@ -92,6 +161,9 @@ def told(title: str, cells: list[Seen]) -> str:
 
 def main() -> int:
     """See above."""
+    if sys.argv[1:2] == ["cell"]:
+        inside(*sys.argv[2:])
+        return KEPT
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", help="numbers, as 1,27b; all of 27 by 27")
     parser.add_argument("--moments", type=int, choices=(1, 2, 3), default=3)
@@ -105,19 +177,12 @@ def main() -> int:
         return NO_TRIAL
     wanted = options.rows.split(",") if options.rows else None
     rows = [
-        row
-        for row in ROWS
-        if wanted is None or row.number in wanted or row.number.rstrip("abcd") in wanted
+        row for row in ROWS if not wanted or {row.number, row.number.rstrip("abcd")} & {*wanted}
     ]
     found: list[Seen] = []
     with ThreadPoolExecutor(options.workers) as pool:
-        due = [
-            [
-                pool.submit(cell, row.number, moment, options.budget, options.job)
-                for moment in MOMENTS[: options.moments]
-            ]
-            for row in rows
-        ]
+        moments, how = MOMENTS[: options.moments], (options.budget, options.job)
+        due = [[pool.submit(cell, row.number, at, *how) for at in moments] for row in rows]
         for row, cells in zip(rows, due, strict=True):
             seen = [each.result() for each in cells]
             print(told(row.title, seen), flush=True)
@@ -130,8 +195,6 @@ def main() -> int:
         f"with cleanup, {marks.count('X')} broken, {marks.count('-')} not tried"
     )
     if options.json:
-        with contextlib.suppress(FileNotFoundError):
-            options.json.unlink()
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
     return BROKEN if "X" in marks else KEPT
 
