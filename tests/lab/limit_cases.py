@@ -59,80 +59,37 @@ class Case:
         return 0.0, float("inf")
 
 
-def _name(truth: str, path: Path, what: str, control: str) -> str:
-    link = f"{path.bytes_per_second / MBIT:.0f} Mbit/s" if path.bytes_per_second else ""
-    words = truth, f"{path.rtt_seconds * 1000:g} ms", link, what, control
-    return " ".join(word for word in words if word)
+def _case(truth: str, told: str) -> Case:
+    """20ms,100Mbit,64KiB,cubic: the round trip, and what else there is of link, buffer, pace, loss.
 
-
-def _windows(truth: str, rows: tuple[tuple[float, int, float | None, str], ...]) -> list[Case]:
-    """RTT in ms, buffer in KiB, the link's Mbit/s, congestion control."""
-    cases = []
-    for rtt, kibibytes, megabits, control in rows:
-        size = kibibytes << 10
-        window = truth == "receive-window"
-        ends = Ends(
-            control,
-            receive_buffer_bytes=size if window else None,
-            send_buffer_bytes=None if window else size,
-        )
-        path = _path(rtt, megabits)
-        cases.append(Case(_name(truth, path, f"{kibibytes} KiB", control), truth, path, ends))
-    return cases
-
-
-def _paced(truth: str, rows: tuple[tuple[float, float, float | None, str], ...]) -> list[Case]:
-    """RTT in ms, MB/s of the slow end, the link's Mbit/s, congestion control."""
-    cases = []
-    for rtt, megabytes, megabits, control in rows:
-        rate = megabytes * 1e6
-        sends = truth == "sender"
-        ends = Ends(
-            control,
-            source_bytes_per_second=rate if sends else None,
-            sink_bytes_per_second=None if sends else rate,
-        )
-        path = _path(rtt, megabits)
-        cases.append(Case(_name(truth, path, f"{megabytes:g} MB/s", control), truth, path, ends))
-    return cases
-
-
-def _capped(rows: tuple[tuple[float, float, str], ...]) -> list[Case]:
-    """RTT in ms, the link's Mbit/s, congestion control."""
-    cases = []
-    for rtt, megabits, control in rows:
-        path = _path(rtt, megabits)
-        cases.append(Case(_name("network", path, "", control), "network", path, Ends(control)))
-    return cases
-
-
-def _queued(rows: tuple[tuple[float, float, str, int, str], ...]) -> list[Case]:
-    """RTT in ms, the link's Mbit/s, whose buffer, its KiB, congestion control.
-
-    The buffer is larger than the path, whose queue takes the rest: it is not what limits.
+    The network is the cap of a link, which may have more of somebody's buffer behind it in a queue
+    without end (640KiB@receiver), or by its loss.
     """
-    cases = []
-    for rtt, megabits, whose, kibibytes, control in rows:
-        path = replace(_path(rtt, megabits), queue_bytes=None)
-        size, receives = kibibytes << 10, whose == "receiver"
-        ends = Ends(
-            control,
-            receive_buffer_bytes=size if receives else None,
-            send_buffer_bytes=None if receives else size,
-        )
-        what = f"{whose} {kibibytes} KiB"
-        cases.append(Case(_name("network", path, what, control), "network", path, ends))
-    return cases
-
-
-def _lossy(rows: tuple[tuple[float, float, str], ...]) -> list[Case]:
-    """RTT in ms, loss in per cent, congestion control."""
-    cases = []
-    for rtt, per_cent, control in rows:
-        path = replace(_path(rtt, None), loss_ratio=per_cent / 100)
-        name = _name("network", path, f"{per_cent:g} % lost", control)
-        cases.append(Case(name, "network", path, Ends(control)))
-    return cases
+    *parts, control = told.split(",")
+    figures = {part.lstrip("0123456789."): part for part in parts}
+    number = {unit: float(part.removesuffix(unit)) for unit, part in figures.items()}
+    whose = next((unit for unit in number if unit.startswith("KiB")), "")
+    size = round(number[whose] * 1024) if whose else None
+    rate = number["MB/s"] * 1e6 if "MB/s" in number else None
+    receives = truth in ("receive-window", "receiver") or whose.endswith("receiver")
+    ends = Ends(
+        control,
+        receive_buffer_bytes=size if receives else None,
+        send_buffer_bytes=None if receives else size,
+        source_bytes_per_second=None if receives else rate,
+        sink_bytes_per_second=rate if receives else None,
+    )
+    path = _path(number["ms"], number.get("Mbit"))
+    path = replace(path, loss_ratio=number.get("%", 0.0) / 100)
+    what = f"{number['%']:g} % lost" if "%" in number else ""
+    what = f"{number['MB/s']:g} MB/s" if rate else what
+    if size:
+        what = f"{whose[4:]} {size >> 10} KiB".strip()
+        if truth == "network":
+            path = replace(path, queue_bytes=None)
+    link = f"{number['Mbit']:.0f} Mbit/s" if "Mbit" in number else ""
+    words = truth, f"{number['ms']:g} ms", link, what, control
+    return Case(" ".join(filter(None, words)), truth, path, ends)
 
 
 def _path(rtt_milliseconds: float, megabits: float | None) -> Path:
@@ -144,218 +101,62 @@ def _path(rtt_milliseconds: float, megabits: float | None) -> Path:
     return Path(seconds, rate, queue_bytes=max(48_000, round(rate * max(seconds, 0.01))))
 
 
-TUNE = (
-    *_windows(
-        "receive-window",
-        (
-            (2, 24, None, "cubic"),
-            (2, 48, None, "bbr"),
-            (8, 32, None, "reno"),
-            (8, 96, None, "cubic"),
-            (20, 64, 100, "cubic"),
-            (20, 192, None, "bbr"),
-            (45, 96, None, "cubic"),
-            (45, 256, None, "cubic"),
-        ),
-    ),
-    *_windows(
-        "send-buffer",
-        (
-            (0, 6, None, "cubic"),
-            (2, 24, None, "cubic"),
-            (2, 32, None, "bbr"),
-            (8, 32, None, "reno"),
-            (8, 96, None, "cubic"),
-            (20, 48, 100, "cubic"),
-            (20, 192, None, "bbr"),
-            (20, 48, 200, "cubic"),
-            (45, 96, None, "cubic"),
-            (45, 96, 150, "reno"),
-            (45, 128, 150, "cubic"),
-            (45, 256, None, "cubic"),
-        ),
-    ),
-    *_paced(
-        "sender",
-        (
-            (8, 8, 150, "cubic"),
-            (8, 8, 150, "reno"),
-            (20, 9, 200, "cubic"),
-            (20, 4, 80, "cubic"),
-            (45, 6, 150, "cubic"),
-            (0, 5, None, "cubic"),
-            (0, 100, None, "bbr"),
-            (2, 2, None, "cubic"),
-            (2, 30, None, "cubic"),
-            (8, 5, 100, "cubic"),
-            (8, 15, None, "bbr"),
-            (20, 5, None, "reno"),
-            (20, 25, None, "cubic"),
-            (45, 2, None, "bbr"),
-            (45, 15, None, "cubic"),
-        ),
-    ),
-    *_paced(
-        "receiver",
-        (
-            (0, 5, None, "cubic"),
-            (0, 100, None, "bbr"),
-            (2, 2, None, "cubic"),
-            (2, 30, None, "cubic"),
-            (8, 5, 100, "cubic"),
-            (8, 15, None, "bbr"),
-            (20, 5, None, "reno"),
-            (20, 15, None, "cubic"),
-            (45, 2, None, "bbr"),
-            (45, 8, None, "cubic"),
-        ),
-    ),
-    *_capped(
-        (
-            (2, 20, "cubic"),
-            (2, 150, "bbr"),
-            (8, 50, "reno"),
-            (8, 150, "cubic"),
-            (20, 20, "cubic"),
-            (20, 80, "bbr"),
-            (45, 20, "cubic"),
-            (45, 80, "cubic"),
-        )
-    ),
-    *_queued(
-        (
-            (2, 20, "receiver", 128, "cubic"),
-            (2, 100, "sender", 256, "cubic"),
-            (8, 50, "receiver", 512, "reno"),
-            (8, 50, "sender", 512, "cubic"),
-            (20, 80, "receiver", 1024, "cubic"),
-            (20, 80, "sender", 768, "reno"),
-        )
-    ),
-    *_lossy(
-        (
-            (2, 1.5, "reno"),
-            (8, 0.3, "reno"),
-            (8, 0.8, "cubic"),
-            (20, 0.3, "cubic"),
-            (20, 1.5, "reno"),
-            (45, 0.3, "cubic"),
-            (45, 0.8, "reno"),
-            (45, 1.5, "cubic"),
-        )
-    ),
-)
+def _cases(text: str) -> tuple[Case, ...]:
+    found, truth = [], ""
+    for word in text.split():
+        if word.endswith(":"):
+            truth = word[:-1]
+        else:
+            found.append(_case(truth, word))
+    return tuple(found)
 
-HELD_OUT = (
-    *_windows(
-        "receive-window",
-        (
-            (1, 24, None, "cubic"),
-            (1, 28, None, "bbr"),
-            (4, 20, None, "cubic"),
-            (4, 56, None, "reno"),
-            (12, 40, None, "bbr"),
-            (12, 112, None, "cubic"),
-            (12, 28, 100, "cubic"),
-            (30, 80, None, "reno"),
-            (30, 144, 200, "cubic"),
-            (30, 224, None, "cubic"),
-            (60, 112, None, "bbr"),
-            (60, 240, None, "cubic"),
-        ),
-    ),
-    *_windows(
-        "send-buffer",
-        (
-            (0, 5, None, "cubic"),
-            (0, 10, None, "bbr"),
-            (1, 12, None, "cubic"),
-            (4, 20, None, "cubic"),
-            (4, 56, None, "reno"),
-            (12, 24, None, "bbr"),
-            (12, 112, None, "cubic"),
-            (12, 20, 100, "cubic"),
-            (30, 80, None, "reno"),
-            (30, 96, 200, "cubic"),
-            (60, 112, None, "bbr"),
-            (60, 224, None, "cubic"),
-        ),
-    ),
-    *_paced(
-        "sender",
-        (
-            (0, 4, None, "cubic"),
-            (0, 50, None, "bbr"),
-            (0, 150, None, "cubic"),
-            (1, 4, None, "cubic"),
-            (1, 28, None, "cubic"),
-            (4, 4, 100, "reno"),
-            (4, 18, None, "cubic"),
-            (12, 4, None, "bbr"),
-            (12, 9, 200, "cubic"),
-            (12, 7, 150, "reno"),
-            (30, 4, None, "cubic"),
-            (30, 18, None, "cubic"),
-            (60, 4, None, "bbr"),
-            (60, 12, None, "cubic"),
-        ),
-    ),
-    *_paced(
-        "receiver",
-        (
-            (0, 4, None, "cubic"),
-            (0, 50, None, "bbr"),
-            (0, 150, None, "cubic"),
-            (1, 4, None, "cubic"),
-            (1, 28, None, "cubic"),
-            (4, 4, 100, "reno"),
-            (4, 18, None, "cubic"),
-            (12, 4, None, "bbr"),
-            (12, 9, 200, "cubic"),
-            (30, 4, None, "cubic"),
-            (30, 12, None, "cubic"),
-            (60, 4, None, "bbr"),
-        ),
-    ),
-    *_capped(
-        (
-            (1, 12, "cubic"),
-            (1, 120, "reno"),
-            (1, 180, "bbr"),
-            (4, 12, "bbr"),
-            (4, 120, "cubic"),
-            (12, 40, "cubic"),
-            (12, 180, "reno"),
-            (30, 12, "cubic"),
-            (30, 90, "cubic"),
-            (60, 40, "bbr"),
-            (60, 90, "cubic"),
-        )
-    ),
-    *_queued(
-        (
-            (1, 30, "sender", 128, "cubic"),
-            (4, 40, "receiver", 384, "cubic"),
-            (4, 40, "sender", 384, "reno"),
-            (12, 60, "receiver", 768, "reno"),
-            (12, 60, "sender", 512, "cubic"),
-            (30, 30, "receiver", 640, "cubic"),
-        )
-    ),
-    *_lossy(
-        (
-            (1, 1.8, "reno"),
-            (4, 0.6, "reno"),
-            (4, 1.8, "cubic"),
-            (12, 0.2, "cubic"),
-            (12, 1.2, "reno"),
-            (30, 0.2, "reno"),
-            (30, 1.2, "cubic"),
-            (60, 0.1, "cubic"),
-            (60, 0.6, "reno"),
-            (60, 1.8, "cubic"),
-        )
-    ),
+
+TUNE = _cases(
+    """
+    receive-window: 2ms,24KiB,cubic 2ms,48KiB,bbr 8ms,32KiB,reno 8ms,96KiB,cubic
+        20ms,100Mbit,64KiB,cubic 20ms,192KiB,bbr 45ms,96KiB,cubic 45ms,256KiB,cubic
+    send-buffer: 0ms,6KiB,cubic 2ms,24KiB,cubic 2ms,32KiB,bbr 8ms,32KiB,reno 8ms,96KiB,cubic
+        20ms,100Mbit,48KiB,cubic 20ms,192KiB,bbr 20ms,200Mbit,48KiB,cubic 45ms,96KiB,cubic
+        45ms,150Mbit,96KiB,reno 45ms,150Mbit,128KiB,cubic 45ms,256KiB,cubic
+    sender: 8ms,150Mbit,8MB/s,cubic 8ms,150Mbit,8MB/s,reno 20ms,200Mbit,9MB/s,cubic
+        20ms,80Mbit,4MB/s,cubic 45ms,150Mbit,6MB/s,cubic 0ms,5MB/s,cubic 0ms,100MB/s,bbr
+        2ms,2MB/s,cubic 2ms,30MB/s,cubic 8ms,100Mbit,5MB/s,cubic 8ms,15MB/s,bbr 20ms,5MB/s,reno
+        20ms,25MB/s,cubic 45ms,2MB/s,bbr 45ms,15MB/s,cubic
+    receiver: 0ms,5MB/s,cubic 0ms,100MB/s,bbr 2ms,2MB/s,cubic 2ms,30MB/s,cubic
+        8ms,100Mbit,5MB/s,cubic 8ms,15MB/s,bbr 20ms,5MB/s,reno 20ms,15MB/s,cubic 45ms,2MB/s,bbr
+        45ms,8MB/s,cubic
+    network: 2ms,20Mbit,cubic 2ms,150Mbit,bbr 8ms,50Mbit,reno 8ms,150Mbit,cubic
+        20ms,20Mbit,cubic 20ms,80Mbit,bbr 45ms,20Mbit,cubic 45ms,80Mbit,cubic
+        2ms,20Mbit,128KiB@receiver,cubic 2ms,100Mbit,256KiB@sender,cubic
+        8ms,50Mbit,512KiB@receiver,reno 8ms,50Mbit,512KiB@sender,cubic
+        20ms,80Mbit,1024KiB@receiver,cubic 20ms,80Mbit,768KiB@sender,reno 2ms,1.5%,reno
+        8ms,0.3%,reno 8ms,0.8%,cubic 20ms,0.3%,cubic 20ms,1.5%,reno 45ms,0.3%,cubic
+        45ms,0.8%,reno 45ms,1.5%,cubic
+    """
+)
+HELD_OUT = _cases(
+    """
+    receive-window: 1ms,24KiB,cubic 1ms,28KiB,bbr 4ms,20KiB,cubic 4ms,56KiB,reno 12ms,40KiB,bbr
+        12ms,112KiB,cubic 12ms,100Mbit,28KiB,cubic 30ms,80KiB,reno 30ms,200Mbit,144KiB,cubic
+        30ms,224KiB,cubic 60ms,112KiB,bbr 60ms,240KiB,cubic
+    send-buffer: 0ms,5KiB,cubic 0ms,10KiB,bbr 1ms,12KiB,cubic 4ms,20KiB,cubic 4ms,56KiB,reno
+        12ms,24KiB,bbr 12ms,112KiB,cubic 12ms,100Mbit,20KiB,cubic 30ms,80KiB,reno
+        30ms,200Mbit,96KiB,cubic 60ms,112KiB,bbr 60ms,224KiB,cubic
+    sender: 0ms,4MB/s,cubic 0ms,50MB/s,bbr 0ms,150MB/s,cubic 1ms,4MB/s,cubic 1ms,28MB/s,cubic
+        4ms,100Mbit,4MB/s,reno 4ms,18MB/s,cubic 12ms,4MB/s,bbr 12ms,200Mbit,9MB/s,cubic
+        12ms,150Mbit,7MB/s,reno 30ms,4MB/s,cubic 30ms,18MB/s,cubic 60ms,4MB/s,bbr
+        60ms,12MB/s,cubic
+    receiver: 0ms,4MB/s,cubic 0ms,50MB/s,bbr 0ms,150MB/s,cubic 1ms,4MB/s,cubic 1ms,28MB/s,cubic
+        4ms,100Mbit,4MB/s,reno 4ms,18MB/s,cubic 12ms,4MB/s,bbr 12ms,200Mbit,9MB/s,cubic
+        30ms,4MB/s,cubic 30ms,12MB/s,cubic 60ms,4MB/s,bbr
+    network: 1ms,12Mbit,cubic 1ms,120Mbit,reno 1ms,180Mbit,bbr 4ms,12Mbit,bbr 4ms,120Mbit,cubic
+        12ms,40Mbit,cubic 12ms,180Mbit,reno 30ms,12Mbit,cubic 30ms,90Mbit,cubic 60ms,40Mbit,bbr
+        60ms,90Mbit,cubic 1ms,30Mbit,128KiB@sender,cubic 4ms,40Mbit,384KiB@receiver,cubic
+        4ms,40Mbit,384KiB@sender,reno 12ms,60Mbit,768KiB@receiver,reno
+        12ms,60Mbit,512KiB@sender,cubic 30ms,30Mbit,640KiB@receiver,cubic 1ms,1.8%,reno
+        4ms,0.6%,reno 4ms,1.8%,cubic 12ms,0.2%,cubic 12ms,1.2%,reno 30ms,0.2%,reno
+        30ms,1.2%,cubic 60ms,0.1%,cubic 60ms,0.6%,reno 60ms,1.8%,cubic
+    """
 )
 _NAMED = {case.name: case for case in TUNE}
 QUICK = tuple(
