@@ -21,17 +21,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+import peaks
+from peaks import Ended
+
 MOST_BYTES = 256 << 20
 LATE_SECONDS = 60.0
 """A stage that begins and does not end has 30 s more than its own time, and 5 s to answer."""
-LOOK_SECONDS = 0.005
 GIVE_UP_SECONDS = 180.0
 BUDGET_SECONDS = 5
 MIB = 1 << 20
@@ -41,6 +42,7 @@ MOST_WORDS_BYTES = 20_000
 MOST_REPORT_BYTES = 16 << 20
 
 Chunks = Iterator[bytes]
+Instead = Callable[[dict[str, Any]], Chunks]
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Behaviour:
     """What an agent does instead of one of its replies."""
 
     name: str
-    instead: Callable[[dict[str, Any]], Chunks]
+    instead: Instead
     """What is written in the place of a reply."""
     at: str = "answer"
     """The key that the reply has; "greeting": the first line."""
@@ -62,42 +64,32 @@ def line(reply: Any) -> bytes:
     return json.dumps(reply).encode() + b"\n"
 
 
-def raw(*lines: bytes) -> Callable[[dict[str, Any]], Chunks]:
-    """These lines; ID is the number of the request."""
+def raw(*lines: bytes, first: bool = False, pause_seconds: float | None = None) -> Instead:
+    """These lines, after the reply if that comes first, and for ever if there is a pause.
+
+    ID in them is the number of the request.
+    """
 
     def write(reply: dict[str, Any]) -> Chunks:
-        for each in lines:
-            yield each.replace(b"ID", str(reply.get("id", 0)).encode())
+        told = [each.replace(b"ID", str(reply.get("id", 0)).encode()) for each in lines]
+        if first:
+            yield line(reply)
+        yield from told
+        while pause_seconds is not None:
+            time.sleep(pause_seconds)
+            yield from told
 
     return write
 
 
-def changed(key: str, value: Any) -> Callable[[dict[str, Any]], Chunks]:
+def endless(chunk: bytes, pause_seconds: float = 0.0, first: bool = False) -> Instead:
+    """The same for ever."""
+    return raw(chunk, first=first, pause_seconds=pause_seconds)
+
+
+def changed(key: str, value: Any) -> Instead:
     """The reply with another value."""
     return lambda reply: iter([line({**reply, key: value})])
-
-
-def and_then(*more: Callable[[dict[str, Any]], Chunks]) -> Callable[[dict[str, Any]], Chunks]:
-    """The reply as it is, and more."""
-
-    def write(reply: dict[str, Any]) -> Chunks:
-        yield line(reply)
-        for each in more:
-            yield from each(reply)
-
-    return write
-
-
-def endless(chunk: bytes, pause_seconds: float = 0.0) -> Callable[[dict[str, Any]], Chunks]:
-    """The same for ever."""
-
-    def write(reply: dict[str, Any]) -> Chunks:
-        told = chunk.replace(b"ID", str(reply.get("id", 0)).encode())
-        while True:
-            yield told
-            time.sleep(pause_seconds)
-
-    return write
 
 
 def ends(reply: dict[str, Any]) -> Chunks:
@@ -108,9 +100,8 @@ def ends(reply: dict[str, Any]) -> Chunks:
 
 def samples(reply: dict[str, Any]) -> Chunks:
     """A run without end whose counts grow."""
-    number = reply["id"]
     for at in range(1 << 40):
-        yield b'{"id":%d,"sample":[%d,%d]}\n' % (number, at, at)
+        yield b'{"id":%d,"sample":[%d,%d]}\n' % (reply["id"], at, at)
 
 
 def large_counters(reply: dict[str, Any]) -> Chunks:
@@ -125,9 +116,16 @@ def text(size: int) -> bytes:
     return b'"' + b"x" * size + b'"'
 
 
+def many(kind: bytes, count: int) -> bytes:
+    """So many empty values in a list."""
+    return b"[" + (kind + b",") * count + kind + b"]"
+
+
 GREETING = b"copy-bottleneck-agent "
+MORE = b'{"id":ID,"more":' + text(MIB - 60) + b"}\n"
+LISTS = many(b"[]", 340_000)
 BEHAVIOURS = (
-    Behaviour("honest", and_then(), always=True),
+    Behaviour("honest", raw(first=True), always=True),
     Behaviour("says nothing at all", endless(b"", 1.0), "greeting"),
     Behaviour("noise in lines without end", endless(b"noise\n" * 1000), "greeting"),
     Behaviour("noise in one line without end", endless(b"n" * 65536), "greeting"),
@@ -135,9 +133,7 @@ BEHAVIOURS = (
     Behaviour("a greeting of no kind", raw(GREETING + b"[]\n"), "greeting"),
     Behaviour("a greeting of another protocol", raw(GREETING + b'{"protocol":2}\n'), "greeting"),
     Behaviour(
-        "a version that is a list",
-        raw(GREETING + b'{"protocol":1,"version":[[[]]]}\n'),
-        "greeting",
+        "a version that is a list", raw(GREETING + b'{"protocol":1,"version":[[[]]]}\n'), "greeting"
     ),
     Behaviour(
         "a refusal that is none",
@@ -149,34 +145,27 @@ BEHAVIOURS = (
         raw(GREETING + b'{"protocol":1,"refused":{"kind":"login","text":' + text(60_000) + b"}}\n"),
         "greeting",
     ),
-    Behaviour(
-        "40 replies of 1 MiB at once",
-        raw(*[b'{"id":ID,"more":' + text(MIB - 60) + b"}\n"] * 40),
-    ),
+    Behaviour("40 replies of 1 MiB at once", raw(*[MORE] * 40)),
     Behaviour(
         "40 replies of 1 MiB of empty lists to what it holds",
-        and_then(raw(*[b'{"id":ID,"more":[' + b"[]," * 340_000 + b"[]]}\n"] * 40)),
+        raw(*[b'{"id":ID,"more":' + LISTS + b"}\n"] * 40, first=True),
         "endpoint",
         "tcp",
     ),
     Behaviour(
         "replies of 1 MiB to what it holds, without end",
-        and_then(endless(b'{"id":ID,"more":' + text(MIB - 60) + b"}\n")),
+        endless(MORE, first=True),
         "endpoint",
         "tcp",
     ),
     Behaviour(
         "as many values as a line may have to what it holds, without end",
-        and_then(endless(b'{"id":ID,"more":[' + b"{}," * 19_000 + b"{}]}\n")),
+        endless(b'{"id":ID,"more":' + many(b"{}", 19_000) + b"}\n", first=True),
         "endpoint",
         "tcp",
     ),
-    Behaviour(
-        "replies of 1 MiB without end",
-        endless(b'{"id":ID,"more":' + text(MIB - 60) + b"}\n"),
-        "sample",
-    ),
-    Behaviour("1 MiB of empty lists", raw(b'{"id":ID,"answer":[' + b"[]," * 340_000 + b"[]]}\n")),
+    Behaviour("replies of 1 MiB without end", endless(MORE), "sample"),
+    Behaviour("1 MiB of empty lists", raw(b'{"id":ID,"answer":' + LISTS + b"}\n")),
     Behaviour("1 MiB of keys", raw(b'{"id":ID,"answer":{' + b'"":{},' * 170_000 + b'"":1}}\n')),
     Behaviour(
         "as many values as a line may have, in each answer",
@@ -198,9 +187,9 @@ BEHAVIOURS = (
     Behaviour("no object", raw(b"[1,2]\n")),
     Behaviour("empty lines without end", endless(b"\n" * 10_000)),
     Behaviour("an answer to nobody", raw(b'{"id":999999,"answer":1}\n')),
-    Behaviour("answers to nobody, after the right one", and_then(raw(b'{"id":77,"answer":1}\n'))),
-    Behaviour("an answer twice", and_then(raw(b'{"id":ID,"answer":1}\n'))),
-    Behaviour("an answer without end", and_then(endless(b'{"id":ID,"answer":1}\n'))),
+    Behaviour("answers to nobody, after the right one", raw(b'{"id":77,"answer":1}\n', first=True)),
+    Behaviour("an answer twice", raw(b'{"id":ID,"answer":1}\n', first=True)),
+    Behaviour("an answer without end", endless(b'{"id":ID,"answer":1}\n', first=True)),
     *(
         Behaviour(f"a number that is {shown}", raw(b'{"id":' + each + b',"answer":1}\n'))
         for shown, each in (
@@ -284,20 +273,27 @@ def write(chunk: bytes) -> None:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Ended):
     """What a behaviour did to its coordinator."""
 
-    name: str
-    code: int
-    """Its exit code; below zero: the signal that ended it."""
-    peak_bytes: int
-    """Of the coordinator."""
-    elapsed_seconds: float
-    words: str
-    """Of its stderr."""
+    name: str = ""
     report: str = ""
     """Why its report cannot be used."""
-    faults: list[str] = field(default_factory=list)
+
+    def faults(self, honest_seconds: float) -> list[str]:
+        """What is wrong about it; an honest agent's coordinator took so long."""
+        found = {
+            self.report: self.report,
+            f"exit code {self.code}": self.code not in CODES,
+            f"{self.peak_bytes / MIB:.0f} MiB": self.peak_bytes > MOST_BYTES,
+            f"after {self.elapsed_seconds:.0f} s": (
+                self.elapsed_seconds > honest_seconds + LATE_SECONDS
+            ),
+            f"{len(self.err)} bytes of words": "Traceback" in self.err
+            or len(self.err) > MOST_WORDS_BYTES,
+            "words that a terminal obeys": not all(map(str.isprintable, self.err.splitlines())),
+        }
+        return [what for what, true in found.items() if true]
 
 
 def run(behaviour: Behaviour) -> Result:
@@ -305,42 +301,11 @@ def run(behaviour: Behaviour) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.json")
         agent = [sys.executable, str(Path(__file__).resolve()), "act", behaviour.name]
-        began = time.monotonic()
-        with Path(folder, "words").open("wb") as words:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "bottleneck", "probe", behaviour.stage]
-                + ["//127.0.0.1/none", "--agent", f"exec:{shlex.join(agent)}", "--quiet"]
-                + ["--budget", str(BUDGET_SECONDS), "--folder", folder, "--json", str(path)],
-                stdout=subprocess.DEVNULL,
-                stderr=words,
-                cwd=ROOT,
-                start_new_session=True,
-            )
-            timer = threading.Timer(GIVE_UP_SECONDS, process.kill)
-            timer.start()
-            peak_bytes = 0
-            while process.poll() is None:
-                peak_bytes = max(peak_bytes, peak_of(process.pid))
-                time.sleep(LOOK_SECONDS)
-            timer.cancel()
-        return Result(
-            name=behaviour.name,
-            code=process.returncode,
-            peak_bytes=peak_bytes,
-            elapsed_seconds=time.monotonic() - began,
-            words=Path(folder, "words").read_text(errors="replace"),
-            report=report_fault(path),
-        )
-
-
-def peak_of(pid: int) -> int:
-    """The most memory of a process so far; wait4(2) also counts its starter's. 0: it ended."""
-    try:
-        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return 0
-    _, _, told = text.partition("VmHWM:")
-    return int(told.split()[0]) * 1024 if told else 0
+        words = ["probe", behaviour.stage, "//127.0.0.1/none", "--quiet", "--folder", folder]
+        words += ["--agent", f"exec:{shlex.join(agent)}"]
+        words += ["--budget", str(BUDGET_SECONDS), "--json", str(path)]
+        ended = peaks.run(*words, seconds=GIVE_UP_SECONDS)
+        return Result(**vars(ended), name=behaviour.name, report=report_fault(path))
 
 
 def report_fault(path: Path) -> str:
@@ -356,29 +321,13 @@ def report_fault(path: Path) -> str:
     return ""
 
 
-def judged(result: Result, honest_seconds: float) -> Result:
-    """The same with what is wrong about it."""
-    faults = [result.report] if result.report else []
-    if result.code not in CODES:
-        faults.append(f"exit code {result.code}")
-    if result.peak_bytes > MOST_BYTES:
-        faults.append(f"{result.peak_bytes / MIB:.0f} MiB")
-    if result.elapsed_seconds > honest_seconds + LATE_SECONDS:
-        faults.append(f"ended after {result.elapsed_seconds:.0f} s")
-    if "Traceback" in result.words or len(result.words) > MOST_WORDS_BYTES:
-        faults.append(f"{len(result.words)} bytes of words")
-    if any(not each.isprintable() for each in result.words.splitlines()):
-        faults.append("words that a terminal obeys")
-    return Result(**{**asdict(result), "faults": faults})
-
-
-def trial(chosen: list[Behaviour], workers: int = 1) -> Iterator[Result]:
-    """Each of them, after an honest agent."""
+def trial(chosen: Sequence[Behaviour], workers: int = 1) -> Iterator[tuple[Result, list[str]]]:
+    """Each of them, after an honest agent, and what is wrong."""
     honest = run(BEHAVIOURS[0])
-    yield judged(honest, honest.elapsed_seconds)
+    yield honest, honest.faults(honest.elapsed_seconds)
     with ThreadPoolExecutor(workers) as pool:
         for result in pool.map(run, chosen):
-            yield judged(result, honest.elapsed_seconds)
+            yield result, result.faults(honest.elapsed_seconds)
 
 
 def main() -> int:
@@ -393,18 +342,18 @@ def main() -> int:
     options = parser.parse_args()
     found = []
     chosen = [each for each in BEHAVIOURS[1:] if options.only in each.name]
-    for result in trial(chosen, options.workers):
-        found.append(result)
-        said = result.words.strip().splitlines()[-1:] or [""]
+    for result, faults in trial(chosen, options.workers):
+        found.append({**asdict(result), "faults": faults})
+        said = result.err.strip().splitlines()[-1:] or [""]
         print(
-            f"{'FAULT ' + ', '.join(result.faults) if result.faults else 'ok':8} "
+            f"{'FAULT ' + ', '.join(faults) if faults else 'ok':8} "
             f"{result.peak_bytes / MIB:6.0f} MiB {result.elapsed_seconds:6.1f} s "
             f"exit {result.code:3}  {result.name}: {said[0][:150]}",
             flush=True,
         )
     if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))
-    faulty = sum(bool(each.faults) for each in found)
+        options.json.write_text(json.dumps(found, indent=1))
+    faulty = sum(bool(each["faults"]) for each in found)
     print(f"{len(found)} agents, {faulty} at fault")
     return 1 if faulty else 0
 

@@ -17,8 +17,8 @@ LEAST_BEHAVIOURS = 60
 def test_a_hostile_agent_ends_its_run_in_time_and_in_little_memory(name: str) -> None:
     """The others are behind the command: each takes a run's own seconds."""
     (behaviour,) = [each for each in BEHAVIOURS if each.name == name]
-    result = hostile_agent.judged(hostile_agent.run(behaviour), hostile_agent.GIVE_UP_SECONDS)
-    assert result.faults == [], result
+    result = hostile_agent.run(behaviour)
+    assert result.faults(hostile_agent.GIVE_UP_SECONDS) == [], result
 
 
 def test_there_are_many_ways_and_each_has_its_name() -> None:
@@ -29,15 +29,15 @@ def test_there_are_many_ways_and_each_has_its_name() -> None:
 
 def test_a_fault_of_a_coordinator_is_seen() -> None:
     """The judgement itself."""
-    good = Result("any", 69, 50 << 20, 5.0, "bottleneck: the agent is gone\n")
-    assert hostile_agent.judged(good, 5.0).faults == []
+    good = Result(69, "", "bottleneck: the agent is gone\n", 5.0, 50 << 20)
+    assert good.faults(5.0) == []
     for bad in (
         replace(good, code=70),
         replace(good, code=-9),
         replace(good, peak_bytes=MOST_BYTES + 1),
         replace(good, elapsed_seconds=500.0),
-        replace(good, words="Traceback (most recent call last)"),
-        replace(good, words="\x1b[2J"),
+        replace(good, err="Traceback (most recent call last)"),
+        replace(good, err="\x1b[2J"),
         replace(good, report="a report that cannot be read"),
     ):
-        assert hostile_agent.judged(bad, 5.0).faults, bad
+        assert bad.faults(5.0), bad
