@@ -16,21 +16,19 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import getpass
 import json
 import os
 import re
 import secrets
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+from sshd import own_sshd
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -58,7 +56,7 @@ _IMPORT = re.compile(r"^\s*(?:from|import)\s+([A-Za-z_]\w*)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w.+-]{0,30}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Planted:
     """The folders, and what lies in them."""
 
@@ -66,25 +64,15 @@ class Planted:
     modules: frozenset[str]
     programs: frozenset[str]
 
-    @property
-    def marker(self) -> Path:
+    def __post_init__(self) -> None:
+        self.marker = self.root / "ran"
         """What everything planted writes its name to."""
-        return self.root / "ran"
-
-    @property
-    def here(self) -> Path:
+        self.here = self.root / "here"
         """The current folder: with modules, programs and all of this program's own files."""
-        return self.root / "here"
-
-    @property
-    def elsewhere(self) -> Path:
+        self.elsewhere = self.root / "elsewhere"
         """The same without what `python -m` itself imports, and without this program's files."""
-        return self.root / "elsewhere"
-
-    @property
-    def home(self) -> Path:
+        self.home = self.root / "home"
         """The home folder, with modules and programs."""
-        return self.root / "home"
 
     def path(self) -> str:
         """PATH: everybody's folders first, relative ones too."""
@@ -176,110 +164,58 @@ def ssh_server(made: Planted) -> Iterator[tuple[str, Path]]:
     """
     work = made.root / "ssh"
     work.mkdir(mode=0o700)
-    for name in ("host", "user"):
-        key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(work / name)]
-        subprocess.run(key, check=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     # The system's folders first: which python3 a login finds is up to its user.
     path = f"{':'.join(SYSTEM_FOLDERS)}:{made.path()}"
-    (work / "login").write_text(
-        f"cd {made.home}\nexport HOME={made.home} PATH={path} PYTHONPATH=.\n"
-        'eval "$SSH_ORIGINAL_COMMAND"\n'
-    )
-    key = (work / "user.pub").read_text()
-    (work / "authorized").write_text(f'command="/bin/sh {work}/login" {key}')
-    (work / "config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {work}/host\nPidFile none\n"
-        f"AuthorizedKeysFile {work}/authorized\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"
-    )
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    (work / "client").write_text(
-        f"Host nas\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {work}/user\n"
-        f"  IdentitiesOnly yes\n  UserKnownHostsFile {work}/known\n  User {getpass.getuser()}\n"
-    )
-    public = (work / "host.pub").read_text().split()
-    (work / "known").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
-    wrapper = work / "ssh"
-    wrapper.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {work}/client "$@"\n')
-    wrapper.chmod(0o755)
-    (work / "sitecustomize.py").write_text(
-        "from probes.host import tools\nfind = tools.find\n"
-        f"tools.find = lambda name: {str(wrapper)!r} if name == 'ssh' else find(name)\n"
-    )
-    sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
-    if sshd is None:
-        raise SystemExit("plant: sshd is not installed: apt-get install openssh-server")
-    command = [sshd, "-D", "-e", "-f", str(work / "config")]
-    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            with socket.socket() as attempt:
-                if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield "ssh://nas", work
-    finally:
-        server.terminate()
-        server.wait(10)
+    login = f"cd {made.home}\nexport HOME={made.home} PATH={path} PYTHONPATH=.\n"
+    with own_sshd(work, login + 'eval "$SSH_ORIGINAL_COMMAND"\n') as sshd:
+        yield "ssh://nas", sshd.folder / "site"
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command of this program, as it is run among what is planted."""
+def commands(server: Samba, agent: str) -> list[tuple[str, ...]]:
+    """Every command that starts anything, behind its way; what one writes the next may read.
 
-    words: tuple[str, ...]
-    way: str = "bottleneck"
-    """`bottleneck`, as its script starts it; `-m` for python -m bottleneck; `ssh`, with sshd."""
-
-
-def commands(server: Samba, agent: str) -> list[Command]:
-    """Every command that starts anything; what one writes the next may read."""
+    Ways: `bottleneck`, as its script starts it; `-m` for python -m bottleneck; `ssh`, with sshd.
+    """
     target = f"//{server.host}:{server.port}/{server.share}"
     user = ("--user", server.username, "--folder", FOLDER, "--yes")
     short = ("--budget", "14", *user, "--json", "../report.json")
     files = ("--html", "../report.html", "--ticket", "../report.md", "--junit", "../report.xml")
     return [
-        Command(("doctor", target, *user[:4], "--agent", "exec:env")),
-        Command(("probe", "loopback", "--budget", "5")),
-        Command(("probe", "disk", "--budget", "6", "--folder", FOLDER, "--yes")),
-        Command(("diagnose", target, "--agent", "exec:env", *short, *files)),
-        Command(("explain", "../report.json")),
-        Command(("check", "--report", "../report.json", "--warn", "pull.cached < 1kB/s")),
-        Command(("check", target, "--agent", "exec:env", *short[:-2])),
-        Command(("probe", "smb-copy", target, "--agent", "exec:env", "--budget", "8", *user)),
-        Command(("watch", "--seconds", "2")),
-        Command(("cleanup", target, *user[:4], "--agent", "exec:env", "--dry-run")),
-        Command(("demo", "--budget", "14")),
-        Command(("doctor", target, *user[:4], "--agent", "exec:env"), "-m"),
-        Command(("probe", "loopback", "--budget", "5"), "-m"),
-        Command(("doctor", target, *user[:4], "--agent", agent), "ssh"),
-        Command(("diagnose", target, "--agent", agent, *short), "ssh"),
+        ("bottleneck", "doctor", target, *user[:4], "--agent", "exec:env"),
+        ("bottleneck", "probe", "loopback", "--budget", "5"),
+        ("bottleneck", "probe", "disk", "--budget", "6", "--folder", FOLDER, "--yes"),
+        ("bottleneck", "diagnose", target, "--agent", "exec:env", *short, *files),
+        ("bottleneck", "explain", "../report.json"),
+        ("bottleneck", "check", "--report", "../report.json", "--warn", "pull.cached < 1kB/s"),
+        ("bottleneck", "check", target, "--agent", "exec:env", *short[:-2]),
+        ("bottleneck", "probe", "smb-copy", target, "--agent", "exec:env", "--budget", "8", *user),
+        ("bottleneck", "watch", "--seconds", "2"),
+        ("bottleneck", "cleanup", target, *user[:4], "--agent", "exec:env", "--dry-run"),
+        ("bottleneck", "demo", "--budget", "14"),
+        ("-m", "doctor", target, *user[:4], "--agent", "exec:env"),
+        ("-m", "probe", "loopback", "--budget", "5"),
+        ("ssh", "doctor", target, *user[:4], "--agent", agent),
+        ("ssh", "diagnose", target, "--agent", agent, *short),
     ]
 
 
-def run(made: Planted, command: Command, password: str, site: Path) -> tuple[int, str]:
+def run(made: Planted, way: str, words: list[str], password: str, site: Path) -> tuple[int, str]:
     """Runs a command among what is planted; its exit code and last words."""
-    modules = [str(ROOT), *([str(site)] if command.way == "ssh" else [])]
+    modules = [str(ROOT), *([str(site)] if way == "ssh" else [])]
     environment = {name: text for name, text in os.environ.items() if "BOTTLENECK" not in name}
     environment |= {"PATH": made.path(), "HOME": str(made.home), "BOTTLENECK_CONFIG": ""}
     environment |= {"BOTTLENECK_PASSWORD": password, "PYTHONPATH": os.pathsep.join(modules)}
     # A script has its own folder in front and never the current one: -P is the same.
-    start = ["-m", "bottleneck"] if command.way == "-m" else ["-P", "-m", "bottleneck"]
+    start = ["-m", "bottleneck"] if way == "-m" else ["-P", "-m", "bottleneck"]
     done = subprocess.run(
-        [sys.executable, *start, *command.words],
-        cwd=made.elsewhere if command.way == "-m" else made.here,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
+        [sys.executable, *start, *words],
+        **{"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "env": environment},
+        cwd=made.elsewhere if way == "-m" else made.here,
         timeout=COMMAND_SECONDS,
         check=False,
     )
     lines = done.stderr.strip().splitlines() or [""]
-    if "--json" in command.words and done.returncode in DONE:
+    if "--json" in words and done.returncode in DONE:
         report = json.loads((made.root / "report.json").read_text())
         if report["hosts"]["server"] is None:
             return NO_AGENT, "the server's agent did not start"
@@ -304,13 +240,13 @@ def trial(root: Path, chosen: str, quick: bool) -> int:
         agent, site = ("", root) if quick else stack.enter_context(ssh_server(made))
         wanted = commands(server, agent)
         wanted = [wanted[0], wanted[-4]] if quick else wanted
-        for command in wanted:
-            words = " ".join((command.way, *command.words[:2]))
-            if chosen not in words:
+        for way, *words in wanted:
+            shown = " ".join((way, *words[:2]))
+            if chosen not in shown:
                 continue
-            code, last = run(made, command, password, site)
+            code, last = run(made, way, words, password, site)
             ran = made.ran()
-            print(f"{len(ran)} ran, exit {code}: {words}", *sorted(set(ran)), sep="\n    ")
+            print(f"{len(ran)} ran, exit {code}: {shown}", *sorted(set(ran)), sep="\n    ")
             if ran or code not in DONE:
                 print(f"    {last}")
                 worst = SOMETHING_RAN

@@ -25,16 +25,22 @@ class Sshd:
 
 
 @contextmanager
-def own_sshd(folder: Path) -> Iterator[Sshd]:
-    """Serves until left; RuntimeError where it does not come up."""
+def own_sshd(folder: Path, login: str = "") -> Iterator[Sshd]:
+    """Serves until left; RuntimeError where it does not come up.
+
+    login: a shell script that every login runs, with its command in SSH_ORIGINAL_COMMAND.
+    """
     for name in ("host", "user"):
         key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(key, check=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    (folder / "login").write_text(login)
+    forced = f'command="/bin/sh {folder}/login" ' if login else ""
+    (folder / "authorized").write_text(forced + (folder / "user.pub").read_text())
     (folder / "config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
-        f"AuthorizedKeysFile {folder}/user.pub\nStrictModes no\nUsePAM no\n"
+        f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
         f"PasswordAuthentication no\nPermitRootLogin yes\n"
     )
     public = (folder / "host.pub").read_text().split()
