@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
-
-import canary
+from typing import Any
 
 from probes.drivers.samba import Samba, private_samba
 
@@ -21,6 +21,38 @@ FREEZER = Path("/sys/fs/cgroup/freezer")
 """Holds all processes of a run while they are killed: none can act on another's end."""
 NEXT_SECONDS = 60.0
 PASSWORD = "correct-horse-47"  # noqa: S105 - of a server that this makes for itself
+
+
+FILES = 10_000
+PER_FOLDER = 100
+CANARIES = ("photos", "bottleneck-notes", "bottleneck-0123456789abcdef.old")
+"""Trees of somebody else's in each place; two look like what a run makes."""
+
+
+def plant(places: Sequence[Path], files: int) -> None:
+    """Makes the files, spread over the places."""
+    for number in range(files):
+        place = places[number % len(places)]
+        tree = place / CANARIES[number // len(places) % len(CANARIES)]
+        folder = tree / str(number // (PER_FOLDER * len(places) * len(CANARIES)))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.bin").write_bytes(f"canary {number}\n".encode() * (number % 40))
+
+
+def digest(places: Sequence[Path]) -> tuple[int, str]:
+    """How many there are, and the hash of all names, modes, times and contents."""
+    whole, count = hashlib.sha256(), 0
+    for place in places:
+        for name in CANARIES:
+            for parent, folders, names in os.walk(place / name):
+                folders.sort()
+                for each in sorted(names):
+                    path = Path(parent, each)
+                    facts = path.lstat()
+                    whole.update(f"{path} {facts.st_mode} {facts.st_mtime_ns}\n".encode())
+                    whole.update(path.read_bytes())
+                    count += 1
+    return count, whole.hexdigest()
 
 
 @dataclass
@@ -32,6 +64,10 @@ class Place:
     server: Samba = field(init=False)
 
     def __post_init__(self) -> None:
+        names = ("client", "share", "tmp", "reports")
+        self.folders = tuple(self.root / name for name in names)
+        """The last is where the report goes, which may be there; `tmp` is the run's TMPDIR."""
+        self.client, self.share, self.temporary, self.reports = self.folders
         for each in self.folders:
             each.mkdir()
         self.serve()
@@ -41,38 +77,13 @@ class Place:
         self.stack.close()
         self.server = self.stack.enter_context(private_samba(str(self.share), password=PASSWORD))
 
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """All of them."""
-        return self.client, self.share, self.temporary, self.reports
-
-    @property
-    def client(self) -> Path:
-        """The client's folder."""
-        return self.root / "client"
-
-    @property
-    def share(self) -> Path:
-        """The folder that the server serves."""
-        return self.root / "share"
-
-    @property
-    def temporary(self) -> Path:
-        """TMPDIR of the run."""
-        return self.root / "tmp"
-
-    @property
-    def reports(self) -> Path:
-        """Where the report goes; the report itself may be there."""
-        return self.root / "reports"
-
     def left(self) -> list[str]:
         """What lies in any of them."""
         found = []
         for folder in self.folders:
             for parent, folders, files in os.walk(folder):
                 if parent == str(folder):
-                    folders[:] = [each for each in folders if each not in canary.NAMES]
+                    folders[:] = [each for each in folders if each not in CANARIES]
                 found += [str(Path(parent, each)) for each in (*folders, *files)]
         return sorted(each for each in found if each != str(self.reports / "report.json"))
 
@@ -125,9 +136,12 @@ SCENARIOS = (
 )
 
 
-def _environment(place: Place) -> dict[str, str]:
+def _quietly(place: Place) -> dict[str, Any]:
     own = {"TMPDIR": str(place.temporary), "PYTHONPATH": str(ROOT), "HOME": str(place.root)}
-    return {**os.environ, **own, "BOTTLENECK_PASSWORD": PASSWORD}
+    return {
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL),
+        "env": {**os.environ, **own, "BOTTLENECK_PASSWORD": PASSWORD},
+    }
 
 
 def started(scenario: Scenario, place: Place) -> subprocess.Popen[bytes]:
@@ -135,16 +149,9 @@ def started(scenario: Scenario, place: Place) -> subprocess.Popen[bytes]:
     options = ["--budget", str(scenario.budget_seconds), "--yes", "--quiet"]
     options += ["--json", str(place.reports / "report.json")]
     words = [sys.executable, "-m", "bottleneck", *scenario.arguments(place), *options]
-    held = group()
-    held.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        ["sh", "-c", f'echo $$ > {held}/cgroup.procs && exec "$@"', "sh", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=_environment(place),
-        start_new_session=True,
-    )
+    group().mkdir(exist_ok=True)
+    joining = ["sh", "-c", f'echo $$ > {group()}/cgroup.procs && exec "$@"', "sh"]
+    return subprocess.Popen([*joining, *words], start_new_session=True, **_quietly(place))
 
 
 def group() -> Path:
@@ -162,15 +169,8 @@ def next_start(scenario: Scenario, place: Place, how: str) -> None:
         words = ["cleanup", *words[:at], *words[at + 2 :], "--older-than", "0"]
     else:
         words += ["--budget", str(scenario.budget_seconds)]
-    subprocess.run(
-        [sys.executable, "-m", "bottleneck", *words, "--yes"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=_environment(place),
-        timeout=NEXT_SECONDS,
-        check=False,
-    )
+    words = [sys.executable, "-m", "bottleneck", *words, "--yes"]
+    subprocess.run(words, timeout=NEXT_SECONDS, check=False, **_quietly(place))
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -26,38 +27,35 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import canary  # noqa: E402
 from kill_scenarios import (  # noqa: E402
+    CANARIES,
+    FILES,
     FREEZER,
     SCENARIOS,
     Place,
     Scenario,
+    digest,
     group,
     next_start,
     place,
+    plant,
     started,
-)
-from process_tree import (  # noqa: E402
-    become_reaper,
-    command_of,
-    descendants,
-    loops,
-    mounts,
-    parents,
-    reap,
 )
 
 from probes.drivers.samba import Samba, find_smbd  # noqa: E402
 
 CLEAN, LEFT, NO_TRIAL = 0, 1, 69
+PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_SECONDS = 2.0
 END_SECONDS = 30.0
 """What a coordinator may take to end after it lost an agent."""
@@ -91,6 +89,40 @@ class Killed:
         early = self.waiting and self.victim not in WAIT_FOR_NEXT
         found = self.files or self.processes or self.fio or self.mounts or self.loops
         return not (early or found)
+
+
+def below(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
+    """Live processes below one with their commands, but for some and what is below those."""
+    found: dict[int, str] = {}
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for each in psutil.Process(of).children():
+            if each.pid in without:
+                continue
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if each.status() == psutil.STATUS_ZOMBIE:
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(each.pid, os.WNOHANG)  # an orphan that came to us
+                else:
+                    found[each.pid] = " ".join(each.cmdline())
+            found |= below(each.pid, without)
+    return found
+
+
+def mounts(folder: Path) -> list[str]:
+    """Mount points below a folder."""
+    points = (each.mountpoint for each in psutil.disk_partitions(all=True))
+    return sorted(each for each in points if each.startswith(f"{folder}/"))
+
+
+def loops(folder: Path) -> list[str]:
+    """Loop devices, and the files below a folder that are behind them."""
+    found = []
+    for each in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            file = each.read_text().strip()
+            if file.startswith(f"{folder}/"):
+                found.append(f"{each.parts[3]}:{file}")
+    return sorted(found)
 
 
 def whole_seconds(scenario: Scenario, place: Place) -> float:
@@ -132,9 +164,8 @@ def one_kill(
         process.wait(END_SECONDS if victim != "coordinator" else PATIENCE_SECONDS)
     since = time.monotonic()
     while True:
-        reap(keep)
-        running = descendants(os.getpid(), keep | {place.server.process_id})
-        commands = [command_of(each) for each in running]
+        running = below(os.getpid(), keep | {place.server.process_id})
+        commands = [each for each in running.values() if each]
         found = Killed(
             scenario=scenario.name,
             victim=victim,
@@ -142,10 +173,10 @@ def one_kill(
             clean_seconds=time.monotonic() - since,
             waiting=place.left(),
             files=[],
-            processes=[each for each in commands if each],
+            processes=commands,
             fio=sum("fio" in each.partition(" ")[0] for each in commands),
-            mounts=sorted(mounts(place.root)),
-            loops=sorted(loops(place.root)),
+            mounts=mounts(place.root),
+            loops=loops(place.root),
         )
         if (found.clean and not found.waiting) or found.clean_seconds >= PATIENCE_SECONDS:
             break
@@ -170,11 +201,11 @@ def _strike(process: subprocess.Popen[bytes], victim: str, place: Place) -> bool
         os.killpg(place.server.process_id, signal.SIGKILL)
         return True
     if victim == "session":
-        pids = [
-            each for each in descendants(place.server.process_id) if _serves(each, place.server)
-        ]
+        smbd = place.server.process_id
+        pids = [each for each in below(smbd) if _serves(each, place.server)]
     elif victim != "coordinator":
-        agents = sorted(each for each in descendants(process.pid) if _is_agent(each, process.pid))
+        children = psutil.Process(process.pid).children()
+        agents = sorted(each.pid for each in children if "python" in " ".join(each.cmdline()))
         at = 1 if victim == "server-agent" else 0
         pids = agents[at : at + 1]
     for pid in pids:
@@ -204,18 +235,14 @@ def _serves(pid: int, server: Samba) -> bool:
     return f"pid={pid}," in told.stdout
 
 
-def _is_agent(pid: int, coordinator: int) -> bool:
-    return parents().get(pid, (0, ""))[0] == coordinator and "python" in command_of(pid)
-
-
-def _put_right(place: Place, running: list[int]) -> None:
+def _put_right(place: Place, running: Iterable[int]) -> None:
     """Removes what was left, so that the next kill is not blamed for it."""
     for pid in running:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     for folder in place.folders:
         for each in folder.iterdir():
-            if each.name in canary.NAMES:
+            if each.name in CANARIES:
                 continue
             if each.is_dir() and not each.is_symlink():
                 shutil.rmtree(each, ignore_errors=True)
@@ -233,24 +260,25 @@ def shares(kills: int, chosen: list[Scenario]) -> list[int]:
 
 
 def trial(
-    kills: int, seed: int, only: str | None = None, how: str = "cleanup", files: int = canary.FILES
+    kills: int, seed: int, only: str | None = None, how: str = "cleanup", files: int = FILES
 ) -> Iterator[Killed]:
     """So many kills, the moments of each scenario spread over its whole run.
 
     Raises RuntimeError where files of somebody else's are not what they were.
     """
-    become_reaper()
+    # orphans below this process become its children: none can hide
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     chance = random.Random(seed)
     chosen = [each for each in SCENARIOS if only in (None, each.name)]
     with place() as made:
-        canary.plant(made.folders[:3], files)
-        before = canary.digest(made.folders[:3])
+        plant(made.folders[:3], files)
+        before = digest(made.folders[:3])
         for scenario, own in zip(chosen, shares(kills, chosen), strict=True):
             seconds = whole_seconds(scenario, made) if own else 0.0
             done = 0
             while done < own:
                 # the server, its guardian and what it starts are the trial's own
-                keep = frozenset({*descendants(os.getpid()), made.server.process_id})
+                keep = frozenset({*below(os.getpid()), made.server.process_id})
                 moment = (done + chance.random()) / own * seconds
                 victim = scenario.victims[done % len(scenario.victims)]
                 killed = one_kill(scenario, victim, moment, made, keep, how)
@@ -259,7 +287,7 @@ def trial(
                     yield killed
                 else:
                     seconds *= 0.98
-        if canary.digest(made.folders[:3]) != before or before[0] != files:
+        if digest(made.folders[:3]) != before or before[0] != files:
             raise RuntimeError(f"the {before[0]} files of somebody else's are not what they were")
 
 
@@ -291,8 +319,7 @@ def main() -> int:
     parser.add_argument("--next", choices=("cleanup", "diagnose"), default="cleanup")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    missing = [name for name in ("fio",) if shutil.which(name) is None]
-    if find_smbd() is None or missing or not FREEZER.is_dir():
+    if find_smbd() is None or shutil.which("fio") is None or not FREEZER.is_dir():
         print("needs samba, fio and the freezer of cgroup v1", file=sys.stderr)
         return NO_TRIAL
     found: list[Killed] = []
@@ -305,7 +332,7 @@ def main() -> int:
         elif number % 20 == 0:
             print(f"{number} kills, nothing left so far", file=sys.stderr, flush=True)
     print(table(found))
-    print(f"{len(found)} kills; {canary.FILES} files of somebody else's are what they were")
+    print(f"{len(found)} kills; {FILES} files of somebody else's are what they were")
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
     return CLEAN if all(each.clean for each in found) else LEFT
