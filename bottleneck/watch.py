@@ -299,10 +299,7 @@ def _usage(readings: list[Counters]) -> Usage | None:
 
 def _quiet(readings: list[dict[Side, Counters]], here: Side) -> bool:
     """Whether the interface was quiet in the last seconds, of a copy over the network."""
-    counts = [
-        (each[here].interface_sent_bytes or 0) + (each[here].interface_received_bytes or 0)
-        for each in readings
-    ]
+    counts = [sum(each[here].traffic or ()) for each in readings]
     grown = [after - before for before, after in zip(counts, counts[1:], strict=False)]
     if len(grown) <= QUIET_COUNT:
         return False

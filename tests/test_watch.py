@@ -222,8 +222,7 @@ def readings(*moved: int | None) -> list[dict[Side, Counters]]:
                 cores=(),
                 processes=(),
                 threads=(),
-                interface_sent_bytes=each,
-                interface_received_bytes=each and each // 50,
+                traffic=None if each is None else (each, each // 50),
             )
         }
         for at, each in enumerate(moved)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 from probes.host import bus, tools
-from probes.host.sysfs import there, word
+from probes.host.proc import there, word
 from probes.records import Details
 
 SECTOR_BYTES = 512

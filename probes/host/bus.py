@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Pattern
 
-from probes.host.sysfs import there, word
+from probes.host.proc import there, word
 from probes.records import Details
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
-from probes.host import sysfs
+from probes.host import block
 from probes.host.folders import parse_mountinfo
-from probes.host.sysfs import text
+from probes.host.proc import Memory, numbers, text, there, word
 from probes.records import Details
 
 UNLIMITED_BYTES = 1 << 60
@@ -50,18 +50,6 @@ class Quota:
     periods: Optional[int]
     """Periods in which the group had work."""
     throttled_periods: Optional[int]
-
-
-@dataclass(frozen=True)
-class MemoryLimit:
-    """The lowest memory limit of a group and its ancestors."""
-
-    limit_bytes: int
-    used_bytes: int
-    """Without the page cache."""
-    cached_bytes: int
-    dirty_bytes: int
-    """Dirty and under write-back."""
 
 
 def parse_mounts(mountinfo: str) -> list[Mount]:
@@ -98,12 +86,6 @@ def folder_of(mount: Mount, membership: Membership) -> str | None:
         return None
 
 
-def parse_pairs(text: str) -> dict[str, int]:
-    """`name number` lines, as of cpu.stat and memory.stat."""
-    pairs = (line.split() for line in text.splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
-
-
 def parse_cpu_max(text: str) -> float | None:
     """Cores of cgroup v2's cpu.max; None: "max"."""
     words = text.split()
@@ -119,7 +101,7 @@ def quotas(pid: int) -> list[Quota]:
         cores = _quota_cores(version, folder)
         if cores is None:
             continue
-        counts = parse_pairs(text(folder / "cpu.stat"))
+        counts = numbers(text(folder / "cpu.stat"))
         found.append(
             Quota(str(folder), cores, counts.get("nr_periods"), counts.get("nr_throttled"))
         )
@@ -131,7 +113,7 @@ def shows_quotas(pid: int) -> bool:
     return any((folder / "cgroup.procs").exists() for _, folder in folders(pid, "cpu"))
 
 
-def memory_limit(pid: int) -> MemoryLimit | None:
+def memory_limit(pid: int) -> Memory | None:
     """The lowest memory limit on the process and its group's use of it; None: no limit seen."""
     lowest = None
     for version, folder in folders(pid, "memory"):
@@ -140,9 +122,9 @@ def memory_limit(pid: int) -> MemoryLimit | None:
         limit, used = text(folder / limit_name).strip(), text(folder / used_name).strip()
         if not limit.isdigit() or not used.isdigit() or int(limit) >= UNLIMITED_BYTES:
             continue
-        if lowest is not None and int(limit) >= lowest.limit_bytes:
+        if lowest is not None and int(limit) >= lowest.total_bytes:
             continue
-        counts = parse_pairs(text(folder / "memory.stat"))
+        counts = numbers(text(folder / "memory.stat"))
         if version == 2:
             cached = counts.get("file", 0) - counts.get("shmem", 0)
             dirty = counts.get("file_dirty", 0) + counts.get("file_writeback", 0)
@@ -150,7 +132,7 @@ def memory_limit(pid: int) -> MemoryLimit | None:
             cached = counts.get("total_cache", 0) - counts.get("total_shmem", 0)
             dirty = counts.get("total_dirty", 0) + counts.get("total_writeback", 0)
         cached = max(0, cached)
-        lowest = MemoryLimit(int(limit), max(0, int(used) - cached), cached, dirty)
+        lowest = Memory(int(limit), max(0, int(used) - cached), cached, dirty)
     return lowest
 
 
@@ -254,12 +236,7 @@ def io_limits(device: Optional[str], pid: int = 0) -> Optional[Details]:
 
 def parse_v1(text: str) -> dict[str, int]:
     """`major:minor limit` lines of a blkio.throttle file; 0 is no limit."""
-    pairs = (line.split() for line in text.splitlines())
-    return {
-        pair[0]: int(pair[1])
-        for pair in pairs
-        if len(pair) == 2 and pair[1].isdigit() and int(pair[1]) > 0
-    }
+    return {device: limit for device, limit in numbers(text).items() if limit > 0}
 
 
 def parse_v2(text: str) -> dict[str, dict[str, int]]:
@@ -281,26 +258,23 @@ def parse_v2(text: str) -> dict[str, dict[str, int]]:
 def _of_group(version: int, folder: Path) -> Dict[str, Dict[str, int]]:
     """What one group sets, by device number."""
     if version == 2:
-        return parse_v2(sysfs.word(folder / V2_FILE) or "")
+        return parse_v2(word(folder / V2_FILE) or "")
     found: Dict[str, Dict[str, int]] = {}
     for name, file in V1_FILES.items():
-        for number, value in parse_v1(sysfs.word(folder / file) or "").items():
+        for number, value in parse_v1(word(folder / file) or "").items():
             found.setdefault(number, {})[name] = value
     return found
 
 
 def _numbers(device: str) -> List[str]:
     """Device numbers of a device's whole disk and of all below: limits are set on those."""
-    waiting = [_SYS / "class/block" / device]
-    numbers: List[str] = []
-    while waiting and len(numbers) < LAYERS:
-        node = waiting.pop(0)
-        if sysfs.there(node / "partition"):
-            node = node.resolve().parent
-        number = sysfs.word(node / "dev")
-        if number and number not in numbers:
-            numbers.append(number)
-        slaves = node / "slaves"
-        if sysfs.there(slaves):
-            waiting += sorted(slaves.iterdir())
-    return numbers
+    waiting: List[str] = [device]
+    found: List[str] = []
+    while waiting and len(found) < LAYERS:
+        name = waiting.pop(0)
+        waiting += block.below(name, _SYS)
+        folder = _SYS / "class/block" / name
+        number = None if there(folder / "partition") else word(folder / "dev")
+        if number and number not in found:
+            found.append(number)
+    return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from probes.host import tools
-from probes.host.sysfs import text
+from probes.host.proc import text
 from probes.records import HostSetting
 
 Section = Dict[str, str]

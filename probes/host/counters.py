@@ -10,11 +10,11 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from probes.host import cgroup, interface, processes, socket_owner
 from probes.host.memory import Pressure, read_memory, read_pressure
-from probes.host.proc import CoreTimes, ProcessStat, ThreadTimes
+from probes.host.proc import CoreTimes, DeviceCounts, Memory, ProcessStat, ThreadTimes
 from probes.host.processes import Account, ProcessTimes
 from probes.host.reader import reader
 from probes.meaning import Address, Count, Text
@@ -41,16 +41,6 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class QuotaCounts:
-    """A CPU quota that holds for the copy's processes."""
-
-    group: str
-    quota_cores: float
-    periods: Optional[int]
-    throttled_periods: Optional[int]
-
-
-@dataclass(frozen=True)
 class Counters:
     """One moment of a host; None where the system does not tell."""
 
@@ -67,20 +57,16 @@ class Counters:
     our parents are not in it."""
     others_complete: bool = False
     """Whether every process of the machine could be seen."""
-    quotas: Tuple[QuotaCounts, ...] = ()
+    quotas: Tuple[cgroup.Quota, ...] = ()
+    """Those that hold for the copy's processes, each once."""
     quotas_visible: bool = False
     """Whether a quota would be seen: then none seen is none."""
-    memory_total_bytes: Optional[int] = None
-    memory_used_bytes: Optional[int] = None
-    memory_cached_bytes: Optional[int] = None
-    memory_dirty_bytes: Optional[int] = None
-    interface_sent_bytes: Optional[int] = None
-    interface_received_bytes: Optional[int] = None
+    memory: Optional[Memory] = None
+    traffic: Optional[Tuple[int, ...]] = None
+    """Bytes sent and received by the interface."""
     interface_counts: Dict[str, int] = field(default_factory=dict)
     """Packets lost, errors of the cable, pause frames: see interface.counts."""
-    device_read_bytes: Optional[int] = None
-    device_written_bytes: Optional[int] = None
-    device_busy_seconds: Optional[float] = None
+    device: Optional[DeviceCounts] = None
     pressure: Pressure = Pressure()
 
 
@@ -104,9 +90,7 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
     ours = processes.ancestors(seen, agent_pid) | below
     account.take(watched, seen, clock_seconds, servers, ours, usable)
     carriers = below | account.living()
-    memory = read_memory()
-    traffic = host.traffic(watched.interface) if watched.interface else None
-    device = host.devices().get(watched.folder_device) if watched.folder_device else None
+    quotas = {each.group: each for pid in servers | {agent_pid} for each in cgroup.quotas(pid)}
     return Counters(
         clock_seconds=clock_seconds,
         cores=tuple(cores[core] for core in sorted(usable & set(cores))),
@@ -114,19 +98,13 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
         threads=tuple(each for pid in sorted(carriers) for each in host.threads(pid)),
         other_cpu_seconds=account.other_cpu_seconds,
         others_complete=processes.sees_all(seen),
-        quotas=_quotas(servers | {agent_pid}),
+        quotas=tuple(quotas[group] for group in sorted(quotas)),
         quotas_visible=not untold
         and all(cgroup.shows_quotas(pid) for pid in servers | {agent_pid}),
-        memory_total_bytes=memory.total_bytes if memory else None,
-        memory_used_bytes=memory.used_bytes if memory else None,
-        memory_cached_bytes=memory.cached_bytes if memory else None,
-        memory_dirty_bytes=memory.dirty_bytes if memory else None,
-        interface_sent_bytes=traffic[0] if traffic else None,
-        interface_received_bytes=traffic[1] if traffic else None,
+        memory=read_memory(),
+        traffic=host.traffic(watched.interface) if watched.interface else None,
         interface_counts=interface.counts(watched.interface) if watched.interface else {},
-        device_read_bytes=device.read_bytes if device else None,
-        device_written_bytes=device.written_bytes if device else None,
-        device_busy_seconds=device.busy_seconds if device else None,
+        device=host.devices().get(watched.folder_device) if watched.folder_device else None,
         pressure=read_pressure(watched.folder_device),
     )
 
@@ -171,17 +149,6 @@ def usable_cores(pids: Iterable[int], cores: Dict[int, CoreTimes]) -> set[int]:
     return found
 
 
-def _quotas(pids: set[int]) -> tuple[QuotaCounts, ...]:
-    """The quotas on the processes' groups, each once."""
-    found = {}
-    for pid in pids:
-        for each in cgroup.quotas(pid):
-            found[each.group] = QuotaCounts(
-                each.group, each.quota_cores, each.periods, each.throttled_periods
-            )
-    return tuple(found[group] for group in sorted(found))
-
-
 OVERRUN_RATIO = 1.3
 OVERRUN_SECONDS = 0.05
 """More CPU time than a quota allows, by which it is not the copy's: a burst is less."""
@@ -202,7 +169,20 @@ def usage(before: Counters, after: Counters) -> Usage:
     busy, interrupt, stolen, total = _cores(before, after)
     ratios = tuple(min(1.0, used / whole) if whole > 0 else 0.0 for used, whole in busy)
     copy_seconds = _copy_seconds(before, after)
-    then, now = before.pressure, after.pressure
+    memory = after.memory
+    sent, received = zip(before.traffic or (None, None), after.traffic or (None, None))
+
+    def both(record: str, name: str) -> List[Any]:
+        return [getattr(getattr(each, record), name, None) for each in (before, after)]
+
+    def grown(record: str, name: str) -> int | None:
+        return _grown(*both(record, name))
+
+    def ratio(record: str, name: str) -> float | None:
+        then, now = both(record, name)
+        known = then is not None and now is not None
+        return min(1.0, max(0.0, now - then) / wall_seconds) if known else None
+
     quotas = [
         each
         for each in after.quotas
@@ -222,26 +202,20 @@ def usage(before: Counters, after: Counters) -> Usage:
         quota_cores=min((each.quota_cores for each in quotas), default=None),
         throttled_ratio=_throttled_ratio(before, after, quotas),
         run_delay_seconds=_run_delay_seconds(before, after),
-        memory_total_bytes=after.memory_total_bytes,
-        memory_used_bytes=after.memory_used_bytes,
-        memory_cached_bytes=after.memory_cached_bytes,
-        memory_dirty_bytes=after.memory_dirty_bytes,
-        interface_sent_bytes=_grown(before.interface_sent_bytes, after.interface_sent_bytes),
-        interface_received_bytes=_grown(
-            before.interface_received_bytes, after.interface_received_bytes
-        ),
-        device_read_bytes=_grown(before.device_read_bytes, after.device_read_bytes),
-        device_written_bytes=_grown(before.device_written_bytes, after.device_written_bytes),
-        device_busy_ratio=_share(
-            before.device_busy_seconds, after.device_busy_seconds, wall_seconds
-        ),
-        memory_dirty_limit_bytes=now.dirty_limit_bytes,
-        swapped_in_bytes=_grown(then.swapped_in_bytes, now.swapped_in_bytes),
-        swapped_out_bytes=_grown(then.swapped_out_bytes, now.swapped_out_bytes),
-        memory_waiting_ratio=_share(
-            then.memory_waiting_seconds, now.memory_waiting_seconds, wall_seconds
-        ),
-        io_waiting_ratio=_share(then.io_waiting_seconds, now.io_waiting_seconds, wall_seconds),
+        memory_total_bytes=memory.total_bytes if memory else None,
+        memory_used_bytes=memory.used_bytes if memory else None,
+        memory_cached_bytes=memory.cached_bytes if memory else None,
+        memory_dirty_bytes=memory.dirty_bytes if memory else None,
+        interface_sent_bytes=_grown(sent[0], sent[1]),
+        interface_received_bytes=_grown(received[0], received[1]),
+        device_read_bytes=grown("device", "read_bytes"),
+        device_written_bytes=grown("device", "written_bytes"),
+        device_busy_ratio=ratio("device", "busy_seconds"),
+        memory_dirty_limit_bytes=after.pressure.dirty_limit_bytes,
+        swapped_in_bytes=grown("pressure", "swapped_in_bytes"),
+        swapped_out_bytes=grown("pressure", "swapped_out_bytes"),
+        memory_waiting_ratio=ratio("pressure", "memory_waiting_seconds"),
+        io_waiting_ratio=ratio("pressure", "io_waiting_seconds"),
     )
 
 
@@ -318,7 +292,7 @@ def _other_seconds(
     return min(busy_seconds, max(0.0, seen, unseen))
 
 
-def _throttled_ratio(before: Counters, after: Counters, quotas: list[QuotaCounts]) -> float | None:
+def _throttled_ratio(before: Counters, after: Counters, quotas: list[cgroup.Quota]) -> float | None:
     """Of the group that was stopped most; 0.0 where a quota would be seen and there is none."""
     if not quotas and after.quotas_visible:
         return 0.0
@@ -346,13 +320,6 @@ def _run_delay_seconds(before: Counters, after: Counters) -> float | None:
         if each.run_delay_seconds is not None
     ]
     return sum(delays) if delays else None
-
-
-def _share(before: float | None, after: float | None, wall_seconds: float) -> float | None:
-    """How much of the window passed into an account of seconds."""
-    if before is None or after is None:
-        return None
-    return min(1.0, max(0.0, after - before) / wall_seconds)
 
 
 def _grown(before: int | None, after: int | None) -> int | None:

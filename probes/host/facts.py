@@ -33,8 +33,8 @@ from probes.host import (
 from probes.host.costly_settings import sysctl, tcp_settings
 from probes.host.deadline import NoAnswer, answered
 from probes.host.memory import read_memory
+from probes.host.proc import text, word
 from probes.host.sock_diag import Sockets
-from probes.host.sysfs import text, word
 from probes.meaning import Address, Folder, Text
 from probes.records import HostFacts
 from probes.stage import Unavailable

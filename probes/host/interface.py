@@ -14,7 +14,7 @@ from typing import Any, Dict
 
 from probes.host import bus, ethtool, links, rtnetlink, tools
 from probes.host.links import Link
-from probes.host.sysfs import there, word
+from probes.host.proc import there, word
 from probes.records import InterfaceFacts
 
 CLASS = Path("/sys/class/net")

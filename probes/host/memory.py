@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Dict, NamedTuple, Optional
 
 from probes.host import cgroup
-from probes.host.proc import Memory, meminfo
+from probes.host.proc import Memory, meminfo, numbers, text
 from probes.host.reader import reader
-from probes.host.sysfs import text
 from probes.stage import Unavailable
 
 _PROC = Path("/proc")
@@ -34,9 +33,9 @@ def read_memory() -> Optional[Memory]:
     except Unavailable:
         host = None
     limit = cgroup.memory_limit(os.getpid())
-    if limit is None or (host is not None and limit.limit_bytes >= host.total_bytes):
+    if limit is None or (host is not None and limit.total_bytes >= host.total_bytes):
         return host
-    return Memory(limit.limit_bytes, limit.used_bytes, limit.cached_bytes, limit.dirty_bytes)
+    return limit
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Pressure:
 
 def read_pressure(device: str | None, proc: Path = _PROC, sys: Path = _SYS) -> Pressure:
     """This host now; device: kernel name of what is written to, for a dirty limit of its own."""
-    pages = parse_vmstat(text(proc / "vmstat"))
+    pages = numbers(text(proc / "vmstat"))
     page_bytes = os.sysconf("SC_PAGE_SIZE")
     told = {
         name: pages[key] * page_bytes if key in pages else None
@@ -73,12 +72,6 @@ def read_pressure(device: str | None, proc: Path = _PROC, sys: Path = _SYS) -> P
         memory_waiting_seconds=parse_some(text(proc / "pressure/memory")),
         io_waiting_seconds=parse_some(text(proc / "pressure/io")),
     )
-
-
-def parse_vmstat(vmstat: str) -> dict[str, int]:
-    """Counts of /proc/vmstat by name."""
-    pairs = (line.split() for line in vmstat.splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
 
 
 def parse_some(pressure: str) -> float | None:
@@ -119,7 +112,7 @@ def read_dirty_limit() -> Optional[DirtyLimit]:
     available = meminfo().get("MemAvailable")
     group = cgroup.memory_limit(os.getpid())
     if group is not None and available is not None:
-        available = min(available, max(0, group.limit_bytes - group.used_bytes))
+        available = min(available, max(0, group.total_bytes - group.used_bytes))
     return dirty_limits(told, available)
 
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Iterable, List, NamedTuple, Optional, Tuple
 
-from probes.host import folders, sysfs
+from probes.host import folders
+from probes.host.proc import there, word
 from probes.records import Details
 
 SECTOR_BYTES = 512
@@ -150,14 +151,14 @@ def _spans(found: List[Extent], device_bytes: int) -> List[Details]:
 
 def _volume(name: str) -> Optional[Volume]:
     node = _SYS / "class/block" / name
-    sectors = sysfs.word(node / "size") or ""
+    sectors = word(node / "size") or ""
     if not sectors.isdigit() or int(sectors) == 0:
         return None
     size_bytes = int(sectors) * SECTOR_BYTES
-    if not sysfs.there(node / "partition"):
+    if not there(node / "partition"):
         return Volume(name, size_bytes, "", 0, 0)
     disk = node.resolve().parent
-    start, whole = sysfs.word(node / "start") or "", sysfs.word(disk / "size") or ""
+    start, whole = word(node / "start") or "", word(disk / "size") or ""
     if not start.isdigit() or not whole.isdigit() or int(whole) == 0:
         return Volume(name, size_bytes, "", 0, 0)
     return Volume(name, size_bytes, disk.name, int(whole) * SECTOR_BYTES, int(start) * SECTOR_BYTES)
@@ -166,13 +167,13 @@ def _volume(name: str) -> Optional[Volume]:
 def _is_scattered(name: str) -> bool:
     """Whether a device gives out blocks as they are written: addresses on it are no places."""
     below = _SYS / "class/block" / name / "slaves"
-    if (sysfs.word(_SYS / "class/block" / name / "dm/uuid") or "").startswith("VDO-"):
+    if (word(_SYS / "class/block" / name / "dm/uuid") or "").startswith("VDO-"):
         return True
     try:
         slaves = list(below.iterdir())
     except OSError:
         return False
-    return any((sysfs.word(each / "dm/uuid") or "").endswith(SCATTERED) for each in slaves)
+    return any((word(each / "dm/uuid") or "").endswith(SCATTERED) for each in slaves)
 
 
 FS_IOC_FIEMAP = 0xC020660B

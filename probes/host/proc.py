@@ -1,4 +1,4 @@
-"""What Linux tells in /proc of cores, memory, interfaces, disks and processes.
+"""What Linux tells in /proc of cores, memory, interfaces, disks and processes; files of few words.
 
 The Reader of a host without psutil. Sources: proc(5); iostats.rst and sched-stats.rst of the
 kernel.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""
@@ -33,7 +34,8 @@ class CoreTimes:
     total_seconds: float
 
 
-class DeviceCounts(NamedTuple):
+@dataclass(frozen=True)
+class DeviceCounts:
     """One block device since boot."""
 
     reads: int
@@ -44,7 +46,8 @@ class DeviceCounts(NamedTuple):
     """Time with I/O in flight (field 10 of iostats.rst)."""
 
 
-class Memory(NamedTuple):
+@dataclass(frozen=True)
+class Memory:
     """Memory at one moment, in bytes."""
 
     total_bytes: int
@@ -95,7 +98,7 @@ class Moved(NamedTuple):
 
 def cores() -> Dict[int, CoreTimes]:
     """Every core that is online, by number."""
-    return parse_cores(_text("/proc/stat"))
+    return parse_cores(text("/proc/stat"))
 
 
 def memory() -> Optional[Memory]:
@@ -105,17 +108,17 @@ def memory() -> Optional[Memory]:
 
 def meminfo() -> Dict[str, int]:
     """Bytes by name, as the kernel keeps them of its memory."""
-    return parse_meminfo(_text("/proc/meminfo"))
+    return parse_meminfo(text("/proc/meminfo"))
 
 
 def traffic(interface: str) -> Optional[Tuple[int, int]]:
     """Bytes sent and received by an interface; None: there is none of the name."""
-    return parse_interface(_text("/proc/net/dev"), interface)
+    return parse_interface(text("/proc/net/dev"), interface)
 
 
 def devices() -> Dict[str, DeviceCounts]:
     """Every block device by its kernel name."""
-    return parse_devices(_text("/proc/diskstats"))
+    return parse_devices(text("/proc/diskstats"))
 
 
 def processes() -> Dict[int, ProcessStat]:
@@ -124,7 +127,7 @@ def processes() -> Dict[int, ProcessStat]:
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
-        stat = parse_stat(_text(f"/proc/{name}/stat"))
+        stat = parse_stat(text(f"/proc/{name}/stat"))
         if stat is not None:
             found[stat.pid] = stat
     return found
@@ -134,12 +137,12 @@ def threads(pid: int) -> List[ThreadTimes]:
     """Times of every thread of a process; empty where it ended meanwhile."""
     found = []
     for thread in _names(f"/proc/{pid}/task"):
-        told = parse_schedstat(_text(f"/proc/{pid}/task/{thread}/schedstat"))
+        told = parse_schedstat(text(f"/proc/{pid}/task/{thread}/schedstat"))
         if told is not None:
             found.append(ThreadTimes(int(thread), told[0], told[1]))
             continue
         # a kernel without CONFIG_SCHED_INFO knows the CPU time alone
-        own = parse_stat(_text(f"/proc/{pid}/task/{thread}/stat"))
+        own = parse_stat(text(f"/proc/{pid}/task/{thread}/stat"))
         if own is not None:
             found.append(ThreadTimes(int(thread), own.cpu_seconds, None))
     return found
@@ -173,15 +176,10 @@ def parse_cores(stat: str) -> Dict[int, CoreTimes]:
     return found
 
 
-def parse_meminfo(text: str) -> Dict[str, int]:
+def parse_meminfo(meminfo: str) -> Dict[str, int]:
     """Bytes of /proc/meminfo by name."""
-    told = {}
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        words = value.split()
-        if words and words[0].isdigit():
-            told[name] = int(words[0]) * 1024
-    return told
+    told = numbers(meminfo.replace(" kB", ""), ":")
+    return {name: value * 1024 for name, value in told.items()}
 
 
 def parse_memory(told: Dict[str, int]) -> Optional[Memory]:
@@ -221,9 +219,9 @@ def parse_devices(diskstats: str) -> Dict[str, DeviceCounts]:
     return found
 
 
-def parse_stat(text: str) -> Optional[ProcessStat]:
+def parse_stat(line: str) -> Optional[ProcessStat]:
     """One /proc/PID/stat; None: no such line. The name may hold blanks and parentheses."""
-    head, _, tail = text.rpartition(")")
+    head, _, tail = line.rpartition(")")
     pid, _, name = head.partition("(")
     fields = tail.split()
     if len(fields) < 37:
@@ -240,21 +238,17 @@ def parse_stat(text: str) -> Optional[ProcessStat]:
     )
 
 
-def parse_schedstat(text: str) -> Optional[Tuple[float, float]]:
+def parse_schedstat(line: str) -> Optional[Tuple[float, float]]:
     """CPU seconds and run delay seconds of a /proc/PID/schedstat."""
-    words = text.split()
+    words = line.split()
     if len(words) < 2:
         return None
     return int(words[0]) / 1e9, int(words[1]) / 1e9
 
 
-def parse_io(text: str) -> Optional[Moved]:
+def parse_io(io: str) -> Optional[Moved]:
     """One /proc/PID/io; None: it is empty or no such file."""
-    told = {}
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if value.strip().isdigit():
-            told[name] = int(value)
+    told = numbers(io, ":")
     try:
         return Moved(told["rchar"], told["wchar"], told["read_bytes"], told["write_bytes"])
     except KeyError:
@@ -267,10 +261,32 @@ def _names(folder: str) -> List[str]:
     return []
 
 
-def _text(path: str) -> str:
-    """A file of /proc; empty where it cannot be read or its process ended."""
+def text(path: Union[str, Path]) -> str:
+    """A file of /proc or /sys; empty where it is not there, or not for us, or its process ended."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - a tenth of Path's time
             return file.read()
     except OSError:
         return ""
+
+
+def word(path: Path) -> Optional[str]:
+    """A file's only word; None: not there, or the driver refuses (EINVAL without a link)."""
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def there(path: Path) -> bool:
+    """Whether a file or folder is there and may be seen."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def numbers(told: str, separator: Optional[str] = None) -> Dict[str, int]:
+    """Lines of a name and a whole number, as in /proc and control groups; others are left out."""
+    pairs = (line.split(separator, 1) for line in told.splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].strip().isdigit()}

@@ -118,7 +118,7 @@ def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(placed, tmp
         memory__current="400000\n",
         memory__stat="file 300000\nshmem 50000\nfile_dirty 7\nfile_writeback 3\n",
     )
-    assert cgroup.memory_limit(1) == cgroup.MemoryLimit(500000, 150000, 250000, 10)
+    assert cgroup.memory_limit(1) == cgroup.Memory(500000, 150000, 250000, 10)
 
 
 def test_a_hierarchy_that_cannot_be_seen_is_no_limit(monkeypatch):
@@ -165,7 +165,8 @@ def placed_of_io_limits(monkeypatch, tmp_path):
     (tmp_path / "dm-1/slaves").mkdir()
     (tmp_path / "dm-1/slaves/sdx2").symlink_to(disk / "sdx2")
     (tmp_path / "class/block").mkdir(parents=True)
-    (tmp_path / "class/block/dm-1").symlink_to(tmp_path / "dm-1")
+    for node in (disk, disk / "sdx2", tmp_path / "dm-1"):
+        (tmp_path / "class/block" / node.name).symlink_to(node)
     monkeypatch.setattr(cgroup, "_SYS", tmp_path)
     return place
 

@@ -8,10 +8,11 @@ import sys
 import pytest
 
 from bottleneck import wire
-from probes.host import cgroup, counters
-from probes.host.counters import Counters, QuotaCounts, Watched, usage
+from probes.host import counters
+from probes.host.cgroup import Quota
+from probes.host.counters import Counters, Watched, usage
 from probes.host.memory import Pressure
-from probes.host.proc import CoreTimes, ThreadTimes
+from probes.host.proc import CoreTimes, DeviceCounts, Memory, ThreadTimes
 from probes.host.processes import Account, ProcessTimes
 
 
@@ -94,7 +95,7 @@ def two_clients(monkeypatch):
 
 
 def quota_of(groups):
-    return lambda pid: [cgroup.Quota(groups[pid], 0.5, 10, 0)] if pid in groups else []
+    return lambda pid: [Quota(groups[pid], 0.5, 10, 0)] if pid in groups else []
 
 
 def test_of_the_file_servers_the_one_that_serves_us_is_a_carrier(two_clients):
@@ -141,17 +142,10 @@ def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clien
     assert not counters.read_counters(watched, os.getpid(), Account()).quotas_visible
 
 
-def test_what_is_not_watched_is_none():
-    told = counters.read_counters(Watched(), os.getpid())
-    assert told.interface_sent_bytes is None
-    assert told.device_read_bytes is None
-    assert told.device_busy_seconds is None
-
-
-def test_an_interface_and_a_device_that_are_gone_are_none():
-    told = counters.read_counters(Watched("gone0", "gone0"), os.getpid())
-    assert told.interface_sent_bytes is None
-    assert told.device_read_bytes is None
+@pytest.mark.parametrize("watched", [Watched(), Watched("gone0", "gone0")])
+def test_what_is_not_watched_or_gone_is_none(watched):
+    told = counters.read_counters(watched, os.getpid())
+    assert told.traffic is told.device is None
 
 
 START = Counters(
@@ -248,10 +242,8 @@ def test_others_never_have_more_than_the_cores_were_busy():
 
 
 def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():
-    before = dataclasses.replace(
-        START, quotas=(QuotaCounts("a", 0.5, 10, 0), QuotaCounts("b", 2.0, 100, 50))
-    )
-    end = after(quotas=(QuotaCounts("a", 0.5, 50, 30), QuotaCounts("b", 2.0, 200, 60)))
+    before = dataclasses.replace(START, quotas=(Quota("a", 0.5, 10, 0), Quota("b", 2.0, 100, 50)))
+    end = after(quotas=(Quota("a", 0.5, 50, 30), Quota("b", 2.0, 200, 60)))
     told = usage(before, end)
     assert told.quota_cores == 0.5
     assert told.throttled_ratio == pytest.approx(0.75)
@@ -261,12 +253,12 @@ def test_a_quota_that_the_copys_own_figures_contradict_is_another_groups():
     """4 seconds of CPU time in 10 are no work under 0.1 cores."""
     before = dataclasses.replace(
         START,
-        quotas=(QuotaCounts("foreign", 0.1, 10, 0), QuotaCounts("own", 0.5, 10, 0)),
+        quotas=(Quota("foreign", 0.1, 10, 0), Quota("own", 0.5, 10, 0)),
         quotas_visible=True,
     )
     end = after(
         processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 6.0, 0.0)),
-        quotas=(QuotaCounts("foreign", 0.1, 110, 90), QuotaCounts("own", 0.5, 110, 30)),
+        quotas=(Quota("foreign", 0.1, 110, 90), Quota("own", 0.5, 110, 30)),
         quotas_visible=True,
     )
     told = usage(before, end)
@@ -277,10 +269,10 @@ def test_a_quota_that_the_copys_own_figures_contradict_is_another_groups():
 
 
 def test_a_quota_that_is_used_up_is_not_contradicted_by_the_tick_of_the_accounts():
-    before = dataclasses.replace(START, quotas=(QuotaCounts("own", 0.1, 10, 0),))
+    before = dataclasses.replace(START, quotas=(Quota("own", 0.1, 10, 0),))
     end = after(
         processes=(ProcessTimes(10, 1, 0.0, 3.0), ProcessTimes(11, 2, 3.3, 0.0)),
-        quotas=(QuotaCounts("own", 0.1, 110, 100),),
+        quotas=(Quota("own", 0.1, 110, 100),),
     )
     told = usage(before, end)
     assert told.quota_cores == 0.1
@@ -288,7 +280,7 @@ def test_a_quota_that_is_used_up_is_not_contradicted_by_the_tick_of_the_accounts
 
 
 def test_a_quota_without_counts_is_a_quota_all_the_same():
-    before = dataclasses.replace(START, quotas=(QuotaCounts("a", 0.5, None, None),))
+    before = dataclasses.replace(START, quotas=(Quota("a", 0.5, None, None),))
     told = usage(before, after(quotas=before.quotas))
     assert (told.quota_cores, told.throttled_ratio) == (0.5, None)
 
@@ -301,20 +293,12 @@ def test_no_quota_is_none():
 def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
     before = dataclasses.replace(
         START,
-        interface_sent_bytes=10,
-        interface_received_bytes=20,
-        device_read_bytes=30,
-        device_written_bytes=40,
-        device_busy_seconds=1.0,
-        memory_used_bytes=5,
+        traffic=(10, 20),
+        device=DeviceCounts(1, 30, 1, 40, 1.0),
+        memory=Memory(99, 5, 0, None),
     )
     end = after(
-        interface_sent_bytes=110,
-        interface_received_bytes=19,
-        device_read_bytes=31,
-        device_written_bytes=40,
-        device_busy_seconds=6.0,
-        memory_used_bytes=77,
+        traffic=(110, 19), device=DeviceCounts(2, 31, 1, 40, 6.0), memory=Memory(99, 77, 0, None)
     )
     told = usage(before, end)
     assert told.interface_sent_bytes == 100
@@ -322,13 +306,6 @@ def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
     assert (told.device_read_bytes, told.device_written_bytes) == (1, 0)
     assert told.device_busy_ratio == pytest.approx(0.5)
     assert told.memory_used_bytes == 77
-
-
-def test_what_the_system_does_not_tell_stays_none():
-    told = usage(START, after())
-    assert told.device_busy_ratio is None
-    assert told.interface_sent_bytes is None
-    assert told.memory_total_bytes is None
 
 
 def test_two_readings_of_one_moment_are_refused():
@@ -349,6 +326,7 @@ def test_swap_and_waiting_are_those_of_the_window_and_the_dirty_limit_that_of_it
     assert (told.memory_waiting_ratio, told.io_waiting_ratio) == pytest.approx((0.1, 0.5))
 
 
-def test_a_system_that_tells_nothing_of_swap_and_waiting_leaves_them_open():
+def test_what_the_system_does_not_tell_stays_none():
     told = usage(START, after())
+    assert told.device_busy_ratio is told.interface_sent_bytes is told.memory_total_bytes is None
     assert (told.swapped_in_bytes, told.memory_waiting_ratio, told.io_waiting_ratio) == (None,) * 3

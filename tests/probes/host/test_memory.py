@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from probes.host import cgroup, memory
+from probes.host import cgroup, memory, proc
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 VMSTAT = "nr_free_pages 81\npswpin 7\npswpout 9\nnr_dirty_threshold 1000\nstrange\n"
@@ -101,12 +101,12 @@ def test_this_system_tells():
 
 
 def test_a_containers_limit_replaces_the_hosts_memory(monkeypatch):
-    limit = cgroup.MemoryLimit(1 << 20, 1000, 2000, 3000)
+    limit = proc.Memory(1 << 20, 1000, 2000, 3000)
     monkeypatch.setattr(cgroup, "memory_limit", lambda pid: limit)
-    assert memory.read_memory() == (1 << 20, 1000, 2000, 3000)
+    assert memory.read_memory() == limit
 
 
 def test_a_limit_above_the_hosts_memory_is_none(monkeypatch):
-    limit = cgroup.MemoryLimit(1 << 59, 1000, 2000, 3000)
+    limit = proc.Memory(1 << 59, 1000, 2000, 3000)
     monkeypatch.setattr(cgroup, "memory_limit", lambda pid: limit)
     assert memory.read_memory().total_bytes < 1 << 59

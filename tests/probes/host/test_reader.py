@@ -147,7 +147,7 @@ def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
         for tell in (
             lambda each: each.moved(worker.pid),
             lambda each: each.traffic("lo"),
-            lambda each: [v for _, k in sorted(each.devices().items()) for v in k],
+            lambda each: [v for _, k in sorted(each.devices().items()) for v in vars(k).values()],
             lambda each: [
                 seconds
                 for core in each.cores().values()
@@ -169,7 +169,7 @@ def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
 
 def test_memory_is_parted_alike(monkeypatch):
     text = recorded("meminfo.txt")
-    monkeypatch.setattr(proc, "_text", lambda path: text)
+    monkeypatch.setattr(proc, "text", lambda path: text)
     bytes_of = proc.parse_meminfo(text)
     folder = {"total": "MemTotal", "free": "MemFree", "buffers": "Buffers", "shared": "Shmem"}
     plain = {name: bytes_of[key] for name, key in folder.items()}
