@@ -24,7 +24,7 @@ from bottleneck import __version__, agent_limits, agent_requests, typed, wire
 from bottleneck.agent_checks import MOST_AT_ONCE, Session, check, plain_address
 from bottleneck.agent_requests import takes
 from probes import STAGES
-from probes.host import counters, ownership
+from probes.host import counters, tools
 from probes.host.child import Child, Event, Work, failure, keep_private, spawn
 from probes.stage import Refused
 
@@ -327,7 +327,7 @@ def main(*arguments: str) -> None:
     """
     keep_private()
     peer = _peer_of(arguments)
-    ownership.keep_to_safe_folders()
+    tools.keep_to_safe_folders()
     replies_fd = os.dup(1)
     # Nothing but replies may reach the stream: what a library prints goes to stderr.
     os.dup2(2, 1)

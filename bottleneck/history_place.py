@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bottleneck.document_file import is_trusted
-from probes.host.ownership import others_can_change
+from probes.host.tools import others_can_change
 
 BREATH_SECONDS = 0.02
 _LOCKS_BEGIN, _LOCKS_BYTES = 1 << 30, 512

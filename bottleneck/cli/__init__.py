@@ -61,9 +61,9 @@ def main() -> None:
     open_missing()
     refuse_block_devices()
     from bottleneck.cli.app import run
-    from probes.host import ownership
+    from probes.host import tools
 
-    ownership.keep_to_safe_folders()
+    tools.keep_to_safe_folders()
 
     code = run(sys.argv[1:])
     # The interpreter's own end would show a traceback.

@@ -190,11 +190,10 @@ def read_smart(name: str) -> Details:
     up), media_errors, rotations_per_minute; `asleep` alone where the disk sleeps. Serial numbers
     are left out.
     """
-    program = tools.find("smartctl")
     node = "/dev/" + name.replace("!", "/")
-    if program is None or os.geteuid() != 0 or not _is_block(node):
+    if os.geteuid() != 0 or not _is_block(node):
         return {}
-    return parse_smart(tools.printed((program, *OPTIONS, node), ANSWER_SECONDS))
+    return parse_smart(tools.printed(("smartctl", *OPTIONS, node), ANSWER_SECONDS))
 
 
 def parse_smart(text: str) -> Details:

@@ -69,17 +69,7 @@ def find(same_filesystem: bool) -> Program:
 
 def _of_cp(path: str) -> Tuple[str, str]:
     """Who made a cp, and its version; empty where it does not say."""
-    try:
-        told = subprocess.run(
-            [path, "--version"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=tools.ANSWER_SECONDS,
-            check=False,
-        ).stdout.decode("utf-8", "replace")
-    except (OSError, subprocess.TimeoutExpired):
-        told = ""
+    told = tools.printed((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
     return parse_maker(told), tools.parse_version(told) or ""
 
 

@@ -253,8 +253,7 @@ def _programs() -> Dict[str, str]:
 
 
 def _engines() -> Tuple[str, ...]:
-    path = tools.find("fio")
-    return parse_engines(tools.printed([path, "--enghelp"], tools.ANSWER_SECONDS)) if path else ()
+    return parse_engines(tools.printed(("fio", "--enghelp"), tools.ANSWER_SECONDS))
 
 
 def _psutil() -> Optional[str]:

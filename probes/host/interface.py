@@ -175,7 +175,7 @@ def read_radio(name: str) -> Radio:
     except OSError:
         signal = None
     found: Radio = {} if signal is None else {"signal_dbm": signal}
-    return {**found, **parse_iw(_iw(name))}
+    return {**found, **parse_iw(tools.printed(("iw", "dev", name, "link"), IW_SECONDS))}
 
 
 def parse_iw(text: str) -> Radio:
@@ -203,9 +203,3 @@ def parse_wireless(text: str, name: str) -> int | None:
                 return None
             return level if -127 <= level < 0 else None
     return None
-
-
-def _iw(name: str) -> str:
-    """What iw tells; empty: it is not installed, fails or takes too long."""
-    program = tools.find("iw")
-    return tools.printed([program, "dev", name, "link"], IW_SECONDS) if program else ""

@@ -6,13 +6,20 @@ run with this user's rights, root's on most servers, and beside a password.
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import re
+import stat
 import subprocess
-from typing import Sequence
+import sys
+from typing import Iterable, List, Sequence
 
-from probes.host import ownership
-
+SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
+MOST_LINKS = 40
+ADMINISTRATORS = (0, 80) if sys.platform == "darwin" else ()
+"""Groups whose members may become root anyway: wheel and admin, whom Homebrew's folders belong to.
+"""
 ANSWER_SECONDS = 3.0
 
 VERSION_OPTIONS = {"fio": "--version", "ssh": "-V", "smbd": "--version"}
@@ -23,19 +30,19 @@ def find(name: str) -> str | None:
 
     An ordinary user's or a forced command's PATH often lacks sbin.
     """
-    return _first(name, (*ownership.SYSTEM_FOLDERS, *ownership.safe_folders()))
+    return _first(name, (*SYSTEM_FOLDERS, *safe_folders()))
 
 
 def find_named(name: str) -> str | None:
     """Path of a program that a user named, found as a shell would, but in safe folders alone."""
     if "/" in name:
         return name
-    return _first(name, ownership.safe_folders() or ownership.SYSTEM_FOLDERS)
+    return _first(name, safe_folders() or SYSTEM_FOLDERS)
 
 
 def _first(name: str, folders: Sequence[str]) -> str | None:
     paths = (os.path.join(folder, name) for folder in folders)  # noqa: PTH118
-    safe = (each for each in paths if _is_program(each) and not ownership.others_can_change(each))
+    safe = (each for each in paths if _is_program(each) and not others_can_change(each))
     return next(safe, None)
 
 
@@ -43,10 +50,11 @@ def _is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113
 
 
-def printed(command: Sequence[str], seconds: float) -> str:
+def printed(command: Sequence[str], seconds: float, complaints: bool = False) -> str:
     """What a program prints to stdout; empty: it is missing or did not end in its time.
 
-    command: the program by its path, or by the name that find() knows it by.
+    command: the program by its path, or by the name that find() knows it by. complaints: and what
+    it prints to stderr.
     """
     program = command[0] if "/" in command[0] else find(command[0])
     if program is None:
@@ -56,7 +64,7 @@ def printed(command: Sequence[str], seconds: float) -> str:
             [program, *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT if complaints else subprocess.DEVNULL,
             timeout=seconds,
             check=False,
         )
@@ -67,21 +75,8 @@ def printed(command: Sequence[str], seconds: float) -> str:
 
 def version(name: str) -> str | None:
     """Version of a program; None: not installed, or it does not say."""
-    path = find(name)
-    if path is None:
-        return None
-    try:
-        told = subprocess.run(
-            [path, VERSION_OPTIONS.get(name, "--version")],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=ANSWER_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parse_version(told.stdout.decode("utf-8", "replace"))
+    option = VERSION_OPTIONS.get(name, "--version")
+    return parse_version(printed((name, option), ANSWER_SECONDS, complaints=True))
 
 
 def versions() -> dict[str, str]:
@@ -94,3 +89,82 @@ def parse_version(text: str) -> str | None:
     """The first version in what a program says: "OpenSSH_9.2p1 Debian-2 ..." has 9.2p1."""
     found = re.search(r"(?<![\w.])(?:[A-Za-z]+[-_])?v?(\d+\.\d+[\w.]*)", text)
     return found[1] if found else None
+
+
+def others_can_change(path: str, sticky: bool = False) -> str:
+    """The first folder, link or file on the way to a path that others can change.
+
+    Empty: what the path names, or that nothing is there, is up to root and this user alone. Where
+    a relative one leads is up to whoever made the current folder. Folders in which a group may
+    make files but change none of others' are passed through (/nix/store); sticky: those in which
+    everybody may, too (/tmp).
+    """
+    owners = {0, os.geteuid()}
+    if path in SYSTEM_FOLDERS or os.path.dirname(path) in SYSTEM_FOLDERS:  # noqa: PTH120
+        owners.add(os.lstat("/").st_uid)  # in a user namespace the system's owner may not be 0
+    if not path.startswith("/"):
+        return path
+    if _is_open(os.lstat("/"), owners):
+        return "/"
+    here, left, links = "/", path.split("/")[::-1], 0
+    while left:
+        name = left.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)  # noqa: PTH120
+            continue
+        step = os.path.join(here, name)  # noqa: PTH118
+        try:
+            told = os.lstat(step)
+        except (FileNotFoundError, NotADirectoryError):
+            return step if _is_open(os.lstat(here), owners) else ""
+        except OSError:
+            return step
+        if stat.S_ISLNK(told.st_mode) and told.st_uid in owners and links < MOST_LINKS:
+            target, links = os.readlink(step), links + 1  # noqa: PTH115
+            here = "/" if target.startswith("/") else here
+            left += target.split("/")[::-1]
+            continue
+        passed = any(left) and _is_sticky(told, owners, 0o022 if sticky else 0o020)
+        if _is_open(told, owners) and not passed:
+            return step
+        here = step
+    return ""
+
+
+def safe_folders() -> List[str]:
+    """The folders of PATH that are absolute and that nobody but root and this user can change."""
+    named = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    absolute = [each for each in dict.fromkeys(named) if each.startswith("/")]
+    return [each for each in absolute if not others_can_change(each)]
+
+
+def keep_to_safe_folders() -> None:
+    """Has all that this process starts look for programs in safe folders alone."""
+    os.environ["PATH"] = os.pathsep.join(safe_folders() or SYSTEM_FOLDERS)
+
+
+def _is_open(told: os.stat_result, owners: Iterable[int]) -> bool:
+    """Whether others can change what was looked at; a link is as safe as its folder."""
+    if told.st_uid not in owners or stat.S_ISLNK(told.st_mode):
+        return True
+    by_group = told.st_mode & 0o020 and told.st_gid not in (*ADMINISTRATORS, _private_group())
+    return bool(by_group or told.st_mode & 0o002)
+
+
+def _private_group() -> int:
+    """The group that is this user's alone, as useradd(8) makes one for each; -1: root, or none."""
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(os.getegid())
+    except KeyError:
+        return -1
+    alone = group.gr_name == user.pw_name and {*group.gr_mem} <= {user.pw_name}
+    return group.gr_gid if alone and os.geteuid() != 0 else -1
+
+
+def _is_sticky(told: os.stat_result, owners: Iterable[int], writers: int) -> bool:
+    """Whether a folder's writers, these alone, can change nothing that others made in it."""
+    mode = told.st_mode
+    sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX and told.st_uid in owners
+    return bool(sticky) and mode & 0o022 & ~writers == 0

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from probes.host import ownership, tools
-from probes.host.ownership import others_can_change, safe_folders
+from probes.host import tools
+from probes.host import tools as ownership
+from probes.host.tools import others_can_change, safe_folders
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.parent.chmod(0o755)
     monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin")
     # What lies below /tmp is below a folder that everybody can write to.
-    monkeypatch.setattr(ownership, "others_can_change", partial(others_can_change, sticky=True))
+    monkeypatch.setattr(tools, "others_can_change", partial(others_can_change, sticky=True))
     return path
 
 
@@ -95,7 +96,7 @@ def test_a_folder_for_others_files_is_passed_through_where_they_keep_their_hands
     def lstat(path: str) -> os.stat_result:
         return os.stat_result((stat.S_IFDIR | modes[path], 0, 0, 2, 0, 30000, 0, 0, 0, 0))
 
-    monkeypatch.setattr(ownership.os, "lstat", lstat)
+    monkeypatch.setattr(tools.os, "lstat", lstat)
     assert others_can_change("/nix/store/bin", sticky) == found
     # Itself it is no folder to look for programs in.
     assert others_can_change("/nix/store", sticky) == "/nix/store"
@@ -114,12 +115,12 @@ def test_a_group_of_the_users_own_is_nobody_else(
     def lstat(path: str) -> os.stat_result:
         return os.stat_result((stat.S_IFDIR | modes[path], 0, 0, 2, 1000, 1000, 0, 0, 0, 0))
 
-    monkeypatch.setattr(ownership.os, "lstat", lstat)
-    monkeypatch.setattr(ownership.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(tools.os, "lstat", lstat)
+    monkeypatch.setattr(tools.os, "geteuid", lambda: 1000)
     user, group = SimpleNamespace(pw_name="anna"), SimpleNamespace(gr_name=name, gr_gid=1000)
     group.gr_mem = members
-    monkeypatch.setattr(ownership.pwd, "getpwuid", lambda number: user)
-    monkeypatch.setattr(ownership.grp, "getgrgid", lambda number: group)
+    monkeypatch.setattr(tools.pwd, "getpwuid", lambda number: user)
+    monkeypatch.setattr(tools.grp, "getgrgid", lambda number: group)
     assert others_can_change("/a") == found
 
 
