@@ -19,8 +19,8 @@ from bottleneck import agent_requests, typed, wire
 from bottleneck.agent_limits import PATH, Limits
 from bottleneck.agent_requests import ENVELOPES, Takes
 from probes import STAGES
+from probes.host.child import NoAnswer, answered
 from probes.host.counters import Watched
-from probes.host.deadline import NoAnswer, answered
 from probes.meaning import Keys, keys
 from probes.records import Endpoint
 from probes.stage import Refused

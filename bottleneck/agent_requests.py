@@ -76,7 +76,7 @@ ASKS = {
 }
 """Questions."""
 HOLDS = {
-    "mounted-folder": Takes("probes.host.mounted_folder", gives="folder"),
+    "mounted-folder": Takes("probes.host.own_folder", gives="folder"),
     "source-file": Takes("probes.host.source_file", gives="path"),
     "run-folder": Takes("probes.smb.run_folder", calls="called"),
     "client-share": Takes("probes.smb.client_share", calls="called" + "?", gives="local_path"),

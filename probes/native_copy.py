@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Callable, Iterator, Optional, TypeVar
 
 from probes.host import copy_program, free_space, page_cache, payload, source_file
+from probes.host.child import NoAnswer, answered
 from probes.host.copy_program import CopyBroke, Copying, Program
-from probes.host.deadline import NoAnswer, answered
 from probes.host.folders import read_mount
-from probes.host.mounted_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
+from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
 from probes.host.served_file import SOURCE, check_name
 from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
@@ -79,7 +79,7 @@ respond = no_agent
 def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Has the system make the copy once; samples are what its program wrote, the last durable.
 
-    peer: folder, the run's own in target_folder with its source file (mounted_folder.hold), and of
+    peer: folder, the run's own in target_folder with its source file (own_folder.hold), and of
     a push path, the run's own nameless file in setting.folder. Both are cut to size_bytes: a
     system's program copies whole files. The window opens with the program and closes when the
     destination is durable. Errors: Refused for what the user has to mend in either folder;

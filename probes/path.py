@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, Dict, Iterator, Optional, TypeVar
 
-from probes.host.deadline import NoAnswer, answered
+from probes.host.child import NoAnswer, answered
 from probes.host.interface import interface_facts
 from probes.meaning import Called, Port, Seconds
 from probes.net import black_hole, callers, icmp, port, rtt

@@ -13,7 +13,7 @@ from bottleneck.hosts import PartlyRan, StageError
 from bottleneck.report import Step
 from bottleneck.steps import files
 from probes import native_copy
-from probes.host import mounted_folder
+from probes.host import own_folder
 from probes.host.folders import LOOPBACK, SMB_FILESYSTEMS, Mount
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
@@ -139,7 +139,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     """
     target = bench.options.target.path
     seconds = FILL_FACTOR * bench.times.copy
-    setting = mounted_folder.Setting(
+    setting = own_folder.Setting(
         folder=target,
         run=secrets.token_hex(8),
         size_bytes=bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2,

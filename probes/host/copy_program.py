@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Tuple
 
 from probes.host import tools
-from probes.host.child import end_with_parent
-from probes.host.deadline import HANGS, is_held
+from probes.host.child import HANGS, end_with_parent, is_held
 from probes.host.reader import reader
 from probes.stage import Unavailable
 

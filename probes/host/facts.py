@@ -30,8 +30,8 @@ from probes.host import (
     samba_config,
     tools,
 )
+from probes.host.child import NoAnswer, answered
 from probes.host.costly_settings import sysctl, tcp_settings
-from probes.host.deadline import NoAnswer, answered
 from probes.host.memory import read_memory
 from probes.host.proc import text, word
 from probes.host.sock_diag import Sockets

@@ -9,18 +9,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import os
+import pwd
 import re
 import secrets
 import socket
 import stat
 import time
-from pathlib import Path
 from typing import Callable, Iterator, List, Optional, Set, Tuple
 
-from probes.host import journal_folder, removal
-from probes.host.deadline import NoAnswer, answered
+from probes.host import removal
+from probes.host.child import NoAnswer, answered
+from probes.host.proc import text
 from probes.host.removal import Facts
 
 SHARE = "share"
@@ -66,7 +68,7 @@ class Entry:
         os.close(self._runs)
         self._runs = None
         if gone:
-            journal_folder.tidy()
+            tidy()
 
 
 def enter(kind: str, folder: str, name: str, **more: object) -> Entry:
@@ -78,7 +80,7 @@ def enter(kind: str, folder: str, name: str, **more: object) -> Entry:
     owner = {"host": socket.gethostname(), "boot": _boot(), "pid": os.getpid()}
     began = {"pid_started": removal.started_ticks(os.getpid()), "time": int(time.time())}
     for _ in range(ATTEMPTS):
-        runs = journal_folder.made()
+        runs = made()
         if runs is None:  # a home and a /var/tmp that are read-only
             break
         try:
@@ -101,36 +103,34 @@ def left(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:
     Whoever has removed it closes the entry as gone.
     """
     for facts, entry in _unlocked():
-        if facts["kind"] in kinds and not _is_old(facts):
+        if facts["kind"] in kinds and time.time() - facts["time"] < KEPT_SECONDS:
             yield facts, entry
 
 
 def _unlocked() -> Iterator[Tuple[Facts, Entry]]:
     """The entries that no living run has."""
-    for runs in journal_folder.there():
-        for name in sorted(filter(NAME.fullmatch, os.listdir(runs)))[:MOST_ENTRIES]:
-            fd = _taken(runs, name)
-            if fd is None:
-                continue
-            entry = Entry(os.dup(runs), name, fd)
-            try:
-                yield _read(fd), entry
-            finally:
-                entry.close(gone=False)
+    for runs, name in itertools.islice(_entries(), MOST_ENTRIES):
+        fd = _taken(runs, name)
+        if fd is None:
+            continue
+        entry = Entry(os.dup(runs), name, fd)
+        try:
+            yield _read(fd), entry
+        finally:
+            entry.close(gone=False)
 
 
 def living() -> Set[str]:
     """Names of what runs have created that are still at work."""
     found = set()
-    for runs in journal_folder.there():
-        for name in filter(NAME.fullmatch, os.listdir(runs)):
-            with contextlib.suppress(OSError):  # its run has just ended, or it is no entry
-                fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=runs)
-                try:
-                    if not _locked(fd):
-                        found.add(str(_read(fd).get("name", "")))
-                finally:
-                    os.close(fd)
+    for runs, name in _entries():
+        with contextlib.suppress(OSError):  # its run has just ended, or it is no entry
+            fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=runs)
+            try:
+                if not _locked(fd):
+                    found.add(str(_read(fd).get("name", "")))
+            finally:
+                os.close(fd)
     return found
 
 
@@ -140,7 +140,7 @@ def sweep() -> List[Tuple[str, str]]:
     for facts, entry in _unlocked():
         if time.monotonic() > until:
             break
-        if _is_old(facts):
+        if time.time() - facts["time"] > KEPT_SECONDS:
             entry.close(gone=True)
         elif facts["kind"] in (removal.RUN, removal.TREE):
             why = remove(facts)
@@ -170,7 +170,13 @@ def remove(facts: Facts) -> str:
 
 def look(facts: Facts) -> Optional[str]:
     """Changes nothing: empty if it is there, why this host cannot tell; None: it is gone."""
-    return _answer(facts, lambda: _seen(facts))
+
+    def seen() -> Optional[str]:
+        if os.path.lexists(path_of(facts)):  # noqa: PTH110 - any bytes
+            return ""
+        return None if _is_mounted(facts) else UNMOUNTED
+
+    return _answer(facts, seen)
 
 
 def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
@@ -183,12 +189,6 @@ def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
         return str(error)
     except OSError as error:
         return (error.strerror or str(error)).lower()
-
-
-def _seen(facts: Facts) -> Optional[str]:
-    if os.path.lexists(path_of(facts)):  # noqa: PTH110 - any bytes
-        return ""
-    return None if _is_mounted(facts) else UNMOUNTED
 
 
 def _removed(facts: Facts) -> str:
@@ -230,10 +230,6 @@ def _is_mounted(facts: Facts) -> bool:
 def _of_this_boot(facts: Facts) -> bool:
     """Whether it was noted since this kernel started; False also where that is not known."""
     return facts["boot"] != "" and bool(facts["boot"] == _boot())
-
-
-def _is_old(facts: Facts) -> bool:
-    return bool(time.time() - facts["time"] > KEPT_SECONDS)
 
 
 def _taken(runs: int, name: str) -> Optional[int]:
@@ -285,12 +281,12 @@ def _write_line(fd: int, facts: Facts) -> None:
 def _read(fd: int) -> Facts:
     """The facts of an entry; with the kind "", and none but its time, of what is none of ours."""
     facts: Facts = {}
-    text, changed = os.pread(fd, LONGEST, 0), os.fstat(fd).st_mtime
-    if b"\n" not in text:
+    written, changed = os.pread(fd, LONGEST, 0), os.fstat(fd).st_mtime
+    if b"\n" not in written:
         return {"kind": "", "time": 0}  # killed before it had created anything
     # Its last line may be a half; and what is deeper than Python goes is no entry of ours.
     with contextlib.suppress(ValueError, RecursionError):
-        for line in text.splitlines():
+        for line in written.splitlines():
             more = json.loads(line)
             if not isinstance(more, dict):
                 break
@@ -323,7 +319,81 @@ def _is_text(value: object) -> bool:
 
 
 def _boot() -> str:
+    return text("/proc/sys/kernel/random/boot_id").strip()
+
+
+FALLBACK = "/var/tmp/copy-bottleneck-{}"
+"""For a user whose home cannot be written to; {}: the user's number."""
+
+
+def made() -> Optional[int]:
+    """Descriptor of the folder of entries, made where it is missing; None: there can be none."""
+    for path in _paths():
+        with contextlib.suppress(OSError):  # read-only, or another user's: the next one
+            os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - any bytes
+            fd = _own_folder(path)
+            if fd is not None:
+                return fd
+    return None
+
+
+def tidy() -> None:
+    """Removes the folders of entries, and the one of ours around them, where they are empty."""
+    for path in _paths():
+        with contextlib.suppress(OSError):  # there are more entries, or a history
+            os.rmdir(path)  # noqa: PTH106 - any bytes
+            if path.endswith("/copy-bottleneck/runs"):
+                os.rmdir(os.path.dirname(path))  # noqa: PTH106, PTH120 - any bytes
+
+
+def _entries() -> Iterator[Tuple[int, str]]:
+    """The folder's descriptor and the name of each entry that is there, until the next one."""
+    for path in _paths():
+        try:
+            runs = _own_folder(path)
+        except OSError:  # there is none
+            continue
+        if runs is None:
+            continue
+        try:
+            for name in sorted(filter(NAME.fullmatch, os.listdir(runs))):
+                yield runs, name
+        finally:
+            os.close(runs)
+
+
+def _paths() -> Tuple[str, ...]:
+    """Where the folder of entries may lie, the best first."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not _is_ours(state):
+        home = os.environ.get("HOME", "")
+        if not _is_ours(home):
+            with contextlib.suppress(KeyError):  # a number without a name, as in a container
+                home = pwd.getpwuid(os.geteuid()).pw_dir
+        state = f"{home}/.local/state" if home else ""
+    fallback = FALLBACK.format(os.geteuid())
+    if not _is_ours(state):
+        return (fallback,)
+    return f"{state}/copy-bottleneck/runs", fallback
+
+
+def _is_ours(path: str) -> bool:
+    """Whether it, or what it would be made in, is this user's: root keeps out of others' homes."""
+    if not os.path.isabs(path):  # noqa: PTH117 - any bytes
+        return False
+    while not os.path.lexists(path):  # noqa: PTH110 - any bytes
+        path = os.path.dirname(path)  # noqa: PTH120 - any bytes
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return os.stat(path).st_uid == os.geteuid()  # noqa: PTH116 - any bytes
     except OSError:
-        return ""
+        return False
+
+
+def _own_folder(path: str) -> Optional[int]:
+    """Descriptor of a folder of entries; None: others may write to it. Errors: OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    told = os.fstat(fd)
+    if told.st_uid == os.geteuid() and not told.st_mode & 0o077:
+        return fd
+    os.close(fd)
+    return None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional
 
 from probes.host import folders, journal, processes, removal
-from probes.host.deadline import NoAnswer, answered
+from probes.host.child import NoAnswer, answered
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
 from probes.meaning import Folder, LeftoverPath, Number

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from probes.host.rtnetlink import ATTRIBUTE, HEADER, attributes, messages
-from probes.host.socket_timeouts import RECEIVING, wait_at_most
+from probes.host.tcp_info import RECEIVING, wait_at_most
 from probes.stage import Unavailable
 
 SOCK_DIAG_BY_FAMILY = 20

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
-from probes.host.socket_timeouts import RECEIVING, wait_at_most
+from probes.host.tcp_info import RECEIVING, wait_at_most
 from probes.records import Details
 
 HEADER = struct.Struct("!16sQQ")

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-from probes.host.socket_timeouts import wait_at_most
+from probes.host.tcp_info import wait_at_most
 from probes.net.callers import is_stranger
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable

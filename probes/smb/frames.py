@@ -12,7 +12,7 @@ import struct
 import time
 from collections.abc import Sequence
 
-from probes.host.socket_timeouts import wait_at_most
+from probes.host.tcp_info import wait_at_most
 
 KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from probes.host import payload
-from probes.host.socket_timeouts import wait_at_most
+from probes.host.tcp_info import wait_at_most
 from probes.records import DIALECTS, Access, Endpoint
 from probes.small_files import SmallFiles
 from probes.smb import (

@@ -14,7 +14,7 @@ from bottleneck import document_file
 from bottleneck.cli import app
 from probes import disk, native_copy
 from probes.drivers import fio
-from probes.host import mounted_folder, nameless, served_file, source_file
+from probes.host import nameless, own_folder, served_file, source_file
 from probes.records import Endpoint
 from probes.smb.ends import FolderSink
 from probes.stage import Refused, Unavailable
@@ -189,8 +189,8 @@ def written_through(path, patterns):
     yield lambda: FolderSink(path)
     held = source_file.Setting(path, 4 * MIB, 1.0, "ab")
     yield lambda: source_file.hold(held, Endpoint()).__enter__()
-    mounted = mounted_folder.Setting(path, "0123abcd", 4 * MIB, 1.0, "ab")
-    yield lambda: mounted_folder.hold(mounted, Endpoint()).__enter__()
+    mounted = own_folder.Setting(path, "0123abcd", 4 * MIB, 1.0, "ab")
+    yield lambda: own_folder.hold(mounted, Endpoint()).__enter__()
     for pattern in patterns:
         wanted = disk.Setting("write", "uncached", pattern=pattern, **disk_of)
         yield lambda wanted=wanted: list(disk.initiate(wanted, Endpoint()))

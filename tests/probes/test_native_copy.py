@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probes import native_copy
-from probes.host import folders, mounted_folder, page_cache, payload, source_file, tools
+from probes.host import folders, own_folder, page_cache, payload, source_file, tools
 from probes.native_copy import Setting
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Refused
@@ -42,9 +42,9 @@ def held(client):
     """Holds both ends' files in a target folder: the peer to copy with."""
 
     def go(stack, target, size=8 * MIB):
-        there = mounted_folder.Setting(str(target), "0123abcd", size, 30.0, SEED)
+        there = own_folder.Setting(str(target), "0123abcd", size, 30.0, SEED)
         here = source_file.Setting(str(client), size, 30.0, SEED)
-        folder = stack.enter_context(mounted_folder.hold(there, Endpoint())).folder
+        folder = stack.enter_context(own_folder.hold(there, Endpoint())).folder
         path = stack.enter_context(source_file.hold(here, Endpoint())).path
         return Endpoint(folder=folder, path=path)
 
@@ -269,8 +269,8 @@ def test_a_mount_that_becomes_read_only_is_one_line(stack, held, client, target)
         assert caught.value.kind == "permission" and str(target) in caught.value.text
         with (
             pytest.raises(Refused, match="read-only"),
-            mounted_folder.hold(
-                mounted_folder.Setting(str(target), "00aa11bb", MIB, 5.0, SEED), Endpoint()
+            own_folder.hold(
+                own_folder.Setting(str(target), "00aa11bb", MIB, 5.0, SEED), Endpoint()
             ),
         ):
             pass
@@ -292,7 +292,7 @@ def test_a_server_that_stops_ends_the_copy_at_its_deadline(
 ):
     """The mount's daemon waits for the server, and what copies waits for the daemon."""
     size = 256 * MIB if copy.startswith("pull") else 64 * MIB
-    monkeypatch.setattr(mounted_folder, "_filled", _sparse)
+    monkeypatch.setattr(own_folder, "_filled", _sparse)
     peer = held(stack, troubled_mount.folder, size)
     wanted = setting(copy, client, troubled_mount.folder, size, 2.0)
     try:

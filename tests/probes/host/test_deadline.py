@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from probes.host.deadline import NoAnswer, answered, is_held
+from probes.host.child import NoAnswer, answered, is_held
 
 
 def test_what_a_call_returns_or_raises_comes_through():

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from probes.host import journal, journal_folder, leftovers, removal
+from probes.host import journal, leftovers, removal
 from probes.host.own_folder import own_folder
 
 ROOT = Path(__file__).parents[3]
@@ -34,7 +34,7 @@ with own_folder("run", sys.argv[1], "bottleneck-0123456789abcdef") as made:
 def runs(tmp_path, monkeypatch):
     """A journal of its own; the folder of its entries."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(journal_folder, "FALLBACK", str(tmp_path / "fallback-{}"))
+    monkeypatch.setattr(journal, "FALLBACK", str(tmp_path / "fallback-{}"))
     return tmp_path / "state/copy-bottleneck/runs"
 
 
@@ -71,7 +71,7 @@ def test_an_entry_is_on_the_disk_before_its_folder_is_made(tmp_path, runs, monke
 
 
 def test_the_end_of_another_run_takes_no_folder_from_under_an_entry(runs, monkeypatch):
-    found = journal_folder.made
+    found = journal.made
     ends = iter((runs.rmdir,))
 
     def while_another_ends():
@@ -79,7 +79,7 @@ def test_the_end_of_another_run_takes_no_folder_from_under_an_entry(runs, monkey
         next(ends, int)()
         return fd
 
-    monkeypatch.setattr(journal_folder, "made", while_another_ends)
+    monkeypatch.setattr(journal, "made", while_another_ends)
     journal.enter(removal.RUN, "/", NAME).close(gone=False)
     assert len(os.listdir(runs)) == 1
 
@@ -171,7 +171,7 @@ def test_nothing_is_made_in_another_users_home(tmp_path, monkeypatch, variable):
     if variable == "XDG_STATE_HOME":
         monkeypatch.setenv("HOME", str(own))
     monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=str(own)))
-    assert journal_folder._paths()[0] == f"{own}/.local/state/copy-bottleneck/runs"
+    assert journal._paths()[0] == f"{own}/.local/state/copy-bottleneck/runs"
 
 
 def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path, monkeypatch):
@@ -291,7 +291,7 @@ def test_a_folder_that_others_may_write_to_is_no_journal(tmp_path, runs, planted
 
 
 def test_without_any_journal_a_run_goes_on(tmp_path, runs, monkeypatch):
-    monkeypatch.setattr(journal_folder, "_paths", lambda: ("/proc/none", "/proc/nothing"))
+    monkeypatch.setattr(journal, "_paths", lambda: ("/proc/none", "/proc/nothing"))
     with own_folder(removal.RUN, str(tmp_path), NAME) as made:
         made.create()
         made.remove()

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import mounted_folder, payload
-from probes.host.mounted_folder import Setting, hold, refused
-from probes.host.own_folder import OwnFolder
+from probes.host import own_folder, payload
+from probes.host.own_folder import OwnFolder, Setting, hold, refused
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
 
@@ -72,7 +71,7 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
 
 HOLDER = """
 import sys, time
-from probes.host.mounted_folder import Setting, hold
+from probes.host.own_folder import Setting, hold
 from probes.records import Endpoint
 with hold(Setting(sys.argv[1], "00aa11bb", 4 << 20, 5.0, "ab"), Endpoint()) as held:
     print(held.folder, flush=True)
@@ -99,7 +98,7 @@ def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
 
 def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):
     release = threading.Event()
-    monkeypatch.setattr(mounted_folder, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(own_folder, "ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(os, "statvfs", lambda folder: release.wait())
     with (
         pytest.raises(Refused, match="no answer within .* is its server up") as caught,
@@ -112,7 +111,7 @@ def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):
 
 def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
     release = threading.Event()
-    monkeypatch.setattr(mounted_folder, "REMOVE_SECONDS", 0.05)
+    monkeypatch.setattr(own_folder, "REMOVE_SECONDS", 0.05)
     with (
         pytest.raises(TimeoutError, match="may be left until the mount answers"),
         hold(setting(tmp_path), Endpoint()),
@@ -123,20 +122,20 @@ def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
 
 def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
     """smbnetfs says 0 of 0 bytes."""
-    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (0, 0))
+    monkeypatch.setattr(own_folder, "_room", lambda folder: (0, 0))
     with hold(setting(tmp_path), Endpoint()) as held:
         assert held.facts["size_bytes"] == 5 * MIB
 
 
 def test_no_room_makes_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (2050 * MIB, 4096 * MIB))
+    monkeypatch.setattr(own_folder, "_room", lambda folder: (2050 * MIB, 4096 * MIB))
     with pytest.raises(Unavailable, match="1 MiB may be used"), hold(setting(tmp_path), Endpoint()):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
-    monkeypatch.setattr(mounted_folder, "_room", lambda folder: (2054 * MIB, 4096 * MIB))
+    monkeypatch.setattr(own_folder, "_room", lambda folder: (2054 * MIB, 4096 * MIB))
     with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as held:
         assert held.facts["size_bytes"] == 5 * MIB
 

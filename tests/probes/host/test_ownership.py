@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from probes.host import tools
-from probes.host import tools as ownership
 from probes.host.tools import others_can_change, safe_folders
 
 

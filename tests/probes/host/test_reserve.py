@@ -10,7 +10,7 @@ import pytest
 
 from probes import disk, native_copy, smb_copy
 from probes.drivers.samba import private_samba
-from probes.host import free_space, mounted_folder, payload, source_file
+from probes.host import free_space, own_folder, payload, source_file
 from probes.records import Access, Endpoint
 from probes.smb import run_folder
 from probes.smb.ends import FolderSink
@@ -112,8 +112,8 @@ def written_by_fio(folder, tmp_path):
 
 
 def mounted_source(folder, tmp_path):
-    held = mounted_folder.Setting(str(folder), "0123abcd", WANTED_BYTES, 10.0, SEED)
-    with mounted_folder.hold(held, Endpoint()) as endpoint:
+    held = own_folder.Setting(str(folder), "0123abcd", WANTED_BYTES, 10.0, SEED)
+    with own_folder.hold(held, Endpoint()) as endpoint:
         return endpoint.facts["size_bytes"]
 
 
@@ -122,8 +122,8 @@ def copied_by_the_system(folder, tmp_path):
     size = free_space.fitting(WANTED_BYTES, str(folder))
     other = tmp_path / "other"
     other.mkdir()
-    held = mounted_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
-    with mounted_folder.hold(held, Endpoint()) as peer:
+    held = own_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
+    with own_folder.hold(held, Endpoint()) as peer:
         wanted = native_copy.Setting("pull.cached", str(folder), str(other), size, 30.0, SEED)
         return spent(native_copy.initiate(wanted, peer))
 
@@ -233,8 +233,8 @@ def test_a_copy_by_the_system_ends_where_somebody_else_takes_the_room(large, tmp
     size = 512 * MIB
     other = tmp_path / "other"
     other.mkdir()
-    held = mounted_folder.Setting(str(other), "0123abcd", size, 30.0, SEED)
-    with mounted_folder.hold(held, Endpoint()) as peer:
+    held = own_folder.Setting(str(other), "0123abcd", size, 30.0, SEED)
+    with own_folder.hold(held, Endpoint()) as peer:
         wanted = native_copy.Setting("pull.cached", str(large), str(other), size, 30.0, SEED)
         running = native_copy.initiate(wanted, peer)
         next(running)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from probes.host.socket_timeouts import BOTH, RECEIVING, timeval, wait_at_most
+from probes.host.tcp_info import BOTH, RECEIVING, timeval, wait_at_most
 
 LINUX = sys.platform.startswith("linux")
 NEW_RECEIVING = 66
