@@ -22,8 +22,8 @@ from typing import Iterable, Iterator, Optional, Tuple, Union
 
 from probes.host import removal, tools
 from probes.host.child import end_with_parent
+from probes.host.open_files import listeners, sockets
 from probes.host.own_folder import OwnFolder, own_folder
-from probes.host.socket_owner import listeners, sockets
 from probes.host.tools import others_can_change
 from probes.stage import Unavailable
 

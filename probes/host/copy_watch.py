@@ -6,17 +6,17 @@ Costs about a hundredth of a core; of many threads that are looked at not more t
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import select
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from probes import meaning
-from probes.host import open_files
 from probes.host.memory import read_dirty_limit, read_memory
-from probes.host.open_files import Tally
-from probes.host.proc import DeviceCounts, Moved
+from probes.host.proc import DeviceCounts, Moved, text
 from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
 from probes.host.sock_diag import Seen, Sockets
@@ -127,7 +127,7 @@ class Watch:
                 self.track = Track(each, self.sockets.question(each))
 
     def _look(self, now: float) -> None:
-        waits = open_files.waits_for_disk(self.setting.pids)
+        waits = waits_for_disk(self.setting.pids)
         if waits is not None:
             self.states.append((now, waits))
             # A watch of hours keeps the last of them.
@@ -244,3 +244,77 @@ def _dirty(counts: List[Count]) -> Details:
         # mm/page-writeback.c, dirty_freerun_ceiling()
         found["free_run_bytes"] = (limit.background_bytes + limit.limit_bytes) // 2
     return found
+
+
+MOST_THREADS = 256
+"""Of those that one look for waiting ones asks."""
+T = TypeVar("T")
+
+
+@dataclass
+class Tally:
+    """What processes moved, those of them that end meanwhile included: it never falls."""
+
+    pids: Tuple[int, ...]
+    last: Dict[int, Moved] = field(default_factory=dict)
+    parents: Dict[int, int] = field(default_factory=dict)
+    most: Optional[Moved] = None
+
+    def __post_init__(self) -> None:
+        seen = reader().processes() if self.pids else {}
+        self.parents = {pid: seen[pid].parent for pid in self.pids if pid in seen}
+
+    def moved(self) -> Optional[Moved]:
+        """The sum by now; None: none of them ever let us ask."""
+        gone = set()
+        for pid in self.pids:
+            try:
+                told = reader().moved(pid)
+            except ProcessLookupError:
+                gone.add(pid)
+                continue
+            except OSError:
+                continue
+            if told is not None:
+                self.last[pid] = told
+        for pid in gone:
+            # A parent that waits for a child takes its account over (kernel/exit.c,
+            # wait_task_zombie).
+            if self.parents.get(pid) in set(self.pids) - gone:
+                self.last.pop(pid, None)
+        if self.last:
+            total = Moved(*map(sum, zip(*self.last.values())))
+            self.most = total if self.most is None else Moved(*map(max, zip(self.most, total)))
+        return self.most
+
+
+def parse_state(stat: str) -> str:
+    """The state in a line of /proc/PID/stat; empty: there is no such line."""
+    return stat.rpartition(")")[2].strip()[:1]
+
+
+def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
+    """Whether any thread of the processes is in uninterruptible sleep now; None: none is left.
+
+    A file server has threads for its disk beside the one that hears the network. Of more than
+    MOST_THREADS each look asks others.
+    """
+    seen = None
+    left = MOST_THREADS
+    for pid in _turned(list(pids)):
+        with contextlib.suppress(OSError):
+            for thread in _turned(os.listdir(f"/proc/{pid}/task"))[:left]:
+                left -= 1
+                with contextlib.suppress(OSError):
+                    seen = parse_state(text(f"/proc/{pid}/task/{thread}/stat")) == "D"
+                    if seen:
+                        return True
+        if not left:
+            break
+    return seen
+
+
+def _turned(items: Sequence[T]) -> List[T]:
+    """The same, begun anywhere."""
+    at = random.randrange(len(items)) if items else 0
+    return [*items[at:], *items[:at]]

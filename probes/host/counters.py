@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from probes.host import cgroup, interface, processes, socket_owner
+from probes.host import cgroup, interface, open_files, processes
 from probes.host.memory import Pressure, read_memory, read_pressure
 from probes.host.proc import CoreTimes, DeviceCounts, Memory, ProcessStat, ThreadTimes
 from probes.host.processes import Account, ProcessTimes
@@ -113,12 +113,10 @@ def _serving(
     seen: dict[int, ProcessStat], watched: Watched, agent_pid: int, account: Account
 ) -> frozenset[int]:
     """The file-server processes that serve the peer; looked for anew where any began or ended."""
-    candidates = frozenset(
-        (pid, seen[pid].started_ticks) for pid in socket_owner.file_servers(seen)
-    )
+    candidates = frozenset((pid, seen[pid].started_ticks) for pid in open_files.file_servers(seen))
     known = account.serving and (account.watched, account.candidates) == (watched, candidates)
     if not known:
-        found = socket_owner.serving(seen, agent_pid, watched.peer_address)
+        found = open_files.serving(seen, agent_pid, watched.peer_address)
         account.candidates, account.serving = candidates, frozenset(found)
     return account.serving
 

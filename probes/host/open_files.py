@@ -1,22 +1,25 @@
 """What processes have open: their sockets, and the files that a copy reads and writes.
 
-Source: proc(5), /proc/PID/fd, fdinfo and mountinfo.
+And whose a socket is. Source: proc(5), /proc/PID/fd, fdinfo and mountinfo.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import random
 import re
 import stat
-from dataclasses import dataclass, field
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from probes.host import folders
 from probes.host.folders import MountEntry
-from probes.host.proc import Moved
+from probes.host.proc import Moved, ProcessStat, text
 from probes.host.reader import reader
+from probes.host.sock_diag import plain_address
 
 ACCESS, WRITES_ALONE, READS_AND_WRITES, APPENDS = 0o3, 0o1, 0o2, 0o2000
 """Of the flags in fdinfo (open(2)): O_ACCMODE, O_WRONLY, O_RDWR, O_APPEND."""
@@ -209,11 +212,6 @@ def _text(path: str) -> str:
         return file.read()
 
 
-MOST_THREADS = 256
-"""Of those that one look for waiting ones asks."""
-T = TypeVar("T")
-
-
 def moved(pids: Iterable[int]) -> Optional[Moved]:
     """The sum over processes; None: none of them lets us ask (it needs their user, or root)."""
     found = []
@@ -225,70 +223,148 @@ def moved(pids: Iterable[int]) -> Optional[Moved]:
     return Moved(*map(sum, zip(*found))) if found else None
 
 
-@dataclass
-class Tally:
-    """What processes moved, those of them that end meanwhile included: it never falls."""
-
-    pids: Tuple[int, ...]
-    last: Dict[int, Moved] = field(default_factory=dict)
-    parents: Dict[int, int] = field(default_factory=dict)
-    most: Optional[Moved] = None
-
-    def __post_init__(self) -> None:
-        seen = reader().processes() if self.pids else {}
-        self.parents = {pid: seen[pid].parent for pid in self.pids if pid in seen}
-
-    def moved(self) -> Optional[Moved]:
-        """The sum by now; None: none of them ever let us ask."""
-        gone = set()
-        for pid in self.pids:
-            try:
-                told = reader().moved(pid)
-            except ProcessLookupError:
-                gone.add(pid)
-                continue
-            except OSError:
-                continue
-            if told is not None:
-                self.last[pid] = told
-        for pid in gone:
-            # A parent that waits for a child takes its account over (kernel/exit.c,
-            # wait_task_zombie).
-            if self.parents.get(pid) in set(self.pids) - gone:
-                self.last.pop(pid, None)
-        if self.last:
-            total = Moved(*map(sum, zip(*self.last.values())))
-            self.most = total if self.most is None else Moved(*map(max, zip(self.most, total)))
-        return self.most
+SEARCH_SECONDS = 0.05
+"""Of CPU time: it is a load of its own on a host with many processes."""
 
 
-def parse_state(stat: str) -> str:
-    """The state in a line of /proc/PID/stat; empty: there is no such line."""
-    return stat.rpartition(")")[2].strip()[:1]
+def owners(inodes: Set[int]) -> Dict[int, str]:
+    """Names of the programs that hold sockets, by inode; what is not ours to see is absent.
 
-
-def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
-    """Whether any thread of the processes is in uninterruptible sleep now; None: none is left.
-
-    A file server has threads for its disk beside the one that hears the network. Of more than
-    MOST_THREADS each look asks others.
+    The kernel's own sockets are nobody's. Reads the open files of the processes that let us, the
+    youngest first, until all are found or SEARCH_SECONDS are over.
     """
-    seen = None
-    left = MOST_THREADS
-    for pid in _turned(list(pids)):
-        with contextlib.suppress(OSError):
-            for thread in _turned(os.listdir(f"/proc/{pid}/task"))[:left]:
-                left -= 1
-                with contextlib.suppress(OSError):
-                    seen = parse_state(_text(f"/proc/{pid}/task/{thread}/stat")) == "D"
-                    if seen:
-                        return True
-        if not left:
+    until = time.thread_time() + SEARCH_SECONDS
+    wanted = {f"socket:[{inode}]": inode for inode in inodes if inode}
+    found: Dict[int, str] = {}
+    for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc"))), reverse=True):
+        if len(found) == len(wanted) or time.thread_time() > until:
             break
-    return seen
+        # A process may end meanwhile; most belong to somebody else.
+        with contextlib.suppress(OSError):
+            for _, target in links(pid):
+                inode = wanted.get(target)
+                if inode is not None:
+                    # smbd adds the address that it serves, in brackets
+                    found[inode] = text(f"/proc/{pid}/comm").strip().partition("[")[0]
+                if time.thread_time() > until:
+                    break
+    return found
 
 
-def _turned(items: Sequence[T]) -> List[T]:
-    """The same, begun anywhere."""
-    at = random.randrange(len(items)) if items else 0
-    return [*items[at:], *items[:at]]
+def listeners(address: str, port: int) -> Set[int]:
+    """Inodes of the sockets that listen on address and port, or on every address and port."""
+    wanted = _printed(address) | ANY_ADDRESS
+    tables = (text("/proc/net/tcp"), text("/proc/net/tcp6"))
+    return set().union(*(parse_table(each, OWN_END, LISTENS, wanted, port) for each in tables))
+
+
+def parse_table(
+    table: str, column: int, state: str, addresses: Set[str], port: Optional[int] = None
+) -> Set[int]:
+    """Inodes out of /proc/net/tcp or tcp6, of the sockets in a state whose end has such an address.
+
+    column: OWN_END, OTHER_END. Source: Documentation/networking/proc_net_tcp.rst.
+    """
+    found = set()
+    for line in table.splitlines()[1:]:
+        fields = line.split(None, 10)
+        if len(fields) > 9 and fields[3] == state:
+            where, _, number = fields[column].partition(":")
+            if where in addresses and port in (None, int(number, 16)):
+                found.add(int(fields[9]))
+    return found
+
+
+def _words(packed: bytes) -> str:
+    """An address as the kernel prints it: 32-bit words in the machine's own byte order."""
+    words = [packed[at : at + 4] for at in range(0, len(packed), 4)]
+    little = sys.byteorder == "little"
+    return b"".join(word[::-1] if little else word for word in words).hex().upper()
+
+
+def sockets(pid: int) -> Set[int]:
+    """Inodes of the sockets that a process holds; empty: it ended, or is not ours to see."""
+    with contextlib.suppress(OSError):
+        return inodes(pid)
+    return set()
+
+
+NAMES = ("smbd", "ksmbd")
+"""How the names of the file servers' processes begin."""
+
+NAMESPACES = Path("/proc/self/net")
+"""Where it is missing, as on macOS, nothing tells whom a file server serves."""
+
+ESTABLISHED, LISTENS = "01", "0A"
+"""States in /proc/net/tcp (include/net/tcp_states.h)."""
+OWN_END, OTHER_END = 1, 2
+"""Columns there."""
+ANY_ADDRESS = {"0" * 8, "0" * 32}
+
+_MAPPED = bytes(10) + b"\xff\xff"
+"""The first 12 bytes of an IPv4 address in an IPv6 socket."""
+
+
+def file_servers(seen: dict[int, ProcessStat]) -> set[int]:
+    """Every file-server process of the machine, whoever's it is."""
+    return {each.pid for each in seen.values() if each.name.startswith(NAMES)}
+
+
+def serving(seen: dict[int, ProcessStat], agent_pid: int, peer_address: str) -> set[int]:
+    """The file-server processes that serve the peer, of those that can be seen.
+
+    smbd has a process for each connection: one that holds an established TCP connection with the
+    peer's address serves it. Of several those that began after the agent: our connection did too.
+    Where none can be told like this (another user's process, an address that is translated on the
+    way) it is those of the agent's network namespace that began after the agent.
+    """
+    candidates = file_servers(seen)
+    agent = seen.get(agent_pid)
+    own = network_namespace(agent_pid)
+    if own is None and not NAMESPACES.exists():
+        return candidates
+    spaces = {pid: network_namespace(pid) for pid in candidates}
+    beside = {pid for pid, space in spaces.items() if own is not None and space == own}
+    fresh = {pid for pid in candidates if agent and seen[pid].started_ticks >= agent.started_ticks}
+    # The likeliest first: the kernel takes milliseconds for a table, and open files may be many.
+    groups = (beside & fresh, beside - fresh, fresh - beside, candidates - beside - fresh)
+    tables: dict[tuple[int | None, str], set[int]] = {}
+    for group in groups if peer_address else ():
+        for name in ("tcp6",) if ":" in peer_address else ("tcp", "tcp6"):
+            found = set()
+            for pid in group:
+                key = spaces[pid], name
+                if key not in tables:
+                    tables[key] = _connections(pid, name, peer_address)
+                if tables[key] and tables[key] & sockets(pid):
+                    found.add(pid)
+            if found:
+                return found
+    return beside & fresh
+
+
+def network_namespace(pid: int) -> int | None:
+    """A number that processes of one network namespace share; None: it cannot be seen.
+
+    ns/net may be another user's secret; the inode of a table of the namespace is not.
+    """
+    try:
+        return Path(f"/proc/{pid}/net/dev").stat().st_ino
+    except OSError:
+        return None
+
+
+def _connections(pid: int, name: str, address: str) -> set[int]:
+    """Inodes of the connections with the address in a table of the process's namespace."""
+    # empty where it ended meanwhile, or of a kernel without IPv6
+    table = text(f"/proc/{pid}/net/{name}")
+    return parse_table(table, OTHER_END, ESTABLISHED, _printed(address))
+
+
+def _printed(address_text: str) -> set[str]:
+    """An address as tables of IPv4 and IPv6 sockets print it; empty: it is none."""
+    address = plain_address(address_text)
+    if address is None:
+        return set()
+    printed = _words(address.packed)
+    return {printed} if address.version == 6 else {printed, _words(_MAPPED) + printed}

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 from probes.host import open_files, processes, tcp_info
-from probes.host.open_files import OpenFile, Place
+from probes.host.open_files import OpenFile, Place, listeners
 from probes.host.proc import Moved
 from probes.host.reader import reader
 from probes.host.sock_diag import Seen, Sockets, plain_address
-from probes.host.socket_owner import listeners
 from probes.meaning import Address, Count, Port, Seconds
 from probes.stage import Refused, Unavailable
 

@@ -22,8 +22,8 @@ from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from probes.host import tools
 from probes.host.costly_settings import costly, parse
+from probes.host.open_files import listeners, sockets
 from probes.host.reader import reader
-from probes.host.socket_owner import listeners, sockets
 from probes.host.tools import others_can_change
 from probes.meaning import Address, Port, Text
 from probes.records import Details

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from probes.host import limits, tcp_info
+from probes.host.open_files import owners
 from probes.host.sock_diag import Seen, Sockets, parse
-from probes.host.socket_owner import owners
 from probes.meaning import Address, Port, Seconds
 from probes.records import Details
 

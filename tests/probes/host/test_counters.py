@@ -90,7 +90,7 @@ def two_clients(monkeypatch):
     for pid in (70, 71, 72):
         seen[pid] = me._replace(pid=pid, name="smbd", parent=70 if pid > 70 else 1)
     monkeypatch.setattr(counters.reader(), "processes", lambda: seen)
-    monkeypatch.setattr(counters.socket_owner, "serving", lambda *_: {71})
+    monkeypatch.setattr(counters.open_files, "serving", lambda *_: {71})
     return seen
 
 
@@ -110,7 +110,7 @@ def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, 
         looks.append(1)
         return {71}
 
-    monkeypatch.setattr(counters.socket_owner, "serving", look)
+    monkeypatch.setattr(counters.open_files, "serving", look)
     account, watched = Account(), Watched(peer_address="192.0.2.7")
     for _ in range(2):
         counters.read_counters(watched, os.getpid(), account)
@@ -138,7 +138,7 @@ def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clien
     monkeypatch.setattr(counters.cgroup, "shows_quotas", lambda pid: True)
     watched = Watched(peer_address="192.0.2.7")
     assert counters.read_counters(watched, os.getpid(), Account()).quotas_visible
-    monkeypatch.setattr(counters.socket_owner, "serving", lambda *_: set())
+    monkeypatch.setattr(counters.open_files, "serving", lambda *_: set())
     assert not counters.read_counters(watched, os.getpid(), Account()).quotas_visible
 
 

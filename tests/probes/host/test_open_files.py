@@ -15,19 +15,17 @@ from typing import Any
 
 import pytest
 
-from probes.host import folders, open_files, running_copies
+from probes.host import copy_watch, folders, open_files, running_copies
+from probes.host.copy_watch import Tally, parse_state, waits_for_disk
 from probes.host.folders import MountEntry
 from probes.host.open_files import (
     OpenFile,
-    Tally,
     busiest,
     holders,
     inodes,
     moved,
     parse_fdinfo,
-    parse_state,
     regular_files,
-    waits_for_disk,
 )
 from probes.host.proc import Moved
 
@@ -241,7 +239,7 @@ def test_a_sum_that_falls_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch) -> 
     """Another process took an ended one's number."""
     tally = Tally((os.getpid(),))
     before = tally.moved()
-    monkeypatch.setattr(open_files.reader(), "moved", lambda pid: Moved(0, 0, 0, 0))
+    monkeypatch.setattr(copy_watch.reader(), "moved", lambda pid: Moved(0, 0, 0, 0))
     assert before is not None and tally.moved() == before
 
 
@@ -264,9 +262,9 @@ def test_of_many_threads_a_look_asks_some_and_the_next_one_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    real = open_files._text
-    monkeypatch.setattr(open_files, "_text", lambda path: asked.append(path) or real(path))
-    monkeypatch.setattr(open_files, "MOST_THREADS", 5)
+    real = copy_watch.text
+    monkeypatch.setattr(copy_watch, "text", lambda path: asked.append(path) or real(path))
+    monkeypatch.setattr(copy_watch, "MOST_THREADS", 5)
     with resting(20):
         for _ in range(200):
             assert waits_for_disk([os.getpid(), os.getpid()]) is False

@@ -11,10 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import socket_owner
+from probes.host import open_files
+from probes.host.open_files import (
+    ESTABLISHED,
+    LISTENS,
+    OTHER_END,
+    OWN_END,
+    listeners,
+    owners,
+    parse_table,
+    sockets,
+)
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
-from probes.host.socket_owner import listeners, owners, parse_listeners, sockets
 
 
 def test_the_owner_of_a_socket_has_a_name() -> None:
@@ -27,7 +36,7 @@ def test_the_owner_of_a_socket_has_a_name() -> None:
 
 def test_a_search_for_owners_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many processes there are."""
-    monkeypatch.setattr(socket_owner, "SEARCH_SECONDS", -1.0)
+    monkeypatch.setattr(open_files, "SEARCH_SECONDS", -1.0)
     with socket.socket() as own:
         assert owners({os.fstat(own.fileno()).st_ino}) == {}
 
@@ -37,8 +46,8 @@ def test_a_process_with_many_sockets_is_not_read_to_its_end(
 ) -> None:
     """The time is over while its files are read."""
     clock = iter(range(100))
-    monkeypatch.setattr(socket_owner, "SEARCH_SECONDS", 20.0)
-    monkeypatch.setattr(socket_owner.time, "thread_time", lambda: float(next(clock)))
+    monkeypatch.setattr(open_files, "SEARCH_SECONDS", 20.0)
+    monkeypatch.setattr(open_files.time, "thread_time", lambda: float(next(clock)))
     real = os.listdir
     monkeypatch.setattr(os, "listdir", lambda at: [str(os.getpid())] if at == "/proc" else real(at))
     with ExitStack() as stack:
@@ -50,18 +59,27 @@ def test_a_process_with_many_sockets_is_not_read_to_its_end(
 DATA = Path(__file__).parent
 
 
+def listening(table, address, port):
+    ours = open_files._printed(address) | open_files.ANY_ADDRESS
+    return parse_table(table, OWN_END, LISTENS, ours, port)
+
+
+def connected(table, address):
+    return parse_table(table, OTHER_END, ESTABLISHED, open_files._printed(address))
+
+
 def test_listeners_are_read_from_the_kernel_s_tables() -> None:
     """Recorded: listeners on 0.0.0.0:14701, 127.0.0.1:14702 (with a client), ::1 and [::]."""
     table = (DATA / "proc_net_tcp.txt").read_text()
-    assert parse_listeners(table, "127.0.0.1", 14702) == {46096}
-    assert parse_listeners(table, "127.0.0.2", 14702) == set()
-    assert parse_listeners(table, "127.0.0.1", 14701) == {46095}
-    assert parse_listeners(table, "127.0.0.1", 14703) == set()
+    assert listening(table, "127.0.0.1", 14702) == {46096}
+    assert listening(table, "127.0.0.2", 14702) == set()
+    assert listening(table, "127.0.0.1", 14701) == {46095}
+    assert listening(table, "127.0.0.1", 14703) == set()
     table = (DATA / "proc_net_tcp6.txt").read_text()
-    assert parse_listeners(table, "::1", 14703) == {46097}
-    assert parse_listeners(table, "::2", 14703) == set()
-    assert parse_listeners(table, "::2", 14704) == {46098}
-    assert parse_listeners(table, "127.0.0.1", 14704) == {46098}
+    assert listening(table, "::1", 14703) == {46097}
+    assert listening(table, "::2", 14703) == set()
+    assert listening(table, "::2", 14704) == {46098}
+    assert listening(table, "127.0.0.1", 14704) == {46098}
 
 
 def test_a_socket_of_this_process_is_found_only_while_it_listens() -> None:
@@ -102,45 +120,45 @@ def host(monkeypatch):
     """A host with sockets: `host(spaces={pid: n}, holds={pid: inodes}, peers={n: inodes})`."""
 
     def made(spaces, holds, peers):
-        monkeypatch.setattr(socket_owner, "network_namespace", {AGENT: 1, **spaces}.get)
-        monkeypatch.setattr(socket_owner, "sockets", lambda pid: holds.get(pid, set()))
+        monkeypatch.setattr(open_files, "network_namespace", {AGENT: 1, **spaces}.get)
+        monkeypatch.setattr(open_files, "sockets", lambda pid: holds.get(pid, set()))
 
         def connections(pid, name, address):
             return peers.get(spaces.get(pid), set()) if name == "tcp" else set()
 
-        monkeypatch.setattr(socket_owner, "_connections", connections)
+        monkeypatch.setattr(open_files, "_connections", connections)
 
     return made
 
 
 def test_file_servers_are_known_by_name():
     seen = seen_of(stat(1), stat(2, "smbd-notifyd"), stat(3, "nmbd"), stat(4, "ksmbd:445"))
-    assert socket_owner.file_servers(seen) == {1, 2, 4}
+    assert open_files.file_servers(seen) == {1, 2, 4}
 
 
 def test_the_one_with_a_connection_to_the_peer_serves_it_and_no_other_clients(host):
     host({71: 1, 72: 1, 70: 1}, {71: {5}, 72: {6}, 70: {4}}, {1: {5}})
     seen = seen_of(stat(70, started=10), stat(71, started=120), stat(72, started=130))
-    assert socket_owner.serving(seen, AGENT, PEER) == {71}
+    assert open_files.serving(seen, AGENT, PEER) == {71}
 
 
 def test_the_peers_own_older_mount_is_another_copy(host):
     host({71: 1, 72: 1}, {71: {5}, 72: {6}}, {1: {"5", "6"}})
     seen = seen_of(stat(71, started=120), stat(72, started=20))
-    assert socket_owner.serving(seen, AGENT, PEER) == {71}
+    assert open_files.serving(seen, AGENT, PEER) == {71}
 
 
 def test_one_that_is_older_than_the_agent_serves_it_all_the_same(host):
     host({72: 1}, {72: {6}}, {1: {6}})
-    assert socket_owner.serving(seen_of(stat(72, started=20)), AGENT, PEER) == {72}
+    assert open_files.serving(seen_of(stat(72, started=20)), AGENT, PEER) == {72}
 
 
 def test_one_in_a_container_serves_the_peer_where_none_beside_the_agent_does(host):
     host({71: 2}, {71: {5}}, {2: {5}})
-    assert socket_owner.serving(seen_of(stat(71, started=120)), AGENT, PEER) == {71}
+    assert open_files.serving(seen_of(stat(71, started=120)), AGENT, PEER) == {71}
     host({71: 2, 72: 1}, {71: {5}, 72: {5}}, {1: {5}, 2: {5}})
     seen = seen_of(stat(71, started=120), stat(72, started=120))
-    assert socket_owner.serving(seen, AGENT, PEER) == {72}
+    assert open_files.serving(seen, AGENT, PEER) == {72}
 
 
 def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(host):
@@ -148,25 +166,25 @@ def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(h
     seen = seen_of(
         stat(71, started=120), stat(72, started=20), stat(73, started=120), stat(74, started=120)
     )
-    assert socket_owner.serving(seen, AGENT, PEER) == {71}
-    assert socket_owner.serving(seen, AGENT, "") == {71}
+    assert open_files.serving(seen, AGENT, PEER) == {71}
+    assert open_files.serving(seen, AGENT, "") == {71}
 
 
 def test_a_namespace_that_cannot_be_seen_is_not_ours(host):
     host({74: None}, {}, {})
-    assert socket_owner.serving(seen_of(stat(74, started=120)), AGENT, PEER) == set()
+    assert open_files.serving(seen_of(stat(74, started=120)), AGENT, PEER) == set()
 
 
 def test_established_connections_are_parsed_and_listeners_are_not():
     tcp = (HERE / "connections_tcp.txt").read_text()
     tcp6 = (HERE / "connections_tcp6.txt").read_text()
-    assert socket_owner.parse_connections(tcp, "127.0.0.1") == {211042}
-    assert socket_owner.parse_connections(tcp, "127.0.0.9") == set()
-    assert socket_owner.parse_connections(tcp6, "127.0.0.1") == {211088}
-    assert socket_owner.parse_connections(tcp6, "::ffff:127.0.0.1") == {211088}
-    assert socket_owner.parse_connections(tcp6, "::1") == {211090}
-    assert socket_owner.parse_connections(tcp6, "fe80::1%eth0") == set()
-    assert socket_owner.parse_connections(tcp, "no address") == set()
+    assert connected(tcp, "127.0.0.1") == {211042}
+    assert connected(tcp, "127.0.0.9") == set()
+    assert connected(tcp6, "127.0.0.1") == {211088}
+    assert connected(tcp6, "::ffff:127.0.0.1") == {211088}
+    assert connected(tcp6, "::1") == {211090}
+    assert connected(tcp6, "fe80::1%eth0") == set()
+    assert connected(tcp, "no address") == set()
 
 
 def test_a_real_connection_is_found_with_the_process_that_holds_it():
@@ -187,14 +205,14 @@ def test_a_real_connection_is_found_with_the_process_that_holds_it():
         seen = reader().processes()
         seen[child.pid] = seen[child.pid]._replace(name="smbd")
         only = {pid: seen[pid] for pid in (os.getpid(), child.pid)}
-        assert socket_owner.serving(only, os.getpid(), "127.0.0.1") == {child.pid}
+        assert open_files.serving(only, os.getpid(), "127.0.0.1") == {child.pid}
         older = {**only, child.pid: only[child.pid]._replace(started_ticks=1)}
-        assert socket_owner.serving(older, os.getpid(), "127.0.0.1") == {child.pid}
-        assert socket_owner.serving(older, os.getpid(), "127.0.0.9") == set()
+        assert open_files.serving(older, os.getpid(), "127.0.0.1") == {child.pid}
+        assert open_files.serving(older, os.getpid(), "127.0.0.9") == set()
 
 
 def test_processes_side_by_side_share_a_network_namespace():
-    own = socket_owner.network_namespace(os.getpid())
+    own = open_files.network_namespace(os.getpid())
     assert own is not None
-    assert own == socket_owner.network_namespace(os.getppid())
-    assert socket_owner.network_namespace(2**22 + 1) is None
+    assert own == open_files.network_namespace(os.getppid())
+    assert open_files.network_namespace(2**22 + 1) is None

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from probes.drivers import samba, smbclient
-from probes.host import free_space, socket_owner
+from probes.host import free_space, open_files
 from probes.records import Access, Endpoint
 from probes.smb import client_share, impacket_server
 from probes.smb.client_share import Setting
@@ -163,7 +163,7 @@ with client_share.hold(setting, given if port else Endpoint()) as held:
         wait_until(lambda: not Path(path).exists())
         wait_until(lambda: list(folder.iterdir()) == [])
         if not share:
-            wait_until(lambda: not socket_owner.listeners(host, port))
+            wait_until(lambda: not open_files.listeners(host, port))
         assert [each.name for each in shared.iterdir()] == ["users own"]
 
 
@@ -254,7 +254,7 @@ def test_it_ends_when_what_is_written_to_it_comes_to_the_reserve(
             # Far more than there is room for, and not into the run's folder.
             client.send(f"put {smbclient.quoted(str(large))} large")
             until = time.monotonic() + 60
-            while socket_owner.listeners(peer.host, peer.port) and time.monotonic() < until:
+            while open_files.listeners(peer.host, peer.port) and time.monotonic() < until:
                 least.append(free_space.told(folder)[0])
                 time.sleep(0.005)
         assert refused.value.kind == "space"
@@ -281,7 +281,7 @@ def test_what_takes_its_place_is_not_emptied_in_its_stead(
             monkeypatch.setattr(samba, "STOP_SECONDS", 0.5)
             if full:
                 monkeypatch.setattr(free_space, "reserve_bytes", lambda total: 2 * total)
-                wait_until(lambda: not socket_owner.listeners(peer.host, peer.port))
+                wait_until(lambda: not open_files.listeners(peer.host, peer.port))
     assert precious.read_bytes() == b"x"
     assert list(moved.iterdir()) == []
 

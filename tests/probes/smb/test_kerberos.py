@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from probes.drivers.samba import private_samba
-from probes.host.socket_owner import listeners
+from probes.host.open_files import listeners
 from probes.records import Access, Endpoint
 from probes.smb import kerberos
 from probes.smb.session import login, open_session
