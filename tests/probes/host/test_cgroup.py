@@ -18,22 +18,6 @@ DOCKER_V1_MOUNT = (
 )
 
 
-def test_mounts_of_both_versions_are_found():
-    found = cgroup.parse_mounts(V1_MOUNTS)
-    assert [(each.version, each.point) for each in found] == [
-        (1, "/sys/fs/cgroup/cpu,cpuacct"),
-        (1, "/sys/fs/cgroup/memory"),
-        (2, "/sys/fs/cgroup/unified"),
-    ]
-    assert {"cpu", "cpuacct"} <= found[0].controllers
-
-
-def test_memberships_of_both_versions_are_found():
-    found = cgroup.parse_memberships("4:cpu,cpuacct:/a:b\n1:name=systemd:/\n0::/user.slice\n")
-    assert found[0] == Membership(1, frozenset({"cpu", "cpuacct"}), "/a:b")
-    assert (found[2].version, found[2].path) == (2, "/user.slice")
-
-
 def test_a_group_is_found_below_the_mounts_own_root():
     mount = cgroup.parse_mounts(DOCKER_V1_MOUNT)[0]
     inside = Membership(1, frozenset({"cpu"}), "/docker/4f2a/sub")
@@ -42,14 +26,6 @@ def test_a_group_is_found_below_the_mounts_own_root():
     assert cgroup.folder_of(mount, outside) is None
     above = Membership(2, frozenset(), "/../escaped")
     assert cgroup.folder_of(Mount(2, frozenset(), "/", "/c"), above) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "cores"),
-    [("max 100000", None), ("8000 100000", 0.08), ("", None), ("150000 100000", 1.5)],
-)
-def test_cpu_max_is_cores(text, cores):
-    assert cgroup.parse_cpu_max(text) == cores
 
 
 def group(folder, **files):
@@ -121,18 +97,7 @@ def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(placed, tmp
     assert cgroup.memory_limit(1) == cgroup.Memory(500000, 150000, 250000, 10)
 
 
-def test_a_hierarchy_that_cannot_be_seen_is_no_limit(monkeypatch):
-    monkeypatch.setattr(cgroup, "_mounts", tuple)
-    assert cgroup.quotas(1) == []
-    assert cgroup.memory_limit(1) is None
-
-
 THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
-
-
-def test_limits_of_v1_are_read_and_none_is_none():
-    assert cgroup.parse_v1("8:0 1048576\n253:1 0\nDefault 0\n") == {"8:0": 1048576}
-    assert cgroup.parse_v1("") == {}
 
 
 def test_limits_of_v2_are_read_and_max_is_none():

@@ -39,12 +39,6 @@ def test_the_facts_of_this_host(tmp_path):
     assert "net.ipv4.tcp_rmem" in told.socket_buffers
 
 
-def test_what_was_not_asked_for_is_none():
-    told = facts.host_facts("", None)
-    assert told.interface is None
-    assert told.folder is None
-
-
 ENGINES = "Available IO engines:\n\tcpuio\n\tio_uring\n\tio_uring_cmd\n\tlibaio\n"
 
 
@@ -52,12 +46,6 @@ def test_engines_are_read_by_their_whole_names():
     assert facts.parse_engines(ENGINES) == ("libaio", "io_uring")
     assert facts.parse_engines("\tio_uring_cmd\n\tposixaio\n") == ()
     assert facts.parse_engines("") == ()
-
-
-def test_os_release_loses_its_quotes():
-    text = "# comment\nID=\"opensuse-leap\"\nID_LIKE='suse opensuse'\nBROKEN\nX=a=b\n"
-    told = facts.parse_os_release(text)
-    assert told == {"ID": "opensuse-leap", "ID_LIKE": "suse opensuse", "X": "a=b"}
 
 
 def test_this_host_answers(tmp_path):

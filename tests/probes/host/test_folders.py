@@ -1,6 +1,5 @@
 """Folders: the mount that shows them, the device below, what is not told is None."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -30,10 +29,6 @@ def test_the_longest_mount_shows_a_folder_and_of_equal_ones_the_last():
     assert folders.mount_of("/srv/my files/a", ENTRIES).filesystem == "fuse.sshfs"
 
 
-def test_a_name_that_only_begins_alike_is_another_folder():
-    assert folders.mount_of("/srv/pool2", ENTRIES).point == "/srv"
-
-
 def test_no_block_device_is_none():
     assert folders.device_of(ENTRIES[4]) is None
     assert folders.device_of(ENTRIES[3]) is None
@@ -54,21 +49,10 @@ def test_a_link_is_followed_to_what_it_lies_on(tmp_path):
     assert folders.folder_facts(str(link)).device is None
 
 
-def test_the_stack_begins_with_the_file_system(tmp_path):
-    words = folders.stack(str(tmp_path))
-    assert words[0] == folders.folder_facts(str(tmp_path)).filesystem
-    device = folders.folder_facts(str(tmp_path)).device
-    assert device is None or words[1] == device
-
-
 def test_a_folder_that_is_gone_keeps_its_mount_and_has_no_room(tmp_path):
     facts = folders.folder_facts(str(tmp_path / "gone"))
     assert facts.filesystem == folders.folder_facts(str(tmp_path)).filesystem
     assert facts.free_bytes is None
-
-
-def test_root_is_a_mount_of_its_own():
-    assert folders.mount_of(os.sep, ENTRIES).point == "/"
 
 
 TEXT = Path(__file__).with_name("recorded").joinpath("mountinfo.txt").read_text()
@@ -175,10 +159,3 @@ def test_what_a_mount_does_not_tell_is_none(source, options):
 
 def test_no_mount_is_none():
     assert folders.parse("", "/mnt") is None
-
-
-def test_a_real_folder_is_told_through_links(tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to("/proc")
-    assert folders.read_mount(str(link)).filesystem == "proc"
-    assert folders.read_mount(str(tmp_path)).path == str(tmp_path.resolve())

@@ -249,11 +249,6 @@ def test_a_volume_on_a_plain_partition_is_its_own_partition():
     assert "rotational" not in found[2] and "smart" not in found[2]
 
 
-def test_a_share_is_a_network_layer_alone():
-    (layer,) = layers.layers_of({"FilesystemType": "smbfs"}, None, {})
-    assert layer["kind"] == "network"
-
-
 @pytest.mark.parametrize(
     "text", [b"", b"Could not find disk: disk9", b"<plist><dict>", b"<plist><array/></plist>"]
 )
@@ -265,11 +260,3 @@ def test_a_disk_that_is_not_there_is_an_error_document():
     text = b"<plist version='1.0'><dict><key>Error</key><true/></dict></plist>"
     assert layers.parse_plist(text) == {}
     assert layers.layers_of({}, None, {}) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "disk"),
-    [("disk0s2", "disk0"), ("disk3s1s1", "disk3"), ("disk10", "disk10"), ("x", ""), ("", "")],
-)
-def test_a_whole_disk_is_in_the_name_of_its_parts(name, disk):
-    assert layers.whole_disk(name) == disk

@@ -211,11 +211,6 @@ def test_medians_highs_and_last_values_are_told():
     assert told["reduced_ratio"] == 0.5, "Recovery and Loss, as CWR"
 
 
-def test_in_flight_is_counted_in_segments_where_bytes_are_not_counted():
-    glimpses = without(looks(unacknowledged_segments=10), "sent_bytes", "acknowledged_bytes")
-    assert limits.of_sender(glimpses)["in_flight_bytes_median"] == 10 * SEGMENT
-
-
 def test_the_receivers_figures_are_told():
     glimpses = [
         *looks(3, unread=0, own_window_bytes=65_536, out_of_order_segments=7),
@@ -251,10 +246,6 @@ def test_what_a_quota_lets_go_comes_in_bursts_a_period_apart():
     assert told["silent_ratio"] > 0.9
 
 
-def test_an_even_flow_has_no_bursts():
-    assert limits.of_moments([0.01 * at for at in range(50)]) == {"silent_ratio": 0, "bursts": 0}
-
-
 def test_a_slow_link_lets_each_reply_come_alone():
     assert limits.of_moments([0.09 * at for at in range(20)])["burst_count_median"] == 1
 
@@ -268,11 +259,6 @@ def test_few_bursts_tell_nothing_of_their_distance():
 @pytest.mark.parametrize("moments", [(), (1.0,), (1.0, 1.0)])
 def test_nothing_is_told_of_a_moment(moments):
     assert limits.of_moments(moments) == {}
-
-
-def test_a_counter_that_stands_still_is_silence():
-    looks = [(0.0, 0), (0.1, 5), (0.2, 5), (0.3, None), (0.4, 5), (0.5, 9)]
-    assert limits.of_counter(looks) == {"silent_ratio": pytest.approx(0.6)}
 
 
 @pytest.mark.parametrize(

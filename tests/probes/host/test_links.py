@@ -96,16 +96,6 @@ def test_an_interface_whose_lower_one_is_in_another_namespace_has_none_below():
     assert links.lower(found[1], found) == []
 
 
-def test_a_bond_mode_that_nobody_knows_is_none():
-    (bond,) = links.parse_links(built(4, "bond0", "bond", attribute(links.BOND_MODE, b"\x63")))
-    assert bond.bond_mode is None
-
-
-def test_this_hosts_own_list_has_its_loopback():
-    loopback = next(each for each in links.read_links() if each.name == "lo")
-    assert (loopback.kind, loopback.index) == ("loopback", 1)
-
-
 V1, V0 = 3, 4
 """Indices in the recorded namespace: v1 has htb with one class, v0 tbf."""
 
@@ -131,10 +121,6 @@ def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
     queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
     classes = links.parse_queues(recorded("classes_of_v1"), V1)
     assert links.shaping(queues, classes) == ("htb", 2_500_000)
-
-
-def test_another_interfaces_qdiscs_are_not_its_own():
-    assert links.parse_queues(recorded("qdiscs_of_a_namespace"), 99) == []
 
 
 def test_netems_rate_stands_behind_its_fixed_part():

@@ -68,18 +68,6 @@ def test_a_device_that_is_not_known_has_the_hosts_limit(host, device):
     assert memory.read_pressure(device, *host).dirty_limit_bytes == 1000 * PAGE
 
 
-def test_what_a_system_does_not_tell_is_not_zero(tmp_path):
-    assert memory.read_pressure("sda", tmp_path, tmp_path) == memory.Pressure()
-
-
-def test_a_kernel_without_pressure_accounting_tells_none():
-    assert memory.parse_some("") is None
-
-
-def test_ratios_are_of_what_is_available():
-    assert memory.dirty_limits(USUAL, 1000) == memory.DirtyLimit(100, 200)
-
-
 def test_bytes_go_before_ratios():
     told = {**USUAL, "dirty_bytes": 150, "dirty_background_bytes": 60}
     assert memory.dirty_limits(told, 1000) == memory.DirtyLimit(60, 150)
@@ -92,12 +80,6 @@ def test_a_background_limit_that_is_not_below_the_other_is_halved_from_it():
 def test_what_is_not_told_is_not_made_up():
     assert memory.dirty_limits({}, 1000) is None
     assert memory.dirty_limits(USUAL, None) is None
-
-
-def test_this_system_tells():
-    told = memory.read_dirty_limit()
-    assert told is not None
-    assert 0 < told.background_bytes < told.limit_bytes
 
 
 def test_a_containers_limit_replaces_the_hosts_memory(monkeypatch):

@@ -37,11 +37,6 @@ def test_a_name_that_exists_is_never_opened(tmp_path, monkeypatch):
     assert users.read_text() == "mine"
 
 
-def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        nameless.create(str(tmp_path / "none"))
-
-
 @pytest.fixture(autouse=True)
 def forget(monkeypatch):
     """What tempfile found out earlier."""

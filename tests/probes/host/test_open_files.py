@@ -58,14 +58,6 @@ def test_the_file_that_moved_most_is_the_copys() -> None:
     assert found is not None and found.path == "/small"
 
 
-def test_a_file_that_grows_is_written() -> None:
-    before = [one("/new", size=10, writes=True), one("/old", size=999, writes=True)]
-    after = [one("/new", size=500, writes=True), one("/old", size=999, writes=True)]
-    found = busiest(before, after, writes=True)
-    assert found is not None and found.path == "/new"
-    assert busiest(before, after, writes=False) is None
-
-
 def test_of_files_whose_places_do_not_move_it_is_the_largest() -> None:
     """smbd names the place with each request."""
     files = [one("/a", size=5), one("/b", size=50), one("/c", size=7)]
@@ -102,13 +94,6 @@ def test_a_mounted_share_tells_its_server_and_dialect() -> None:
     place = open_files._place(entry, "/mnt/nas/films")
     assert (place.remote, place.remote_address, place.remote_port) == (True, "192.168.1.10", 4450)
     assert place.dialect == "3.1.1" and place.device is None and not place.here
-
-
-def test_a_folder_of_this_host_has_no_server() -> None:
-    entry = MountEntry("0:99999", "/tmp", "tmpfs", "tmpfs", "rw,addr=1.2.3.4,port=445")
-    place = open_files._place(entry, "/tmp")
-    assert (place.remote, place.remote_address, place.remote_port) == (False, None, 0)
-    assert place.dialect is None
 
 
 def shown_as(patch: pytest.MonkeyPatch, filesystem: str, number: str = r"\g<1>") -> list[str]:
@@ -185,14 +170,6 @@ def test_files_of_unknown_size_are_told_apart_by_their_places() -> None:
 def test_the_state_stands_behind_a_name_that_may_hold_anything() -> None:
     assert parse_state("17 (a) D (b)) D 1 17 17 0") == "D"
     assert parse_state("") == ""
-
-
-def test_what_this_process_writes_is_counted(tmp_path: Path) -> None:
-    before = moved([os.getpid(), NOBODY])
-    (tmp_path / "file").write_bytes(bytes(1 << 20))
-    after = moved([os.getpid(), NOBODY])
-    assert before is not None and after is not None
-    assert after.written_bytes - before.written_bytes >= 1 << 20
 
 
 def test_of_processes_that_are_gone_nothing_is_known() -> None:

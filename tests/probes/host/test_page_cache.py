@@ -33,11 +33,6 @@ def on_disk(tmp_path):
     os.close(fd)
 
 
-def test_written_pages_are_cached_and_dirty(on_disk):
-    told = page_cache.state(on_disk, SIZE)
-    assert told.cached_ratio == 1.0
-
-
 def test_evicting_writes_the_pages_and_drops_them(on_disk):
     page_cache.evict(on_disk)
     told = page_cache.state(on_disk, SIZE)
@@ -48,13 +43,6 @@ def test_warming_brings_them_back(on_disk):
     page_cache.evict(on_disk)
     page_cache.warm(on_disk, SIZE)
     assert page_cache.state(on_disk, SIZE).cached_ratio == 1.0
-
-
-def test_a_part_is_told_as_a_part(on_disk):
-    page_cache.evict(on_disk)
-    os.posix_fadvise(on_disk, 0, 0, os.POSIX_FADV_RANDOM)
-    os.pread(on_disk, page_cache.PAGE_BYTES, 0)
-    assert 0 < page_cache.state(on_disk, SIZE).cached_ratio < 1
 
 
 def test_mincore_of_an_older_kernel_agrees(on_disk):

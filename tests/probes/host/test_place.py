@@ -80,15 +80,6 @@ def test_what_cannot_be_located_has_no_ratio(volume, real, address):
     assert told["fragments"] == 1
 
 
-def test_of_many_pieces_the_longest_are_told_in_the_files_order():
-    runs = [((99 - each) * GIB, (100 - each % 3) * MIB) for each in range(90)]
-    told = described(written(*runs))
-    assert (told["fragments"], len(told["spans"])) == (90, 32)
-    starts = [each["from_ratio"] for each in told["spans"]]
-    assert starts == sorted(starts, reverse=True)
-    assert min(each["bytes"] for each in told["spans"]) >= 99 * MIB
-
-
 def test_a_partition_and_a_thin_volume_are_known_by_sysfs(tmp_path, monkeypatch):
     monkeypatch.setattr(place, "_SYS", tmp_path)
     disk = tmp_path / "devices/sdx"
@@ -125,12 +116,6 @@ CONTIGUOUS = bytes.fromhex(
     "1000000000008000000000000000000000000000000000000000000001000000" + "00" * 12
 )
 """ext4's answer for a file of 8 MiB in one piece; the buffer's unused rest is cut off."""
-
-
-def test_a_recorded_answer_is_one_written_extent():
-    found, last = place.parse_extents(CONTIGUOUS + bytes(1000))
-    assert found == [Extent(0, 70946652160, 8 * EXTENTS_MIB, unwritten=False, placed=True)]
-    assert last
 
 
 @pytest.mark.parametrize("length", [0, 31, 32 + 55])
@@ -210,8 +195,3 @@ def test_a_map_of_many_pages_is_whole_or_says_that_it_is_not(ext4_disk, monkeypa
     told = place.read_extents(fd, most=20)
     assert (len(told.extents), told.complete) == (20, False)
     os.close(fd)
-
-
-def test_a_file_system_without_extents_tells_none():
-    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
-        assert place.read_extents(file.fileno()) is None

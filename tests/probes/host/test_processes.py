@@ -13,15 +13,6 @@ def stat(pid, parent, name="x"):
 TREE = {each.pid: each for each in (stat(1, 0), stat(5, 1), stat(6, 5), stat(7, 6), stat(8, 1))}
 
 
-def test_descendants_are_the_whole_tree_below_and_not_oneself():
-    assert processes.descendants(TREE, 5) == {6, 7}
-    assert processes.descendants(TREE, 99) == set()
-
-
-def test_ancestors_go_up_to_init():
-    assert processes.ancestors(TREE, 7) == {7, 6, 5, 1}
-
-
 def test_a_loop_of_parents_ends():
     looped = {2: stat(2, 3), 3: stat(3, 2)}
     assert processes.ancestors(looped, 2) == {2, 3}
@@ -38,10 +29,6 @@ def test_a_whole_branch_that_ended_is_inherited_by_its_root():
     before = {5: stat(5, 1), 6: stat(6, 5), 7: stat(7, 6)._replace(reaped_seconds=2.0)}
     after = {5: stat(5, 1)._replace(reaped_seconds=4.5)}
     assert processes.inherited_seconds(before, after) == {5: 0.5}
-
-
-def test_a_parent_that_does_not_wait_inherits_nothing():
-    assert processes.inherited_seconds({5: stat(5, 1), 6: stat(6, 5)}, {5: stat(5, 1)}) == {}
 
 
 def test_a_pid_that_was_given_again_is_one_that_ended():
@@ -83,10 +70,6 @@ class Readings:
 @pytest.fixture
 def readings():
     return Readings()
-
-
-def test_the_first_reading_only_begins(readings):
-    assert readings.take(other(20, cpu=500.0)) == 0.0
 
 
 def test_a_stranger_counts_by_its_growth_and_a_new_one_whole(readings):

@@ -54,11 +54,6 @@ def test_the_page_cache_is_told_apart_from_what_is_in_use():
     assert proc.parse_memory(proc.parse_meminfo("MemTotal: 5 kB\n")) is None
 
 
-def test_an_interface_is_told_sent_first():
-    assert proc.parse_interface(recorded("net_dev.txt"), "eth0") == (1602494, 807354374)
-    assert proc.parse_interface(recorded("net_dev.txt"), "eth") is None
-
-
 def test_a_device_is_told_in_requests_bytes_and_seconds():
     told = proc.parse_devices(recorded("diskstats.txt") + "   7       1 loop9 bad\n")
     assert told["vda"].read_bytes == 29424322 * 512
@@ -78,11 +73,6 @@ def test_a_process_is_told_whatever_its_name_holds(name):
     assert told.reaped_seconds == 30 * TICK_SECONDS
     assert (told.started_ticks, told.kernel) == (213551, False)
     assert proc.parse_stat("") is None
-
-
-def test_run_delay_is_seconds():
-    assert proc.parse_schedstat("111036402 877991903 14\n") == (0.111036402, 0.877991903)
-    assert proc.parse_schedstat("") is None
 
 
 def test_what_a_process_moved_is_told_or_nothing():
@@ -251,10 +241,6 @@ def chosen():
     reader.reader.cache_clear()
 
 
-def test_psutil_reads_where_it_can_be_imported(chosen):
-    assert chosen() is psutil_counters
-
-
 @pytest.mark.parametrize("error", [ImportError, ValueError])
 def test_without_psutil_proc_reads_and_elsewhere_the_remedy_is_told(chosen, monkeypatch, error):
     real = reader.importlib.import_module
@@ -276,3 +262,8 @@ def test_processes_that_are_not_shown_make_counters_unavailable(chosen, monkeypa
     monkeypatch.setattr(reader, "STAT", tmp_path / "stat")
     with pytest.raises(Unavailable, match="/proc"):
         chosen()
+
+
+def test_run_delay_is_seconds():
+    assert proc.parse_schedstat("111036402 877991903 14\n") == (0.111036402, 0.877991903)
+    assert proc.parse_schedstat("") is None

@@ -146,12 +146,6 @@ def test_each_option_is_told_where_it_costs_and_silent_where_not(
     assert of(option, good) == []
 
 
-def test_options_that_only_cost_together_are_silent_alone() -> None:
-    assert of("sync always", "Yes", strict_sync="No") == []
-    assert of("use sendfile", "Yes", aio_read_size="1") == []
-    assert of("use sendfile", "Yes", aio_read_size="0")
-
-
 def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_names() -> None:
     command = ["testparm", "-s", "-v", "/dev/null"]
     told = subprocess.run(command, capture_output=True, text=True).stdout

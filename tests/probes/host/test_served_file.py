@@ -49,11 +49,6 @@ def test_continuing_ends_with_its_time(folder: Path) -> None:
     assert made == (folder / NAME).stat().st_size == 4 * MIB
 
 
-def test_a_file_that_is_not_there_is_only_made_where_that_is_wanted(folder: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        served_file.resize(str(folder), NAME, MIB, SEED, 30.0)
-
-
 @pytest.mark.parametrize("at", [0, MIB, 5 * MIB - 1])
 def test_one_wrong_byte_is_found(folder: Path, at: int) -> None:
     wrong = bytearray(content(5 * MIB))
@@ -134,14 +129,6 @@ def nowhere(monkeypatch):
     """No smb.conf, no mounts: nothing but what a test opens."""
     monkeypatch.setattr(served_file, "_share_paths", list)
     monkeypatch.setattr(served_file, "_mount_points", list)
-
-
-def test_the_hint_comes_first(share, nowhere):
-    assert served_file.locate(LOCATE_NAME, str(share)) == str(share / LOCATE_NAME)
-
-
-def test_a_hint_that_is_wrong_is_not_believed(share, nowhere, tmp_path):
-    assert served_file.locate(LOCATE_NAME, str(tmp_path)) is None
 
 
 def test_a_process_that_holds_the_folder_open_shows_it(share, nowhere):
@@ -247,3 +234,7 @@ def test_no_other_state_is_asked_for(share):
     with pytest.raises(ValueError, match="made hot"):
         served_file.set_cache(str(share / LOCATE_NAME), "hot")
     assert Path(share / LOCATE_NAME / "source").stat().st_size == 1 << 20
+
+
+def test_a_hint_that_is_wrong_is_not_believed(share, nowhere, tmp_path):
+    assert served_file.locate(LOCATE_NAME, str(tmp_path)) is None

@@ -52,15 +52,6 @@ def test_a_disk_that_sleeps_is_told_apart_from_one_that_cannot_be_asked(status, 
     assert block.parse_smart(json.dumps(text)) == told
 
 
-def test_a_failed_command_leaves_what_was_told():
-    told = json.loads(recorded("smartctl_ata.json"))
-    told["smartctl"]["exit_status"] = 4
-    del told["smart_status"]
-    found = block.parse_smart(json.dumps(told))
-    assert "passed" not in found and "states" not in found
-    assert found["pending_sectors"] == 3
-
-
 def test_high_bits_of_a_raw_value_are_no_sectors():
     told = json.loads(recorded("smartctl_ata.json"))
     told["ata_smart_attributes"]["table"][1]["raw"]["value"] = (7 << 32) + 2

@@ -92,14 +92,6 @@ def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(
         assert later is not None and later.identity == seen.identity
 
 
-def test_the_port_may_be_any_of_several(connect: Callable[..., Pair], sockets: Sockets) -> None:
-    one, two = connect(), connect()
-    for ports in ((one.port, two.port), (1, one.port, 2, two.port), (two.port, 1, one.port)):
-        found = sockets.find(ports, "127.0.0.1", True)
-        assert {seen.own[1] for seen in found} == {one.port, two.port}
-    assert [seen.own[1] for seen in sockets.find((1, two.port, 2), "", True)] == [two.port]
-
-
 def test_connections_of_other_hosts_and_ports_are_left_out(
     connect: Callable[..., Pair], sockets: Sockets
 ) -> None:
@@ -228,20 +220,6 @@ def test_a_recorded_answer_is_read_to_the_byte() -> None:
     assert figures["received_bytes"] == 1000 and figures["acknowledged_bytes"] == 301
 
 
-def test_an_ipv4_address_in_an_ipv6_socket_is_told_as_ipv4() -> None:
-    ends = [(seen.own, seen.peer) for seen in told("search_ipv6") if seen]
-    assert ends == [
-        (("::1", 41921), ("::1", 42772)),
-        (("127.0.0.1", 41921), ("127.0.0.1", 42434)),
-    ]
-
-
-def test_a_later_look_is_at_the_same_connection() -> None:
-    (first,), (later,) = told("search_ipv4"), told("look")
-    assert first is not None and later is not None
-    assert later.identity == first.identity
-
-
 def test_the_kernel_says_of_a_connection_that_it_is_gone() -> None:
     (answer,) = answers("gone")
     ((kind, payload),) = messages(answer, struct.unpack_from("=I", answer, 8)[0])
@@ -265,18 +243,6 @@ def test_a_garbled_answer_is_read_without_harm() -> None:
             if seen is not None:
                 tcp_info.decode(seen.info)
                 assert seen.own and seen.peer
-
-
-def test_an_answer_to_another_question_is_not_taken() -> None:
-    answer = answers("search_ipv4")[0]
-    assert list(messages(answer, 4711)) == []
-
-
-def test_a_connection_that_is_over_is_none() -> None:
-    payload = bytearray(next(iter(messages_of("look"))))
-    for state in (6, 7, 10, 40):  # TIME_WAIT, CLOSE, LISTEN, nonsense
-        payload[1] = state
-        assert parse(bytes(payload)) is None
 
 
 def messages_of(name: str) -> Iterator[bytes]:

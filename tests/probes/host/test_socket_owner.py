@@ -26,14 +26,6 @@ from probes.host.proc import ProcessStat
 from probes.host.reader import reader
 
 
-def test_the_owner_of_a_socket_has_a_name() -> None:
-    with socket.socket() as own:
-        inode = os.fstat(own.fileno()).st_ino
-        name = Path("/proc/self/comm").read_text().strip()
-        assert owners({inode, 0, 2**31 + 7}) == {inode: name}
-        assert owners({0}) == {}
-
-
 def test_a_search_for_owners_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many processes there are."""
     monkeypatch.setattr(open_files, "SEARCH_SECONDS", -1.0)
@@ -131,11 +123,6 @@ def host(monkeypatch):
     return made
 
 
-def test_file_servers_are_known_by_name():
-    seen = seen_of(stat(1), stat(2, "smbd-notifyd"), stat(3, "nmbd"), stat(4, "ksmbd:445"))
-    assert open_files.file_servers(seen) == {1, 2, 4}
-
-
 def test_the_one_with_a_connection_to_the_peer_serves_it_and_no_other_clients(host):
     host({71: 1, 72: 1, 70: 1}, {71: {5}, 72: {6}, 70: {4}}, {1: {5}})
     seen = seen_of(stat(70, started=10), stat(71, started=120), stat(72, started=130))
@@ -168,11 +155,6 @@ def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(h
     )
     assert open_files.serving(seen, AGENT, PEER) == {71}
     assert open_files.serving(seen, AGENT, "") == {71}
-
-
-def test_a_namespace_that_cannot_be_seen_is_not_ours(host):
-    host({74: None}, {}, {})
-    assert open_files.serving(seen_of(stat(74, started=120)), AGENT, PEER) == set()
 
 
 def test_established_connections_are_parsed_and_listeners_are_not():
@@ -209,10 +191,3 @@ def test_a_real_connection_is_found_with_the_process_that_holds_it():
         older = {**only, child.pid: only[child.pid]._replace(started_ticks=1)}
         assert open_files.serving(older, os.getpid(), "127.0.0.1") == {child.pid}
         assert open_files.serving(older, os.getpid(), "127.0.0.9") == set()
-
-
-def test_processes_side_by_side_share_a_network_namespace():
-    own = open_files.network_namespace(os.getpid())
-    assert own is not None
-    assert own == open_files.network_namespace(os.getppid())
-    assert open_files.network_namespace(2**22 + 1) is None

@@ -148,13 +148,6 @@ def test_a_connection_that_moved_next_to_nothing_is_not_told(copy: Copy, watched
     assert [each.own for each in seen] == [f"127.0.0.1 {copy.port}"]
 
 
-def test_nobody_wants_to_know_and_nothing_is_told(copy: Copy) -> None:
-    reading, writing = os.pipe()
-    os.close(writing)
-    assert observe(Setting((copy.port,), True), reading, lambda: None) == []
-    os.close(reading)
-
-
 def test_a_watch_ends_by_itself(copy: Copy) -> None:
     reading, writing = os.pipe()
     assert observe(Setting((copy.port,), True, "", 0.1), reading, lambda: None) == []
@@ -289,18 +282,6 @@ def test_too_few_looks_tell_of_the_bytes_but_not_of_who_limited() -> None:
     assert enough.sender is not None and enough.receiver is not None
 
 
-def test_the_looks_outside_the_time_say_nothing_of_who_limited() -> None:
-    before = [(number / 50, seen(0, number, unread=1 << 20)) for number in range(50)]
-    inside = [(1 + number / 50, seen(0, 50 + number)) for number in range(50)]
-    told = track([*before, *inside]).between(1.0, 2.0).receiver
-    assert told is not None and told["unread_bytes_median"] == 0
-
-
-def test_a_buffer_is_told_at_its_largest() -> None:
-    of = track((number, seen(number, buffer=1000 * number)) for number in range(10))
-    assert of.between(2.0, 6.0).send_buffer_bytes == 6000
-
-
 @pytest.mark.long
 def test_an_hour_is_kept_in_bounded_memory_from_its_beginning_to_its_end() -> None:
     of = track((number / 50, seen(number)) for number in range(180_000))
@@ -327,7 +308,3 @@ def test_a_connection_is_busy_where_it_moves_more_than_a_login() -> None:
     many = track([(0.0, seen(0)), (0.1, seen(0, BUSY_BYTES))])
     assert many.busy(0.2)
     assert not many.busy(0.3 + IDLE_SECONDS)
-
-
-def test_one_that_waits_for_its_reader_is_not_idle() -> None:
-    assert not track([(0.0, seen(1)), (10.0, seen(1, unread=9))]).idle

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import costly_settings
 from probes.host.costly_settings import TCP_OF_LINUX, TCP_OF_MACOS, costly_tcp, parse_sysctl
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -44,15 +43,6 @@ def test_each_setting_of_linux_that_costs_is_told_with_a_remedy(name, value):
 @pytest.mark.parametrize("value", ["", "many", "1 2", "a b c"])
 def test_what_is_no_setting_costs_nothing(value):
     assert costly_tcp(TCP_OF_LINUX, {"net.ipv4.tcp_rmem": value}) == ()
-
-
-def test_this_host_is_read():
-    for each in costly_settings.tcp_settings():
-        assert each.option.startswith("net.")
-
-
-def test_garbage_is_nothing():
-    assert costly_tcp(TCP_OF_MACOS, parse_sysctl("a: b\n:\nc")) == ()
 
 
 def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
