@@ -6,10 +6,14 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from probes.host import child
+from probes.host.child import NoAnswer, answered, is_held
 from probes.stage import Refused, Unavailable
 
 
@@ -130,3 +134,30 @@ def test_a_probes_child_is_private():
         assert json.loads(events.readline()) == {"dumpable": 0, "core": [0, 0]}
     os.close(made.control_fd)
     os.waitpid(made.pid, 0)
+
+
+def test_what_a_call_returns_or_raises_comes_through():
+    until = time.monotonic() + 30
+    assert answered("here", until, lambda: 7) == 7
+    assert answered("here", until, lambda: None) is None
+    with pytest.raises(OSError, match="stale"):
+        answered("here", until, lambda: (_ for _ in ()).throw(OSError("stale")).send(None))
+
+
+def test_a_call_that_does_not_come_back_is_left_behind_and_named():
+    release = threading.Event()
+    with pytest.raises(NoAnswer, match=r"/mnt/media: no answer within 0\.\d s\Z"):
+        answered("/mnt/media", time.monotonic() + 0.05, release.wait)
+    release.set()
+
+
+def test_a_deadline_that_is_over_waits_no_longer():
+    release = threading.Event()
+    with pytest.raises(NoAnswer):
+        answered("here", time.monotonic() - 5, release.wait)
+    release.set()
+
+
+def test_neither_a_sleeping_process_nor_none_is_held():
+    assert not is_held("1")
+    assert not is_held("nothing")

@@ -1,10 +1,13 @@
 """The kernel's own answer to where packets leave."""
 
 import socket
+import struct
+from pathlib import Path
 
 import pytest
 
-from probes.host import rtnetlink
+from probes.host import links, rtnetlink
+from probes.host.links import ROOT, Queue
 from probes.host.rtnetlink import HEADER, reach
 
 TO_LOOPBACK = bytes.fromhex(
@@ -80,3 +83,148 @@ def test_what_is_cut_off_is_left_out():
     for length in range(len(whole)):
         found = [rtnetlink.attributes(body) for _, body in rtnetlink.messages(whole[:length])]
         assert found == [{3: b"eth0\0"}] * (length >= len(whole) // 2)
+
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def recorded(name: str) -> bytes:
+    return bytes.fromhex((RECORDED / f"{name}.hex").read_text())
+
+
+def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **more: int):
+    """An RTM_NEWLINK message; more: `below` and `master`, indices of other interfaces."""
+    told = attribute(links.IFNAME, name.encode() + b"\0")
+    told += attribute(links.MTU, struct.pack("=I", 1500))
+    if kind:
+        info = attribute(links.INFO_KIND, kind.encode() + b"\0")
+        told += attribute(0x8000 | links.LINKINFO, info + attribute(links.INFO_DATA, data))
+    for word, number in (("below", links.LINK), ("master", links.MASTER)):
+        if word in more:
+            told += attribute(number, struct.pack("=I", more[word]))
+    body = links.BODY.pack(0, hardware, index, 0, 0) + told
+    length = rtnetlink.HEADER.size + len(body)
+    return rtnetlink.HEADER.pack(length, links.RTM_NEWLINK, 2, 1, 0) + body
+
+
+VLAN_ON_A_BOND = b"".join(
+    (
+        built(2, "enp3s0", master=4),
+        built(3, "enp4s0", master=4),
+        built(4, "bond0", "bond", attribute(links.BOND_MODE, b"\4")),
+        built(5, "bond0.7", "vlan", attribute(links.VLAN_ID, b"\7\0"), below=4),
+    )
+)
+
+
+def test_a_recorded_list_names_every_interface_and_its_kind():
+    found = links.parse_links(recorded("links_of_a_namespace"))
+    assert [(each.name, each.kind) for each in found] == [
+        ("lo", "loopback"),
+        ("br0", "bridge"),
+        ("v1", "veth"),
+        ("v0", "veth"),
+        ("tun0", "tun"),
+        ("tap0", "tap"),
+        ("mv0", "macvlan"),
+    ]
+    assert {each.name: each.qdisc for each in found}["v0"] == "tbf"
+    assert found[0].mtu_bytes == 65536
+    assert found[3].counts["rx_dropped"] == 0
+
+
+def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_other_end():
+    found = links.parse_links(recorded("links_of_a_namespace"))
+    below = {each.name: [one.name for one in links.lower(each, found)] for each in found}
+    assert below == {
+        "lo": [],
+        "br0": ["v0"],
+        "v1": [],
+        "v0": [],
+        "tun0": [],
+        "tap0": [],
+        "mv0": ["v1"],
+    }
+
+
+def test_a_vlan_on_a_bond_on_two_cards_is_walked_down_to_the_cards():
+    found = links.parse_links(VLAN_ON_A_BOND)
+    vlan = found[-1]
+    assert (vlan.kind, vlan.vlan_id) == ("vlan", 7)
+    (bond,) = links.lower(vlan, found)
+    assert (bond.kind, bond.bond_mode) == ("bond", "802.3ad")
+    assert [each.name for each in links.lower(bond, found)] == ["enp3s0", "enp4s0"]
+
+
+def test_an_interface_whose_lower_one_is_in_another_namespace_has_none_below():
+    elsewhere = attribute(links.LINK_NETNSID, b"\0\0\0\0")
+    message = built(5, "eth0", "macvlan", below=2)
+    whole = message + elsewhere
+    whole = rtnetlink.HEADER.pack(len(whole), links.RTM_NEWLINK, 2, 1, 0) + whole[16:]
+    found = links.parse_links(built(2, "enp3s0") + whole)
+    assert links.lower(found[1], found) == []
+
+
+V1, V0 = 3, 4
+"""Indices in the recorded namespace: v1 has htb with one class, v0 tbf."""
+
+
+def queue(handle: int, parent: int, kind: str, rate: int | None = None, default: bool = False):
+    return Queue(1, handle, parent, kind, rate, default)
+
+
+def built_of_qdisc(kind: str, options: bytes) -> bytes:
+    """An RTM_NEWQDISC message for interface 1."""
+    told = attribute(links.TCA_KIND, kind.encode() + b"\0") + attribute(links.TCA_OPTIONS, options)
+    body = links.QUEUE_BODY.pack(0, 1, 0x10000, ROOT, 0) + told
+    length = rtnetlink.HEADER.size + len(body)
+    return rtnetlink.HEADER.pack(length, links.RTM_NEWQDISC, 2, 1, 0) + body
+
+
+def test_a_recorded_tbf_tells_its_100_mbit():
+    queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V0)
+    assert links.shaping(queues, []) == ("tbf", 12_500_000)
+
+
+def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
+    queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
+    classes = links.parse_queues(recorded("classes_of_v1"), V1)
+    assert links.shaping(queues, classes) == ("htb", 2_500_000)
+
+
+def test_netems_rate_stands_behind_its_fixed_part():
+    options = bytes(24) + attribute(6, struct.pack("=Iiii", 1_250_000, 0, 0, 0))
+    (found,) = links.parse_queues(built_of_qdisc("netem", options), 1)
+    assert found.rate_bytes_per_second == 1_250_000
+
+
+def test_a_rate_above_32_bits_stands_in_the_64_bit_attribute():
+    narrow = attribute(1, struct.pack("=8xI24x", 0xFFFFFFFF))
+    wide = attribute(4, struct.pack("=Q", 12_500_000_000))
+    (found,) = links.parse_queues(built_of_qdisc("tbf", narrow + wide), 1)
+    assert found.rate_bytes_per_second == 12_500_000_000
+    (unlimited,) = links.parse_queues(built_of_qdisc("cake", attribute(2, bytes(8))), 1)
+    assert unlimited.rate_bytes_per_second is None
+
+
+def test_a_shaper_below_netem_counts():
+    queues = [queue(0x10000, ROOT, "netem"), queue(0x20000, 0x10001, "tbf", 1000)]
+    assert links.shaping(queues, []) == ("netem", 1000)
+
+
+@pytest.mark.parametrize("root", ["prio", "mq", "fq_codel", "hfsc"])
+def test_a_shaper_below_a_qdisc_of_several_bands_shapes_only_a_part(root):
+    queues = [queue(0x10000, ROOT, root), queue(0x20000, 0x10001, "tbf", 1000)]
+    assert links.shaping(queues, []) == (root, None)
+
+
+def test_an_htb_that_lets_the_unclassified_past_shapes_only_a_part():
+    classes = [queue(0x10010, ROOT, "htb", 1000)]
+    assert links.shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
+    assert links.shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == ("htb", 1000)
+    assert links.shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
+
+
+def test_qdiscs_that_are_each_others_parents_end():
+    queues = [queue(0x10000, ROOT, "tbf", 5), queue(0x10000, 0x10001, "tbf", 5)]
+    assert links.shaping(queues, []) == ("tbf", 5)
