@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 from probes.host import bus, tools
-from probes.host.proc import there, word
+from probes.host.proc import names, there, word
 from probes.records import Details
 
 SECTOR_BYTES = 512
@@ -44,7 +43,7 @@ def layer(name: str, sys_folder: Path) -> Details | None:
         if value is not None:
             found[key] = value
     if kind in ("md", "bcache", "lvm", "dm-crypt", "dm"):
-        found["members"] = _names(folder / "slaves")
+        found["members"] = sorted(names(folder / "slaves"))
     if kind in ("lvm", "dm-crypt", "dm"):
         slaves = (folder / "slaves" / each / "dm/uuid" for each in found["members"])
         if any((word(each) or "").endswith(THIN_POOL) for each in slaves):
@@ -64,7 +63,7 @@ def below(name: str, sys_folder: Path) -> List[str]:
     folder = sys_folder / "class/block" / name
     if there(folder / "partition"):
         return [folder.resolve().parent.name]
-    return _names(folder / "slaves")
+    return sorted(names(folder / "slaves"))
 
 
 def kind_of(name: str, folder: Path) -> str:
@@ -119,13 +118,6 @@ def _backing_file(folder: Path) -> Details:
     except OSError:
         return {}
     return {"backing_file": text} if text else {}
-
-
-def _names(folder: Path) -> List[str]:
-    try:
-        return sorted(each.name for each in folder.iterdir())
-    except OSError:
-        return []
 
 
 Facts = Tuple[Tuple[str, str, Callable[[str], object]], ...]
@@ -191,7 +183,7 @@ def read_smart(name: str) -> Details:
     are left out.
     """
     node = "/dev/" + name.replace("!", "/")
-    if os.geteuid() != 0 or not _is_block(node):
+    if os.geteuid() != 0 or not Path(node).is_block_device():
         return {}
     return parse_smart(tools.printed(("smartctl", *OPTIONS, node), ANSWER_SECONDS))
 
@@ -277,10 +269,3 @@ def _number(told: Any, *keys: str) -> float | None:
     value = _in(told, *keys)
     fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if fits and 0 <= value < float("inf") else None
-
-
-def _is_block(path: str) -> bool:
-    try:
-        return stat.S_ISBLK(Path(path).stat().st_mode)
-    except OSError:
-        return False

@@ -16,7 +16,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from probes.host import (
     cgroup,
@@ -197,8 +197,6 @@ class Readiness:
     driver: Optional[str] = None
     """Whoever answers ethtool's questions about it; None: nobody."""
     place: Optional[Place] = None
-    share_folder: Optional[str] = None
-    """The folder of the named share by this host's smb.conf; None: not found."""
 
 
 def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text = "") -> Readiness:
@@ -209,9 +207,8 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
     """
     about = _about()
     facts = interface.interface_facts(toward) if toward else None
-    there = _share_folder(share) if share else None
-    if folder is None:
-        folder = there
+    if folder is None and share:
+        folder = _share_folder(share)
     return Readiness(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
@@ -231,7 +228,6 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         interface=facts.name if facts else None,
         driver=ethtool.read_card(facts.name).driver if facts else None,
         place=None if folder is None else _place(folder),
-        share_folder=there,
     )
 
 
@@ -284,13 +280,10 @@ def _sockets() -> str:
 
 def _place(path: str) -> Place:
     """A folder, asked in a thread that is left where its file system does not answer."""
-    told: List[Place] = []
-    look: Callable[[], None] = lambda: told.append(_looked_at(path))  # noqa: E731
     try:
-        answered(path, time.monotonic() + FOLDER_SECONDS, look)
+        return answered(path, time.monotonic() + FOLDER_SECONDS, lambda: _looked_at(path))
     except NoAnswer as error:
         return Place(path, str(error)[:LONGEST_TROUBLE])
-    return told[0]
 
 
 def _looked_at(path: str) -> Place:

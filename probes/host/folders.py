@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional
 from urllib.parse import unquote
 
+from probes.host import free_space
+from probes.host.proc import text, word
 from probes.meaning import Folder
 from probes.records import FolderFacts
 
@@ -32,10 +34,10 @@ class MountEntry(NamedTuple):
     """The folder of the file system that the mount shows; another than / under a bind mount."""
 
 
-def parse_mountinfo(text: str) -> list[MountEntry]:
+def parse_mountinfo(mountinfo: str) -> list[MountEntry]:
     """The mounts of /proc/PID/mountinfo (proc(5)); lines that are none are left out."""
     entries = []
-    for line in text.splitlines():
+    for line in mountinfo.splitlines():
         mount, _, rest = line.partition(" - ")
         fields, tail = mount.split(), rest.split()
         if len(fields) < 6 or len(tail) < 2:
@@ -91,12 +93,9 @@ def rotational_of(device: str) -> bool | None:
     node = Path("/sys/class/block") / device
     if not node.exists():
         return None
-    for queue in (node / "queue", node.resolve().parent / "queue"):
-        try:
-            return (queue / "rotational").read_text().strip() == "1"
-        except OSError:
-            continue
-    return None
+    queues = (node / "queue", node.resolve().parent / "queue")
+    told = [each for each in (word(queue / "rotational") for queue in queues) if each is not None]
+    return told[0] == "1" if told else None
 
 
 def folder_facts(path: str) -> FolderFacts:
@@ -107,8 +106,7 @@ def folder_facts(path: str) -> FolderFacts:
     total_bytes = free_bytes = None
     # a folder that went away keeps its other facts
     with contextlib.suppress(OSError):
-        told = os.statvfs(resolved)
-        total_bytes, free_bytes = told.f_blocks * told.f_frsize, told.f_bavail * told.f_frsize
+        free_bytes, total_bytes = free_space.told(resolved)
     return FolderFacts(
         path=path,
         filesystem=entry.filesystem if entry else None,
@@ -141,11 +139,14 @@ def stack(path: str) -> list[str]:
 
 def mounts() -> list[MountEntry]:
     """All mounts that this process sees; empty: /proc is not there."""
+    return parse_mountinfo(_mountinfo())
+
+
+def _mountinfo() -> str:
     try:
-        text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return []
-    return parse_mountinfo(text)
+        return ""
 
 
 def _mount_of(resolved: str) -> MountEntry | None:
@@ -154,11 +155,7 @@ def _mount_of(resolved: str) -> MountEntry | None:
 
 def _named_in_diskstats(number: str) -> str | None:
     """A device's name where /sys is not there or shows nothing of it."""
-    try:
-        text = Path("/proc/diskstats").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    for line in text.splitlines():
+    for line in text("/proc/diskstats").splitlines():
         fields = line.split()
         if len(fields) > 2 and ":".join(fields[:2]) == number:
             return fields[2]
@@ -235,12 +232,7 @@ def read_mount(folder: Folder) -> Optional[Mount]:
 
     May wait for a mount that does not answer: the caller keeps a deadline.
     """
-    path = os.path.realpath(folder)
-    try:
-        text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return None
-    return parse(text, path)
+    return parse(_mountinfo(), os.path.realpath(folder))
 
 
 def parse(mountinfo: str, path: str) -> Optional[Mount]:
@@ -270,13 +262,13 @@ def parse(mountinfo: str, path: str) -> Optional[Mount]:
     )
 
 
-def _options(text: str) -> Dict[str, str]:
-    pairs = [each.partition("=") for each in text.split(",") if each]
+def _options(options: str) -> Dict[str, str]:
+    pairs = [each.partition("=") for each in options.split(",") if each]
     return {name: value for name, _, value in pairs}
 
 
-def _without_secrets(text: str) -> str:
-    each = text.split(",")
+def _without_secrets(options: str) -> str:
+    each = options.split(",")
     return ",".join(one for one in each if one.partition("=")[0] not in SECRET_OPTIONS)
 
 
@@ -284,8 +276,8 @@ def _signs(options: Dict[str, str]) -> bool:
     return "sign" in options or bool(SIGNED_AUTHENTICATION.match(options.get("sec", "")))
 
 
-def _whole(text: Optional[str]) -> Optional[int]:
-    return int(text) if text and re.fullmatch(r"[0-9]{1,12}", text) else None
+def _whole(number: Optional[str]) -> Optional[int]:
+    return int(number) if number and re.fullmatch(r"[0-9]{1,12}", number) else None
 
 
 def _remote_place(entry: MountEntry, options: Dict[str, str], path: str) -> _Place:

@@ -14,7 +14,7 @@ from typing import Any, Dict
 
 from probes.host import bus, ethtool, links, rtnetlink, tools
 from probes.host.links import Link
-from probes.host.proc import there, word
+from probes.host.proc import text, there, word
 from probes.records import InterfaceFacts
 
 CLASS = Path("/sys/class/net")
@@ -170,30 +170,27 @@ Radio = Dict[str, Any]
 
 def read_radio(name: str) -> Radio:
     """The radio link of an interface now; empty: nothing told it. Takes a second at the most."""
-    try:
-        signal = parse_wireless(WIRELESS.read_text(encoding="ascii", errors="replace"), name)
-    except OSError:
-        signal = None
+    signal = parse_wireless(text(WIRELESS), name)
     found: Radio = {} if signal is None else {"signal_dbm": signal}
     return {**found, **parse_iw(tools.printed(("iw", "dev", name, "link"), IW_SECONDS))}
 
 
-def parse_iw(text: str) -> Radio:
+def parse_iw(printed: str) -> Radio:
     """What `iw dev NAME link` prints; empty: it is not connected."""
     found: Radio = {}
     for name, way in (("bits_per_second", "tx"), ("received_bits_per_second", "rx")):
-        match = re.search(_BITRATE % way, text, re.MULTILINE)
+        match = re.search(_BITRATE % way, printed, re.MULTILINE)
         if match:
             found[name] = round(float(match[1]) * 1e6)
-    match = _SIGNAL.search(text)
+    match = _SIGNAL.search(printed)
     if match:
         found["signal_dbm"] = int(match[1])
     return found
 
 
-def parse_wireless(text: str, name: str) -> int | None:
+def parse_wireless(table: str, name: str) -> int | None:
     """Signal in dBm of an interface in /proc/net/wireless; None: not in it, or no dBm."""
-    for line in text.splitlines():
+    for line in table.splitlines():
         interface, colon, numbers = line.partition(":")
         fields = numbers.split()
         if colon and interface.strip() == name and len(fields) >= 3:

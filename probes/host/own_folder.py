@@ -254,7 +254,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         with speaking_of(setting.folder):
             made = _waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
             stack.callback(made.close)
-            free, total = _waited(setting.folder, lambda: _room(setting.folder))
+            free, total = _waited(setting.folder, lambda: free_space.told(setting.folder))
             size_bytes = free_space.fitting_in(
                 setting.size_bytes, setting.folder, free, total, setting.parts
             )
@@ -308,11 +308,6 @@ def refused(folder: str, error: OSError) -> Exception:
 
 def _waited(folder: str, work: Callable[[], T]) -> T:
     return answered(folder, time.monotonic() + ANSWER_SECONDS, work)
-
-
-def _room(folder: str) -> tuple[int, int]:
-    told = os.statvfs(folder)
-    return told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize
 
 
 def _filled(fd: int, setting: Setting, size_bytes: int) -> int:

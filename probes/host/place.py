@@ -284,11 +284,6 @@ def pieces(extents: Iterable[Extent], size_bytes: int) -> list[Extent]:
     return found
 
 
-def fragments(extents: Iterable[Extent], size_bytes: int) -> int:
-    """In how many physically separate pieces the file's written data lie; 0: none on the disk."""
-    return len(pieces(extents, size_bytes))
-
-
 def unwritten_bytes(extents: Iterable[Extent], size_bytes: int) -> int:
     """Bytes of the file that were never written: holes and reserved blocks, read as zeros; pure."""
     written = sum(

@@ -136,7 +136,7 @@ def processes() -> Dict[int, ProcessStat]:
 def threads(pid: int) -> List[ThreadTimes]:
     """Times of every thread of a process; empty where it ended meanwhile."""
     found = []
-    for thread in _names(f"/proc/{pid}/task"):
+    for thread in names(f"/proc/{pid}/task"):
         told = parse_schedstat(text(f"/proc/{pid}/task/{thread}/schedstat"))
         if told is not None:
             found.append(ThreadTimes(int(thread), told[0], told[1]))
@@ -255,7 +255,8 @@ def parse_io(io: str) -> Optional[Moved]:
         return None
 
 
-def _names(folder: str) -> List[str]:
+def names(folder: Union[str, Path]) -> List[str]:
+    """What is in a folder; nothing where it is not there, or not for us."""
     with contextlib.suppress(OSError):
         return os.listdir(folder)
     return []

@@ -23,6 +23,7 @@ from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 from probes.host import tools
 from probes.host.costly_settings import costly, parse
 from probes.host.open_files import listeners, sockets
+from probes.host.proc import text
 from probes.host.reader import reader
 from probes.host.tools import others_can_change
 from probes.meaning import Address, Port, Text
@@ -114,11 +115,7 @@ def _configuration(address: str, port: int) -> Optional[str]:
 
 def _is_trusted(pid: int) -> bool:
     """Whether a process is an smbd that root or this user started, and nobody by a set-uid bit."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    users = parse_users(status)
+    users = parse_users(text(f"/proc/{pid}/status"))
     if users not in ({0}, {os.geteuid()}):
         return False
     try:

@@ -22,6 +22,7 @@ from probes.host import (
     samba_config,
     source_file,
 )
+from probes.host.proc import names
 from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details
 from probes.stage import Unavailable
@@ -209,7 +210,7 @@ def _candidates(folder_name: str, hint: str | None) -> Iterator[str]:
 
 def _held_open(folder_name: str) -> Iterator[str]:
     """What any process that we may look at holds open under that name."""
-    for pid in filter(str.isdigit, _names("/proc")):
+    for pid in filter(str.isdigit, names("/proc")):
         with contextlib.suppress(OSError):  # it ended, or is another user's
             for _, target in open_files.links(int(pid)):
                 before, found, after = target.partition(f"/{folder_name}")
@@ -261,13 +262,6 @@ def _folders_in(folder: str, seen: set[tuple[int, int]]) -> list[os.DirEntry[str
             ]
     except OSError:
         return []  # not ours to read, or gone
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _is_folder(path: str) -> bool:

@@ -28,7 +28,6 @@ READY = Readiness(
     interface="eth0",
     driver="igb",
     place=Place("/srv", "", "ext4", True, 10 << 30),
-    share_folder="/srv",
 )
 PROGRAM = Program("0.1.0", "3.11.7", {"smbprotocol": "1.17", "impacket": "0.13"}, True, "utf-8")
 OFFERED = {"dialects": ["3.0", "3.1.1"], "signing": "signing enabled", "connect_seconds": 0.001}

@@ -164,7 +164,7 @@ def asked(tmp_path, monkeypatch):
         program.write_text(f"#!/bin/sh\n{lines}\n")
         program.chmod(0o755)
         monkeypatch.setattr(block.tools, "find", lambda name: str(program))
-        monkeypatch.setattr(block, "_is_block", lambda path: True)
+        monkeypatch.setattr(block.Path, "is_block_device", lambda path: True)
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         return block.read_smart("sda")
 

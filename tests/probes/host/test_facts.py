@@ -63,4 +63,4 @@ def test_where_nothing_can_be_written_it_says_so(path):
 
 @pytest.mark.parametrize("share", ["", "-s", "--help", "no such share", "a\nb"])
 def test_the_name_of_a_share_is_no_option(share):
-    assert facts.readiness(share=share).share_folder is None
+    assert facts.readiness(share=share).place is None

@@ -139,7 +139,7 @@ def test_pieces_are_what_a_reader_takes_from_the_disk():
         (1000 * EXTENTS_MIB, 3 * EXTENTS_MIB),
         (1005 * EXTENTS_MIB, EXTENTS_MIB),
     ]
-    assert place.fragments(told, 7 * EXTENTS_MIB) == 2
+    assert len(place.pieces(told, 7 * EXTENTS_MIB)) == 2
     assert place.unwritten_bytes(told, 7 * EXTENTS_MIB) == 2 * EXTENTS_MIB
 
 
@@ -154,13 +154,13 @@ def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
     os.pwrite(whole, b"w" * 4 * EXTENTS_MIB, 0)
     assert not place.read_extents(whole).extents[0].placed
     told = place.read_extents(whole, flush=True)
-    assert (told.complete, place.fragments(told.extents, 4 * EXTENTS_MIB)) == (True, 1)
+    assert (told.complete, len(place.pieces(told.extents, 4 * EXTENTS_MIB))) == (True, 1)
     assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 0
 
     reserved = _open(folder, "reserved")
     os.posix_fallocate(reserved, 0, 4 * EXTENTS_MIB)
     told = place.read_extents(reserved, flush=True)
-    assert place.fragments(told.extents, 4 * EXTENTS_MIB) == 0
+    assert len(place.pieces(told.extents, 4 * EXTENTS_MIB)) == 0
     assert place.unwritten_bytes(told.extents, 4 * EXTENTS_MIB) == 4 * EXTENTS_MIB
 
     sparse = _open(folder, "sparse")
@@ -175,7 +175,7 @@ def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
             os.posix_fallocate(each, number * 64 * KIB, 64 * KIB)
     os.pwrite(one, b"1" * 20 * 64 * KIB, 0)
     told = place.read_extents(one, flush=True)
-    assert place.fragments(told.extents, 20 * 64 * KIB) == 20
+    assert len(place.pieces(told.extents, 20 * 64 * KIB)) == 20
 
     empty = _open(folder, "empty")
     assert place.read_extents(empty) == FileMap((), True)
