@@ -17,7 +17,7 @@ from typing import Callable, Iterator, Optional, TypeVar
 
 from probes.host import copy_program, free_space, page_cache, payload, source_file
 from probes.host.child import NoAnswer, answered
-from probes.host.copy_program import CopyBroke, Copying, Program
+from probes.host.copy_program import CopyBroke, Program, started
 from probes.host.folders import read_mount
 from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
 from probes.host.served_file import SOURCE, check_name
@@ -202,7 +202,7 @@ def _copied(
 ) -> Iterator[Sample]:
     """The window: from the program's start to a durable destination of the right size."""
     with _blamed(setting, moments, program.name, ends[1]):
-        with Copying(program, *ends, (descriptor,)) as copying:
+        with started(program, *ends, (descriptor,)) as copying:
             copying.ready()
             pushes = setting.copy.startswith("push")
             into = setting.target_folder if pushes else setting.folder

@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Iterator, List, Optional, Tuple
 
 from probes.host import tools
@@ -82,55 +82,51 @@ def parse_maker(text: str) -> str:
     return "uutils coreutils" if "uutils" in text else "unknown"
 
 
-class Copying:
-    """One copy by a program; ended with everything it started when the block is left."""
+@contextmanager
+def started(
+    program: Program, source: str, destination: str, descriptors: Tuple[int, ...]
+) -> Iterator[Copying]:
+    """One copy at its gate; ended with everything it started when the block is left.
 
-    def __init__(
-        self, program: Program, source: str, destination: str, descriptors: Tuple[int, ...]
-    ) -> None:
-        """descriptors: inherited by the program, which may name them as /proc/self/fd/N."""
-        self._program, self._began_bytes = program, 0
-        self._words = b""
-        self._arguments = [*program.arguments, source, destination]
-        self._descriptors = descriptors
-
-    def __enter__(self) -> Copying:
-        parent = os.getpid()
-        self._process = subprocess.Popen(
-            self._arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=self._descriptors,
-            # Its complaint is read: in no other language than C's.
-            env={**os.environ, "LC_ALL": "C"},
-            preexec_fn=lambda: end_with_parent(parent, signal.SIGKILL),
-        )
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        process = self._process
+    descriptors: inherited by the program, which may name them as /proc/self/fd/N.
+    """
+    parent = os.getpid()
+    process = subprocess.Popen(
+        [*program.arguments, source, destination],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=descriptors,
+        # Its complaint is read: in no other language than C's.
+        env={**os.environ, "LC_ALL": "C"},
+        preexec_fn=lambda: end_with_parent(parent, signal.SIGKILL),
+    )
+    try:
+        yield Copying(program.name, process)
+    finally:
         with contextlib.suppress(OSError):
             process.kill()
-        for stream in (process.stdin, process.stdout, process.stderr):
+        for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
             with contextlib.suppress(OSError):
-                assert stream is not None
                 stream.close()
         # What hangs in the kernel is left to it: it ends when the mount answers.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(KILL_SECONDS)
+
+
+class Copying:
+    """One copy by a program."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self._name, self._process = name, process
+        self._began_bytes, self._words = 0, b""
 
     def ready(self) -> None:
         """Returns when the program stands at its gate. Errors: CopyBroke."""
         assert self._process.stdout is not None
         stream = self._process.stdout
         if not select.select([stream], [], [], START_SECONDS)[0] or stream.read(1) != _READY:
-            raise CopyBroke(f"{self._program.name} did not start")
+            raise CopyBroke(f"{self._name} did not start")
 
     def begin(self) -> float:
         """Opens the gate; the moment by time.monotonic()."""

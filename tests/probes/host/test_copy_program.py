@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from probes.host import copy_program, tools
-from probes.host.copy_program import CopyBroke, Copying, Program
+from probes.host.copy_program import CopyBroke, Program, started
 
 CONTENT = os.urandom(3 << 20)
 
@@ -23,7 +23,7 @@ def source(tmp_path):
 
 
 def copy(program, source, destination, descriptors=()):
-    with Copying(program, str(source), str(destination), descriptors) as copying:
+    with started(program, str(source), str(destination), descriptors) as copying:
         copying.ready()
         copying.begin()
         return list(copying.progress(time.monotonic() + 30, 0.001))
@@ -63,7 +63,7 @@ def test_the_complaint_of_a_program_comes_through(tmp_path):
 def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
     script = "head -c 4096 /dev/zero | cat >/dev/null; echo; read -r go; printf 123456789; "
     program = Program("slow", ("/bin/sh", "-c", f"{script} exec sleep 60", "slow"))
-    with Copying(program, "", "", ()) as copying:
+    with started(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
         for written in copying.progress(time.monotonic() + 30, 0.01):
@@ -74,7 +74,7 @@ def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
 
 def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
     program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec sleep 60", "slow"))
-    with Copying(program, "", "", ()) as copying:
+    with started(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
         with pytest.raises(CopyBroke, match="no end within its time"):
@@ -85,7 +85,7 @@ def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
 
 def test_a_program_that_does_not_start_is_said_to():
     with (
-        Copying(Program("broken", ("/bin/false",)), "", "", ()) as copying,
+        started(Program("broken", ("/bin/false",)), "", "", ()) as copying,
         pytest.raises(CopyBroke, match="broken did not start"),
     ):
         copying.ready()
@@ -93,9 +93,9 @@ def test_a_program_that_does_not_start_is_said_to():
 
 WATCHER = """
 import sys, time
-from probes.host.copy_program import Copying, Program
+from probes.host.copy_program import Program, started
 program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec sleep 60", "slow"))
-with Copying(program, "", "", ()) as copying:
+with started(program, "", "", ()) as copying:
     copying.ready()
     copying.begin()
     print(copying._process.pid, flush=True)
