@@ -1,14 +1,11 @@
 """A running copy is watched from beside it, and only the time that counts is told."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ from probes.host.copy_watch import Setting, Watch, disks, observe
 from probes.host.proc import DeviceCounts
 
 
-def test_what_devices_moved_between_two_moments() -> None:
+def test_what_devices_moved_between_two_moments():
     first = {"sda": DeviceCounts(1, 1000, 0, 0, 1.0), "sdb": DeviceCounts(1, 5, 1, 5, 0.0)}
     last = {"sda": DeviceCounts(9, 5000, 2, 100, 2.8), "sdb": DeviceCounts(1, 5, 1, 5, 0.0)}
     last["sdc"] = DeviceCounts(1, 7, 1, 7, 0.1)
@@ -40,7 +37,7 @@ def watched(setting: Setting, seconds: float) -> Any:
         os.close(reading)
 
 
-def test_a_connection_and_its_process_are_watched() -> None:
+def test_a_connection_and_its_process_are_watched():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname())
         server, _ = listener.accept()
@@ -56,7 +53,7 @@ def test_a_connection_and_its_process_are_watched() -> None:
     assert {"first_bytes", "last_bytes", "high_bytes", "free_run_bytes"} <= set(told["dirty"])
 
 
-def test_a_process_without_a_connection_is_watched(tmp_path: Path) -> None:
+def test_a_process_without_a_connection_is_watched(tmp_path):
     writing = threading.Timer(0.4, (tmp_path / "file").write_bytes, (bytes(1 << 20),))
     writing.start()
     told = watched(Setting(pids=(os.getpid(),)), 1.2)
@@ -64,14 +61,14 @@ def test_a_process_without_a_connection_is_watched(tmp_path: Path) -> None:
     assert told["connection"] is None and told["counts"][-1][4] >= 1 << 20
 
 
-def test_nobody_who_wants_to_know_is_told_nothing() -> None:
+def test_nobody_who_wants_to_know_is_told_nothing():
     reading, writing = os.pipe()
     os.close(writing)
     assert observe(Setting(), reading, lambda: None) == {}
     os.close(reading)
 
 
-def test_a_long_watch_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_watch_is_kept_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(copy_watch, "MOST_COUNTS", 10)
     watch = Watch(Setting(), None)
     for at in range(40):
@@ -82,7 +79,7 @@ def test_a_long_watch_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.long
-def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch):
     monkeypatch.setattr(copy_watch, "MOST_TOLD", 7)
     watch = Watch(Setting(pids=(os.getpid(),)), None)
     for at in range(20):
@@ -91,7 +88,7 @@ def test_many_counts_are_thinned_and_keep_their_ends(monkeypatch: pytest.MonkeyP
     assert len(rows) <= 7 and rows[-1][0] == 19.0
 
 
-def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path: Path) -> None:
+def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path):
     code = f"open({str(tmp_path / 'file')!r}, 'wb').write(bytes(1 << 20)); input()"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -110,7 +107,7 @@ def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path: Path) -> None
         assert told == sorted(told) and told[0] == 0
 
 
-def test_a_look_that_costs_much_is_rested_after(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_costs_much_is_rested_after(monkeypatch):
     """50 times the CPU time that it took: at most ten looks of 2 ms in a second."""
     looks: list[float] = []
 

@@ -3,8 +3,6 @@
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="union-attr"
 
-from __future__ import annotations
-
 import os
 
 import pytest

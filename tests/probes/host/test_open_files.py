@@ -1,7 +1,5 @@
 """A copy's file is found among what its process has open."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket
@@ -38,12 +36,12 @@ NOBODY = 2**22 + 1
     [("100000", True, False), ("100001", False, True), ("100002", True, True)],
     ids=["read", "write", "both"],
 )
-def test_how_a_file_is_open_stands_in_its_flags(flags: str, reads: bool, writes: bool) -> None:
+def test_how_a_file_is_open_stands_in_its_flags(flags, reads, writes):
     found = parse_fdinfo(FDINFO.format(flags), "/a", 5)
     assert found == OpenFile("/a", 5, 1 << 20, reads, writes)
 
 
-def test_what_is_appended_to_is_a_journal_and_no_copy() -> None:
+def test_what_is_appended_to_is_a_journal_and_no_copy():
     assert parse_fdinfo(FDINFO.format("102001"), "/var/log/smbd", 5) is None
 
 
@@ -51,21 +49,21 @@ def one(path: str, position: int = 0, size: int = 100, writes: bool = False) -> 
     return OpenFile(path, size, position, not writes, writes)
 
 
-def test_the_file_that_moved_most_is_the_copys() -> None:
+def test_the_file_that_moved_most_is_the_copys():
     before = [one("/small", 5), one("/large", 0, 10**9)]
     after = [one("/small", 90), one("/large", 0, 10**9)]
     found = busiest(before, after, writes=False)
     assert found is not None and found.path == "/small"
 
 
-def test_of_files_whose_places_do_not_move_it_is_the_largest() -> None:
+def test_of_files_whose_places_do_not_move_it_is_the_largest():
     """smbd names the place with each request."""
     files = [one("/a", size=5), one("/b", size=50), one("/c", size=7)]
     found = busiest([], files, writes=False)
     assert found is not None and found.path == "/b"
 
 
-def test_what_this_process_has_open_is_seen(tmp_path: Path) -> None:
+def test_what_this_process_has_open_is_seen(tmp_path):
     path = tmp_path / "film"
     with path.open("wb") as writing, socket.socket() as own, (tmp_path / "locks.tdb").open("wb"):
         writing.write(bytes(4096))
@@ -81,14 +79,14 @@ def test_what_this_process_has_open_is_seen(tmp_path: Path) -> None:
     assert holders(0, [os.getpid()]) == ()
 
 
-def test_of_a_process_that_is_gone_nothing_is_seen() -> None:
+def test_of_a_process_that_is_gone_nothing_is_seen():
     assert regular_files(NOBODY) == []
     assert open_files.place(NOBODY, one("/a")) is None
     with pytest.raises(OSError):
         inodes(NOBODY)
 
 
-def test_a_mounted_share_tells_its_server_and_dialect() -> None:
+def test_a_mounted_share_tells_its_server_and_dialect():
     options = "rw,relatime,vers=3.1.1,addr=192.168.1.10,port=4450,sec=ntlmssp"
     entry = MountEntry("0:52", "/mnt/nas", "cifs", "//nas/media", options)
     place = open_files._place(entry, "/mnt/nas/films")
@@ -118,9 +116,7 @@ def shown_as(patch: pytest.MonkeyPatch, filesystem: str, number: str = r"\g<1>")
 
 
 @pytest.mark.parametrize("filesystem", ["cifs", "nfs4", "fuse.sshfs"])
-def test_of_a_file_on_another_host_nothing_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filesystem: str
-) -> None:
+def test_of_a_file_on_another_host_nothing_is_asked(tmp_path, monkeypatch, filesystem):
     """There stat(2) flushes the copy that is watched, or hangs."""
     with (tmp_path / "film").open("wb") as writing:
         writing.write(bytes(4096))
@@ -140,9 +136,7 @@ def test_of_a_file_on_another_host_nothing_is_asked(
     assert str(tmp_path) not in found
 
 
-def test_of_a_file_on_a_mount_that_is_not_seen_nothing_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_file_on_a_mount_that_is_not_seen_nothing_is_asked(tmp_path, monkeypatch):
     """As of a share that was unmounted lazily: its path is one of another mount's."""
     with (tmp_path / "film").open("wb"), monkeypatch.context() as patch:
         asked = shown_as(patch, "ext4", "99999999")
@@ -150,9 +144,7 @@ def test_of_a_file_on_a_mount_that_is_not_seen_nothing_is_asked(
     assert asked == []
 
 
-def test_a_folder_of_this_host_that_we_see_on_another_one_is_not_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_this_host_that_we_see_on_another_one_is_not_asked_for(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         asked = shown_as(patch, "nfs")
         entry = MountEntry("0:99999", "/", "tmpfs", "tmpfs", "rw")
@@ -160,19 +152,19 @@ def test_a_folder_of_this_host_that_we_see_on_another_one_is_not_asked_for(
     assert not place.here and not place.remote and str(tmp_path) not in asked
 
 
-def test_files_of_unknown_size_are_told_apart_by_their_places() -> None:
+def test_files_of_unknown_size_are_told_apart_by_their_places():
     before = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 5, True, False)]
     after = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 9, True, False)]
     found = busiest(before, after, writes=False)
     assert found is not None and found.path == "/nas/b"
 
 
-def test_the_state_stands_behind_a_name_that_may_hold_anything() -> None:
+def test_the_state_stands_behind_a_name_that_may_hold_anything():
     assert parse_state("17 (a) D (b)) D 1 17 17 0") == "D"
     assert parse_state("") == ""
 
 
-def test_of_processes_that_are_gone_nothing_is_known() -> None:
+def test_of_processes_that_are_gone_nothing_is_known():
     assert moved([NOBODY]) is None and moved([]) is None
     assert waits_for_disk([NOBODY]) is None and waits_for_disk([]) is None
     assert waits_for_disk([os.getpid()]) is False
@@ -191,7 +183,7 @@ def write(path: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_what_a_process_moved_stays_counted_when_it_ends(tmp_path: Path) -> None:
+def test_what_a_process_moved_stays_counted_when_it_ends(tmp_path):
     one, other = write(tmp_path / "one"), write(tmp_path / "other")
     tally = Tally((one.pid, other.pid))
     before = tally.moved()
@@ -201,7 +193,7 @@ def test_what_a_process_moved_stays_counted_when_it_ends(tmp_path: Path) -> None
     assert tally.moved() == before and moved((one.pid, other.pid)) is None
 
 
-def test_a_child_that_its_watched_parent_waited_for_is_counted_once(tmp_path: Path) -> None:
+def test_a_child_that_its_watched_parent_waited_for_is_counted_once(tmp_path):
     """The kernel adds its account to the parent's."""
     child = write(tmp_path / "one")
     tally = Tally((os.getpid(), child.pid))
@@ -212,7 +204,7 @@ def test_a_child_that_its_watched_parent_waited_for_is_counted_once(tmp_path: Pa
     assert before.written_bytes <= after.written_bytes < before.written_bytes + (1 << 20)
 
 
-def test_a_sum_that_falls_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_that_falls_is_told_as_it_was(monkeypatch):
     """Another process took an ended one's number."""
     tally = Tally((os.getpid(),))
     before = tally.moved()
@@ -235,9 +227,7 @@ def resting(count: int) -> Iterator[None]:
             each.join()
 
 
-def test_of_many_threads_a_look_asks_some_and_the_next_one_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_many_threads_a_look_asks_some_and_the_next_one_others(monkeypatch):
     asked: list[str] = []
     real = copy_watch.text
     monkeypatch.setattr(copy_watch, "text", lambda path: asked.append(path) or real(path))

@@ -162,7 +162,7 @@ def test_each_trouble_with_a_mount_has_its_line(code, kind, says):
 
 
 @pytest.mark.timeout(60)
-def test_one_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
+def test_one_that_hangs_holds_nobody_up(tmp_path):
     """As in a mount that does not answer, whose folder went before."""
     parent = removal.opened(str(tmp_path))
     guardian = Guardian(parent, {"kind": removal.TREE, "name": "gone"}, str(tmp_path / "gone"))

@@ -34,20 +34,18 @@ def test_a_request_carries_the_whole_address():
     assert socket.inet_pton(socket.AF_INET6, "fe80::7") in rtnetlink.route_request("fe80::7%eth0")
 
 
-def test_an_open_port_is_reached() -> None:
+def test_an_open_port_is_reached():
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert reach("127.0.0.1", server.getsockname()[1], 5.0) == ""
 
 
-def test_a_closed_port_refuses() -> None:
+def test_a_closed_port_refuses():
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         assert reach("127.0.0.1", bound.getsockname()[1], 5.0) == "refused"
 
 
-def test_a_host_that_does_not_answer_is_waited_for_so_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_host_that_does_not_answer_is_waited_for_so_long(monkeypatch):
     def silent(address: object, timeout: float) -> None:
         raise TimeoutError
 
@@ -55,7 +53,7 @@ def test_a_host_that_does_not_answer_is_waited_for_so_long(
     assert reach("192.0.2.1", 445, 4.0) == "no answer within 4 s"
 
 
-def test_a_name_that_does_not_resolve_is_told() -> None:
+def test_a_name_that_does_not_resolve_is_told():
     assert reach("no-such-host.invalid", 445, 5.0) == "the name does not resolve"
 
 

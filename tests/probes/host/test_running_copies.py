@@ -1,7 +1,5 @@
 """The copy that runs is found by its process, its other host, or as the busiest of all."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading
@@ -56,7 +54,7 @@ def look(**wanted: Any) -> Running:
     return find(**{**empty, **wanted})
 
 
-def test_a_process_is_found_with_its_connection() -> None:
+def test_a_process_is_found_with_its_connection():
     with transfer() as (client, server):
         found = look(pid=os.getpid())
     assert found.link is not None and os.getpid() in found.pids
@@ -65,7 +63,7 @@ def test_a_process_is_found_with_its_connection() -> None:
     assert found.moved["sent_bytes"] + found.moved["received_bytes"] > 0
 
 
-def test_the_other_end_is_found_by_the_addresses_that_were_told() -> None:
+def test_the_other_end_is_found_by_the_addresses_that_were_told():
     with transfer() as (client, server):
         found = look(
             own_address=server[0], own_port=server[1], peer_address=client[0], peer_port=client[1]
@@ -75,7 +73,7 @@ def test_the_other_end_is_found_by_the_addresses_that_were_told() -> None:
     assert found.moved["received_bytes"] > 0
 
 
-def test_the_busiest_connection_is_the_copys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_busiest_connection_is_the_copys(monkeypatch):
     """Without a process or a host to go by."""
     with transfer() as (client, server):
         monkeypatch.setattr(running_copies, "SMB_PORTS", (server[1],))
@@ -86,12 +84,12 @@ def test_the_busiest_connection_is_the_copys(monkeypatch: pytest.MonkeyPatch) ->
     assert found.program is not None
 
 
-def test_a_host_with_a_connection_that_moves_is_found() -> None:
+def test_a_host_with_a_connection_that_moves_is_found():
     with transfer():
         assert look(address="127.0.0.1").link is not None
 
 
-def test_a_connection_that_rests_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_rests_is_no_copy(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         monkeypatch.setattr(running_copies, "SMB_PORTS", (port,))
@@ -100,13 +98,13 @@ def test_a_connection_that_rests_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.link is None and not any(found.moved.values())
 
 
-def test_a_process_that_is_not_there_is_said_so() -> None:
+def test_a_process_that_is_not_there_is_said_so():
     with pytest.raises(Refused) as refused:
         look(pid=NOBODY)
     assert refused.value.kind == "unreachable"
 
 
-def test_another_users_process_needs_that_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_users_process_needs_that_user(monkeypatch):
     def denied(pid: int) -> set[int]:
         raise PermissionError
 
@@ -116,7 +114,7 @@ def test_another_users_process_needs_that_user(monkeypatch: pytest.MonkeyPatch) 
     assert refused.value.kind == "permission" and "as root" in refused.value.text
 
 
-def test_a_system_without_proc_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_proc_cannot_tell(monkeypatch):
     monkeypatch.setattr("os.path.isdir", lambda path: False)
     with pytest.raises(Unavailable):
         look()

@@ -1,7 +1,5 @@
 """What in smb.conf costs throughput: recorded text of testparm, single options, a real smbd."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,7 +41,7 @@ def of(option: str, value: str, **more: str) -> list[Costly]:
     return [c for c in costly({"global": {option: value, **others}}) if c.option == option]
 
 
-def test_the_recorded_configuration_costs_what_was_planted_in_it() -> None:
+def test_the_recorded_configuration_costs_what_was_planted_in_it():
     everywhere = {
         "socket options",
         "aio read size",
@@ -69,7 +66,7 @@ def test_the_recorded_configuration_costs_what_was_planted_in_it() -> None:
     }
 
 
-def test_a_share_is_judged_by_its_own_lines_and_not_by_what_it_overrides() -> None:
+def test_a_share_is_judged_by_its_own_lines_and_not_by_what_it_overrides():
     sections = parse(RECORDED)
     media = found(sections, "media files")
     assert not {"aio read size", "use sendfile", "case sensitive"} & {option for option, _ in media}
@@ -78,7 +75,7 @@ def test_a_share_is_judged_by_its_own_lines_and_not_by_what_it_overrides() -> No
     assert not any(share for _, share in found({"global": {"oplocks": "No"}}, "unknown"))
 
 
-def test_a_defect_that_two_options_make_together_belongs_to_the_share_that_has_both() -> None:
+def test_a_defect_that_two_options_make_together_belongs_to_the_share_that_has_both():
     sections = {
         "global": {"use sendfile": "Yes", "aio read size": "1"},
         "s": {"aio read size": "0"},
@@ -86,13 +83,13 @@ def test_a_defect_that_two_options_make_together_belongs_to_the_share_that_has_b
     assert found(sections) == {("use sendfile", "s"), ("aio read size", "s")}
 
 
-def test_each_module_says_what_it_does_and_unknown_ones_are_not_judged() -> None:
+def test_each_module_says_what_it_does_and_unknown_ones_are_not_judged():
     modules = {c.value: c for c in costly(parse(RECORDED), "Media Files") if "vfs" in c.option}
     assert set(modules) == {"full_audit:first", "/usr/lib/samba/vfs/recycle", "catia"}
     assert "syslog" in modules["full_audit:first"].why
 
 
-def test_nothing_but_costly_options_is_told() -> None:
+def test_nothing_but_costly_options_is_told():
     text = json.dumps([vars(each) for each in costly(parse(RECORDED))])
     assert not re.search(r"secret|passw|/srv|ldap|HOME|NAS", text)
 
@@ -145,16 +142,14 @@ def test_nothing_but_costly_options_is_told() -> None:
         ("vfs objects", "fruit", "btrfs"),
     ],
 )
-def test_each_option_is_told_where_it_costs_and_silent_where_not(
-    option: str, bad: str, good: str
-) -> None:
+def test_each_option_is_told_where_it_costs_and_silent_where_not(option, bad, good):
     (told,) = of(option, bad)
     assert told.value == bad and told.share is None and told.why and told.remedy
     assert told.matters_for in ("all", "read", "write", "small-files", "smb1", "durability")
     assert of(option, good) == []
 
 
-def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_names() -> None:
+def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_names():
     command = ["testparm", "-s", "-v", "/dev/null"]
     told = subprocess.run(command, capture_output=True, text=True).stdout
     sections = parse(told)
@@ -172,7 +167,7 @@ def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_nam
         ("", None),
     ],
 )
-def test_the_log_level_is_the_one_of_the_file(text: str, level: str | None) -> None:
+def test_the_log_level_is_the_one_of_the_file(text, level):
     assert parse_log_level(text) == level
 
 
@@ -188,18 +183,18 @@ def test_the_log_level_is_the_one_of_the_file(text: str, level: str | None) -> N
         ("", None),
     ],
 )
-def test_the_file_is_the_one_that_the_command_line_names(command: str, file: str | None) -> None:
+def test_the_file_is_the_one_that_the_command_line_names(command, file):
     assert parse_command(command.split()) == file
 
 
-def test_what_testparm_loads_is_read_from_its_messages() -> None:
+def test_what_testparm_loads_is_read_from_its_messages():
     told = "Load smb config files from /etc/samba/smb.conf\nLoaded services file OK.\n"
     assert parse_loaded(told) == "/etc/samba/smb.conf"
     assert parse_loaded("Can't load\n") is None
 
 
 @pytest.mark.long
-def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path: Path) -> None:
+def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
     included = tmp_path / "more.conf"
@@ -231,9 +226,7 @@ def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path: Path) -> None:
             settings("share", server.host, 1)
 
 
-def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(monkeypatch):
     spaces = {os.getpid(): "mnt:[1]", 7: "mnt:[2]", 8: "mnt:[1]", 9: None}
     monkeypatch.setattr(samba_config, "_namespace", spaces.get)
     monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-F"])
@@ -248,7 +241,7 @@ def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(
         samba_config._file_of(9)
 
 
-def test_a_host_that_cannot_tell_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_host_that_cannot_tell_says_why(monkeypatch, tmp_path):
     monkeypatch.setattr(samba_config.reader(), "processes", dict)
     with pytest.raises(Unavailable, match="no smbd runs"):
         settings()
@@ -268,7 +261,7 @@ def test_a_host_that_cannot_tell_says_why(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 @pytest.fixture
-def strangers() -> Iterator[Path]:
+def strangers():
     """A folder of another user's, in which he can do as he likes."""
     if os.geteuid() != 0:
         pytest.skip("NOT RUN: a process of another user needs root")
@@ -278,7 +271,7 @@ def strangers() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("whose", ["a stranger's", "root's"])
-def test_testparm_opens_nothing_for_a_stranger(strangers: Path, tmp_path: Path, whose: str) -> None:
+def test_testparm_opens_nothing_for_a_stranger(strangers, tmp_path, whose):
     """A process that anybody called smbd, or a configuration that anybody can write."""
     victim = tmp_path / "victim"
     victim.touch(0o600)
@@ -312,12 +305,12 @@ def test_testparm_opens_nothing_for_a_stranger(strangers: Path, tmp_path: Path, 
         ("Name:\tUid:\t0\n", set()),
     ],
 )
-def test_a_process_with_a_set_uid_bit_has_two_users(status: str, users: set[int]) -> None:
+def test_a_process_with_a_set_uid_bit_has_two_users(status, users):
     assert samba_config.parse_users(status) == users
 
 
 @pytest.fixture
-def ours(tmp_path: Path) -> Path:
+def ours(tmp_path):
     """A configuration that includes another one in a folder of its own, and names a folder."""
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "shares.conf").write_text("[a]\n")
@@ -328,14 +321,14 @@ def ours(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_nobody_else_can_change_is_read(ours: Path) -> None:
+def test_what_nobody_else_can_change_is_read(ours):
     assert changeable_by_others(str(ours)) == ""
     told = run_testparm(["-s"], str(ours), 10)
     assert b"[a]" in told.stdout
 
 
 @pytest.mark.parametrize("opened", ["smb.conf", "more/shares.conf", "more", "lock", "."])
-def test_one_file_or_folder_that_others_can_change_is_enough(ours: Path, opened: str) -> None:
+def test_one_file_or_folder_that_others_can_change_is_enough(ours, opened):
     path = ours.parent / opened
     if opened == "lock":
         path.mkdir()
@@ -357,7 +350,7 @@ def test_one_file_or_folder_that_others_can_change_is_enough(ours: Path, opened:
         "include = relative",
     ],
 )
-def test_no_spelling_of_a_name_leads_to_what_others_can_change(ours: Path, line: str) -> None:
+def test_no_spelling_of_a_name_leads_to_what_others_can_change(ours, line):
     everybodys = ours.parent / "everybodys"
     everybodys.mkdir()
     everybodys.chmod(0o777)
@@ -366,12 +359,12 @@ def test_no_spelling_of_a_name_leads_to_what_others_can_change(ours: Path, line:
     assert changeable_by_others(str(ours)) != ""
 
 
-def test_the_registry_is_no_file_and_a_variable_any_text() -> None:
+def test_the_registry_is_no_file_and_a_variable_any_text():
     text = "include = registry\ninclude = /etc/samba/%m-%$(A).conf\n# include = /a\nlock dir=/b\n"
     assert parse_named(text) == (["/etc/samba/*-*.conf"] * 2, ["/b"] * 2)
 
 
-def test_a_configuration_that_is_no_plain_file_is_not_waited_for(ours: Path) -> None:
+def test_a_configuration_that_is_no_plain_file_is_not_waited_for(ours):
     ours.unlink()
     os.mkfifo(ours)
     assert changeable_by_others(str(ours)) == str(ours)

@@ -1,14 +1,12 @@
 """The kernel tells of any program's TCP connections, at this moment."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +40,7 @@ class Pair(NamedTuple):
 
 
 @pytest.fixture
-def connect() -> Iterator[Callable[..., Pair]]:
+def connect():
     """Connects to a listener of its own, from an address."""
     with ExitStack() as stack:
 
@@ -60,15 +58,13 @@ def connect() -> Iterator[Callable[..., Pair]]:
 
 
 @pytest.fixture
-def sockets() -> Iterator[Sockets]:
+def sockets():
     with Sockets() as asked:
         yield asked
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_both_ends_of_a_connection_are_found_each_by_its_side(
-    connect: Callable[..., Pair], sockets: Sockets, address: str
-) -> None:
+def test_both_ends_of_a_connection_are_found_each_by_its_side(connect, sockets, address):
     pair = connect(address)
     for serving, own, other in (
         (True, pair.server, pair.client),
@@ -80,9 +76,7 @@ def test_both_ends_of_a_connection_are_found_each_by_its_side(
         assert seen.inode == os.fstat(own.fileno()).st_ino
 
 
-def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(
-    connect: Callable[..., Pair], sockets: Sockets
-) -> None:
+def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(connect, sockets):
     with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as both:
         pair = connect("127.0.0.1", both)
         assert pair.server.family == socket.AF_INET6
@@ -92,9 +86,7 @@ def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(
         assert later is not None and later.identity == seen.identity
 
 
-def test_connections_of_other_hosts_and_ports_are_left_out(
-    connect: Callable[..., Pair], sockets: Sockets
-) -> None:
+def test_connections_of_other_hosts_and_ports_are_left_out(connect, sockets):
     with socket.create_server(("0.0.0.0", 0)) as everywhere:
         ours = connect("127.0.0.1", everywhere)
         for number in range(20):
@@ -106,9 +98,7 @@ def test_connections_of_other_hosts_and_ports_are_left_out(
         assert sockets.find((1,), "127.0.0.1", True) == []
 
 
-def test_a_search_is_bounded(
-    connect: Callable[..., Pair], sockets: Sockets, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_is_bounded(connect, sockets, monkeypatch):
     monkeypatch.setattr(sock_diag, "MOST_FOUND", 3)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pairs = [connect("127.0.0.1", listener) for _ in range(5)]
@@ -117,9 +107,7 @@ def test_a_search_is_bounded(
         assert sockets.find((1,), "", True) == []
 
 
-def test_a_look_tells_what_is_unread_and_what_is_unacknowledged(
-    connect: Callable[..., Pair], sockets: Sockets
-) -> None:
+def test_a_look_tells_what_is_unread_and_what_is_unacknowledged(connect, sockets):
     pair = connect()
     (seen,) = sockets.find((pair.port,), "127.0.0.1", False)
     pair.server.sendall(bytes(1000))
@@ -135,9 +123,7 @@ def test_a_look_tells_what_is_unread_and_what_is_unacknowledged(
     assert full is not None and full.unacknowledged_bytes > 0
 
 
-def test_a_send_buffer_that_its_program_has_fixed_is_seen_from_outside(
-    connect: Callable[..., Pair], sockets: Sockets
-) -> None:
+def test_a_send_buffer_that_its_program_has_fixed_is_seen_from_outside(connect, sockets):
     pair = connect()
     pair.client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
     (seen,) = sockets.find((pair.port,), "127.0.0.1", False)
@@ -147,9 +133,7 @@ def test_a_send_buffer_that_its_program_has_fixed_is_seen_from_outside(
     )
 
 
-def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(
-    sockets: Sockets,
-) -> None:
+def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(sockets):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         where = listener.getsockname()
         # an address of this process alone: nobody takes the port while it is free
@@ -170,9 +154,7 @@ def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(
             assert sockets.look(seen) is None
 
 
-def test_a_kernel_that_refuses_is_unavailable_with_its_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_kernel_that_refuses_is_unavailable_with_its_reason(monkeypatch):
     def refuse(*_: object) -> socket.socket:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
@@ -181,12 +163,12 @@ def test_a_kernel_that_refuses_is_unavailable_with_its_reason(
         Sockets()
 
 
-def test_a_question_that_the_kernel_does_not_know_is_unavailable_with_its_reason() -> None:
+def test_a_question_that_the_kernel_does_not_know_is_unavailable_with_its_reason():
     with Sockets() as sockets, pytest.raises(Unavailable, match="Invalid argument"):
         sockets.look_raw(ask_for(1, 99))
 
 
-def test_another_system_than_linux_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_system_than_linux_is_unavailable(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(Unavailable, match="does not tell"):
         Sockets()
@@ -207,7 +189,7 @@ def told(name: str) -> list[Seen | None]:
     return [parse(payload) for kind, payload in each if kind == SOCK_DIAG_BY_FAMILY]
 
 
-def test_a_recorded_answer_is_read_to_the_byte() -> None:
+def test_a_recorded_answer_is_read_to_the_byte():
     (seen,) = told("search_ipv4")
     assert seen is not None
     assert (seen.own, seen.peer) == (("127.0.0.1", 46842), ("127.0.0.1", 37577))
@@ -220,19 +202,19 @@ def test_a_recorded_answer_is_read_to_the_byte() -> None:
     assert figures["received_bytes"] == 1000 and figures["acknowledged_bytes"] == 301
 
 
-def test_the_kernel_says_of_a_connection_that_it_is_gone() -> None:
+def test_the_kernel_says_of_a_connection_that_it_is_gone():
     (answer,) = answers("gone")
     ((kind, payload),) = messages(answer, struct.unpack_from("=I", answer, 8)[0])
     assert kind == ERROR and struct.unpack_from("=i", payload) == (-errno.ENOENT,)
 
 
-def test_a_connection_that_is_cut_off_is_read_without_harm() -> None:
+def test_a_connection_that_is_cut_off_is_read_without_harm():
     for payload in messages_of("search_ipv6"):
         for size in range(len(payload)):
             parse(payload[:size])
 
 
-def test_a_garbled_answer_is_read_without_harm() -> None:
+def test_a_garbled_answer_is_read_without_harm():
     chance = random.Random(47)
     for _ in range(3000):
         answer = bytearray(chance.choice(answers("search_ipv6")))
@@ -261,5 +243,5 @@ def messages_of(name: str) -> Iterator[bytes]:
         ("", "None"),
     ],
 )
-def test_an_address_is_read_in_each_of_its_forms(text: str, plain: str) -> None:
+def test_an_address_is_read_in_each_of_its_forms(text, plain):
     assert str(plain_address(text)) == plain

@@ -1,7 +1,5 @@
 """A socket's program is named where this user may see it."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -26,16 +24,14 @@ from probes.host.proc import ProcessStat
 from probes.host.reader import reader
 
 
-def test_a_search_for_owners_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_for_owners_is_bounded(monkeypatch):
     """However many processes there are."""
     monkeypatch.setattr(open_files, "SEARCH_SECONDS", -1.0)
     with socket.socket() as own:
         assert owners({os.fstat(own.fileno()).st_ino}) == {}
 
 
-def test_a_process_with_many_sockets_is_not_read_to_its_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_with_many_sockets_is_not_read_to_its_end(monkeypatch):
     """The time is over while its files are read."""
     clock = iter(range(100))
     monkeypatch.setattr(open_files, "SEARCH_SECONDS", 20.0)
@@ -60,7 +56,7 @@ def connected(table, address):
     return parse_table(table, OTHER_END, ESTABLISHED, open_files._printed(address))
 
 
-def test_listeners_are_read_from_the_kernel_s_tables() -> None:
+def test_listeners_are_read_from_the_kernel_s_tables():
     """Recorded: listeners on 0.0.0.0:14701, 127.0.0.1:14702 (with a client), ::1 and [::]."""
     table = (DATA / "proc_net_tcp.txt").read_text()
     assert listening(table, "127.0.0.1", 14702) == {46096}
@@ -74,7 +70,7 @@ def test_listeners_are_read_from_the_kernel_s_tables() -> None:
     assert listening(table, "127.0.0.1", 14704) == {46098}
 
 
-def test_a_socket_of_this_process_is_found_only_while_it_listens() -> None:
+def test_a_socket_of_this_process_is_found_only_while_it_listens():
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         port = own.getsockname()[1]
@@ -86,7 +82,7 @@ def test_a_socket_of_this_process_is_found_only_while_it_listens() -> None:
     assert not found & sockets(os.getpid())
 
 
-def test_a_process_that_is_gone_holds_no_sockets() -> None:
+def test_a_process_that_is_gone_holds_no_sockets():
     child = os.fork()
     if child == 0:
         os._exit(0)

@@ -1,7 +1,5 @@
 """Connections are watched from beside them, in a child that ends when it is told to."""
 
-from __future__ import annotations
-
 import os
 import socket
 import struct
@@ -57,13 +55,13 @@ class Copy:
 
 
 @pytest.fixture
-def copy() -> Iterator[Copy]:
+def copy():
     with ExitStack() as stack:
         yield Copy(stack)
 
 
 @pytest.fixture
-def watched() -> Watching:
+def watched():
     """Watches while the block runs; what was seen in it is in the list afterwards."""
 
     @contextmanager
@@ -93,9 +91,7 @@ def looked_at(times: int = 2 * LEAST_LOOKS) -> None:
 
 
 @pytest.mark.parametrize("serving", [True, False])
-def test_each_end_of_a_copy_is_watched_by_its_side(
-    copy: Copy, watched: Watching, serving: bool
-) -> None:
+def test_each_end_of_a_copy_is_watched_by_its_side(copy, watched, serving):
     setting = Setting((copy.port,), serving, "127.0.0.1")
     with watched(setting) as seen:
         looked_at()
@@ -115,9 +111,7 @@ def test_each_end_of_a_copy_is_watched_by_its_side(
     assert told.process == (program if serving else None)
 
 
-def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program(
-    watched: Watching,
-) -> None:
+def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program(watched):
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         with watched(Setting(listener.getsockname()[1:], True, "127.0.0.1")) as seen:
@@ -137,7 +131,7 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program(
     assert told.process is not None
 
 
-def test_a_connection_that_moved_next_to_nothing_is_not_told(copy: Copy, watched: Watching) -> None:
+def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, watched):
     with ExitStack() as stack:
         idle = Copy(stack)
         with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as seen:
@@ -148,14 +142,14 @@ def test_a_connection_that_moved_next_to_nothing_is_not_told(copy: Copy, watched
     assert [each.own for each in seen] == [f"127.0.0.1 {copy.port}"]
 
 
-def test_a_watch_ends_by_itself(copy: Copy) -> None:
+def test_a_watch_ends_by_itself(copy):
     reading, writing = os.pipe()
     assert observe(Setting((copy.port,), True, "", 0.1), reading, lambda: None) == []
     os.close(writing)
     os.close(reading)
 
 
-def test_a_peer_behind_a_translated_address_is_found_by_who_serves_it(copy: Copy) -> None:
+def test_a_peer_behind_a_translated_address_is_found_by_who_serves_it(copy):
     setting = Setting((copy.port,), True, "192.0.2.7")
     with Sockets() as sockets:
         serving = Watch(setting, sockets)
@@ -166,9 +160,7 @@ def test_a_peer_behind_a_translated_address_is_found_by_who_serves_it(copy: Copy
         assert not asking.tracks
 
 
-def test_among_a_busy_servers_other_clients_none_is_taken_for_ours(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_among_a_busy_servers_other_clients_none_is_taken_for_ours(monkeypatch):
     monkeypatch.setattr(socket_watch, "MOST_WATCHED", 3)
     with ExitStack() as stack:
         ports = tuple(Copy(stack).port for _ in range(4))
@@ -178,7 +170,7 @@ def test_among_a_busy_servers_other_clients_none_is_taken_for_ours(
             assert not watch.tracks and not watch.search_all
 
 
-def test_no_more_are_watched_than_can_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_are_watched_than_can_be_looked_at(monkeypatch):
     monkeypatch.setattr(socket_watch, "MOST_WATCHED", 3)
     with ExitStack() as stack:
         ports = tuple(Copy(stack).port for _ in range(5))
@@ -197,7 +189,7 @@ def test_no_more_are_watched_than_can_be_looked_at(monkeypatch: pytest.MonkeyPat
             assert not any(track.fresh for track in watch.tracks.values())
 
 
-def test_one_that_is_gone_is_not_asked_for_again(copy: Copy) -> None:
+def test_one_that_is_gone_is_not_asked_for_again(copy):
     with Sockets() as sockets:
         watch = Watch(Setting((copy.port,), False, "127.0.0.1"), sockets)
         watch.look()
@@ -212,7 +204,7 @@ def test_one_that_is_gone_is_not_asked_for_again(copy: Copy) -> None:
         assert len(track.looks) == looks
 
 
-def test_a_new_connections_bytes_are_counted_from_its_beginning(copy: Copy) -> None:
+def test_a_new_connections_bytes_are_counted_from_its_beginning(copy):
     """It may have carried much before the search that finds it."""
     with ExitStack() as stack, Sockets() as sockets:
         watch = Watch(Setting((copy.port,), True, "127.0.0.1"), sockets)
@@ -260,7 +252,7 @@ def track(looks: Iterable[tuple[float, Seen]]) -> Track:
     return found
 
 
-def test_bytes_are_those_between_the_looks_around_the_time() -> None:
+def test_bytes_are_those_between_the_looks_around_the_time():
     of = track((number / 10, seen(1000 * number, number)) for number in range(100))
     told = of.between(1.05, 2.05)
     assert (told.sent_bytes, told.received_bytes) == (11000, 11)
@@ -268,12 +260,12 @@ def test_bytes_are_those_between_the_looks_around_the_time() -> None:
     assert (told.own, told.peer) == ("10.0.0.1 50000", "10.0.0.2 445")
 
 
-def test_a_time_that_begins_before_the_first_look_counts_from_it() -> None:
+def test_a_time_that_begins_before_the_first_look_counts_from_it():
     of = track((number / 10, seen(1000 * number)) for number in range(5, 10))
     assert of.between(0.0, 99.0).sent_bytes == 4000
 
 
-def test_too_few_looks_tell_of_the_bytes_but_not_of_who_limited() -> None:
+def test_too_few_looks_tell_of_the_bytes_but_not_of_who_limited():
     of = track((number, seen(1000 * number)) for number in range(50))
     few = of.between(10.5, 10.5 + LEAST_LOOKS - 1)
     assert (few.looks, few.sender, few.receiver) == (LEAST_LOOKS - 1, None, None)
@@ -283,7 +275,7 @@ def test_too_few_looks_tell_of_the_bytes_but_not_of_who_limited() -> None:
 
 
 @pytest.mark.long
-def test_an_hour_is_kept_in_bounded_memory_from_its_beginning_to_its_end() -> None:
+def test_an_hour_is_kept_in_bounded_memory_from_its_beginning_to_its_end():
     of = track((number / 50, seen(number)) for number in range(180_000))
     assert MOST_LOOKS / 3 < len(of.looks) <= MOST_LOOKS
     assert of.looks[0] == Look(0.0, seen(0).raw)
@@ -296,13 +288,13 @@ def test_an_hour_is_kept_in_bounded_memory_from_its_beginning_to_its_end() -> No
     assert abs(of.between(900.0, 1800.0).sent_bytes - 45_000) < 500
 
 
-def test_a_connection_is_idle_once_nothing_has_moved_for_a_while() -> None:
+def test_a_connection_is_idle_once_nothing_has_moved_for_a_while():
     looks = [(0.0, seen(1)), (10.0, seen(2)), (10.5, seen(2))]
     assert not track(looks).idle
     assert track([*looks, (10.0 + IDLE_SECONDS + 0.1, seen(2))]).idle
 
 
-def test_a_connection_is_busy_where_it_moves_more_than_a_login() -> None:
+def test_a_connection_is_busy_where_it_moves_more_than_a_login():
     few = track([(0.0, seen(0)), (0.1, seen(5000, 6000))])
     assert not few.busy(0.1)
     many = track([(0.0, seen(0)), (0.1, seen(0, BUSY_BYTES))])

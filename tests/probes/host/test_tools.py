@@ -3,7 +3,6 @@
 import os
 import stat
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -33,7 +32,7 @@ def test_the_systems_folders_are_looked_at_whatever_path_says(monkeypatch):
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def program(tmp_path, monkeypatch):
     """A program that nobody has but this test, in a folder of its own in PATH."""
     path = tmp_path / "bin" / "program-of-a-test"
     path.parent.mkdir()
@@ -46,20 +45,20 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_program_of_ones_own_is_found_by_its_whole_path(program: Path) -> None:
+def test_a_program_of_ones_own_is_found_by_its_whole_path(program):
     assert tools.find(program.name) == tools.find_named(program.name) == str(program)
     assert tools.version(program.name) == "1.0"
 
 
 @pytest.mark.parametrize(("name", "mode"), [("", 0o777), ("", 0o1777), ("", 0o775), ("x", 0o757)])
-def test_a_program_that_others_can_change_is_not_found(program: Path, name: str, mode: int) -> None:
+def test_a_program_that_others_can_change_is_not_found(program, name, mode):
     (program if name else program.parent).chmod(mode)
     assert tools.find(program.name) is tools.find_named(program.name) is None
     assert tools.version(program.name) is None
     assert tools.printed((program.name,), 5) == ""
 
 
-def test_a_link_is_as_safe_as_where_it_leads(program: Path) -> None:
+def test_a_link_is_as_safe_as_where_it_leads(program):
     everybodys = program.parent.parent / "everybodys"
     everybodys.mkdir()
     target = program.rename(everybodys / program.name)
@@ -70,14 +69,14 @@ def test_a_link_is_as_safe_as_where_it_leads(program: Path) -> None:
     assert others_can_change(str(program), sticky=True) == str(everybodys)
 
 
-def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+def test_a_loop_of_links_ends(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert others_can_change(str(tmp_path / "a"), sticky=True) != ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: giving files away needs root")
-def test_what_another_user_owns_is_his_to_change(program: Path) -> None:
+def test_what_another_user_owns_is_his_to_change(program):
     os.chown(program, 61234, 61234)
     assert tools.find(program.name) is None
     link = program.parent / "link"
@@ -86,7 +85,7 @@ def test_what_another_user_owns_is_his_to_change(program: Path) -> None:
     assert others_can_change(str(link), sticky=True) == str(link)
 
 
-def test_a_folder_for_everybodys_files_is_passed_through_only_where_that_is_said() -> None:
+def test_a_folder_for_everybodys_files_is_passed_through_only_where_that_is_said():
     assert others_can_change("/tmp/no-such-file-of-anybody") == "/tmp"
     assert others_can_change("/tmp/no-such-file-of-anybody", sticky=True) != ""
     assert others_can_change("/tmp", sticky=True) == "/tmp"
@@ -105,8 +104,8 @@ def test_a_folder_for_everybodys_files_is_passed_through_only_where_that_is_said
     ],
 )
 def test_a_folder_for_others_files_is_passed_through_where_they_keep_their_hands_off_ours(
-    monkeypatch: pytest.MonkeyPatch, mode: int, sticky: bool, found: str
-) -> None:
+    monkeypatch, mode, sticky, found
+):
     """As /nix/store is: its builders make files there, and change none of root's."""
     modes = {"/": 0o755, "/nix": 0o755, "/nix/store": mode, "/nix/store/bin": 0o555}
 
@@ -123,9 +122,7 @@ def test_a_folder_for_others_files_is_passed_through_where_they_keep_their_hands
     ("name", "members", "found"),
     [("anna", [], ""), ("anna", ["anna"], ""), ("anna", ["bob"], "/a"), ("staff", [], "/a")],
 )
-def test_a_group_of_the_users_own_is_nobody_else(
-    monkeypatch: pytest.MonkeyPatch, name: str, members: list[str], found: str
-) -> None:
+def test_a_group_of_the_users_own_is_nobody_else(monkeypatch, name, members, found):
     """Where useradd makes one for each user, all his folders are open to it."""
     modes = {"/": 0o755, "/a": 0o775}
 
@@ -141,13 +138,13 @@ def test_a_group_of_the_users_own_is_nobody_else(
     assert others_can_change("/a") == found
 
 
-def test_relative_folders_of_path_are_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_relative_folders_of_path_are_none(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f":.:bin:{tmp_path}/../..:/usr/bin")
     assert safe_folders() == ["/usr/bin"]
 
 
-def test_the_systems_own_program_comes_first(program: Path) -> None:
+def test_the_systems_own_program_comes_first(program):
     """Whatever lies in front of it in PATH, and however safe that is."""
     program.rename(program.parent / "true")
     assert tools.find("true") in {"/usr/bin/true", "/bin/true"}
