@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ from probes.records import Access, Details, Endpoint, Sample
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
 from probes.stage import Running
+
+sys.path.append(str(Path(__file__).parents[1] / "lab"))
+from delay import End, missing  # noqa: E402
+from delay import delayed as delayed_path  # noqa: E402
 
 PASSWORD = "correct horse 47 %&"
 SEED = "00ff11"
@@ -101,6 +106,31 @@ def run_stage(
 ) -> Callable[[Any, Any, Endpoint], tuple[list[Sample], Details]]:
     """All samples and the details of one run of a stage."""
     return lambda stage, setting, peer: drained(stage.initiate(setting, peer))
+
+
+@pytest.fixture
+def lab_path() -> Callable[..., AbstractContextManager[Any]]:
+    """tests/lab/delay.py's path between two hosts: delay, loss, rate, MTU, what it swallows."""
+    if lacks := missing():
+        pytest.skip("NOT RUN: " + "; ".join(lacks))
+    return delayed_path
+
+
+@pytest.fixture
+def responding() -> Callable[[Any, End, Any], AbstractContextManager[Endpoint]]:
+    """A stage's far end, at an end of a path."""
+
+    @contextmanager
+    def respond(stage: Any, end: End, setting: Any) -> Iterator[Endpoint]:
+        with end.entered():
+            held = stage.respond(setting)
+            peer = held.__enter__()
+        try:
+            yield peer
+        finally:
+            held.__exit__(None, None, None)
+
+    return respond
 
 
 @pytest.fixture

@@ -1,44 +1,17 @@
 """The latency stage: every way of a message timed, its line fitted or refused, in its time."""
 
 import socket
-import sys
 import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from probes import latency
 from probes.net import exchange, warm
-from probes.records import Endpoint, Sample
-from probes.stage import Last, Unavailable
+from probes.records import Sample
+from probes.stage import Last
 
 HERE = "127.0.0.1"
 SHORT = latency.Setting(0.5, HERE)
-
-
-@pytest.fixture
-def path(monkeypatch):
-    """The lab's path between two namespaces."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "lab"))
-    import delay
-
-    if lacks := delay.missing():
-        pytest.skip("NOT RUN: " + "; ".join(lacks))
-    yield delay.delayed
-    sys.modules.pop("delay", None)
-
-
-@contextmanager
-def responding(end, setting):
-    """The stage's far end, at an end of a path."""
-    with end.entered():
-        held = latency.respond(setting)
-        peer = held.__enter__()
-    try:
-        yield peer
-    finally:
-        held.__exit__(None, None, None)
 
 
 def check(samples, details):
@@ -86,12 +59,12 @@ def test_on_one_host_all_of_the_table_is_there(run_stage):
 
 
 @pytest.mark.long
-def test_on_a_long_path_the_planted_delay_is_in_every_time(path, run_stage):
+def test_on_a_long_path_the_planted_delay_is_in_every_time(lab_path, responding, run_stage):
     """And a fit, where there is one, is of that path; benchmarks/latency_fit.py holds it to it."""
     setting = latency.Setting(2.0, "10.91.8.2")
     with (
-        path(0.01, 12.5e6, mtu_bytes=1500) as between,
-        responding(between.server, setting) as peer,
+        lab_path(0.01, 12.5e6, mtu_bytes=1500) as between,
+        responding(latency, between.server, setting) as peer,
         between.client.entered(),
     ):
         began = time.monotonic()
@@ -109,11 +82,13 @@ def test_on_a_long_path_the_planted_delay_is_in_every_time(path, run_stage):
 
 
 @pytest.mark.long
-def test_sizes_that_a_slow_path_has_no_time_for_are_left_out_and_the_stage_ends(path, run_stage):
+def test_sizes_that_a_slow_path_has_no_time_for_are_left_out_and_the_stage_ends(
+    lab_path, responding, run_stage
+):
     setting = latency.Setting(0.5, "10.91.8.2")
     with (
-        path(0.01, 0.3e6, mtu_bytes=1500) as between,
-        responding(between.server, setting) as peer,
+        lab_path(0.01, 0.3e6, mtu_bytes=1500) as between,
+        responding(latency, between.server, setting) as peer,
         between.client.entered(),
     ):
         _, details = run_stage(latency, setting, peer)
@@ -152,13 +127,6 @@ def test_an_end_that_stops_answering_fails_the_stage_and_does_not_hang_it(monkey
     ):
         list(latency.initiate(SHORT, peer))
     assert len(answered) == 8
-
-
-def test_without_a_responder_it_cannot_be_tried():
-    with socket.create_server((HERE, 0)) as taken:
-        free = taken.getsockname()[1]
-    with pytest.raises(Unavailable, match="cannot be reached"):
-        list(latency.initiate(SHORT, Endpoint(host=HERE, port=free, nonce="0" * 32)))
 
 
 def test_the_sizes_that_are_afforded_are_the_decades_first():

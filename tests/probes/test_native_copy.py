@@ -316,16 +316,3 @@ def test_a_server_that_stops_ends_the_copy_at_its_deadline(
 def _sparse(fd, setting, size_bytes):
     os.ftruncate(fd, size_bytes)
     return size_bytes
-
-
-@pytest.mark.long
-def test_the_clients_own_cache_is_emptied_before_a_pull(stack, held, client, target, monkeypatch):
-    """What a user's first copy finds; seen where the file system lets it be seen."""
-    peer = held(stack, target)
-    calls = []
-    real = page_cache.evict
-    monkeypatch.setattr(page_cache, "evict", lambda fd, *more: calls.append(fd) or real(fd, *more))
-    details = run(setting("pull.uncached", client, target), peer)[1]
-    assert calls
-    if can_be_emptied(target):
-        assert details["client_cached_ratio_before"] == 0.0

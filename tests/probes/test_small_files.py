@@ -15,7 +15,7 @@ from probes import small_files
 from probes.host import payload
 from probes.records import Endpoint, Sample
 from probes.smb.frames import Broken
-from probes.stage import Last, Unavailable
+from probes.stage import Last
 
 KIB = 1024
 SEED = "00ff11"
@@ -163,15 +163,6 @@ def test_kill_9_leaves_nothing(run_folder: Any, becomes: Any, verb: str, dialect
         assert becomes(lambda: small(folder) == [], 20)
 
 
-def test_one_that_is_given_up_leaves_nothing(run_folder: Any, becomes: Any) -> None:
-    with run_folder() as (peer, folder, _):
-        running = small_files.initiate(setting("pull"), peer)
-        next(running)
-        assert len(small(folder)) == 40
-        running.close()
-        assert becomes(lambda: small(folder) == [], 20)
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"verb": "sideways"}, {"files": 0}, {"file_bytes": 0}, {"file_bytes": 9 << 20}],
@@ -180,8 +171,3 @@ def test_one_that_is_given_up_leaves_nothing(run_folder: Any, becomes: Any) -> N
 def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="no such files|a small file has no"):
         next(small_files.initiate(replace(setting("pull"), **wrong), Endpoint()))
-
-
-def test_what_the_server_does_not_speak_is_unavailable(run_folder: Any) -> None:
-    with run_folder("") as (peer, _, _), pytest.raises(Unavailable):
-        next(small_files.initiate(setting("push", "smb1"), peer))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +12,10 @@ import pytest
 
 from probes import smb_matrix
 from probes.records import Details, Endpoint, Sample
-from probes.smb.frames import Broken, Late
+from probes.smb.frames import Broken
 from probes.smb.pipe2 import Pipe2
 from probes.smb_matrix import KIB, MIB, wanted
-from probes.stage import Last, Unavailable
+from probes.stage import Last
 
 SIZE = 16 * MIB
 SEED = "00ff11"
@@ -160,39 +158,12 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.long
-def test_a_server_that_stalls_ends_with_the_time(
-    run_folder: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(smb_matrix, "GRACE_SECONDS", 0.5)
-    with run_folder("", source_bytes=SIZE) as (peer, _, server):
-        running = paused(setting("pull"), peer)
-        children = psutil.Process(server.process_id).children(recursive=True)
-        try:
-            for child in children:
-                child.send_signal(signal.SIGSTOP)
-            with pytest.raises(Late, match="the time for it was over"):
-                list(running)
-        finally:
-            for child in children:
-                with suppress(psutil.NoSuchProcess):
-                    child.send_signal(signal.SIGCONT)
-
-
 def test_a_server_that_takes_its_credits_back_is_no_rate(run_folder: Any, monkeypatch: Any) -> None:
     with run_folder(source_bytes=SIZE) as (peer, _, _):
         running = paused(setting("pull"), peer)
         monkeypatch.setattr(Pipe2, "affords", lambda pipe, size: size // 2)
         with pytest.raises(Broken, match="without credits for its requests"):
             list(running)
-
-
-def test_one_that_is_given_up_leaves_nothing(run_folder: Any) -> None:
-    before = threading.active_count()
-    with run_folder(source_bytes=SIZE) as (peer, folder, _):
-        paused(setting("push"), peer).close()
-    assert list(folder.iterdir()) == []
-    assert threading.active_count() <= before
 
 
 def test_kill_9_in_mid_window_leaves_nothing(run_folder: Any, becomes: Any) -> None:
@@ -222,10 +193,3 @@ def test_a_source_that_is_too_short_is_told(run_folder: Any) -> None:
         pytest.raises(ValueError, match=f"has {MIB} bytes, {SIZE} are to be read"),
     ):
         paused(setting("pull"), peer)
-
-
-def test_what_the_server_does_not_speak_is_unavailable(run_folder: Any) -> None:
-    with run_folder("") as (peer, _, _):
-        for dialect, security in (("smb1", ""), ("2.1", "encrypted")):
-            with pytest.raises(Unavailable):
-                paused(setting("push", dialect, security=security), peer)

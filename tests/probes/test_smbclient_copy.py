@@ -127,16 +127,6 @@ def test_one_wrong_byte_is_found(share: Any, tmp_path: Path) -> None:
     assert details["hash_ok"] is False
 
 
-@pytest.mark.long
-def test_nothing_is_left_on_this_host(share: Any, tmp_path: Path) -> None:
-    target = tmp_path / "pulls"
-    target.mkdir()
-    with share() as (peer, folder):
-        write_payload(folder / NAME, SIZE)
-        run(setting("pull.cached", target), peer)
-    assert list(target.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("options", "agreed", "key", "name"),
     [

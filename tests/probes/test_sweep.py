@@ -4,8 +4,8 @@ import pytest
 
 from probes import sweep
 from probes.net import transfer
-from probes.records import Endpoint, Sample
-from probes.stage import Last, Unavailable
+from probes.records import Sample
+from probes.stage import Last
 
 HERE = "127.0.0.1"
 KIB = 1 << 10
@@ -115,10 +115,3 @@ def test_a_loopback_sweep_is_open_to_this_host_alone():
 def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValueError):
         sweep.Setting(**wrong)
-
-
-def test_without_a_responder_it_cannot_be_tried():
-    with sweep.respond(sweep.Setting("tcp", address=HERE)) as peer:
-        pass
-    with pytest.raises(Unavailable):
-        list(sweep.initiate(sweep.Setting("tcp"), Endpoint(host=HERE, port=peer.port)))

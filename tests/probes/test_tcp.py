@@ -1,14 +1,12 @@
 """The tcp stage: counted by the receiver, open to its own session alone."""
 
 import socket
-import time
 from functools import partial
 
 import pytest
 
 from probes import STAGES, loopback, tcp
-from probes.host import limits
-from probes.net import port, transfer
+from probes.net import transfer
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Unavailable
 
@@ -53,28 +51,6 @@ def test_loopback_is_the_tcp_stage_to_oneself():
     assert {"loopback", "tcp"} <= set(STAGES)
 
 
-def test_a_stranger_gets_nothing_and_does_not_keep_the_session_out(run):
-    setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
-    with tcp.respond(setting) as peer:
-        silent = [socket.create_connection((peer.host, peer.port)) for _ in range(8)]
-        guess = socket.create_connection((peer.host, peer.port))
-        guess.sendall(port._HELLO.pack(port._MAGIC, b"0" * 32, 1, 0))
-        guess.settimeout(5)
-        assert guess.recv(1) == b""
-        samples, _ = run(setting, peer)
-        assert samples[-1].moved_bytes > 0
-        for each in (*silent, guess):
-            each.close()
-
-
-@pytest.mark.long
-def test_a_silent_stranger_is_closed_after_two_seconds():
-    setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
-    with tcp.respond(setting) as peer, socket.create_connection((peer.host, peer.port)) as silent:
-        silent.settimeout(port.HELLO_SECONDS + 5)
-        assert silent.recv(1) == b""
-
-
 def test_the_port_is_closed_with_the_session():
     setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
     with tcp.respond(setting) as peer:
@@ -90,41 +66,9 @@ def test_a_blocked_port_is_a_reason_not_an_end(run):
         run(tcp.Setting("push", seconds=0.3), Endpoint(host="127.0.0.1", port=port, nonce="0" * 32))
 
 
-def test_a_wrong_nonce_fails_in_time(run):
-    setting = tcp.Setting("push", 1, seconds=0.3, address="127.0.0.1")
-    with tcp.respond(setting) as peer:
-        began = time.monotonic()
-        with pytest.raises((RuntimeError, OSError)):
-            run(setting, Endpoint(host=peer.host, port=peer.port, nonce="1" * 32))
-        assert time.monotonic() - began < port.CONNECT_SECONDS + 5
-
-
 def test_an_address_that_is_not_ours_is_listened_for_everywhere():
     with tcp.respond(tcp.Setting("push", address="203.0.113.9")) as peer:
         assert peer.port > 0
-
-
-WAITS = {"glimpses": 50, "busy_ratio": 1.0, "send_queue_full_ratio": 1.0}
-FLIES = {"in_flight_bytes_median": 1 << 20, "segment_bytes": 1448}
-KEEPS_UP = {"unread_bytes_median": 0, "receiver_glimpses": 50}
-
-
-@pytest.mark.parametrize(
-    ("sender", "receiver", "by"),
-    [
-        ({**WAITS, "peer_window_full_ratio": 1.0}, {"unread_bytes_median": 1 << 20}, "receiver"),
-        ({**WAITS, "send_buffer_limited_ratio": 0.5}, KEEPS_UP, "send-buffer"),
-        ({**WAITS, **FLIES, "receive_window_limited_ratio": 0.5}, KEEPS_UP, "receive-window"),
-        ({**WAITS, "send_queue_full_ratio": 0.0}, KEEPS_UP, "sender"),
-        ({**WAITS, **FLIES, "unsent_bytes_median": 1 << 20}, KEEPS_UP, "network"),
-        ({}, KEEPS_UP, "unknown"),
-        ({**WAITS, "glimpses": 1}, {}, "unknown"),
-    ],
-)
-def test_who_limits_is_told_with_its_figures(sender, receiver, by):
-    told = limits.told(sender, receiver, "cubic")
-    assert (told["by"], told["congestion_control"]) == (by, "cubic")
-    assert sender.items() | receiver.items() <= told.items()
 
 
 def test_windows_are_parts_of_one_transfer_in_order():

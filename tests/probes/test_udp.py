@@ -3,12 +3,10 @@
 import math
 import socket
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -27,32 +25,14 @@ def run(run_stage):
 
 
 @pytest.fixture
-def path(monkeypatch):
-    """The lab's path between two namespaces."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "lab"))
-    import delay
-
-    if lacks := delay.missing():
-        pytest.skip("NOT RUN: " + "; ".join(lacks))
-    yield delay.delayed
-    sys.modules.pop("delay", None)
-
-
-@pytest.fixture
-def over(run):
+def over(run, responding):
     """The stage over a path, its responder at the far end."""
 
     def measured(path, setting, before=lambda up: None):
         setting = replace(setting, address=path.server.address)
         before(path)
-        with path.server.entered():
-            responding = udp.respond(setting)
-            peer = responding.__enter__()
-        try:
-            with path.client.entered():
-                return run(setting, peer)
-        finally:
-            responding.__exit__(None, None, None)
+        with responding(udp, path.server, setting) as peer, path.client.entered():
+            return run(setting, peer)
 
     return measured
 
@@ -96,13 +76,6 @@ def test_ipv6_is_as_good(run):
     setting = replace(LOCAL, address="::1")
     with udp.respond(setting) as peer:
         samples, told = run(setting, peer)
-    assert told["received_datagrams"] == told["sent_datagrams"] > 0
-
-
-def test_an_address_that_is_not_ours_is_listened_for_everywhere(run):
-    setting = replace(LOCAL, address="203.0.113.9")
-    with udp.respond(setting) as peer:
-        _, told = run(setting, replace(peer, host="127.0.0.1"))
     assert told["received_datagrams"] == told["sent_datagrams"] > 0
 
 
@@ -219,10 +192,10 @@ def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", udp.VERBS)
-def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, path, verb):
+def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, lab_path, verb):
     chance = 0.02
     setting = udp.Setting(verb, 4e6, seconds=1.5)
-    with path(0.002, loss_ratio=chance, mtu_bytes=1500) as up:
+    with lab_path(0.002, loss_ratio=chance, mtu_bytes=1500) as up:
         samples, told = over(up, setting)
     sent = told["sent_datagrams"]
     assert sent > 1000
@@ -233,39 +206,30 @@ def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, path, verb):
     assert samples[-1].moved_bytes == 1448 * (told["received_datagrams"] - 1)
 
 
-@pytest.mark.long
-def test_a_clean_path_loses_nothing(over, path):
-    with path(0.005, mtu_bytes=1500) as up:
-        for verb in udp.VERBS:
-            _, told = over(up, udp.Setting(verb, 4e6, seconds=0.6))
-            assert told["lost_datagrams"] == told["duplicate_datagrams"] == 0
-            assert told["reordered_datagrams"] == told["receiver_dropped_datagrams"] == 0
-
-
-def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, path):
+def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, lab_path):
     shaper = "tc qdisc add dev delay0 root tbf rate 8mbit burst 16384 limit 20000"
 
     def shape(up):
         subprocess.run([*up.client.prefix, *shaper.split()], check=True)
 
-    with path(0.001, mtu_bytes=1500) as up:
+    with lab_path(0.001, mtu_bytes=1500) as up:
         _, told = over(up, replace(LOCAL, seconds=0.6), shape)
     assert told["refused_datagrams"] > 0
     assert told["pace_ratio"] < 0.9
     assert told["lost_datagrams"] == 0
 
 
-def test_datagrams_fit_the_senders_mtu(over, path):
-    with path(0.001, mtu_bytes=1200) as up:
+def test_datagrams_fit_the_senders_mtu(over, lab_path):
+    with lab_path(0.001, mtu_bytes=1200) as up:
         _, told = over(up, replace(LOCAL, address=""))
     assert told["payload_bytes"] == 1200 - 28
     assert told["loss_ratio"] == 0
 
 
 @pytest.mark.parametrize("verb", udp.VERBS)
-def test_a_path_that_drops_long_packets_is_told_as_such(over, path, verb):
+def test_a_path_that_drops_long_packets_is_told_as_such(over, lab_path, verb):
     with (
-        path(0.001, mtu_bytes=1500, largest_bytes=1000) as up,
+        lab_path(0.001, mtu_bytes=1500, largest_bytes=1000) as up,
         pytest.raises(RuntimeError, match="the path drops longer ones"),
     ):
         over(up, replace(LOCAL, verb=verb))
@@ -274,7 +238,7 @@ def test_a_path_that_drops_long_packets_is_told_as_such(over, path, verb):
 @pytest.mark.parametrize(
     ("verb", "side"), [("push", "server"), ("pull", "client")], ids=["its", "ours"]
 )
-def test_where_a_firewall_blocks_udp_that_is_the_reason(over, path, verb, side, monkeypatch):
+def test_where_a_firewall_blocks_udp_that_is_the_reason(over, lab_path, verb, side, monkeypatch):
     monkeypatch.setattr(udp, "HELLO_SECONDS", 0.5)
 
     def block(up):
@@ -285,5 +249,5 @@ def test_where_a_firewall_blocks_udp_that_is_the_reason(over, path, verb, side, 
         ):
             subprocess.run([*getattr(up, side).prefix, "nft", rule], check=True)
 
-    with path(0.001) as up, pytest.raises(Unavailable, match="a firewall blocks UDP"):
+    with lab_path(0.001) as up, pytest.raises(Unavailable, match="a firewall blocks UDP"):
         over(up, replace(LOCAL, verb=verb), block)

@@ -127,13 +127,6 @@ def test_nothing_is_left_after_the_block(served: Path) -> None:
         socket.create_connection((server.host, server.port), 5)
 
 
-def test_nothing_is_left_after_an_error_in_the_block(served: Path) -> None:
-    with pytest.raises(ZeroDivisionError), private_samba(str(served), password="x") as server:
-        raise ZeroDivisionError
-    assert not alive(server.process_id)
-    assert not Path(server.configuration).parent.exists()
-
-
 def test_nothing_is_left_when_the_starter_is_killed(served: Path) -> None:
     """SIGKILL: no code of the starter runs any more."""
     code = """
@@ -177,25 +170,6 @@ def test_the_password_is_on_no_command_line_in_no_file_and_in_no_repr(
                 assert PASSWORD.encode() not in path.read_bytes()
 
 
-def test_the_folder_of_the_state_is_closed_to_others(served: Path) -> None:
-    with private_samba(str(served), password="x") as server:
-        assert Path(server.configuration).parent.stat().st_mode & 0o077 == 0
-
-
-def test_two_servers_have_ports_and_folders_of_their_own(served: Path) -> None:
-    (served / "one").mkdir()
-    (served / "two").mkdir()
-    with (
-        private_samba(str(served / "one"), password="x") as one,
-        private_samba(str(served / "two"), password="y", share="other") as two,
-    ):
-        assert one.port != two.port
-        (served / "one" / "first").touch()
-        (served / "two" / "second").touch()
-        assert "first" in smbclient(one, "SMB3", "ls")
-        assert "second" in smbclient(two, "SMB3", "ls")
-
-
 def test_a_second_server_does_not_share_the_port_of_a_first(served: Path) -> None:
     """Both would bind it, and take turns with the clients."""
     with private_samba(str(served), password="x") as first:
@@ -213,18 +187,6 @@ def test_a_folder_with_odd_characters_is_served(served: Path) -> None:
     (odd / "inside").touch()
     with private_samba(str(odd), password="x") as server:
         assert "inside" in smbclient(server, "SMB3", "ls")
-
-
-def test_the_caller_s_options_win(served: Path) -> None:
-    with private_samba(
-        str(served),
-        password="x",
-        options=["server signing = mandatory", "server max protocol = SMB2_10"],
-        share_options=["read only = yes"],
-    ) as server:
-        assert "signing = mandatory" in Path(server.configuration).read_text()
-        with pytest.raises(AssertionError, match="MEDIA_WRITE_PROTECTED|ACCESS_DENIED"):
-            smbclient(server, "SMB3", "put /etc/hostname x")
 
 
 def test_ipv6_loopback_is_served(served: Path) -> None:

@@ -1,4 +1,4 @@
-"""Hosts behind routers, in network namespaces of this machine, and a path with a planted fault."""
+"""Hosts behind routers, in network namespaces of this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
+from probes.net import transfer
+from probes.net.transfer import Shape
+from probes.records import Endpoint
+
 sys.path.append(str(Path(__file__).parents[2] / "lab"))
-from delay import End, delayed, missing  # noqa: E402
+from delay import End  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,9 @@ class Routed:
 
 
 @pytest.fixture
-def faulty_path() -> Callable[..., AbstractContextManager[Any]]:
-    """tests/lab/delay.py's path between two hosts: delay, loss, rate, MTU, what it swallows."""
-    if lacks := missing():
-        pytest.skip("NOT RUN: " + "; ".join(lacks))
-    return delayed
+def transferred(drained: Callable[..., Any]) -> Callable[[Shape, Endpoint], Any]:
+    """Samples of a transfer, and what it came to."""
+    return lambda shape, peer: drained(transfer.initiate(shape, peer))
 
 
 @pytest.fixture

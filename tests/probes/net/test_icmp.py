@@ -166,8 +166,8 @@ def test_links_that_grow_narrower_twice_are_followed(routed):
     assert found == {"path_mtu_bytes": 1380, "path_mtu_confirmed": True}
 
 
-def test_where_packets_vanish_silently_nothing_is_confirmed(faulty_path):
-    with faulty_path(0.001, mtu_bytes=1500, largest_bytes=1400) as path, path.client.entered():
+def test_where_packets_vanish_silently_nothing_is_confirmed(lab_path):
+    with lab_path(0.001, mtu_bytes=1500, largest_bytes=1400) as path, path.client.entered():
         began = time.monotonic()
         found = path_mtu(path.server.address, 0.002, 1.0)
         assert time.monotonic() - began < 1.5

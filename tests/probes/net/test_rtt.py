@@ -32,8 +32,8 @@ def test_as_many_handshakes_as_asked_for_and_nothing_is_sent_or_reset(host):
     assert spread["count"] == 12
 
 
-def test_no_round_trip_is_shorter_than_the_path(faulty_path):
-    with faulty_path(0.01) as path:
+def test_no_round_trip_is_shorter_than_the_path(lab_path):
+    with lab_path(0.01) as path:
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
@@ -43,8 +43,8 @@ def test_no_round_trip_is_shorter_than_the_path(faulty_path):
 
 
 @pytest.mark.long
-def test_a_lost_packet_is_counted_and_not_taken_for_a_long_round_trip(faulty_path):
-    with faulty_path(0.001, loss_ratio=0.3, seed=3) as path:
+def test_a_lost_packet_is_counted_and_not_taken_for_a_long_round_trip(lab_path):
+    with lab_path(0.001, loss_ratio=0.3, seed=3) as path:
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():
@@ -91,8 +91,8 @@ def test_no_more_are_started_once_it_is_enough():
 
 
 @pytest.mark.long
-def test_an_answer_after_a_second_is_late_and_no_round_trip(faulty_path):
-    with faulty_path(0.6) as path:
+def test_an_answer_after_a_second_is_late_and_no_round_trip(lab_path):
+    with lab_path(0.6) as path:
         with path.server.entered():
             server = socket.create_server((path.server.address, 0))
         with server, path.client.entered():

@@ -10,8 +10,6 @@ import pytest
 
 from probes.net import arrivals, port, transfer
 from probes.net.transfer import Shape
-from probes.records import Sample
-from probes.stage import Last
 
 HERE = "127.0.0.1"
 
@@ -36,11 +34,6 @@ def test_what_no_transfer_can_be_is_refused(wrong):
         Shape(**wrong)
 
 
-def test_samples_end_with_a_last():
-    told = [[0.0, 0], [0.1, 10], [0.2, 10]]
-    assert transfer._possible(told, 10) == [Sample(0.0, 0), Sample(0.1, 10), Last(0.2, 10)]
-
-
 @pytest.mark.parametrize(
     "told",
     [
@@ -61,17 +54,10 @@ def test_a_receiver_is_not_believed_what_cannot_be(told):
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
-@pytest.mark.parametrize("zero_copy", [False, True])
-def test_each_end_tells_of_its_own_window(verb, zero_copy):
-    shape = Shape(verb, 2, 64 << 10, 0.4, zero_copy=zero_copy)
+def test_each_end_tells_of_its_own_window(transferred, verb):
+    shape = Shape(verb, 2, 64 << 10, 0.4)
     with transfer.respond(HERE, 1.0) as peer:
-        running = transfer.initiate(shape, peer)
-        while True:
-            try:
-                next(running)
-            except StopIteration as end:
-                moved = end.value
-                break
+        _, moved = transferred(shape, peer)
     for end in (moved.sender, moved.receiver):
         assert 0 < end["moved_bytes"] <= end["calls"] * shape.buffer_bytes
         assert end["seconds_per_call"] == pytest.approx(2 * end["seconds"] / end["calls"])

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from probes import loopback, matrix, sweep, tcp
 from probes.net import flow, port, transfer
 from probes.net.transfer import Shape
 
@@ -26,16 +25,6 @@ LINUX = sys.platform.startswith("linux")
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 SO_BUF_LOCK = 72
 """Which buffers a program has set: 1 the sending one, 2 the receiving one (Linux 5.14)."""
-
-
-def drained(shape, peer):
-    """Samples of a transfer, and what it came to."""
-    running, samples = transfer.initiate(shape, peer), []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
 
 
 @contextmanager
@@ -64,7 +53,7 @@ def told_of_a_sender(meeting):
 # -- from when to when -----------------------------------------------------------------------------
 
 
-def test_what_comes_in_the_warm_up_is_in_no_rate():
+def test_what_comes_in_the_warm_up_is_in_no_rate(transferred):
     """A burst at first, as of a bucket or a slow start's last round, and little after it."""
     burst, after = [], []
 
@@ -83,14 +72,14 @@ def test_what_comes_in_the_warm_up_is_in_no_rate():
         over.wait(10)
 
     with responding(work) as peer:
-        samples, moved = drained(Shape("pull", seconds=SECONDS), peer)
+        samples, moved = transferred(Shape("pull", seconds=SECONDS), peer)
     assert (samples[0].elapsed_seconds, samples[0].moved_bytes) == (0.0, 0)
     assert 0 < samples[-1].moved_bytes <= sum(after) < sum(burst)
     assert moved.receiver["moved_bytes"] < sum(burst)
     assert [each.moved_bytes for each in samples] == sorted(each.moved_bytes for each in samples)
 
 
-def test_what_was_sent_and_has_not_arrived_is_in_no_rate():
+def test_what_was_sent_and_has_not_arrived_is_in_no_rate(transferred):
     """A sink that takes 100 kB and no more: the sender's own count is its buffers' content."""
     taken = []
 
@@ -108,15 +97,15 @@ def test_what_was_sent_and_has_not_arrived_is_in_no_rate():
         over.wait(10)
 
     with responding(work) as peer:
-        samples, moved = drained(Shape("push", seconds=0.4), peer)
+        samples, moved = transferred(Shape("push", seconds=0.4), peer)
     assert samples[-1].moved_bytes == 100_000
     assert moved.receiver["moved_bytes"] == 100_000
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
-def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(verb):
+def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(transferred, verb):
     with transfer.respond(HERE, SECONDS) as peer:
-        samples, _ = drained(Shape(verb, seconds=SECONDS), peer)
+        samples, _ = transferred(Shape(verb, seconds=SECONDS), peer)
     times = [each.elapsed_seconds for each in samples[:-1]]
     assert len(times) > 2
     for one, other in zip(times, times[1:], strict=False):
@@ -126,8 +115,7 @@ def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(verb):
 # -- of what ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("zero_copy", [False, True])
-def test_the_payload_does_not_compress_however_it_is_sent(zero_copy):
+def test_the_payload_does_not_compress(transferred):
     kept = bytearray()
 
     def work(meeting, over):
@@ -136,26 +124,8 @@ def test_the_payload_does_not_compress_however_it_is_sent(zero_copy):
             kept.extend(connection.recv(1 << 18))
 
     with responding(work) as peer, pytest.raises((RuntimeError, OSError)):
-        drained(Shape("push", seconds=0.4, zero_copy=zero_copy), peer)
+        transferred(Shape("push", seconds=0.4), peer)
     assert len(zlib.compress(bytes(kept), 1)) > 0.99 * len(kept)
-
-
-def test_no_stage_sends_without_copying_unasked(monkeypatch):
-    """A program that copies files does not: its rate would be another's."""
-
-    def never(*_):
-        pytest.fail("sent without a copy")
-
-    monkeypatch.setattr(flow, "send_file", never)
-    for stage in (loopback, tcp):
-        setting = stage.Setting("push", seconds=0.2)
-        with stage.respond(setting) as peer:
-            samples = list(stage.initiate(setting, peer.__class__(HERE, peer.port, peer.nonce)))
-        assert samples[-1].moved_bytes > 0
-    assert not tcp.Setting().shape.zero_copy
-    assert not matrix.Setting().shape((0, 1), 0.1).zero_copy
-    assert not Shape().zero_copy
-    assert "zero_copy" not in sweep.Setting.__dataclass_fields__
 
 
 # -- by which sockets ------------------------------------------------------------------------------
@@ -194,16 +164,8 @@ def buffers_set(connection):
 
 
 @pytest.mark.skipif(not LINUX, reason="NOT RUN: only Linux tells whose buffer it is")
-def test_an_ordinary_transfers_buffers_are_the_systems_to_tune(ends):
-    with ends() as both:
-        for end in both:
-            for each in (end.control, *end.connections):
-                assert buffers_set(each) == (False, False)
-
-
-@pytest.mark.skipif(not LINUX, reason="NOT RUN: only Linux tells whose buffer it is")
 @pytest.mark.parametrize("verb", transfer.VERBS)
-def test_a_window_is_set_at_both_ends_and_only_for_who_asked(verb, monkeypatch):
+def test_a_window_is_set_at_both_ends_and_only_for_who_asked(transferred, verb, monkeypatch):
     seen = []
     run = flow.Flow.run
 
@@ -215,7 +177,7 @@ def test_a_window_is_set_at_both_ends_and_only_for_who_asked(verb, monkeypatch):
     for window_bytes in (0, 64 << 10):
         seen.clear()
         with transfer.respond(HERE, SECONDS, window_bytes) as peer:
-            drained(Shape(verb, 2, seconds=0.2, window_bytes=window_bytes), peer)
+            transferred(Shape(verb, 2, seconds=0.2, window_bytes=window_bytes), peer)
         is_set = window_bytes > 0
         assert len(seen) == 2
         for move, locks in seen:
@@ -224,13 +186,13 @@ def test_a_window_is_set_at_both_ends_and_only_for_who_asked(verb, monkeypatch):
 
 
 @pytest.mark.skipif(not LINUX, reason="NOT RUN: reads the system's limit as Linux tells it")
-def test_a_window_that_the_system_cuts_is_told_as_it_is_and_not_as_asked_for():
+def test_a_window_that_the_system_cuts_is_told_as_it_is_and_not_as_asked_for(transferred):
     most = int(Path("/proc/sys/net/core/wmem_max").read_text())
     asked = transfer.MOST_WINDOW_BYTES
     if asked <= most:
         pytest.skip("NOT RUN: this system grants whatever may be asked for")
     with transfer.respond(HERE, SECONDS, asked) as peer:
-        _, moved = drained(Shape("push", seconds=0.2, window_bytes=asked), peer)
+        _, moved = transferred(Shape("push", seconds=0.2, window_bytes=asked), peer)
     assert 0 < moved.sender["granted_bytes"] <= 2 * most < asked
 
 
@@ -242,12 +204,12 @@ def test_small_messages_wait_for_no_acknowledgement_at_either_end(ends):
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
-def test_the_congestion_control_told_is_the_sending_sockets(verb, faulty_path):
+def test_the_congestion_control_told_is_the_sending_sockets(transferred, verb, lab_path):
     allowed = ALLOWED.read_text().split() if ALLOWED.exists() else []
     if len(allowed) < 2:
         pytest.skip("NOT RUN: this kernel has one congestion control alone")
     own, other = allowed[:2]
-    with faulty_path(0.0005) as path:
+    with lab_path(0.0005) as path:
         for end, control in ((path.client, own), (path.server, other)):
             set_to = f"net.ipv4.tcp_congestion_control={control}"
             subprocess.run([*end.prefix, "sysctl", "-qw", set_to], check=True)
@@ -256,7 +218,7 @@ def test_the_congestion_control_told_is_the_sending_sockets(verb, faulty_path):
             peer = responder.__enter__()
         try:
             with path.client.entered():
-                _, moved = drained(Shape(verb, seconds=0.3), peer)
+                _, moved = transferred(Shape(verb, seconds=0.3), peer)
         finally:
             responder.__exit__(None, None, None)
     assert moved.congestion_control == (own if verb == "push" else other)
@@ -268,18 +230,18 @@ def test_the_congestion_control_told_is_the_sending_sockets(verb, faulty_path):
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_a_path_on_which_full_packets_vanish_gives_a_failure_in_time_and_no_rate(
-    verb, faulty_path, monkeypatch
+    transferred, verb, lab_path, monkeypatch
 ):
     """As where a card cuts its segments wrongly: small packets pass, and all seems well."""
     monkeypatch.setattr(port, "STALL_SECONDS", 1.0)
-    with faulty_path(0.0005, mtu_bytes=1500, largest_bytes=1400) as path:
+    with lab_path(0.0005, mtu_bytes=1500, largest_bytes=1400) as path:
         with path.server.entered():
             responder = transfer.respond(path.server.address, SECONDS)
             peer = responder.__enter__()
         try:
             began = time.monotonic()
             with path.client.entered(), pytest.raises((RuntimeError, OSError)):
-                drained(Shape(verb, seconds=0.3), peer)
+                transferred(Shape(verb, seconds=0.3), peer)
             assert time.monotonic() - began < 15
         finally:
             responder.__exit__(None, None, None)

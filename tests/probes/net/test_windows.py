@@ -5,7 +5,6 @@ import pytest
 from probes.net.windows import (
     AUTOTUNED,
     LARGEST_BYTES,
-    drained,
     following,
     knee,
     smallest_buffer,
@@ -120,10 +119,6 @@ def test_the_knee_is_taken_from_the_bests_second_run_where_that_was_slower():
     assert knee(cells, 10.0)["window_bytes"] == 64 * KIB
 
 
-def test_no_cells_have_no_knee():
-    assert knee([]) is None
-
-
 def test_a_broken_cell_is_not_tried_again_and_its_row_comes_last():
     windows, streams = (AUTOTUNED, 16 << 10), (1, 2)
     broken, cells, order = {(AUTOTUNED, 1)}, {}, []
@@ -182,34 +177,3 @@ def test_a_best_that_was_luck_is_not_what_the_others_have_to_reach(again, found)
         )
         == found
     )
-
-
-def test_of_nothing_there_is_none():
-    assert smallest_buffer([]) is None
-
-
-def counting(seen, broken=False):
-    for number in range(3):
-        seen.append(number)
-        yield number
-    if broken:
-        raise RuntimeError("broke")
-    return "told"
-
-
-def test_it_is_run_to_its_end_and_its_result_is_given():
-    seen = []
-    assert drained(counting(seen)) == "told"
-    assert seen == [0, 1, 2]
-
-
-def test_one_that_was_begun_elsewhere_is_run_from_there():
-    seen = []
-    running = counting(seen)
-    next(running)
-    assert drained(running) == "told"
-
-
-def test_what_it_raises_is_raised():
-    with pytest.raises(RuntimeError, match="broke"):
-        drained(counting([], broken=True))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probes.host import page_cache, payload
-from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource
+from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink
 from probes.stage import Refused
 
 RING = payload.ring(b"\x01")
@@ -137,9 +137,3 @@ def test_a_file_that_shrinks_under_the_copy_is_an_error(source: Path) -> None:
         os.truncate(source, 1000)
         with pytest.raises(OSError, match="shorter"):
             given.give(0, 4096)
-
-
-def test_memory_gives_the_payload(source: Path) -> None:
-    given = MemorySource(RING, cached=True)
-    assert given.give(12345, 1000) == payload.block(RING, 12345, 1000)
-    assert given.cache()["proven"]

@@ -93,6 +93,8 @@ def test_a_real_server_tells_its_facts_in_every_dialect(share: Any, dialect: str
     with share(*options, share_options=csc) as (peer, _, _), open_session(peer, dialect) as session:
         facts = session.facts.details()
         again = session.facts.details()
+    assert facts["dialect"] == dialect
+    assert facts["multi_credit"] == (dialect not in ("2.0.2", "smb1"))
     clock = datetime.fromisoformat(facts["server_time"])
     assert abs(datetime.now(UTC) - clock) < timedelta(minutes=1)
     assert facts["security_mode"] == "signing enabled"

@@ -37,17 +37,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
         yield Endpoint(host=server.host, port=server.port, share=server.share, access=access)
 
 
-@pytest.mark.parametrize("dialect", [*PINNED, "smb1"])
-def test_each_dialect_is_the_one_that_was_asked(plain: Endpoint, dialect: str) -> None:
-    with open_session(plain, dialect) as session:
-        facts = session.facts
-    assert facts.dialect == dialect
-    assert (facts.signing, facts.encryption) == (None, None)
-    assert facts.multi_credit == (dialect not in ("2.0.2", "smb1"))
-    assert facts.max_read_bytes >= 65536 and facts.max_write_bytes >= 65536
-    assert facts.credits >= 1 and facts.connect_seconds > 0 and facts.server_guid
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -91,13 +91,6 @@ def test_size_and_time_bound_the_reading(user_file):
     assert samples[-1].moved_bytes == 3 * MIB
 
 
-def test_a_symbolic_link_leads_to_its_file(user_file, tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to(user_file)
-    samples, _ = carried_out(link)
-    assert samples[-1].moved_bytes == 8 * MIB
-
-
 def test_nothing_but_a_regular_file_is_opened(tmp_path):
     """Neither hangs nor opens: a FIFO has no writer, a socket no listener."""
     os.mkfifo(tmp_path / "fifo")
@@ -116,12 +109,6 @@ def test_nothing_but_a_regular_file_is_opened(tmp_path):
     ):
         with pytest.raises(Unavailable, match=sentence):
             carried_out(path)
-
-
-def test_a_file_of_less_than_a_block_is_refused(tmp_path):
-    (tmp_path / "note").write_bytes(b"n" * (MIB - 1))
-    with pytest.raises(Unavailable, match="smaller than 1 MiB"):
-        carried_out(tmp_path / "note")
 
 
 @pytest.mark.parametrize("depth", [1, 4])
@@ -162,27 +149,6 @@ def test_two_that_differ_by_case_alone_are_not_guessed_between(film: Path) -> No
     (film.parent / "BIG one.mkv").write_bytes(b"y")
     with pytest.raises(Unavailable, match="cannot be read"):
         named_file.look(str(film.parent), ["big one.mkv"], 1 << 30)
-
-
-def test_its_time_of_access_stays(film: Path) -> None:
-    os.utime(film, (1, 2))
-    with named_file.opened(str(film)) as fd:
-        os.read(fd, 4096)
-    told = film.stat()
-    assert (told.st_atime, told.st_mtime) == (1, 2)
-
-
-@pytest.mark.parametrize("kind", ["folder", "fifo", "missing", "device"])
-def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "it"
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "fifo":
-        os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/null")
-    with pytest.raises(Unavailable, match="it on "):
-        named_file.look(str(tmp_path), ["it"], 1 << 30)
 
 
 def test_the_ratio_speaks_of_what_a_copy_reads_and_not_of_the_rest(tmp_path: Path) -> None:

@@ -146,11 +146,6 @@ def test_a_device_without_the_right_to_read_it_is_told_with_the_remedy(memory_de
         carried_out(setting(device=memory_device))
 
 
-def test_a_device_is_never_written_to(memory_device):
-    with pytest.raises(ValueError, match="for reading only"):
-        carried_out(setting("write", device=memory_device))
-
-
 def test_a_device_too_small_for_its_zones_is_unavailable(memory_device):
     with pytest.raises(Unavailable, match="too small for 64 zones"):
         carried_out(setting(device=memory_device, count=64))
