@@ -26,6 +26,7 @@ sys.path.append(str(Path(__file__).parents[1] / "lab"))
 from delay import End, missing  # noqa: E402
 from delay import delayed as delayed_path  # noqa: E402
 
+NT1 = "server min protocol = NT1"
 PASSWORD = "correct horse 47 %&"
 SEED = "00ff11"
 
@@ -34,7 +35,7 @@ SEED = "00ff11"
 def smbd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Samba]]:
     """A real smbd of every dialect, for all tests here that neither harm nor change it."""
     folder = tmp_path_factory.mktemp("share")
-    options = ("server min protocol = NT1", "server signing = auto")
+    options = (NT1, "server signing = auto")
     with private_samba(str(folder), password=PASSWORD, options=options) as server:
         yield folder, server
 
@@ -49,10 +50,13 @@ def run_folder(
     """
 
     @contextmanager
-    def started(*options: str, source_bytes: int = 0) -> Iterator[tuple[Endpoint, Path, Samba]]:
+    def started(
+        *options: str, source_bytes: int = 0, folder: Path | None = None
+    ) -> Iterator[tuple[Endpoint, Path, Samba]]:
         with ExitStack() as stack:
-            if options:
-                folder = tmp_path_factory.mktemp("share")
+            if options or folder:
+                folder = folder or tmp_path_factory.mktemp("share")
+                options = options or (NT1,)
                 own = private_samba(str(folder), password=PASSWORD, options=options)
                 server, inside = stack.enter_context(own), ""
             else:
