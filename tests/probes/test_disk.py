@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,10 @@ from probes.storage import others, sequential
 MIB = 1024 * 1024
 
 
-def carried_out(setting, peer):
+@pytest.fixture
+def carried_out(run_stage):
     """The samples and the details of one stage."""
-    running = disk.initiate(setting, peer)
-    samples = []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+    return partial(run_stage, disk)
 
 
 def setting(folder, verb, cache, size_bytes=16 * MIB, seconds=1.0):
@@ -67,7 +63,7 @@ def check_shape(samples, details):
     json.dumps(details, allow_nan=False)
 
 
-def test_an_uncached_read_is_proven_and_reads_each_byte_once(on_disk, source):
+def test_an_uncached_read_is_proven_and_reads_each_byte_once(carried_out, on_disk, source):
     # It ends with the file; the seconds are for a disk that others keep busy.
     samples, details = carried_out(setting(on_disk, "read", "uncached", seconds=30.0), source)
     check_shape(samples, details)
@@ -80,7 +76,7 @@ def test_an_uncached_read_is_proven_and_reads_each_byte_once(on_disk, source):
 
 
 @pytest.mark.long
-def test_a_longer_uncached_read_tries_both_ways(on_disk, source):
+def test_a_longer_uncached_read_tries_both_ways(carried_out, on_disk, source):
     _, details = carried_out(setting(on_disk, "read", "uncached", seconds=5.0), source)
     if "trials_bytes_per_second" in details:
         trials = details["trials_bytes_per_second"]
@@ -89,7 +85,7 @@ def test_a_longer_uncached_read_tries_both_ways(on_disk, source):
 
 
 @pytest.mark.long
-def test_a_cached_read_is_proven_and_goes_on_for_its_time(on_disk, source):
+def test_a_cached_read_is_proven_and_goes_on_for_its_time(carried_out, on_disk, source):
     samples, details = carried_out(setting(on_disk, "read", "cached"), source)
     check_shape(samples, details)
     assert samples[-1].moved_bytes > 16 * MIB
@@ -100,14 +96,16 @@ def test_a_cached_read_is_proven_and_goes_on_for_its_time(on_disk, source):
 
 
 def test_an_uncached_read_that_leaves_the_file_cached_is_not_called_proven(
-    on_disk, source, monkeypatch
+    carried_out, on_disk, source, monkeypatch
 ):
     monkeypatch.setattr(page_cache, "evict", lambda fd: None)
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] is False
 
 
-def test_a_read_that_never_reached_the_device_is_not_called_proven(on_disk, monkeypatch):
+def test_a_read_that_never_reached_the_device_is_not_called_proven(
+    carried_out, on_disk, monkeypatch
+):
     """Blocks that were reserved and never written are read without the disk."""
     if folders.folder_facts(str(on_disk)).device is None:
         pytest.skip("needs a block device below the folder")
@@ -126,7 +124,7 @@ def test_a_read_that_never_reached_the_device_is_not_called_proven(on_disk, monk
     assert details["cache"]["proven"] is False
 
 
-def test_a_write_is_flushed_and_leaves_nothing(tmp_path):
+def test_a_write_is_flushed_and_leaves_nothing(carried_out, tmp_path):
     samples, details = carried_out(setting(tmp_path, "write", "uncached"), Endpoint())
     check_shape(samples, details)
     assert samples[-1].moved_bytes == 16 * MIB
@@ -134,7 +132,7 @@ def test_a_write_is_flushed_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_direct_io_a_write_is_flushed_all_the_same(tmp_path, monkeypatch):
+def test_without_direct_io_a_write_is_flushed_all_the_same(carried_out, tmp_path, monkeypatch):
     monkeypatch.setattr(sequential, "takes_direct", lambda fd: False)
     samples, details = carried_out(setting(tmp_path, "write", "uncached"), Endpoint())
     check_shape(samples, details)
@@ -159,7 +157,7 @@ def test_a_missing_folder_is_refused(tmp_path):
     assert caught.value.kind == "usage"
 
 
-def test_a_users_file_is_read_and_never_changed(tmp_path):
+def test_a_users_file_is_read_and_never_changed(carried_out, tmp_path):
     users = tmp_path / "users"
     users.write_bytes(os.urandom(4 * MIB))
     before = users.read_bytes()
@@ -181,7 +179,7 @@ def test_a_pattern_has_its_verbs_and_no_others(tmp_path, pattern, verb):
         next(disk.initiate(told, Endpoint()))
 
 
-def test_a_read_tells_where_its_file_lies_and_what_others_did(on_disk, source):
+def test_a_read_tells_where_its_file_lies_and_what_others_did(carried_out, on_disk, source):
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     if details["place"] is not None:
         assert details["place"]["size_bytes"] == 16 * MIB
@@ -195,7 +193,9 @@ def test_a_read_tells_where_its_file_lies_and_what_others_did(on_disk, source):
 
 
 @pytest.mark.long
-def test_what_the_page_cache_gives_is_not_preceded_by_a_look_at_others(on_disk, source):
+def test_what_the_page_cache_gives_is_not_preceded_by_a_look_at_others(
+    carried_out, on_disk, source
+):
     _, details = carried_out(setting(on_disk, "read", "cached"), source)
     assert "before" not in details
 
@@ -235,7 +235,7 @@ def slow_disk(tmp_path):
 
 
 @pytest.mark.long
-def test_a_slow_disk_is_read_and_written_within_the_time(slow_disk):
+def test_a_slow_disk_is_read_and_written_within_the_time(carried_out, slow_disk):
     """The time bounds the stage, not the file's size: nothing is flushed for seconds after it."""
     held = source_file.Setting(str(slow_disk), 128 * MIB, 1.5, "ab")
     with source_file.hold(held, Endpoint()) as source:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,28 +62,27 @@ def setting(copy, client, target, size=SIZE, seconds=60.0):
     return Setting(copy, str(client), str(target), size, seconds, SEED)
 
 
-def run(wanted, peer):
+@pytest.fixture
+def run(run_stage):
     """All samples and the details of one copy."""
-    running = native_copy.initiate(wanted, peer)
-    samples = []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+    return partial(run_stage, native_copy)
 
 
-def run_and_check(wanted, peer):
-    samples, details = run(wanted, peer)
-    assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
-    assert samples[-1].moved_bytes == wanted.size_bytes
-    for before, after in zip(samples, samples[1:], strict=False):
-        assert before.elapsed_seconds <= after.elapsed_seconds
-        assert before.moved_bytes <= after.moved_bytes
-    assert details["hash_ok"] is True and details["checked_bytes"] == wanted.size_bytes
-    assert details["acknowledged_bytes_per_second"] > 0 and details["flush_seconds"] >= 0
-    assert details["program"].startswith("cp ")
-    return details
+@pytest.fixture
+def run_and_check(run):
+    def check(wanted, peer):
+        samples, details = run(wanted, peer)
+        assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
+        assert samples[-1].moved_bytes == wanted.size_bytes
+        for before, after in zip(samples, samples[1:], strict=False):
+            assert before.elapsed_seconds <= after.elapsed_seconds
+            assert before.moved_bytes <= after.moved_bytes
+        assert details["hash_ok"] is True and details["checked_bytes"] == wanted.size_bytes
+        assert details["acknowledged_bytes_per_second"] > 0 and details["flush_seconds"] >= 0
+        assert details["program"].startswith("cp ")
+        return details
+
+    return check
 
 
 def can_be_emptied(folder):
@@ -92,7 +92,7 @@ def can_be_emptied(folder):
 
 @pytest.mark.parametrize("copy", native_copy.COPIES)
 def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
-    stack, held, client, target, copy
+    run_and_check, stack, held, client, target, copy
 ):
     peer = held(stack, target)
     details = run_and_check(setting(copy, client, target), peer)
@@ -112,7 +112,7 @@ def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
 @pytest.mark.long
 @pytest.mark.parametrize("copy", native_copy.COPIES)
 def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
-    smb_mount, stack, held, client, copy
+    run_and_check, smb_mount, stack, held, client, copy
 ):
     peer = held(stack, smb_mount.folder)
     details = run_and_check(setting(copy, client, smb_mount.folder), peer)
@@ -132,7 +132,9 @@ def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
     assert list(smb_mount.shared.iterdir()) == []
 
 
-def test_both_sources_are_cut_to_the_size_asked_for(stack, held, client, target):
+def test_both_sources_are_cut_to_the_size_asked_for(
+    run_and_check, run, stack, held, client, target
+):
     peer = held(stack, target)
     for copy, size in (("pull.cached", 3 * MIB), ("push.cached", 2 * MIB)):
         run_and_check(setting(copy, client, target, size), peer)
@@ -142,7 +144,7 @@ def test_both_sources_are_cut_to_the_size_asked_for(stack, held, client, target)
         run(setting("pull.cached", client, target, 4 * MIB), peer)
 
 
-def test_a_users_file_is_never_cut(stack, held, client, target, tmp_path):
+def test_a_users_file_is_never_cut(run, stack, held, client, target, tmp_path):
     peer = held(stack, target)
     mine = tmp_path / "mine"
     mine.write_bytes(bytes(9 * MIB))
@@ -154,7 +156,7 @@ def test_a_users_file_is_never_cut(stack, held, client, target, tmp_path):
         run(setting("pull.cached", client, target), Endpoint(folder=str(target)))
 
 
-def test_a_link_in_place_of_the_source_is_not_followed(stack, held, client, target, tmp_path):
+def test_a_link_in_place_of_the_source_is_not_followed(run, stack, held, client, target, tmp_path):
     peer = held(stack, target)
     mine = tmp_path / "mine"
     mine.write_bytes(bytes(9 * MIB))
@@ -165,7 +167,7 @@ def test_a_link_in_place_of_the_source_is_not_followed(stack, held, client, targ
     assert mine.stat().st_size == 9 * MIB
 
 
-def test_a_copy_that_differs_is_told(stack, held, client, target):
+def test_a_copy_that_differs_is_told(run, stack, held, client, target):
     peer = held(stack, target)
     other = Setting("pull.cached", str(client), str(target), SIZE, 60.0, "77")
     assert run(other, peer)[1]["hash_ok"] is False
@@ -191,7 +193,7 @@ def test_one_wrong_byte_anywhere_is_told(tmp_path):
 
 
 def test_a_program_that_copies_half_is_broken_and_not_fast(
-    stack, held, client, target, monkeypatch, tmp_path
+    run, stack, held, client, target, monkeypatch, tmp_path
 ):
     """The size of what arrived is the last sample's, whatever the program says."""
     fake = tmp_path / "cp"
@@ -208,7 +210,7 @@ def test_a_program_that_copies_half_is_broken_and_not_fast(
 
 
 @pytest.mark.long
-def test_without_cp_python_copies(stack, held, client, target, monkeypatch):
+def test_without_cp_python_copies(run, stack, held, client, target, monkeypatch):
     peer = held(stack, target)
     monkeypatch.setattr(tools, "find", lambda name: None)
     for copy in native_copy.COPIES:
@@ -217,7 +219,7 @@ def test_without_cp_python_copies(stack, held, client, target, monkeypatch):
         assert details["program"].startswith("shutil.copyfile of Python 3.")
 
 
-def test_what_makes_no_sense_is_refused(stack, held, client, target):
+def test_what_makes_no_sense_is_refused(run, stack, held, client, target):
     peer = held(stack, target)
     for wrong in (setting("pull", client, target), setting("pull.cached", client, target, 0)):
         with pytest.raises(ValueError, match="no such copy"):
@@ -240,7 +242,7 @@ def small_disk(tmp_path):
 
 @pytest.mark.long
 @NEEDS_ROOT
-def test_no_room_on_either_side_is_one_line(small_disk, stack, held, client, tmp_path):
+def test_no_room_on_either_side_is_one_line(run, small_disk, stack, held, client, tmp_path):
     peer = held(stack, small_disk)
     with (small_disk / "full").open("wb") as file:
         told = os.statvfs(small_disk)
@@ -259,7 +261,7 @@ def test_no_room_on_either_side_is_one_line(small_disk, stack, held, client, tmp
 
 
 @NEEDS_ROOT
-def test_a_mount_that_becomes_read_only_is_one_line(stack, held, client, target):
+def test_a_mount_that_becomes_read_only_is_one_line(run, stack, held, client, target):
     peer = held(stack, target)
     subprocess.run(["mount", "--bind", target, target], check=True)
     try:
@@ -278,7 +280,7 @@ def test_a_mount_that_becomes_read_only_is_one_line(stack, held, client, target)
         subprocess.run(["umount", target], check=True)
 
 
-def test_a_run_folder_that_went_away_is_one_line(stack, held, client, target):
+def test_a_run_folder_that_went_away_is_one_line(run, stack, held, client, target):
     peer = held(stack, target)
     Path(peer.folder, "source").unlink()
     with pytest.raises(Refused, match=str(target)):

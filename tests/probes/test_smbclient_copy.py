@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from probes.drivers import smbclient
 from probes.drivers.samba import private_samba
 from probes.host import payload
 from probes.records import Access, Details, Endpoint, Sample
-from probes.smbclient_copy import Setting, initiate
+from probes.smbclient_copy import Setting
 from probes.stage import Last, Refused
 
 MIB = 1 << 20
@@ -58,13 +59,10 @@ def write_payload(path: Path, size: int) -> None:
             file.write(payload.block(ring, offset, min(MIB, size - offset)))
 
 
-def run(setting: Setting, peer: Endpoint) -> tuple[list[Sample], Details]:
-    running, samples = initiate(setting, peer), []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+@pytest.fixture
+def run(run_stage: Any) -> Callable[[Setting, Endpoint], tuple[list[Sample], Details]]:
+    """All samples and the details of one copy."""
+    return partial(run_stage, smbclient_copy)
 
 
 def setting(copy: str, folder: Path, **more: Any) -> Setting:
@@ -86,7 +84,7 @@ def window_is_whole(samples: list[Sample]) -> bool:
 @pytest.mark.parametrize("cache", ["cached", "uncached"])
 @pytest.mark.parametrize("dialect", ["2.1", "3.0.2", "3.1.1"])
 def test_a_push_arrives_whole_and_tells_what_was_cached(
-    share: Any, tmp_path: Path, dialect: str, cache: str
+    run: Any, share: Any, tmp_path: Path, dialect: str, cache: str
 ) -> None:
     with share() as (peer, folder):
         samples, details = run(setting(f"push.{cache}", tmp_path, dialect=dialect), peer)
@@ -100,7 +98,9 @@ def test_a_push_arrives_whole_and_tells_what_was_cached(
 
 
 @pytest.mark.parametrize("cache", ["cached", "uncached"])
-def test_a_pull_is_flushed_and_looked_at_whole(share: Any, tmp_path: Path, cache: str) -> None:
+def test_a_pull_is_flushed_and_looked_at_whole(
+    run: Any, share: Any, tmp_path: Path, cache: str
+) -> None:
     with share() as (peer, folder):
         write_payload(folder / NAME, SIZE)
         samples, details = run(setting(f"pull.{cache}", tmp_path), peer)
@@ -115,7 +115,7 @@ def test_a_pull_is_flushed_and_looked_at_whole(share: Any, tmp_path: Path, cache
     }
 
 
-def test_one_wrong_byte_is_found(share: Any, tmp_path: Path) -> None:
+def test_one_wrong_byte_is_found(run: Any, share: Any, tmp_path: Path) -> None:
     with share() as (peer, folder):
         write_payload(folder / NAME, SIZE)
         with (folder / NAME).open("r+b") as file:
@@ -135,7 +135,13 @@ def test_one_wrong_byte_is_found(share: Any, tmp_path: Path) -> None:
     ],
 )
 def test_what_the_share_demands_is_named(
-    share: Any, tmp_path: Path, options: list[str], agreed: dict[str, str], key: str, name: str
+    run: Any,
+    share: Any,
+    tmp_path: Path,
+    options: list[str],
+    agreed: dict[str, str],
+    key: str,
+    name: str,
 ) -> None:
     with share(*options) as (peer, folder):
         _, details = run(setting("push.cached", tmp_path, **agreed), peer)
@@ -144,7 +150,7 @@ def test_what_the_share_demands_is_named(
 
 
 def test_a_deadline_ends_it_with_the_bytes_until_then(
-    share: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Any, share: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smbclient_copy, "SAMPLE_SECONDS", 0.0)
     with (
@@ -154,21 +160,21 @@ def test_a_deadline_ends_it_with_the_bytes_until_then(
         run(setting("push.cached", tmp_path, seconds=0.0), peer)
 
 
-def test_a_file_of_another_size_is_not_pushed(share: Any, tmp_path: Path) -> None:
+def test_a_file_of_another_size_is_not_pushed(run: Any, share: Any, tmp_path: Path) -> None:
     """smbclient sends whole files: a rate of another size would be wrong."""
     with share() as (peer, folder), pytest.raises(ValueError, match="to go"):
         run(setting("push.cached", tmp_path, size_bytes=SIZE - 1), peer)
     assert list(folder.iterdir()) == []
 
 
-def test_a_file_of_another_size_is_not_taken_for_ours(share: Any, tmp_path: Path) -> None:
+def test_a_file_of_another_size_is_not_taken_for_ours(run: Any, share: Any, tmp_path: Path) -> None:
     with share() as (peer, folder):
         write_payload(folder / NAME, MIB)
         with pytest.raises(ConnectionError, match=f"{MIB} of {SIZE} bytes arrived here"):
             run(setting("pull.cached", tmp_path), peer)
 
 
-def test_a_file_that_is_not_there_is_named(share: Any, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_named(run: Any, share: Any, tmp_path: Path) -> None:
     with (
         share() as (peer, _),
         pytest.raises(ConnectionError, match=r"pull.cached broke after 0 .*NAME_NOT_FOUND"),
@@ -176,7 +182,7 @@ def test_a_file_that_is_not_there_is_named(share: Any, tmp_path: Path) -> None:
         run(setting("pull.cached", tmp_path), peer)
 
 
-def test_a_share_that_takes_nothing_says_so(share: Any, tmp_path: Path) -> None:
+def test_a_share_that_takes_nothing_says_so(run: Any, share: Any, tmp_path: Path) -> None:
     with share("read only = yes") as (peer, folder):
         folder.chmod(0o500)
         shown = replace(peer, folder="nothing-here")
@@ -199,6 +205,6 @@ def test_samples_never_say_more_than_was_acknowledged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("copy", ["push", "pull.warm", "server.push.cached"])
-def test_an_unknown_copy_is_refused(tmp_path: Path, copy: str) -> None:
+def test_an_unknown_copy_is_refused(run: Any, tmp_path: Path, copy: str) -> None:
     with pytest.raises(ValueError, match="no such copy"):
         run(setting(copy, tmp_path), Endpoint())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import struct
 
 import pytest
@@ -9,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM
 
 from probes.smb.encryption import HEADER_BYTES, Sealer
 from probes.smb.frames import Broken
+from probes.smb.signing import Md5, signer
 
 NAMES = ["aes-128-gcm", "aes-256-gcm", "aes-128-ccm", "aes-256-ccm"]
 SESSION = 0x1122334455667788
@@ -89,3 +92,31 @@ def test_one_flipped_bit_anywhere_is_found(name: str) -> None:
 def test_plain_short_and_foreign_messages_are_refused(frame: bytes) -> None:
     with pytest.raises(Broken):
         unsealed("aes-128-gcm", bytearray(frame), None)
+
+
+KEY = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")
+MESSAGE = bytes.fromhex(
+    "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411"
+)
+
+
+def test_cmac_is_that_of_rfc_4493() -> None:
+    expected = bytes.fromhex("dfa66747de9ae63030ca32611497c827")
+    assert signer("aes-cmac", KEY).sign(7, True, MESSAGE[:3], MESSAGE[3:]) == expected
+
+
+def test_gmac_has_the_message_id_and_the_sender_in_its_nonce() -> None:
+    for reply in (False, True):
+        nonce = struct.pack("<QI", 77, int(reply))
+        expected = AESGCM(KEY).encrypt(nonce, b"", MESSAGE)
+        assert signer("aes-gmac", KEY).sign(77, reply, MESSAGE[:9], MESSAGE[9:]) == expected
+
+
+def test_hmac_is_cut_to_16_bytes() -> None:
+    expected = hmac.digest(KEY, MESSAGE, "sha256")[:16]
+    assert signer("hmac-sha256", KEY).sign(1, False, MESSAGE[:20], MESSAGE[20:]) == expected
+
+
+def test_md5_takes_the_key_first_and_8_bytes() -> None:
+    expected = hashlib.md5(KEY + MESSAGE).digest()[:8]
+    assert Md5(KEY).sign(3, False, MESSAGE[:20], MESSAGE[20:]) == expected

@@ -1,13 +1,20 @@
 """The dialects of a server are found without a login, whatever it answers."""
 
 import socket
+import struct
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from probes.drivers.samba import private_samba
+from probes.records import Access, Endpoint
 from probes.smb import offered
+from probes.smb.offered import ALGORITHMS, compression, parse_compression, question
 from probes.stage import Refused
 
 
@@ -80,3 +87,92 @@ def test_cut_replies_are_none():
     for length in range(80):
         assert offered.parse(b"\xfeSMB" + bytes(length), "3.1.1") is None
         assert offered.parse_1(b"\xffSMB" + bytes(length)) is None
+
+
+BODY = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.hex").read_text())
+"""Body of a NEGOTIATE reply of Samba 4.17, 3.1.1, with three contexts."""
+HEADER = struct.pack("<4sHHIHHIIQIIQ16s", b"\xfeSMB", 64, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, bytes(16))
+NEGOTIATE_STATUS_AT, CONTEXT_COUNT_AT, DIALECT_AT = 8, 64 + 6, 64 + 4
+
+
+def with_compression(*algorithms: int, count: int | None = None) -> bytes:
+    """The recorded reply with a fourth context, as a Windows server sends it."""
+    message = bytearray((HEADER + BODY).ljust((len(HEADER + BODY) + 7) & ~7, b"\0"))
+    told = len(algorithms) if count is None else count
+    data = struct.pack("<HHI", told, 0, 0) + struct.pack(f"<{len(algorithms)}H", *algorithms)
+    message += struct.pack("<HHI", 3, len(data), 0) + data
+    struct.pack_into("<H", message, CONTEXT_COUNT_AT, 4)
+    return bytes(message)
+
+
+@contextmanager
+def saying(reply: bytes) -> Iterator[Endpoint]:
+    """A server that answers one message."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            sock, _ = listener.accept()
+            with sock:
+                sock.recv(4096)
+                sock.sendall(struct.pack(">I", len(reply)) + reply)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield Endpoint(host="127.0.0.1", port=listener.getsockname()[1])
+        thread.join(10)
+
+
+def test_what_a_server_offers_is_named_in_its_order() -> None:
+    assert parse_compression(with_compression(3, 4, 1)) == ("lz77+huffman", "pattern-v1", "lznt1")
+    assert parse_compression(with_compression(0)) == ()
+    assert parse_compression(with_compression(77, 5)) == ("lz4",)
+    with saying(with_compression(2)) as peer:
+        assert compression(peer) == ("lz77",)
+
+
+def test_a_reply_without_that_context_offers_none() -> None:
+    assert parse_compression(HEADER + BODY) == ()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        HEADER,
+        (HEADER + BODY)[:127],
+        b"HTTP" + (HEADER + BODY)[4:],
+        HEADER[:NEGOTIATE_STATUS_AT] + b"\xbb\0\0\xc0" + HEADER[12:] + BODY,
+        HEADER + BODY[:4] + b"\x02\x03" + BODY[6:],
+    ],
+    ids=["nothing", "header", "short", "http", "refused", "3.0.2"],
+)
+def test_what_is_no_reply_of_3_1_1_tells_nothing(reply: bytes) -> None:
+    assert parse_compression(reply) is None
+
+
+def test_lies_about_lengths_end_the_search() -> None:
+    assert parse_compression(with_compression(2, count=0xFFFF)) == ("lz77",)
+    assert parse_compression(with_compression(2)[:-4]) == ()
+    far = bytearray(with_compression(2))
+    struct.pack_into("<I", far, 64 + 60, 0xFFFFFFF0)
+    assert parse_compression(bytes(far)) == ()
+    struct.pack_into("<I", far, 64 + 60, 0)
+    assert parse_compression(bytes(far)) == ()
+
+
+@pytest.mark.long
+def test_samba_understands_the_question_and_offers_none(share: Any) -> None:
+    assert len(question("3.1.1", *ALGORITHMS)) < 256
+    with share() as (peer, _, _):
+        nobody = replace(peer, access=Access("nobody", "wrong"))
+        assert compression(nobody) == ()
+    with share("server max protocol = SMB3_02") as (peer, _, _):
+        assert compression(peer) is None
+
+
+def test_no_answer_costs_no_more_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offered, "ANSWER_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        peer = Endpoint(host="127.0.0.1", port=silent.getsockname()[1])
+        assert compression(peer) is None
+    assert compression(peer) is None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import struct
 from typing import Any
 
 import pytest
 
+from probes.smb import transfer
+from probes.smb.frames import Broken
 from probes.smb.pipe import EMPTY, Counters, Reply, Verb
 from probes.smb.transfer import FLUSH_BYTES, fetched, finish, pull, push
 
@@ -142,3 +145,30 @@ def test_ranges_arrive_whole_in_whatever_parts(fills: int) -> None:
     moved = list(fetched(server, iter(ranges), 2000, 4, sink))
     assert moved[-1] == len(got) == 5000 + 1 + 10_001
     assert all(got[place] == CONTENT[place] for start, end in ranges for place in range(start, end))
+
+
+SIZES = struct.pack("<QQQII", 1000, 300, 400, 8, 512)
+ANSWER = struct.pack("<HHI", 9, 72, 32) + SIZES
+
+
+def test_the_answer_is_free_for_this_user_and_all_in_bytes() -> None:
+    assert transfer.parse_room(ANSWER) == (300 * 4096, 1000 * 4096)
+
+
+def test_the_question_is_40_bytes_and_one_that_stands_for_no_input() -> None:
+    body = transfer.room_question(b"f" * 16)
+    assert len(body) == 41 and body[:4] == b"\x29\x00\x02\x07" and body[24:40] == b"f" * 16
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", ANSWER[:7], ANSWER[:-1]),
+        struct.pack("<HHI", 9, 71, 32) + SIZES,
+        struct.pack("<HHI", 9, 72, 31) + SIZES,
+        struct.pack("<HHI", 9, 65535, 32) + SIZES,
+    ],
+)
+def test_a_garbled_answer_is_told_and_not_believed(body: bytes) -> None:
+    with pytest.raises(Broken, match="garbled"):
+        transfer.parse_room(body)

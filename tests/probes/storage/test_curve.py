@@ -3,7 +3,9 @@
 import pytest
 
 from probes.drivers import fio
+from probes.records import Sample
 from probes.storage.curve import settled
+from probes.storage.sequential import window_rates
 
 MIB = 1024 * 1024
 RATE = 100 * MIB
@@ -44,3 +46,9 @@ def test_where_no_jump_is_known_none_is_taken_off():
 
 def test_never_more_than_half_the_time_is_a_jump():
     assert settled(job(), result(1, 0.0), 10.0).seconds == pytest.approx(MIB / RATE / 2)
+
+
+def test_windows_are_half_a_second_and_longer():
+    samples = [Sample(0.25 * number, 100 * number) for number in range(8)]
+    assert window_rates(samples) == pytest.approx([400.0] * 3)
+    assert window_rates(samples[:2]) == []

@@ -16,19 +16,17 @@ from probes.storage.named_file import Pass
 MIB = 1 << 20
 
 
-def carried_out(path, size_bytes=1 << 40, seconds=10.0):
+@pytest.fixture
+def carried_out(drained):
     """The samples and the details of one reading."""
-    folder = str(Path(path).parent)
-    setting = Setting(
-        "read", "uncached", folder, "client", size_bytes, seconds, path=str(path), pattern="file"
-    )
-    running = named_file.measure(setting, Endpoint())
-    samples = []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+
+    def run(path, size_bytes=1 << 40, seconds=10.0):
+        more = {"path": str(path), "pattern": "file"}
+        folder = str(Path(path).parent)
+        wanted = Setting("read", "uncached", folder, "client", size_bytes, seconds, **more)
+        return drained(named_file.measure(wanted, Endpoint()))
+
+    return run
 
 
 @pytest.fixture
@@ -43,7 +41,9 @@ def user_file(tmp_path):
     return path
 
 
-def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(user_file):
+def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(
+    carried_out, user_file
+):
     before = user_file.stat()
     samples, details = carried_out(user_file)
     assert samples[0] == Sample(0.0, 0)
@@ -61,7 +61,7 @@ def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(us
     json.dumps(details, allow_nan=False)
 
 
-def test_what_is_read_past_the_cache_is_proven_though_the_file_is_cached(user_file):
+def test_what_is_read_past_the_cache_is_proven_though_the_file_is_cached(carried_out, user_file):
     facts = folders.folder_facts(str(user_file.parent))
     if facts.filesystem not in ("ext4", "xfs") or facts.device is None:
         pytest.skip("needs a file system with direct I/O on a device that counts")
@@ -70,7 +70,9 @@ def test_what_is_read_past_the_cache_is_proven_though_the_file_is_cached(user_fi
     assert details["device_read_bytes"] >= 8 * MIB
 
 
-def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(tmp_path, monkeypatch):
+def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(
+    carried_out, tmp_path, monkeypatch
+):
     device = folders.folder_facts(str(tmp_path)).device
     quiet = others.look(device)
     if quiet.own is None:
@@ -86,12 +88,12 @@ def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(tmp_pat
         assert details["place"]["unwritten_bytes"] == 4096 * MIB
 
 
-def test_size_and_time_bound_the_reading(user_file):
+def test_size_and_time_bound_the_reading(carried_out, user_file):
     samples, _ = carried_out(user_file, 3 * MIB)
     assert samples[-1].moved_bytes == 3 * MIB
 
 
-def test_nothing_but_a_regular_file_is_opened(tmp_path):
+def test_nothing_but_a_regular_file_is_opened(carried_out, tmp_path):
     """Neither hangs nor opens: a FIFO has no writer, a socket no listener."""
     os.mkfifo(tmp_path / "fifo")
     with socket.socket(socket.AF_UNIX) as listening:

@@ -37,14 +37,10 @@ def setting(verb="read", folder="", device="", count=3, seconds=0.6, size_bytes=
     )
 
 
-def carried_out(told):
-    running = disk.initiate(told, Endpoint())
-    samples = []
-    while True:
-        try:
-            samples.append(next(running))
-        except StopIteration as end:
-            return samples, end.value
+@pytest.fixture
+def carried_out(run_stage):
+    """The samples and the details of a stage that was told so."""
+    return lambda told: run_stage(disk, told, Endpoint())
 
 
 @contextmanager
@@ -92,7 +88,7 @@ def check_shape(samples, details):
 
 
 @pytest.mark.long
-def test_a_device_is_read_zone_by_zone_and_never_written(memory_device):
+def test_a_device_is_read_zone_by_zone_and_never_written(carried_out, memory_device):
     written = Path(f"/sys/class/block/{memory_device.name}/stat")
     before = written.read_text().split()[4:7]
     samples, details = carried_out(setting(device=memory_device))
@@ -109,7 +105,7 @@ def test_a_device_is_read_zone_by_zone_and_never_written(memory_device):
 
 
 @pytest.mark.long
-def test_a_device_whose_disk_below_gave_nothing_has_no_rate(tmp_path, monkeypatch):
+def test_a_device_whose_disk_below_gave_nothing_has_no_rate(carried_out, tmp_path, monkeypatch):
     image = tmp_path / "never-written"
     with image.open("wb") as file:
         file.truncate(64 * MIB)
@@ -122,7 +118,7 @@ def test_a_device_whose_disk_below_gave_nothing_has_no_rate(tmp_path, monkeypatc
             carried_out(setting(device=device))
 
 
-def test_what_is_no_block_device_is_told_in_a_sentence(tmp_path):
+def test_what_is_no_block_device_is_told_in_a_sentence(carried_out, tmp_path):
     file, pipe = tmp_path / "file", tmp_path / "pipe"
     file.write_bytes(bytes(MIB))
     os.mkfifo(pipe)
@@ -133,7 +129,9 @@ def test_what_is_no_block_device_is_told_in_a_sentence(tmp_path):
         carried_out(setting(device=tmp_path / "none"))
 
 
-def test_a_device_without_the_right_to_read_it_is_told_with_the_remedy(memory_device, monkeypatch):
+def test_a_device_without_the_right_to_read_it_is_told_with_the_remedy(
+    carried_out, memory_device, monkeypatch
+):
     real = os.open
 
     def refused(path, flags, *rest, **more):
@@ -146,7 +144,7 @@ def test_a_device_without_the_right_to_read_it_is_told_with_the_remedy(memory_de
         carried_out(setting(device=memory_device))
 
 
-def test_a_device_too_small_for_its_zones_is_unavailable(memory_device):
+def test_a_device_too_small_for_its_zones_is_unavailable(carried_out, memory_device):
     with pytest.raises(Unavailable, match="too small for 64 zones"):
         carried_out(setting(device=memory_device, count=64))
 
@@ -171,7 +169,7 @@ def ext4(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["read", "write"])
-def test_files_in_a_folder_stand_for_the_zones_where_they_lie(ext4, verb):
+def test_files_in_a_folder_stand_for_the_zones_where_they_lie(carried_out, ext4, verb):
     point, device = ext4
     before = sorted(os.listdir(point))
     samples, details = carried_out(setting(verb, folder=point))
@@ -188,12 +186,12 @@ def test_files_in_a_folder_stand_for_the_zones_where_they_lie(ext4, verb):
         assert (details["cache"], details["seek_seconds"]) == (None, None)
 
 
-def test_a_file_system_without_places_has_no_zones():
+def test_a_file_system_without_places_has_no_zones(carried_out):
     with pytest.raises(Unavailable, match="does not tell where"):
         carried_out(setting(folder="/dev/shm"))
 
 
-def test_zones_of_less_than_four_blocks_are_unavailable(tmp_path):
+def test_zones_of_less_than_four_blocks_are_unavailable(carried_out, tmp_path):
     with pytest.raises(Unavailable, match="4 MiB each"):
         carried_out(setting(folder=tmp_path, size_bytes=8 * MIB))
 
