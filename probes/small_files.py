@@ -137,9 +137,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "round_trips_per_file": statistics.median(one.round_trips for one in timed),
         "rtt_seconds": statistics.median(rtts),
         "hash_ok": files.intact,
-        "dialect": facts.dialect,
-        "signing": facts.signing,
-        "encryption": facts.encryption,
+        **facts.used,
     }
 
 

@@ -158,9 +158,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "fit": asdict(_fitted(cells)),
         **seen,
         "hash_ok": load.intact,
-        "dialect": facts.dialect,
-        "signing": facts.signing,
-        "encryption": facts.encryption,
+        **facts.used,
     }
 
 

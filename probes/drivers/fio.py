@@ -18,8 +18,8 @@ import stat
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
-from typing import Any, Iterator, Sequence, Tuple, Union
+from dataclasses import dataclass, field
+from typing import Any, Iterator, Sequence, Tuple
 
 from probes.host import free_space, tools
 from probes.host.child import end_with_parent
@@ -161,16 +161,15 @@ def _job(number: int, job: Job) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(jobs: Union[Job, Sequence[Job]], deadline: float) -> Iterator[Run]:
+def running(jobs: Sequence[Job], deadline: float) -> Iterator[Run]:
     """A started fio with its jobs; killed at the deadline (monotonic) or when the block is left."""
     path = _program()
-    jobs = [jobs] if isinstance(jobs, Job) else jobs
     for job in jobs:
         if job.part == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
             raise ValueError("a block device is for reading only")
     parent = os.getpid()
     with contextlib.ExitStack() as stack:
-        report = _memory_file()
+        report = os.memfd_create("fio-report")
         stack.callback(os.close, report)
         errors = stack.enter_context(tempfile.TemporaryFile())
         process = subprocess.Popen(
@@ -190,26 +189,20 @@ def running(jobs: Union[Job, Sequence[Job]], deadline: float) -> Iterator[Run]:
             process.wait()
 
 
+@dataclass
 class Run:
-    """One fio at work."""
+    """One fio at work; report and errors are descriptors of what it writes."""
 
-    def __init__(
-        self,
-        jobs: Sequence[Job],
-        process: subprocess.Popen[bytes],
-        report: int,
-        errors: int,
-        deadline: float,
-    ) -> None:
-        self._jobs = jobs
-        self._job = jobs[0]
-        self._process = process
-        self._report = report
-        self._errors = errors
-        self._deadline = deadline
-        self._room = free_space.Watch("the file system of the folder")
-        self._began = 0.0
-        self._base = 0
+    jobs: Sequence[Job]
+    process: subprocess.Popen[bytes]
+    report: int
+    errors: int
+    deadline: float
+    room: free_space.Watch = field(
+        default_factory=lambda: free_space.Watch("the file system of the folder")
+    )
+    began: float = 0.0
+    base: int = 0
 
     def wait_for_io(self) -> None:
         """Returns when the first I/O has been made, or when fio has ended."""
@@ -218,74 +211,69 @@ class Run:
             now = time.monotonic()
             moved = self._counted()
             if threads_since is None and self._threads() < 2:
-                self._base = moved
+                self.base = moved
             elif threads_since is None:
                 threads_since = now
-            elif moved > self._base or now - threads_since > QUIET_START_SECONDS:
-                self._began = now
+            elif moved > self.base or now - threads_since > QUIET_START_SECONDS:
+                self.began = now
                 return
             time.sleep(POLL_SECONDS / 2)
 
     def progress(self, every_seconds: float) -> Iterator[Sample]:
         """The kernel's counts of a single job until fio ends; none where it counts no such I/O."""
-        next_at = self._began + every_seconds
+        next_at = self.began + every_seconds
         while self._alive():
             time.sleep(POLL_SECONDS)
             now = time.monotonic()
-            if now < next_at or self._began == 0.0:
+            if now < next_at or self.began == 0.0:
                 continue
             next_at += every_seconds
-            moved = self._counted() - self._base
-            if self._job.direct:
+            moved = self._counted() - self.base
+            if self.jobs[0].direct:
                 # direct I/O is counted when it is sent off
-                moved -= self._job.depth * self._job.block_bytes
+                moved -= self.jobs[0].depth * self.jobs[0].block_bytes
             if moved > 0:
-                yield Sample(now - self._began, moved)
-
-    def result(self) -> Result:
-        """fio's report of its one job, once it has ended. Errors: FioFailed."""
-        (only,) = self.results()
-        return only
+                yield Sample(now - self.began, moved)
 
     def results(self) -> list[Result]:
         """fio's report of each job, in their order, once it has ended. Errors: FioFailed."""
         while self._alive():
             time.sleep(POLL_SECONDS)
-        text = os.pread(self._report, REPORT_LIMIT_BYTES, 0).decode("utf-8", "replace")
-        notes = os.pread(self._errors, 65536, 0).decode("utf-8", "replace")
-        return parse(text, self._jobs, self._process.returncode, notes)
+        text = os.pread(self.report, REPORT_LIMIT_BYTES, 0).decode("utf-8", "replace")
+        notes = os.pread(self.errors, 65536, 0).decode("utf-8", "replace")
+        return parse(text, self.jobs, self.process.returncode, notes)
 
     def _alive(self) -> bool:
-        if self._process.poll() is not None:
+        if self.process.poll() is not None:
             return False
-        if time.monotonic() >= self._deadline:
-            _kill_group(self._process)
-            self._process.wait()
+        if time.monotonic() >= self.deadline:
+            _kill_group(self.process)
+            self.process.wait()
             raise FioFailed("fio did not end within its time and was stopped")
-        files = [each.fd for each in self._jobs if each.part == "write"]
+        files = [each.fd for each in self.jobs if each.part == "write"]
         wrote = sum(os.fstat(fd).st_blocks for fd in files) * STAT_BLOCK_BYTES
         for fd in files:
             # somebody else may fill the disk meanwhile; who leaves the block kills fio
-            self._room.look_at(fd, wrote)
+            self.room.look_at(fd, wrote)
         return True
 
     def _threads(self) -> int:
         try:
-            return len(os.listdir(f"/proc/{self._process.pid}/task"))
+            return len(os.listdir(f"/proc/{self.process.pid}/task"))
         except OSError:
             return 0
 
     def _counted(self) -> int:
         """Bytes that fio moved so far, by the kernel's account of it; 0: not readable."""
         try:
-            told = reader().moved(self._process.pid)
+            told = reader().moved(self.process.pid)
         except (OSError, Unavailable):
             told = None
         if told is None:
             return 0
-        if self._job.part == "write":
-            return told.disk_written_bytes if self._job.direct else told.written_bytes
-        return told.disk_read_bytes if self._job.direct else told.read_bytes
+        if self.jobs[0].part == "write":
+            return told.disk_written_bytes if self.jobs[0].direct else told.written_bytes
+        return told.disk_read_bytes if self.jobs[0].direct else told.read_bytes
 
 
 def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> list[Result]:
@@ -336,27 +324,20 @@ def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Resu
     return Result(
         moved_bytes=moved,
         elapsed_seconds=milliseconds / 1000,
-        latency_median_seconds=_latency_seconds(part, "50.000000"),
-        latency_p99_seconds=_latency_seconds(part, "99.000000"),
+        latency_median_seconds=_latency_seconds(part, "clat_ns", "percentile", "50.000000"),
+        latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
         short_ios=int(_number(part, "short_ios") or 0),
-        latency_most_seconds=_most_seconds(part),
+        latency_most_seconds=_latency_seconds(part, "lat_ns", "max"),
         ios=int(_number(part, "total_ios") or 0),
     )
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every complete JSON object that begins a line; nested ones are not looked for."""
+    """Every complete JSON object that begins a line."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
-    at = 0
     for found in re.finditer(r"^\{", text, re.MULTILINE):
-        if found.start() < at:
-            continue
-        try:
-            value, at = decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
+        with contextlib.suppress(ValueError, RecursionError):
+            yield decoder.raw_decode(text, found.start())[0]
 
 
 def _refuse(name: str) -> None:
@@ -370,17 +351,14 @@ def _number(part: dict[str, Any], name: str) -> float | None:
     return value if 0 <= value <= LARGEST else None
 
 
-def _latency_seconds(part: dict[str, Any], name: str) -> float | None:
-    """A percentile of the completion latency; fio counts in nanoseconds."""
-    latency = part.get("clat_ns")
-    table = latency.get("percentile") if isinstance(latency, dict) else None
-    nanoseconds = _number(table, name) if isinstance(table, dict) else None
-    return None if nanoseconds is None else nanoseconds / 1e9
-
-
-def _most_seconds(part: dict[str, Any]) -> float | None:
-    latency = part.get("lat_ns")
-    nanoseconds = _number(latency, "max") if isinstance(latency, dict) else None
+def _latency_seconds(part: Any, *keys: str) -> float | None:
+    """A latency, by its place in the report; fio counts in nanoseconds."""
+    *parents, name = keys
+    for key in parents:
+        part = part.get(key)
+        if not isinstance(part, dict):
+            return None
+    nanoseconds = _number(part, name)
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
@@ -414,12 +392,3 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     for end in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError):
             end(process.pid, signal.SIGKILL)
-
-
-def _memory_file() -> int:
-    """A file without a name for the report; in memory where the system has that."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("fio-report")
-    descriptor, path = tempfile.mkstemp()
-    os.unlink(path)  # noqa: PTH108
-    return descriptor

@@ -52,6 +52,8 @@ SHARE_CAPABILITIES = {
 CACHING = ("manual-caching", "auto-caching", "vdo-caching", "no-caching")
 """Which files a client may keep for offline use."""
 SESSION_ENCRYPT_DATA = 0x0004
+NUMBERS = {"2.0.2": 0x0202, "2.1": 0x0210, "3.0": 0x0300, "3.0.2": 0x0302, "3.1.1": 0x0311}
+"""Of the dialects on the wire."""
 
 CAPABILITIES_1 = {
     0x00000004: "unicode",
@@ -108,6 +110,15 @@ class SessionFacts:
     """Names of SHARE_CAPABILITIES; SMB1 has none."""
     connect_seconds: float
     """TCP connect: about one round trip."""
+
+    @property
+    def used(self) -> Details:
+        """What a measurement by this session was made with."""
+        return {
+            "dialect": self.dialect,
+            "signing": self.signing,
+            "encryption": self.encryption,
+        }
 
     def details(self) -> Details:
         """As plain values."""

@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 
 from probes.meaning import Called, Port, Text
 from probes.records import DIALECTS, Details, Endpoint
-from probes.smb.facts import security_mode
+from probes.smb.facts import NUMBERS, security_mode
 from probes.smb.frames import Broken, Wire
 from probes.smb.session import connect, open_session
 from probes.stage import Refused
 
 ANSWER_SECONDS = 3.0
 ANSWER_BYTES = 64 * 1024
-NUMBERS = {"2.0.2": 0x0202, "2.1": 0x0210, "3.0": 0x0300, "3.0.2": 0x0302, "3.1.1": 0x0311}
 ALGORITHMS = {1: "lznt1", 2: "lz77", 3: "lz77+huffman", 4: "pattern-v1", 5: "lz4"}
 
 _HEADER2 = struct.Struct("<4sHHIHHIIQIIQ16s")

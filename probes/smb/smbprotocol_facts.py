@@ -21,13 +21,6 @@ from probes.smb.facts import Interface, SessionFacts
 from probes.smb.session import Space
 from probes.smb.smbprotocol_connection import GuardedConnection
 
-NUMBERS = {
-    "2.0.2": Dialects.SMB_2_0_2,
-    "2.1": Dialects.SMB_2_1_0,
-    "3.0": Dialects.SMB_3_0_0,
-    "3.0.2": Dialects.SMB_3_0_2,
-    "3.1.1": Dialects.SMB_3_1_1,
-}
 SIGNING = {
     SigningAlgorithms.HMAC_SHA256: "hmac-sha256",
     SigningAlgorithms.AES_CMAC: "aes-cmac",
@@ -60,8 +53,8 @@ class Agreement:
 
     @property
     def dialect(self) -> str:
-        """One of NUMBERS."""
-        return next(name for name, n in NUMBERS.items() if n == self.connection.dialect)
+        """One of facts.NUMBERS."""
+        return next(name for name, n in facts.NUMBERS.items() if n == self.connection.dialect)
 
     @property
     def server_requires_signing(self) -> bool:

@@ -18,7 +18,7 @@ from smbprotocol.tree import TreeConnect
 from probes.records import Endpoint
 from probes.smb import status
 from probes.smb.encryption import Sealer
-from probes.smb.facts import Interface, SessionFacts
+from probes.smb.facts import NUMBERS, Interface, SessionFacts
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import EXISTING, FOLDER, Pipe
 from probes.smb.pipe2 import Link2, Pipe2
@@ -40,7 +40,7 @@ from probes.smb.smbprotocol_connection import (
     listed,
     opened,
 )
-from probes.smb.smbprotocol_facts import ENCRYPTION, NUMBERS, SIGNING, Agreement, numbers
+from probes.smb.smbprotocol_facts import ENCRYPTION, SIGNING, Agreement, numbers
 from probes.stage import Refused, Unavailable
 
 HARMLESS_CAPABILITIES = (

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Iterator, NamedTuple, Sequence
+from typing import Generator, Iterator, NamedTuple, Sequence
 
 from probes.drivers import fio
 from probes.records import Details, Sample
 from probes.stage import Last
+from probes.storage import others
 from probes.storage.sequential import GRACE_SECONDS
 
 READ_BYTES = 4096
@@ -48,33 +49,21 @@ def measure_random(
     fio.FioFailed.
     """
     span_bytes = size_bytes // READ_BYTES * READ_BYTES * len(fds)
-    more = tuple(fds[1:])
-    alone = fio.Job(
-        fds[0],
-        "randread",
-        span_bytes,
-        seconds * ALONE_SHARE if direct else seconds,
-        direct,
-        looping=True,
-        block_bytes=READ_BYTES,
-        depth=1,
-        more_fds=more,
-    )
-    jobs = [alone]
-    if direct:
-        jobs.append(
-            fio.Job(
-                fds[0],
-                "randread",
-                span_bytes,
-                seconds * (1 - ALONE_SHARE),
-                direct,
-                looping=True,
-                block_bytes=READ_BYTES,
-                depth=DEEP,
-                more_fds=more,
-            )
+
+    def job(depth: int, share: float) -> fio.Job:
+        return fio.Job(
+            fds[0],
+            "randread",
+            span_bytes,
+            seconds * share,
+            direct,
+            looping=True,
+            block_bytes=READ_BYTES,
+            depth=depth,
+            more_fds=tuple(fds[1:]),
         )
+
+    jobs = [job(1, ALONE_SHARE), job(DEEP, 1 - ALONE_SHARE)] if direct else [job(1, 1.0)]
     with fio.running(jobs, time.monotonic() + seconds + GRACE_SECONDS) as run:
         results = run.results()
     return RandomReads(
@@ -162,6 +151,21 @@ def timetable(seconds: float, zones: int, most: int = MOST_PASSES) -> tuple[int,
 def deadline(jobs: Sequence[fio.Job]) -> float:
     """When (monotonic) fio has to be through with them."""
     return time.monotonic() + sum(job.seconds + JOB_GRACE_SECONDS for job in jobs) + GRACE_SECONDS
+
+
+def measured(
+    jobs: Sequence[fio.Job], device: str | None
+) -> Generator[Sample, None, tuple[list[fio.Result], others.Look, others.Look]]:
+    """Runs them; yields the sample that opens the window, with the first I/O.
+
+    Returns the results, and the counts of the device before and after.
+    """
+    before = others.look(device)
+    with fio.running(jobs, deadline(jobs)) as run:
+        run.wait_for_io()
+        yield Sample(0.0, 0)
+        results = run.results()
+    return results, before, others.look(device)
 
 
 def samples(each: Sequence[Settled]) -> Iterator[Sample]:

@@ -12,7 +12,6 @@ import mmap
 import os
 import socket
 import stat
-import threading
 import time
 from contextlib import contextmanager
 from typing import Iterator, List, Optional
@@ -23,7 +22,7 @@ from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting, others
 from probes.storage.sequential import LEAST_WINDOWS, cache_details, window_rates
-from probes.storage.written import middle_and_worst
+from probes.storage.written import Workers, middle_and_worst
 
 SAMPLE_SECONDS = 0.25
 GRACE_SECONDS = 6.0
@@ -66,7 +65,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
                 samples.append(Sample(run.elapsed_seconds, run.moved_bytes))
                 yield samples[-1]
         finally:
-            run.stop()
+            run.stop(JOIN_SECONDS)
         samples.append(Last(run.elapsed_seconds, run.moved_bytes))
         yield samples[-1]
         # What was still on its way to the disk has a place by now: direct reads had to wait for it.
@@ -80,7 +79,9 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         "file_bytes": status.st_size,
         "place": lies,
         "cache": cache_details(
-            setting, held, _proven(counted["device_read_bytes"], run.moved_bytes, held)
+            setting,
+            getattr(held, "cached_ratio", None),
+            _proven(counted["device_read_bytes"], run.moved_bytes, held),
         ),
         "latency_seconds": middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
@@ -163,82 +164,39 @@ def _called(kind: int) -> str:
 
 
 BLOCK_BYTES = 1024 * 1024
-DEPTH = 4
-"""Requests in flight of direct I/O, as fio has them here."""
 JOIN_SECONDS = 5.0
 """For a request that is on its way when somebody gives up."""
+DEPTH = 4
+"""Requests in flight of direct I/O, as fio has them here."""
 
 
 class Shorter(RuntimeError):
     """The file lost bytes while it was read."""
 
 
-class Pass:
+class Pass(Workers):
     """A pass that is under way: requests are sent off until the bytes or the time are over."""
 
     def __init__(self, fd: int, size_bytes: int, seconds: float, depth: int = DEPTH) -> None:
         """size_bytes: whole blocks, from the file's start. depth: 1 for reads through the cache."""
         self.latencies_seconds: List[float] = []
-        self.began = time.monotonic()
-        self._fd = fd
-        self._size_bytes = size_bytes
-        self._until = self.began + seconds
-        self._lock = threading.Lock()
-        self._next_bytes = 0
-        self._moved_bytes = 0
-        self._ended = self.began
-        self._stopped = False
-        self._error: Optional[BaseException] = None
-        self._threads = [threading.Thread(target=self._read, daemon=True) for _ in range(depth)]
-        for each in self._threads:
-            each.start()
+        self._fd, self._size_bytes, self._next_bytes = fd, size_bytes, 0
+        super().__init__(depth, seconds)
 
-    @property
-    def moved_bytes(self) -> int:
-        """What has arrived so far."""
-        return self._moved_bytes
-
-    @property
-    def elapsed_seconds(self) -> float:
-        """Until the last request came back."""
-        return self._ended - self.began
-
-    def wait(self, seconds: float) -> bool:
-        """Whether the pass has ended within so many seconds. Errors: Shorter, OSError."""
-        until = time.monotonic() + seconds
-        for each in self._threads:
-            each.join(max(0.0, until - time.monotonic()))
-        if any(each.is_alive() for each in self._threads):
-            return False
-        if self._error is not None:
-            raise self._error
-        return True
-
-    def stop(self) -> None:
-        """Sends no further request off and waits for those under way."""
-        self._stopped = True
-        for each in self._threads:
-            each.join(JOIN_SECONDS)
-
-    def _read(self) -> None:
+    def _work(self) -> None:
         # a mapping of its own: direct I/O wants memory at the start of a page
         with mmap.mmap(-1, BLOCK_BYTES) as memory, memoryview(memory) as view:
-            try:
-                while True:
-                    with self._lock:
-                        offset, sent = self._next_bytes, time.monotonic()
-                        over = offset >= self._size_bytes or sent >= self._until
-                        if over or self._stopped:
-                            return
-                        self._next_bytes += BLOCK_BYTES
-                    self._take(view, offset)
-                    with self._lock:
-                        self._ended = time.monotonic()
-                        self._moved_bytes += BLOCK_BYTES
-                        self.latencies_seconds.append(self._ended - sent)
-            except (OSError, Shorter) as error:
-                self._error = self._error or error
-                self._stopped = True
+            while True:
+                with self.lock:
+                    offset, sent = self._next_bytes, time.monotonic()
+                    if offset >= self._size_bytes or self.is_over():
+                        return
+                    self._next_bytes += BLOCK_BYTES
+                self._take(view, offset)
+                with self.lock:
+                    self.ended = time.monotonic()
+                    self.moved_bytes += BLOCK_BYTES
+                    self.latencies_seconds.append(self.ended - sent)
 
     def _take(self, view: memoryview, offset: int) -> None:
         done = 0

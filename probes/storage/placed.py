@@ -15,11 +15,11 @@ from typing import NamedTuple, Sequence
 
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, payload, place, source_file
-from probes.records import Details, Endpoint, Sample
+from probes.records import Details, Endpoint
 from probes.stage import Running, Unavailable
 from probes.storage import Setting, curve, others
 from probes.storage.curve import Settled, settled
-from probes.storage.sequential import takes_direct
+from probes.storage.sequential import cache_details, takes_direct
 
 LEAST_BLOCKS = 4
 """Of a file: less is the disk's first moment alone."""
@@ -62,12 +62,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) -> Running:
     jobs = _writes(setting, fds, size, setting.seconds)
-    before = others.look(device)
-    with fio.running(jobs, curve.deadline(jobs)) as run:
-        run.wait_for_io()
-        yield Sample(0.0, 0)
-        results = run.results()
-    after = others.look(device)
+    results, before, after = yield from curve.measured(jobs, device)
     files = _located(jobs, results)
     # the drive takes the first blocks while its head still jumps: nothing is taken off
     each = [settled(file.job, file.result, None) for file in files]
@@ -97,12 +92,7 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
         cold = [_evicted(file.fd, size) for file, size in zip(files, sizes)]
     _, seconds = curve.timetable(setting.seconds * (1 - curve.RANDOM_SHARE), len(files), most=1)
     jobs = [fio.Job(file.fd, "read", size, seconds, direct) for file, size in zip(files, sizes)]
-    before = others.look(device)
-    with fio.running(jobs, curve.deadline(jobs)) as run:
-        run.wait_for_io()
-        yield Sample(0.0, 0)
-        results = run.results()
-    after = others.look(device)
+    results, before, after = yield from curve.measured(jobs, device)
     each = [settled(job, result, small.median_seconds) for job, result in zip(jobs, results)]
     yield from curve.samples(each)
     moved_bytes = sum(result.moved_bytes for result in results)
@@ -113,14 +103,11 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
         **counted,
         **curve.details(rows, each, small),
         **_common(files, direct),
-        "cache": {
-            "side": setting.side,
-            "requested": setting.cache,
-            "proven": reached and all(page_cache.proven(one, cached=False) for one in cold),
-            "cached_ratio_before": max(
-                (one.cached_ratio for one in cold if one is not None), default=None
-            ),
-        },
+        "cache": cache_details(
+            setting,
+            max((one.cached_ratio for one in cold if one is not None), default=None),
+            reached and all(page_cache.proven(one, cached=False) for one in cold),
+        ),
     }
 
 

@@ -67,7 +67,10 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         job = fio.Job(fd, "read", size_bytes, setting.seconds, False, looping=True)
         proven = page_cache.proven(before, cached=True)
         details = yield from measured(job, device)
-        return {**details, "cache": cache_details(setting, before, proven)}
+        return {
+            **details,
+            "cache": cache_details(setting, getattr(before, "cached_ratio", None), proven),
+        }
     seconds, direct, trials = setting.seconds, takes_direct(fd), {}
     trial_seconds = seconds * TRIAL_SHARE
     if direct and trial_seconds >= TRIAL_LEAST_SECONDS:
@@ -83,7 +86,10 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         proven = False
     if trials:
         details["trials_bytes_per_second"] = trials
-    return {**details, "cache": cache_details(setting, before, proven)}
+    return {
+        **details,
+        "cache": cache_details(setting, getattr(before, "cached_ratio", None), proven),
+    }
 
 
 def _trials(fd: int, size_bytes: int, seconds: float) -> dict[str, float]:
@@ -94,18 +100,18 @@ def _trials(fd: int, size_bytes: int, seconds: float) -> dict[str, float]:
         page_cache.evict(fd)
         at = size_bytes - (number + 1) * part
         job = fio.Job(fd, "read", max(part, fio.BLOCK_BYTES), seconds, direct, at)
-        with fio.running(job, time.monotonic() + seconds + GRACE_SECONDS) as run:
-            found[way] = run.result().bytes_per_second
+        with fio.running([job], time.monotonic() + seconds + GRACE_SECONDS) as run:
+            found[way] = run.results()[0].bytes_per_second
     return found
 
 
-def cache_details(setting: Setting, before: page_cache.CacheState | None, proven: bool) -> Details:
-    """The details' cache: what was asked for, and whether it was so."""
+def cache_details(setting: Setting, ratio: float | None, proven: bool) -> Details:
+    """The details' cache: what was asked for, whether it was so, what of it was cached before."""
     return {
         "side": setting.side,
         "requested": setting.cache,
         "proven": proven,
-        "cached_ratio_before": None if before is None else before.cached_ratio,
+        "cached_ratio_before": ratio,
     }
 
 
@@ -134,11 +140,11 @@ def measured(job: fio.Job, device: str | None) -> Running:
     """
     before = others.look(device)
     deadline = time.monotonic() + job.seconds + GRACE_SECONDS
-    with fio.running(job, deadline) as run:
+    with fio.running([job], deadline) as run:
         run.wait_for_io()
         yield Sample(0.0, 0)
         inner = list(run.progress(SAMPLE_SECONDS))
-        result = run.result()
+        (result,) = run.results()
     # the kernel's counts run by our clock and hold what is in flight: fio's own end is the measure
     inner = [
         each

@@ -106,54 +106,77 @@ SYNCED_SAMPLE_SECONDS = 0.1
 _made_durable = getattr(os, "fdatasync", os.fsync)
 
 
-class _Writers:
-    """Threads that append a block and force it, in turns, until the time is over."""
+class Workers:
+    """Threads that share a work until it is done or the time is over; a subclass does the work."""
 
-    def __init__(self, file: GrowingFile, seconds: float) -> None:
-        self.forced_seconds: List[float] = []
-        self.whole_seconds: List[float] = []
-        self.durable_bytes = 0
+    def __init__(self, count: int, seconds: float) -> None:
+        self.moved_bytes = 0
         self.ended = self.began = time.monotonic()
-        self._file, self._until = file, self.began + seconds
-        self._lock = threading.Lock()
-        self._errors: List[BaseException] = []
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(DEPTH)]
+        self.lock = threading.Lock()
+        self._until = self.began + seconds
+        self._error: Optional[Exception] = None
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
         for each in self._threads:
             each.start()
 
+    @property
+    def elapsed_seconds(self) -> float:
+        """Until the last of it was done."""
+        return self.ended - self.began
+
+    def is_over(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return self._error is not None or time.monotonic() >= self._until
+
     def wait(self, seconds: float) -> bool:
-        """Whether all have ended within so many seconds. Errors: OSError of the disk."""
+        """Whether all have ended within so many seconds. Errors: those of the work."""
         until = time.monotonic() + seconds
         for each in self._threads:
             each.join(max(0.0, until - time.monotonic()))
         if any(each.is_alive() for each in self._threads):
             return False
-        for error in self._errors:
-            raise error
+        if self._error is not None:
+            raise self._error
         return True
 
-    def stop(self) -> None:
-        """No further write is begun; returns when none uses the file any more."""
+    def stop(self, seconds: Optional[float] = None) -> None:
+        """Nothing more is begun; returns when none works any more, at the latest then."""
         self._until = self.began
         for each in self._threads:
-            each.join()
+            each.join(seconds)
 
     def _run(self) -> None:
         try:
-            while time.monotonic() < self._until and not self._errors:
-                with self._lock:
-                    began = time.monotonic()
-                    if not self._file.append():
-                        return
-                written = time.monotonic()
-                _made_durable(self._file.fd)
-                with self._lock:
-                    self.ended = time.monotonic()
-                    self.durable_bytes += BLOCK_BYTES
-                    self.forced_seconds.append(self.ended - written)
-                    self.whole_seconds.append(self.ended - began)
-        except OSError as error:
-            self._errors.append(error)
+            self._work()
+        except (OSError, RuntimeError) as error:
+            self._error = self._error or error
+
+    def _work(self) -> None:
+        raise NotImplementedError
+
+
+class _Writers(Workers):
+    """They append a block and force it, in turns."""
+
+    def __init__(self, file: GrowingFile, seconds: float) -> None:
+        self.forced_seconds: List[float] = []
+        self.whole_seconds: List[float] = []
+        self._file = file
+        super().__init__(DEPTH, seconds)
+
+    def _work(self) -> None:
+        while not self.is_over():
+            with self.lock:
+                began = time.monotonic()
+                if not self._file.append():
+                    return
+            written = time.monotonic()
+            _made_durable(self._file.fd)
+            with self.lock:
+                self.ended = time.monotonic()
+                self.moved_bytes += BLOCK_BYTES
+                self.forced_seconds.append(self.ended - written)
+                self.whole_seconds.append(self.ended - began)
 
 
 def measure_synced(setting: Setting, peer: Endpoint) -> Running:
@@ -168,15 +191,15 @@ def measure_synced(setting: Setting, peer: Endpoint) -> Running:
         writers = _Writers(file, setting.seconds)
         try:
             while not writers.wait(SYNCED_SAMPLE_SECONDS):
-                if writers.durable_bytes:
-                    yield Sample(writers.ended - writers.began, writers.durable_bytes)
+                if writers.moved_bytes:
+                    yield Sample(writers.elapsed_seconds, writers.moved_bytes)
         finally:
             writers.stop()
-        if not writers.durable_bytes:
+        if not writers.moved_bytes:
             raise no_room(setting)
-        elapsed = writers.ended - writers.began
-        yield Last(elapsed, writers.durable_bytes)
-        rate = writers.durable_bytes / elapsed
+        elapsed = writers.elapsed_seconds
+        yield Last(elapsed, writers.moved_bytes)
+        rate = writers.moved_bytes / elapsed
         return {
             "direct": False,
             "cache": None,

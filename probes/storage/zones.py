@@ -18,10 +18,11 @@ from probes.drivers import fio
 from probes.host import folders
 from probes.host.layers import kernel_name
 from probes.meaning import Device
-from probes.records import Endpoint, Sample
+from probes.records import Endpoint
 from probes.stage import Running, Unavailable
 from probes.storage import Setting, curve, others, placed
 from probes.storage.curve import settled
+from probes.storage.sequential import cache_details
 
 PASS_STEP = 1 / 8
 """Of a zone between the passes' beginnings: none reads again what a cache may hold."""
@@ -73,11 +74,8 @@ def _device(setting: Setting) -> Running:
         )
         jobs = _jobs(device.fd, zones, each_seconds)
         numbers = list(range(len(zones))) * rounds
-        before, below = others.look(device.name), _read_below(device.name)
-        with fio.running(jobs, curve.deadline(jobs)) as run:
-            run.wait_for_io()
-            yield Sample(0.0, 0)
-            results = run.results()
+        below = _read_below(device.name)
+        results, before, _ = yield from curve.measured(jobs, device.name)
         each = [settled(*pair, small.median_seconds) for pair in zip(jobs, results)]
         again = doubtful([one.bytes_per_second for one in each]) if rounds == 1 else []
         if again:
@@ -111,13 +109,12 @@ def _device(setting: Setting) -> Running:
         "located": True,
         "device": device.name,
         "device_bytes": device.size_bytes,
-        "cache": {
-            "side": setting.side,
-            "requested": setting.cache,
-            "proven": counted["device_read_bytes"] is not None
+        "cache": cache_details(
+            setting,
+            None,
+            counted["device_read_bytes"] is not None
             and counted["device_read_bytes"] >= moved_bytes,
-            "cached_ratio_before": None,
-        },
+        ),
     }
 
 

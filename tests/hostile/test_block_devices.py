@@ -287,9 +287,9 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
     fd = os.open(device.node, os.O_RDONLY)
     try:
         job = fio.Job(fd, "read", IMAGE_BYTES, 20.0, False, looping=True)
-        with fio.running(job, time.monotonic() + 30) as run:
+        with fio.running([job], time.monotonic() + 30) as run:
             run.wait_for_io()
-            pid = run._process.pid
+            pid = run.process.pid
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             assert b"--readonly" in arguments and b"--rw=read" in arguments
             until = time.monotonic() + 5
@@ -298,7 +298,7 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
             # ours, and the one that fio made of it
             assert str(fd) in opened and len(opened) >= 2
             assert set(opened.values()) == {os.O_RDONLY}
-        wrong = fio.running(fio.Job(fd, "write", MIB, 1.0, False), time.monotonic() + 5)
+        wrong = fio.running([fio.Job(fd, "write", MIB, 1.0, False)], time.monotonic() + 5)
         with pytest.raises(ValueError, match="reading only"):
             wrong.__enter__()
     finally:

@@ -171,11 +171,11 @@ def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(
         with (
             pytest.raises(fio.FioFailed, match=says),
             fio.running(
-                fio.Job(fd, "read", MIB, 0.1, False), deadline=time.monotonic() + 1.0
+                [fio.Job(fd, "read", MIB, 0.1, False)], deadline=time.monotonic() + 1.0
             ) as run,
         ):
             run.wait_for_io()
-            run.result()
+            run.results()
     finally:
         os.close(fd)
 
@@ -226,9 +226,9 @@ def test_the_real_fio_writes_to_an_open_descriptor_and_creates_nothing(tmp_path)
     fd = nameless.create(str(tmp_path))
     os.ftruncate(fd, 8 * MIB)
     job = fio.Job(fd, "write", 8 * MIB, 5.0, False)
-    with fio.running(job, time.monotonic() + 60) as run:
+    with fio.running([job], time.monotonic() + 60) as run:
         run.wait_for_io()
-        result = run.result()
+        (result,) = run.results()
     assert result.moved_bytes == 8 * MIB
     assert os.pread(fd, 64, 5 * MIB) != bytes(64)
     assert list(tmp_path.iterdir()) == []
@@ -242,9 +242,9 @@ from probes.host import nameless
 fd = nameless.create(sys.argv[1])
 os.pwrite(fd, os.urandom(1 << 20), 0)
 job = fio.Job(fd, "read", 1 << 20, 60.0, False, looping=True)
-with fio.running(job, time.monotonic() + 60) as run:
+with fio.running([job], time.monotonic() + 60) as run:
     run.wait_for_io()
-    print(run._process.pid, flush=True)
+    print(run.process.pid, flush=True)
     time.sleep(60)
 """
 
