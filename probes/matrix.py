@@ -8,9 +8,6 @@ on the idle path, and during it.
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +16,7 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, 
 from probes.meaning import Address, Count, Seconds, Text
 from probes.net import rtt, transfer
 from probes.net.transfer import Moved, Shape
-from probes.net.windows import AUTOTUNED, STREAMS, Place, drained, following, knee, windows_for
+from probes.net.windows import AUTOTUNED, STREAMS, Place, following, knee, windows_for
 from probes.records import Details, Endpoint, run_rate
 from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
 
@@ -233,8 +230,8 @@ def _unloaded_seconds(peer: Endpoint, known: Iterable[Details]) -> Optional[floa
     least = min((each for each in before if each is not None), default=None)
     found: List[float] = []
     for _ in range(MOST_LOOKS):
-        host = _address(peer.host)
-        found += rtt.handshakes(host, peer.port, HANDSHAKES, PACE_SECONDS, ANSWER_SECONDS).seconds
+        seen = rtt.handshakes(peer.host, peer.port, HANDSHAKES, PACE_SECONDS, ANSWER_SECONDS)
+        found += seen.seconds
         if found and (least is None or min(found) <= SETTLED_RATIO * least):
             break
     return min(found, default=None)
@@ -243,11 +240,8 @@ def _unloaded_seconds(peer: Endpoint, known: Iterable[Details]) -> Optional[floa
 def _cell(shape: Shape, peer: Endpoint, known: Iterable[Details]) -> Details:
     """One transfer, with the round trips before and during it."""
     unloaded = _unloaded_seconds(peer, known)
-    running = transfer.initiate(shape, peer)
-    next(running)
-    with _Watch(peer, shape.seconds + ANSWER_SECONDS) as watch:
-        moved = drained(running)
-    loaded = watch.spread
+    moved, seen = rtt.beside(shape, peer, MOST_HANDSHAKES, LOADED_PACE_SECONDS)
+    loaded = seen.spread()
     told: Details = {
         "window_bytes": shape.window_bytes,
         "granted_bytes": _granted(moved),
@@ -293,38 +287,3 @@ def _bound(moved: Moved, streams: int, trip_seconds: Optional[float]) -> Optiona
     if not window or not held or not trip_seconds:
         return None
     return streams * min(float(window), float(held)) / trip_seconds
-
-
-def _address(host: str) -> str:
-    """The IP address of a host."""
-    return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
-
-
-class _Watch:
-    """Round trips while the block runs, in a thread that sleeps between them."""
-
-    def __init__(self, peer: Endpoint, seconds: float) -> None:
-        self._peer, self._seconds = peer, seconds
-        self._over = threading.Event()
-        self.spread: Details = {}
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def _run(self) -> None:
-        # a port that takes no more calls tells no round trip: the transfer tells the rest
-        with contextlib.suppress(Unavailable):
-            self.spread = rtt.handshakes(
-                _address(self._peer.host),
-                self._peer.port,
-                MOST_HANDSHAKES,
-                LOADED_PACE_SECONDS,
-                self._seconds,
-                self._over.is_set,
-            ).spread()
-
-    def __enter__(self) -> _Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()

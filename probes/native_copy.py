@@ -201,7 +201,7 @@ def _copied(
     flush: Callable[[], int],
 ) -> Iterator[Sample]:
     """The window: from the program's start to a durable destination of the right size."""
-    with _blamed(setting, moments, program.name, ends[1]):
+    with _error_context(setting, moments, program.name, ends[1]):
         with started(program, *ends, (descriptor,)) as copying:
             copying.ready()
             pushes = setting.copy.startswith("push")
@@ -225,7 +225,9 @@ def _copied(
 
 
 @contextmanager
-def _blamed(setting: Setting, moments: _Moments, name: str, destination: str) -> Iterator[None]:
+def _error_context(
+    setting: Setting, moments: _Moments, name: str, destination: str
+) -> Iterator[None]:
     """Says in one line where a copy broke and how far it came."""
     try:
         yield

@@ -10,7 +10,7 @@ import secrets
 import statistics
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
@@ -121,58 +121,43 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     known = FILE_COPIES if setting.file else COPIES
     if setting.copy not in known or setting.end not in ENDS or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.end}, {setting.size_bytes} bytes")
-    if setting.file:
-        return (yield from _pull_file(setting, peer))
-    ring = payload.ring(bytes.fromhex(setting.seed))
-    if setting.copy.startswith("pull"):
-        if setting.fill_source:
-            raise ValueError("the source file is filled by a push alone")
-        return (yield from _pull(setting, peer, ring))
-    return (yield from _push(setting, peer, ring))
+    if setting.copy.startswith("push"):
+        return (yield from _push(setting, peer))
+    if setting.fill_source:
+        raise ValueError("the source file is filled by a push alone")
+    return (yield from _pull(setting, peer))
 
 
-def _pull(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
-    check = Check(ring)
-    in_folder = setting.end == "folder"
+def _pull(setting: Setting, peer: Endpoint) -> Running:
+    """Into a nameless file that is gone at the end, or memory.
+
+    What a file of the user's should hold nobody here knows.
+    """
+    check = Check(payload.ring(bytes.fromhex(setting.seed)))
+    in_folder = setting.file or setting.end == "folder"
     with closing(FolderSink(setting.folder) if in_folder else MemorySink(check)) as sink:
-        with ExitStack() as stack:
-            with _in_another_dialect(setting, peer):
-                session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
-                handle = _source_on_share(session, peer, setting.size_bytes)
+        with _opened(setting, peer, _source_on_share) as (session, handle):
+            size_bytes = min(setting.size_bytes, handle.size_bytes)
+            if setting.file and size_bytes < FILE_LEAST_BYTES:
+                raise Unavailable(f"{setting.file} is smaller than 1 MiB: name a larger file")
             window = _Window(setting, peer)
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                arrived = transfer.pull(pipe, setting.size_bytes, *flight.shape, sink.take)
+                whole = iter([(0, size_bytes)])
+                parts = _parts(size_bytes, setting.file_seconds) if setting.file else whole
+                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
                 yield from window.opened(pipe, arrived)
                 sink.finish()
                 yield window.closed()
             details = window.details(pipe, session, flight)
+        if setting.file:
+            return {**details, "file_bytes": handle.size_bytes}
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
         sink.look(check, setting.size_bytes, seconds)
     # what the server's cache held is for the server's agent to prove
     cache = {"side": "server", "proven": False, "cached_ratio_before": None}
     return {**details, "cache": {**cache, "requested": _requested(setting)}, **_found(check)}
-
-
-def _pull_file(setting: Setting, peer: Endpoint) -> Running:
-    """Into a nameless file that is gone at the end; what it should hold nobody here knows."""
-    with closing(FolderSink(setting.folder)) as sink, ExitStack() as stack:
-        with _in_another_dialect(setting, peer):
-            session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
-            handle = session.open_file(setting.file, write=False)
-        size_bytes = min(setting.size_bytes, handle.size_bytes)
-        if size_bytes < FILE_LEAST_BYTES:
-            raise Unavailable(f"{setting.file} is smaller than 1 MiB: name a larger file")
-        window = _Window(setting, peer)
-        with window.error_context(), session.pipe(handle) as pipe:
-            flight = fitting(pipe, "read", setting.request_bytes, setting.depth)
-            parts = _parts(size_bytes, setting.file_seconds)
-            arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
-            yield from window.opened(pipe, arrived)
-            sink.finish()
-            yield window.closed()
-        return {**window.details(pipe, session, flight), "file_bytes": handle.size_bytes}
 
 
 def _parts(size_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
@@ -184,20 +169,17 @@ def _parts(size_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
         yield start, min(start + FILE_PART_BYTES, size_bytes)
 
 
-def _push(setting: Setting, peer: Endpoint, ring: memoryview) -> Running:
+def _push(setting: Setting, peer: Endpoint) -> Running:
+    ring = payload.ring(bytes.fromhex(setting.seed))
     cached = _requested(setting) == "cached"
-    folder = setting.end == "folder"
     with (
         closing(
             FolderSource(peer.path, setting.size_bytes, cached)
-            if folder
+            if setting.end == "folder"
             else MemorySource(ring, cached)
         ) as source,
-        ExitStack() as stack,
+        _opened(setting, peer, _target_on_share) as (session, handle),
     ):
-        with _in_another_dialect(setting, peer):
-            session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
-            handle = _target_on_share(session, peer, setting.fill_source)
         window = _Window(setting, peer)
         with window.error_context(), session.pipe(handle) as pipe:
             flight = fitting(pipe, "write", setting.request_bytes, setting.depth)
@@ -316,31 +298,46 @@ def _requested(setting: Setting) -> str:
 
 
 @contextmanager
-def _in_another_dialect(setting: Setting, peer: Endpoint) -> Iterator[None]:
-    """A login that works in the dialect that holds the run's folder, but not in this one."""
-    try:
-        yield
-    except Refused as refused:
-        held = peer.facts.get("dialect")
-        if held in (None, setting.dialect) or refused.kind == "space":
-            raise
-        raise Unavailable(f"not by {setting.dialect}, though by {held}: {refused.text}") from None
+def _opened(
+    setting: Setting, peer: Endpoint, how: Callable[[Session, Setting, Endpoint], Handle]
+) -> Iterator[tuple[Session, Handle]]:
+    """A session, and the file of it that is copied.
+
+    Raises Unavailable for a login that works in the dialect that holds the run's folder, but not
+    in this one.
+    """
+    with ExitStack() as stack:
+        try:
+            session = stack.enter_context(open_session(peer, setting.dialect, setting.security))
+            handle = how(session, setting, peer)
+        except Refused as refused:
+            held = peer.facts.get("dialect")
+            if held in (None, setting.dialect) or refused.kind == "space":
+                raise
+            text = f"not by {setting.dialect}, though by {held}: {refused.text}"
+            raise Unavailable(text) from None
+        yield session, handle
 
 
-def _source_on_share(session: Session, peer: Endpoint, size_bytes: int) -> Handle:
-    """The run's source file. The folder is opened first: the last to leave removes both."""
+def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+    """The user's file, or the run's source file.
+
+    The run's folder is opened first: the last to leave removes both.
+    """
+    if setting.file:
+        return session.open_file(setting.file, write=False)
     session.open_folder(peer.folder)
     handle = session.open_file(joined(peer.folder, SOURCE), write=False)
-    if handle.size_bytes < size_bytes:
+    if handle.size_bytes < setting.size_bytes:
         raise ValueError(
             f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
-            f"{size_bytes} are to be pulled"
+            f"{setting.size_bytes} are to be pulled"
         )
     return handle
 
 
-def _target_on_share(session: Session, peer: Endpoint, fill_source: bool) -> Handle:
+def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
     session.open_folder(peer.folder)
-    if fill_source:
+    if setting.fill_source:
         return session.open_file(joined(peer.folder, SOURCE), write=True)
     return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))

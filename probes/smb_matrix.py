@@ -38,8 +38,6 @@ STAGE = Stage(
     varying=("size_bytes",),
 )
 USUAL_SECONDS = 2.5
-GRACE_SECONDS = 20.0
-"""Login, what is in flight when the time is over, and the look at what was written."""
 LEAST_BYTES = 1 << 20
 
 VERBS: dict[str, Literal["read", "write"]] = {"pull": "read", "push": "write"}

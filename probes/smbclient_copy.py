@@ -91,7 +91,7 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
             cache = _cache(fd, setting)
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
-            with window.blamed():
+            with window.error_context():
                 command = f"put {_local(fd)} {smbclient.quoted(remote)}"
                 yield from window.run(command, lambda: _sent_bytes(client.pid, fd))
                 # Its word for the end of the window; the size that arrived is looked up after it.
@@ -112,7 +112,7 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
-            with window.blamed():
+            with window.error_context():
                 command = f"get {smbclient.quoted(remote)} {_local(fd)}"
                 yield from window.run(command, _Arriving(fd).bytes)
                 os.fsync(fd)
@@ -184,7 +184,7 @@ class _Window:
         }
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def error_context(self) -> Iterator[None]:
         """Says in one line where a copy broke and how far it came."""
         setting = self._setting
         try:

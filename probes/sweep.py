@@ -49,7 +49,7 @@ BUFFERS = (
 MOST_TELLING = (256 * KIB, 8 * KIB, 64 * KIB, 512, MIB, 32 * KIB, 4 * KIB, 16 * KIB, 128 * KIB)
 """Where there is no time for all: in this order."""
 FEWEST = 4
-TASTE_BYTES = 256 * KIB
+FIRST_LOOK_BYTES = 256 * KIB
 MOST_PASSES = 3
 SHORTEST_SECONDS = 0.15
 LONGEST_SECONDS = 2.0
@@ -173,7 +173,7 @@ def planned(seconds: float, rtt_seconds: float) -> Tuple[Tuple[int, ...], int, f
 
 def _round_trip(setting: Setting, peer: Endpoint) -> Optional[float]:
     """The path's own, seconds, by a first short transfer; None: the kernel does not tell."""
-    shape = Shape(setting.verb, 1, TASTE_BYTES, SHORTEST_SECONDS)
+    shape = Shape(setting.verb, 1, FIRST_LOOK_BYTES, SHORTEST_SECONDS)
     return drained(transfer.initiate(shape, peer)).rtt_unloaded_seconds
 
 

@@ -16,9 +16,9 @@ import socket
 import statistics
 import threading
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from typing import Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from probes.host import tcp_info
 from probes.net import transfer
@@ -66,10 +66,10 @@ def handshakes(
 ) -> Handshakes:
     """Opens and closes at most so many connections, one every pace_seconds.
 
-    seconds: for all of them, answers included; ended: no more are started once it says so. host is
-    an IP address. Raises Unavailable where the port is closed or there is no route.
+    seconds: for all of them, answers included; ended: no more are started once it says so. Raises
+    Unavailable where the port is closed or there is no route.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     deadline = time.monotonic() + seconds
     due = last = time.monotonic()
     found: List[float] = []
@@ -82,7 +82,9 @@ def handshakes(
                     break
                 more = started < most and not ended()
                 if more and now >= due:
-                    _start(waiting, family, host, port)
+                    error = _start(waiting, socket.socket(family, socket.SOCK_STREAM), where)
+                    if error:
+                        raise _unavailable(error, host, port)
                     started += 1
                     due = max(due + pace_seconds, now + pace_seconds / 2)
                     last = now
@@ -108,15 +110,16 @@ def handshakes(
     return Handshakes(tuple(found), started - len(found), late)
 
 
-def _start(waiting: selectors.BaseSelector, family: int, host: str, port: int) -> None:
-    connection = socket.socket(family, socket.SOCK_STREAM)
+def _start(waiting: selectors.BaseSelector, connection: socket.socket, where: Any) -> int:
+    """Begins one; the error where it cannot be."""
     connection.setblocking(False)
     began = time.monotonic()
-    error = connection.connect_ex((host, port))
-    if error not in _UNDER_WAY:
-        connection.close()
-        raise _unavailable(error, host, port)
-    waiting.register(connection, selectors.EVENT_WRITE, (connection, began))
+    error = connection.connect_ex(where)
+    if error in _UNDER_WAY:
+        waiting.register(connection, selectors.EVENT_WRITE, (connection, began))
+        return 0
+    connection.close()
+    return error
 
 
 def _finish(key: selectors.SelectorKey) -> Tuple[int, Optional[float]]:
@@ -175,6 +178,31 @@ class _Stream:
             self.opened.set()
 
 
+def beside(
+    shape: Shape, peer: Endpoint, most: int, pace_seconds: float
+) -> Tuple[Moved, Handshakes]:
+    """A transfer, and handshakes with its own port while its window is open.
+
+    Raises as transfer.initiate.
+    """
+    stream = _Stream(shape, peer)
+    thread = threading.Thread(target=stream.run, daemon=True)
+    thread.start()
+    stream.opened.wait(OPENING_SECONDS + shape.seconds)
+    seen = Handshakes((), 0)
+    # a port that takes no more calls tells no round trip: the transfer tells the rest
+    with suppress(Unavailable):
+        seen = handshakes(
+            peer.host, peer.port, most, pace_seconds, shape.seconds, stream.ended.is_set
+        )
+    thread.join(OPENING_SECONDS + shape.seconds)
+    if stream.error is not None:
+        raise stream.error
+    if stream.moved is None:
+        raise RuntimeError("the stream did not end in its time")
+    return stream.moved, seen
+
+
 def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -> Details:
     """Round trips while one stream fills the path in one direction for so many seconds.
 
@@ -190,18 +218,8 @@ def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -
     Raises Unavailable where no stream can be opened or no handshake was answered, RuntimeError
     where the stream broke.
     """
-    stream = _Stream(Shape(verb, 1, seconds=seconds), peer)
-    thread = threading.Thread(target=stream.run, daemon=True)
-    thread.start()
-    stream.opened.wait(OPENING_SECONDS + seconds)
-    seen = handshakes(
-        peer.host, peer.port, MOST_HANDSHAKES, PACE_SECONDS, seconds, stream.ended.is_set
-    )
-    thread.join(OPENING_SECONDS + seconds)
-    if stream.error is not None:
-        raise stream.error
-    if stream.moved is None:
-        raise RuntimeError("the stream did not end in its time")
+    shape = Shape(verb, 1, seconds=seconds)
+    moved, seen = beside(shape, peer, MOST_HANDSHAKES, PACE_SECONDS)
     spread = seen.spread()
     if not spread:
         raise Unavailable("no handshake was answered while the path was full")
@@ -213,9 +231,9 @@ def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -
         "lost": spread["lost"],
         "buffer_delay_seconds": delay,
         "buffer_delay_ratio": delay / unloaded_seconds,
-        "streams": stream.shape.streams,
-        "congestion_control": stream.moved.congestion_control,
-        "bytes_per_second": run_rate(stream.moved.samples),
+        "streams": shape.streams,
+        "congestion_control": moved.congestion_control,
+        "bytes_per_second": run_rate(moved.samples),
     }
-    own = stream.moved.limits.get("rtt_seconds_median")
+    own = moved.limits.get("rtt_seconds_median")
     return told if own is None else {**told, "stream_rtt_seconds_median": own}

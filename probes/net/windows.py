@@ -127,21 +127,26 @@ def _ended(rows: Sequence[int], fewest: int, cells: Mapping[Place, Details]) -> 
     return min(_rate(cells[window, fewest]) for window in fixed[-2:]) * GAIN_RATIO > best
 
 
+def _best(known: Iterable[Details], again_bytes_per_second: Optional[float]) -> float:
+    """The best rate, or that of its second run: the highest of many that scatter is too high."""
+    best = max(map(_rate, known))
+    if again_bytes_per_second is None:
+        return best
+    return max(LEAST_AGAIN_RATIO * best, min(best, again_bytes_per_second))
+
+
 def knee(
     cells: Iterable[Details], again_bytes_per_second: Optional[float] = None
 ) -> Optional[Dict[str, int]]:
     """The cheapest cell that reaches 95 % of the best: least streams x window, then least streams.
 
     An autotuned one where no window reaches it: what it took there is not chosen. None: no cells.
-    again_bytes_per_second: of the best cell's second run; where it was less, it is what the others
-    have to reach, as the highest of many that scatter is too high.
+    again_bytes_per_second: of the best cell's second run.
     """
     known = list(cells)
     if not known:
         return None
-    best = max(_rate(each) for each in known)
-    if again_bytes_per_second is not None:
-        best = max(LEAST_AGAIN_RATIO * best, min(best, again_bytes_per_second))
+    best = _best(known, again_bytes_per_second)
     enough = [each for each in known if _rate(each) >= ENOUGH_RATIO * best]
     cheapest = min(enough, key=_cost)
     return {"window_bytes": cheapest["window_bytes"], "streams": cheapest["streams"]}
@@ -162,14 +167,11 @@ def smallest_buffer(
     """The smallest buffer_bytes that reaches 95 % of the best rate, or might; None: no points.
 
     points: buffer_bytes, bytes_per_second, high_bytes_per_second. again_bytes_per_second: of the
-    best point's second run; where it was less, it is what the others have to reach, as the highest
-    of many that scatter is too high.
+    best point's second run.
     """
     if not points:
         return None
-    best = max(float(each["bytes_per_second"]) for each in points)
-    if again_bytes_per_second is not None:
-        best = max(LEAST_AGAIN_RATIO * best, min(best, again_bytes_per_second))
+    best = _best(points, again_bytes_per_second)
     return min(int(each["buffer_bytes"]) for each in points if _enough_buffer(each, best))
 
 

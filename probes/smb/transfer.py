@@ -69,11 +69,6 @@ def parse_room(body: bytes) -> tuple[int, int]:
     return free * unit_bytes, total * unit_bytes
 
 
-def pull(pipe: Pipe, size_bytes: int, request_bytes: int, depth: int, sink: Sink) -> Iterator[int]:
-    """Reads the first size_bytes of the pipe's file into sink; yields the bytes that arrived."""
-    return fetched(pipe, iter([(0, size_bytes)]), request_bytes, depth, sink)
-
-
 def fetched(
     pipe: Pipe, ranges: Iterator[tuple[int, int]], request_bytes: int, depth: int, sink: Sink
 ) -> Iterator[int]:

@@ -5,8 +5,6 @@
 
 import json
 import os
-import shutil
-import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -198,58 +196,3 @@ def test_what_the_page_cache_gives_is_not_preceded_by_a_look_at_others(
 ):
     _, details = carried_out(setting(on_disk, "read", "cached"), source)
     assert "before" not in details
-
-
-THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
-
-
-@pytest.fixture
-def slow_disk(tmp_path):
-    """An ext4 on a loop device that reads and writes no faster than 25 MB/s."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-    if not THROTTLE.exists() or shutil.which("mkfs.ext4") is None:
-        pytest.skip("needs the blkio throttle of cgroup v1 and mkfs.ext4")
-    image, point = tmp_path / "image", tmp_path / "disk"
-    point.mkdir()
-    with image.open("wb") as file:
-        file.truncate(3072 * MIB)
-    layout = ["-N", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
-    subprocess.run(["mkfs.ext4", "-q", "-F", *layout, image], check=True)
-    made = subprocess.run(
-        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
-    )
-    loop = Path(made.stdout.strip())
-    number = Path(f"/sys/block/{loop.name}/dev").read_text().strip()
-    limits = [THROTTLE, THROTTLE.with_name("blkio.throttle.write_bps_device")]
-    try:
-        subprocess.run(["mount", loop, point], check=True)
-        for each in limits:
-            each.write_text(f"{number} 25000000\n")
-        yield point
-    finally:
-        for each in limits:
-            each.write_text(f"{number} 0\n")
-        subprocess.run(["umount", point], check=False)
-        subprocess.run(["losetup", "-d", loop], check=True)
-
-
-@pytest.mark.long
-def test_a_slow_disk_is_read_and_written_within_the_time(carried_out, slow_disk):
-    """The time bounds the stage, not the file's size: nothing is flushed for seconds after it."""
-    held = source_file.Setting(str(slow_disk), 128 * MIB, 1.5, "ab")
-    with source_file.hold(held, Endpoint()) as source:
-        assert source.facts["size_bytes"] < 128 * MIB
-        samples, details = carried_out(
-            setting(slow_disk, "read", "uncached", 128 * MIB, 1.0), source
-        )
-        check_shape(samples, details)
-        assert details["cache"]["proven"] is not None
-        assert details["device"] == details["stack"][1]
-        assert details["device_read_bytes"] >= samples[-1].moved_bytes
-    samples, details = carried_out(
-        setting(slow_disk, "write", "uncached", 128 * MIB, 1.0), Endpoint()
-    )
-    check_shape(samples, details)
-    assert samples[-1].moved_bytes < 128 * MIB
-    assert details["device_written_bytes"] > 0

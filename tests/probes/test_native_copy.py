@@ -167,14 +167,6 @@ def test_a_link_in_place_of_the_source_is_not_followed(run, stack, held, client,
     assert mine.stat().st_size == 9 * MIB
 
 
-def test_a_copy_that_differs_is_told(run, stack, held, client, target):
-    peer = held(stack, target)
-    other = Setting("pull.cached", str(client), str(target), SIZE, 60.0, "77")
-    assert run(other, peer)[1]["hash_ok"] is False
-    other = Setting("push.cached", str(client), str(target), SIZE, 60.0, "77")
-    assert run(other, peer)[1]["hash_ok"] is False
-
-
 def test_one_wrong_byte_anywhere_is_told(tmp_path):
     ring = payload.ring(bytes.fromhex(SEED))
     content = bytearray(payload.block(ring, 0, SIZE))

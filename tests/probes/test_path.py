@@ -163,17 +163,6 @@ def test_a_black_hole_is_found_in_both_directions_and_not_filled(run_stage):
 
 
 @pytest.mark.long
-def test_without_an_agent_the_way_to_the_server_is_still_known(run_stage):
-    fault = {"mtu_bytes": 1500, "largest_bytes": 1400}
-    with faulty(agent=False, **fault) as (setting, peer, path, server):
-        _, details = run_stage(stage, setting, peer)
-        assert server.connections <= MOST_CONNECTIONS
-    assert_at_1400(details["push"]["black_hole"])
-    assert details["rtt"]["handshake"]["low_seconds"] >= path.round_trip_seconds
-    assert details["hops"][-1]["rtt_seconds"] >= path.round_trip_seconds
-
-
-@pytest.mark.long
 def test_a_deep_queue_shows_as_buffer_delay(run_stage):
     """At 4 MB/s half a megabyte waits for an eighth of a second; reno fills it."""
     fault = {"mtu_bytes": 1500, "bytes_per_second": 4e6, "queue_bytes": 500_000}
@@ -271,21 +260,3 @@ def test_round_trips_of_more_than_a_second_are_a_reason_of_their_own(run_stage, 
     monkeypatch.setattr(stage.rtt, "handshakes", lambda *_: late)
     with pytest.raises(Unavailable, match="round trip takes a second or more, or packets are lost"):
         run_stage(stage, stage.Setting("127.0.0.1", 9), Endpoint())
-
-
-@pytest.mark.long
-def test_it_ends_in_its_time_where_nobody_answers(run_stage, monkeypatch):
-    monkeypatch.setattr(stage, "FIRST_SECONDS", 0.2)
-    with socket.socket() as full:
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
-        filling = [socket.socket() for _ in range(4)]
-        for each in filling:
-            each.setblocking(False)
-            each.connect_ex(full.getsockname())
-        began = time.monotonic()
-        with pytest.raises(Unavailable, match="does not answer"):
-            run_stage(stage, stage.Setting(*full.getsockname(), 1.0), Endpoint())
-        assert time.monotonic() - began < 15
-        for each in filling:
-            each.close()

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from probes import small_files
@@ -131,21 +130,6 @@ def test_a_file_that_changed_its_size_is_told(run_folder: Any) -> None:
         line = r"^//127\.0\.0\.1/share: small-files pull broke: a file of 16384 bytes has 99"
         with pytest.raises(Broken, match=line):
             list(running)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("verb", small_files.VERBS)
-def test_a_server_killed_in_mid_copy_is_one_line_and_leaves_nothing(
-    run_folder: Any, verb: str
-) -> None:
-    with run_folder("") as (peer, folder, server):
-        running = small_files.initiate(setting(verb), peer)
-        next(running)
-        for child in psutil.Process(server.process_id).children(recursive=True):
-            child.kill()
-        with pytest.raises(Broken, match=f"small-files {verb} broke: the (server|connection) "):
-            list(running)
-    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])

@@ -175,28 +175,6 @@ def test_wrong_content_is_told(
 
 
 @pytest.mark.long
-def test_one_wrong_byte_anywhere_is_found_where_time_allows(
-    run: Run, run_folder: Any, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(smb_copy, "CHECK_LEAST_SECONDS", 60.0)
-    damaged = bytearray(source.read_bytes())
-    damaged[SIZE // 2] ^= 1
-    lying = tmp_path / "lying"
-    lying.write_bytes(damaged)
-    with run_folder() as (peer, folder, _):
-        for dialect in ("3.1.1", "smb1"):
-            pushed = setting("push.cached", dialect, end="folder")
-            for path, intact in ((source, True), (lying, False)):
-                details = run(pushed, replace(peer, path=str(path)))[1]
-                assert (details["hash_ok"], details["checked_bytes"]) == (intact, SIZE)
-            pulled = setting("pull.cached", dialect, end="folder", folder=str(tmp_path))
-            for path, intact in ((source, True), (lying, False)):
-                (folder / "bottleneck-0abc" / "source").write_bytes(path.read_bytes())
-                details = run(pulled, peer)[1]
-                assert (details["hash_ok"], details["checked_bytes"]) == (intact, SIZE)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
 @pytest.mark.parametrize("copy", ["push.cached", "pull.cached"])
 def test_a_server_killed_in_mid_copy_is_one_line_with_how_far_it_came(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from dataclasses import replace
 from typing import Any
 
@@ -165,19 +163,6 @@ def test_a_server_that_takes_its_credits_back_is_no_rate(run_folder: Any, monkey
         monkeypatch.setattr(Pipe2, "affords", lambda pipe, size: size // 2)
         with pytest.raises(Broken, match="without credits for its requests"):
             list(running)
-
-
-def test_kill_9_in_mid_window_leaves_nothing(run_folder: Any, becomes: Any) -> None:
-    with run_folder() as (peer, folder, _):
-        child = os.fork()
-        if child == 0:
-            running = paused(setting("push", seconds=60.0, size_bytes=MIB), peer)
-            while True:
-                next(running)
-        assert becomes(lambda: any(folder.glob("*/pushed-*")), 20)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        assert becomes(lambda: not any(folder.glob("*/pushed-*")), 10)
 
 
 @pytest.mark.parametrize(

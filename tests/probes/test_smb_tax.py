@@ -9,7 +9,7 @@ import pytest
 
 from probes import smb_tax
 from probes.records import Endpoint
-from probes.stage import Last, Unavailable
+from probes.stage import Last
 
 MIB = 1 << 20
 SIZE = 3 * MIB
@@ -48,22 +48,6 @@ def test_smb1_can_be_signed(run_folder: Any, run_stage: Any) -> None:
     with run_folder(source_bytes=SIZE) as (peer, _, _):
         for verb in smb_tax.VERBS:
             assert run_stage(smb_tax, setting(verb, "signed", "smb1"), peer)[1]["signing"] == "md5"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("option", "dialect", "security", "reason"),
-    [
-        ("server signing = mandatory", "3.1.1", "plain", "requires signing"),
-        ("server smb encrypt = required", "3.1.1", "signed", "requires encryption"),
-        ("server signing = auto", "2.1", "encrypted", "encryption"),
-    ],
-)
-def test_what_the_server_does_not_allow_is_unavailable_with_its_reason(
-    run_folder: Any, option: str, dialect: str, security: str, reason: str
-) -> None:
-    with run_folder(option) as (peer, _, _), pytest.raises(Unavailable, match=reason):
-        next(smb_tax.initiate(setting("push", security, dialect), peer))
 
 
 @pytest.mark.parametrize("wrong", [{"verb": "sideways"}, {"security": ""}], ids=str)

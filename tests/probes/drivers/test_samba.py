@@ -12,7 +12,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,11 @@ ROOT = Path(__file__).resolve().parents[3]
 PASSWORD = "pä ss%w$rd"
 NT1 = "server min protocol = NT1"
 NOBODY = 65534
+
+
+def entered(manager: AbstractContextManager[Any]) -> None:
+    with manager:
+        pass
 
 
 @pytest.fixture
@@ -173,11 +180,8 @@ def test_the_password_is_on_no_command_line_in_no_file_and_in_no_repr(
 def test_a_second_server_does_not_share_the_port_of_a_first(served: Path) -> None:
     """Both would bind it, and take turns with the clients."""
     with private_samba(str(served), password="x") as first:
-        with (
-            pytest.raises(Unavailable, match=f"port {first.port} .* is taken"),
-            private_samba(str(served), password="y", port=first.port),
-        ):
-            pass
+        with pytest.raises(Unavailable, match=f"port {first.port} .* is taken"):
+            entered(private_samba(str(served), password="y", port=first.port))
         smbclient(first, "SMB3", "ls")
 
 
@@ -196,16 +200,10 @@ def test_ipv6_loopback_is_served(served: Path) -> None:
 
 
 def test_a_server_that_does_not_come_up_says_why_in_its_own_words(served: Path) -> None:
-    with (
-        pytest.raises(Unavailable, match="Failed to load config file"),
-        private_samba(str(served), password="x", options=["smb ports = none"]),
-    ):
-        pass
-    with (
-        pytest.raises(Unavailable, match="user was not made"),
-        private_samba(str(served), password="x", options=["passdb backend = nonsense"]),
-    ):
-        pass
+    with pytest.raises(Unavailable, match="Failed to load config file"):
+        entered(private_samba(str(served), password="x", options=["smb ports = none"]))
+    with pytest.raises(Unavailable, match="user was not made"):
+        entered(private_samba(str(served), password="x", options=["passdb backend = nonsense"]))
 
 
 @pytest.mark.parametrize(
@@ -219,11 +217,8 @@ def test_a_server_that_does_not_come_up_says_why_in_its_own_words(served: Path) 
 def test_what_cannot_be_served_is_refused_before_anything_starts(
     folder: str, password: str, share: str, reason: str
 ) -> None:
-    with (
-        pytest.raises(Unavailable, match=reason),
-        private_samba(folder, password=password, share=share),
-    ):
-        pass
+    with pytest.raises(Unavailable, match=reason):
+        entered(private_samba(folder, password=password, share=share))
 
 
 def test_without_samba_the_reason_names_the_package(
@@ -231,11 +226,8 @@ def test_without_samba_the_reason_names_the_package(
 ) -> None:
     monkeypatch.setattr(samba.tools, "find", lambda program: None)
     assert find_smbd() is None
-    with (
-        pytest.raises(Unavailable, match="apt-get install samba"),
-        private_samba(str(served), password="x"),
-    ):
-        pass
+    with pytest.raises(Unavailable, match="apt-get install samba"):
+        entered(private_samba(str(served), password="x"))
 
 
 def test_smbd_is_found_where_path_lacks_the_system_folders(

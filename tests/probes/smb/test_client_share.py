@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,11 @@ ROOT = Path(__file__).resolve().parents[3]
 RUN = "0123456789abcdef"
 NAME = f"pushed-{RUN}"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting needs root")
+
+
+def entered(manager: AbstractContextManager[Any]) -> None:
+    with manager:
+        pass
 
 
 def setting(folder: Path, **more: Any) -> Setting:
@@ -187,11 +192,8 @@ def test_impacket_is_no_match_for_what_is_protected(
     tmp_path: Path, more: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_share, "find_smbd", lambda: None)
-    with (
-        pytest.raises(client_share.Unavailable, match="install samba on the client"),
-        client_share.hold(setting(tmp_path, **more), Endpoint()),
-    ):
-        pass
+    with pytest.raises(client_share.Unavailable, match="install samba on the client"):
+        entered(client_share.hold(setting(tmp_path, **more), Endpoint()))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -209,11 +211,8 @@ def test_a_refused_login_leaves_nothing(tmp_path: Path) -> None:
 )
 def test_it_answers_no_more_than_single_addresses(tmp_path: Path, told: str) -> None:
     """The server's agent tells one of them; each of these opens smbd to more than one host."""
-    with (
-        pytest.raises(Unavailable, match="not the IP address of one host"),
-        client_share.hold(setting(tmp_path, allow=("127.0.0.1", told)), Endpoint()),
-    ):
-        pass
+    with pytest.raises(Unavailable, match="not the IP address of one host"):
+        entered(client_share.hold(setting(tmp_path, allow=("127.0.0.1", told)), Endpoint()))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -290,11 +289,8 @@ def test_nothing_is_served_where_others_can_put_something_in_its_place(tmp_path:
     folder = tmp_path / "everybody's"
     folder.mkdir()
     folder.chmod(0o777)
-    with (
-        pytest.raises(Unavailable, match=f"{folder}: .* another --folder, or give --client-share"),
-        client_share.hold(setting(folder), Endpoint()),
-    ):
-        pass
+    with pytest.raises(Unavailable, match=f"{folder}: .* another --folder, or give --client-share"):
+        entered(client_share.hold(setting(folder), Endpoint()))
     assert list(folder.iterdir()) == []
 
 
@@ -317,9 +313,6 @@ def test_what_a_file_system_tells_at_once_of_seconds_ends_no_share(
 @needs_root
 def test_where_nothing_may_be_written_there_is_no_share(tmp_path: Path) -> None:
     with nearly_full(tmp_path, 1 << 20) as folder:
-        with (
-            pytest.raises(Unavailable, match="make room"),
-            client_share.hold(setting(folder), Endpoint()),
-        ):
-            pass
+        with pytest.raises(Unavailable, match="make room"):
+            entered(client_share.hold(setting(folder), Endpoint()))
         assert list(folder.iterdir()) == []

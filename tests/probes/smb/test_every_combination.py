@@ -16,16 +16,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from probes import smb_copy
 from probes.drivers.samba import Samba, private_samba
 from probes.host import payload
 from probes.records import Access, Endpoint
 from probes.smb import transfer
 from probes.smb.pipe import Pipe
-from probes.smb.run_folder import Setting as RunFolder
-from probes.smb.run_folder import hold
 from probes.smb.session import Session, open_session
-from probes.stage import Last, Unavailable
+from probes.stage import Unavailable
 
 SIZE = 8 * 1024 * 1024 + 4321
 SEED = "c0ffee"
@@ -104,7 +101,7 @@ def pulled(pipe: Pipe) -> str:
     def keep(offset: int, view: memoryview) -> None:
         arrived[offset : offset + len(view)] = view
 
-    for _ in transfer.pull(pipe, SIZE, *pipe.prepare("read", 0, 0), keep):
+    for _ in transfer.fetched(pipe, iter([(0, SIZE)]), *pipe.prepare("read", 0, 0), keep):
         pass
     return hashlib.sha256(arrived).hexdigest()
 
@@ -151,37 +148,6 @@ def test_every_combination_carries_whole_files_and_the_server_saw_it_so(
         assert tree["signing"] == {"cipher": SAMBA_CALLS[signing], "degree": "full"}
     else:
         assert tree["signing"]["degree"] == "none"
-
-
-@pytest.mark.parametrize(
-    ("dialect", "security"),
-    [("smb1", "signed"), ("2.1", "signed"), ("3.0", "encrypted"), ("3.1.1", "signed"), ("", "")],
-)
-@pytest.mark.parametrize("copy", ["push.cached", "pull.cached"])
-def test_the_copies_of_the_product_take_the_security_that_was_asked(
-    willing: Served, dialect: str, security: str, copy: str
-) -> None:
-    spoken = dialect or "3.1.1"
-    more = {"dialect": spoken, "end": "memory", "size_bytes": SIZE, "seconds": 30.0, "seed": SEED}
-    with hold(RunFolder("c0de", spoken), willing.peer) as peer:
-        (folder,) = willing.folder.iterdir()
-        (folder / "source").write_bytes(b"".join(stored()))
-        running = smb_copy.initiate(smb_copy.Setting(copy=copy, security=security, **more), peer)
-        moved = 0
-        while True:
-            try:
-                sample = next(running)
-            except StopIteration as end:
-                details = end.value
-                break
-            moved = sample.moved_bytes
-            if isinstance(sample, Last) and copy == "push.cached":
-                (target,) = folder.glob("pushed-*")
-                arrived = hashlib.sha256(target.read_bytes()).hexdigest()
-                assert arrived == digest_of_payload()
-    used = bool(details["signing"]), bool(details["encryption"])
-    assert used == (security == "signed", security == "encrypted")
-    assert details["hash_ok"] is True and moved == SIZE
 
 
 @pytest.mark.long

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import socket
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +14,6 @@ from probes.records import Access, Endpoint
 from probes.smb.impacket_server import DIALECT, impacket_server
 from probes.stage import Refused, Unavailable
 
-ROOT = Path(__file__).resolve().parents[3]
 ACCESS = Access("bottleneck", "correct horse 47 %&'\"$")
 
 
@@ -57,43 +53,6 @@ def test_other_hosts_are_turned_away(tmp_path: Path) -> None:
         smbclient.connected(peer, DIALECT),
     ):
         pass
-
-
-def test_it_ends_with_the_block(tmp_path: Path) -> None:
-    with served(tmp_path) as (peer, _):
-        place = (peer.host, peer.port)
-        socket.create_connection(place, 5).close()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(place, 5)
-
-
-@pytest.mark.long
-def test_it_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
-    code = """
-import sys, time
-from pathlib import Path
-from probes.smb.impacket_server import impacket_server
-from probes.records import Access
-who = Access("bottleneck", "x")
-with impacket_server(
-    Path(sys.argv[1]), share="share", access=who, address="127.0.0.1", allow=("127.0.0.1",)
-) as (peer, _):
-    print(peer.port, flush=True)
-    time.sleep(60)
-"""
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    starter = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert starter.stdout is not None
-    port = int(starter.stdout.readline())
-    starter.send_signal(signal.SIGKILL)
-    starter.wait()
-    starter.stdout.close()
-    for _ in range(1000):
-        try:
-            socket.create_connection(("127.0.0.1", port), 5).close()
-        except ConnectionRefusedError:
-            return
-    pytest.fail("it still listens")
 
 
 def test_without_impacket_the_reason_names_the_remedy(

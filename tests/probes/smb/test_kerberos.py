@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -32,6 +34,11 @@ needs_a_kdc = pytest.mark.skipif(
     reason=f"NOT TESTED here: Kerberos needs {', '.join(MISSING)} "
     f"(apt-get install krb5-kdc krb5-admin-server krb5-user; {kerberos.EXTRA})",
 )
+
+
+def entered(manager: AbstractContextManager[Any]) -> None:
+    with manager:
+        pass
 
 
 def command(*words: str, text: str = "") -> None:
@@ -97,19 +104,13 @@ def test_a_ticket_logs_in_signs_and_encrypts(keytab: Path, tmp_path: Path) -> No
             with open_session(peer, dialect, security) as session:
                 session.close(session.create_folder("x"))
                 assert used in (session.facts.signing, session.facts.encryption)
-        with (
-            pytest.raises(Unavailable, match="not by a Kerberos ticket"),
-            open_session(peer, "smb1"),
-        ):
-            pass
+        with pytest.raises(Unavailable, match="not by a Kerberos ticket"):
+            entered(open_session(peer, "smb1"))
         nameless = Endpoint(host="127.0.0.1", port=server.port, share=server.share)
-        with (
-            pytest.raises(
-                Refused, match="not found in Kerberos database; name the server"
-            ) as caught,
-            open_session(nameless),
-        ):
-            pass
+        with pytest.raises(
+            Refused, match="not found in Kerberos database; name the server"
+        ) as caught:
+            entered(open_session(nameless))
         assert caught.value.kind == "login" and "\n" not in caught.value.text
         # a user who is named logs in by his password, whatever tickets there are
         named = Endpoint(

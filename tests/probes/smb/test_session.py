@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,11 @@ from probes.stage import Refused, Unavailable
 NT1 = "server min protocol = NT1"
 PINNED = ["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]
 DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
+
+
+def entered(manager: AbstractContextManager[Any]) -> None:
+    with manager:
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +83,8 @@ def test_a_security_that_a_dialect_lacks_is_skipped_without_a_login(
 ) -> None:
     # with this password any login would be Refused
     wrong = replace(plain, access=Access("bottleneck", "wrong"))
-    with (
-        pytest.raises(Unavailable, match=words),
-        open_session(wrong, dialect, security),
-    ):
-        pass
+    with pytest.raises(Unavailable, match=words):
+        entered(open_session(wrong, dialect, security))
 
 
 @pytest.mark.long
@@ -92,11 +94,8 @@ def test_plain_is_refused_before_the_login_where_signing_is_required(
 ) -> None:
     with share(NT1, "server signing = mandatory") as (peer, _, _):
         wrong = replace(peer, access=Access("bottleneck", "wrong"))
-        with (
-            pytest.raises(Unavailable, match="requires signing"),
-            open_session(wrong, dialect, "plain"),
-        ):
-            pass
+        with pytest.raises(Unavailable, match="requires signing"):
+            entered(open_session(wrong, dialect, "plain"))
 
 
 @pytest.mark.parametrize("security", ["plain", "signed"])
@@ -121,19 +120,13 @@ def test_guests_have_no_key_to_sign_or_encrypt_with(share: Any) -> None:
             ("3.0", "encrypted"),
             ("3.1.1", "encrypted"),
         ]:
-            with (
-                pytest.raises(Unavailable, match="have no key"),
-                open_session(guest, dialect, security),
-            ):
-                pass
+            with pytest.raises(Unavailable, match="have no key"):
+                entered(open_session(guest, dialect, security))
         with open_session(guest, "3.1.1", "plain") as session:
             assert session.facts.signing is None
         stranger = replace(peer, access=Access("stranger", "x"))
-        with (
-            pytest.raises(Refused, match="took this user for a guest"),
-            open_session(stranger, "3.1.1", "signed"),
-        ):
-            pass
+        with pytest.raises(Refused, match="took this user for a guest"):
+            entered(open_session(stranger, "3.1.1", "signed"))
 
 
 def test_guests_of_a_server_that_requires_signing_are_told_to_name_a_user(share: Any) -> None:
@@ -163,11 +156,8 @@ def test_a_security_that_does_not_exist_is_a_mistake_of_ours(plain: Endpoint) ->
 def test_what_the_user_can_mend_is_one_line(
     plain: Endpoint, dialect: str, change: dict[str, Any], kind: str, words: str
 ) -> None:
-    with (
-        pytest.raises(Refused, match=words) as caught,
-        open_session(replace(plain, **change), dialect),
-    ):
-        pass
+    with pytest.raises(Refused, match=words) as caught:
+        entered(open_session(replace(plain, **change), dialect))
     assert caught.value.kind == kind
     assert caught.value.text.startswith(change.get("host", plain.host))
     assert "\n" not in caught.value.text and "wrong-secret" not in caught.value.text
@@ -232,11 +222,8 @@ def test_smb1_that_is_off_is_good_news_and_no_error(share: Any) -> None:
 
 def test_a_dialect_that_is_not_offered_is_unavailable(share: Any) -> None:
     with share("server max protocol = SMB3_00") as (peer, _, _):
-        with (
-            pytest.raises(Unavailable, match=r"does not offer SMB 3\.1\.1"),
-            open_session(peer, "3.1.1"),
-        ):
-            pass
+        with pytest.raises(Unavailable, match=r"does not offer SMB 3\.1\.1"):
+            entered(open_session(peer, "3.1.1"))
         with open_session(peer) as session:
             assert session.facts.dialect == "3.0"
     with pytest.raises(Unavailable, match="no SMB dialect"), open_session(peer, "4.0"):

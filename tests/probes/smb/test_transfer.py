@@ -11,7 +11,7 @@ import pytest
 from probes.smb import transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe import EMPTY, Counters, Reply, Verb
-from probes.smb.transfer import FLUSH_BYTES, fetched, finish, pull, push
+from probes.smb.transfer import FLUSH_BYTES, fetched, finish, push
 
 CONTENT = random.Random(1).randbytes(300_001)
 
@@ -79,7 +79,7 @@ def test_a_pull_delivers_every_byte_once(fills: int, pays: int) -> None:
         got[offset : offset + len(view)] = view
         seen.append((offset, len(view)))
 
-    moved = list(pull(server, size, 10_000, 4, sink))
+    moved = list(fetched(server, iter([(0, size)]), 10_000, 4, sink))
     assert got == CONTENT[:size]
     assert sum(length for _, length in seen) == size == moved[-1]
     assert moved == sorted(moved)
@@ -88,7 +88,7 @@ def test_a_pull_delivers_every_byte_once(fills: int, pays: int) -> None:
 
 def test_a_pull_asks_for_less_after_a_short_reply() -> None:
     server = HonestServer(fills=7000)
-    list(pull(server, len(CONTENT), 10_000, 2, lambda offset, view: None))
+    list(fetched(server, iter([(0, len(CONTENT))]), 10_000, 2, lambda offset, view: None))
     assert max(server.sizes[10:]) <= 7000
 
 
