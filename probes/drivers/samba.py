@@ -25,6 +25,7 @@ from probes.host.child import end_with_parent
 from probes.host.open_files import listeners, sockets
 from probes.host.own_folder import OwnFolder, own_folder
 from probes.host.tools import others_can_change
+from probes.records import Access, Endpoint
 from probes.stage import Unavailable
 
 START_SECONDS = 20.0
@@ -46,6 +47,12 @@ class Samba:
     """Path of its smb.conf, for smbcontrol, pdbedit and the like."""
     process_id: int
     """The first smbd; its process group has the same number."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Its share, with the login."""
+        access = Access(self.username, self.password)
+        return Endpoint(self.host, self.port, share=self.share, access=access)
 
 
 def find_smbd() -> Optional[str]:

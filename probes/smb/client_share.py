@@ -147,8 +147,7 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
         )
         kept.end = partial(os.killpg, served.process_id, signal.SIGKILL)
         stack.enter_context(kept.watched())
-        place = Endpoint(host=served.host, port=served.port, share=served.share, access=access)
-        held = stack.enter_context(_in_run_folder(setting, place, outlived=False))
+        held = stack.enter_context(_in_run_folder(setting, served.endpoint, outlived=False))
         yield held, SAMBA, str(root / name)
 
 

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ import pytest
 
 from probes import smb_copy
 from probes.drivers.samba import Samba, private_samba
-from probes.records import Access, Details, Endpoint, Sample
+from probes.records import Details, Endpoint, Sample
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
-from probes.stage import Running
+from probes.stage import Last, Running
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
 from delay import End, missing  # noqa: E402
@@ -64,13 +65,7 @@ def run_folder(
                 inside = secrets.token_hex(8)
                 folder = shared / inside
                 folder.mkdir()
-            peer = Endpoint(
-                host=server.host,
-                port=server.port,
-                share=server.share,
-                folder=inside,
-                access=Access(server.username, PASSWORD),
-            )
+            peer = replace(server.endpoint, folder=inside)
             held = stack.enter_context(hold(RunFolder(run="0abc"), peer))
             if source_bytes:
                 fill = smb_copy.Setting(
@@ -91,7 +86,7 @@ def run_folder(
 
 @pytest.fixture
 def drained() -> Callable[[Running], tuple[list[Sample], Details]]:
-    """All samples and the details of a stage that is under way."""
+    """All samples, a whole window of them, and the details of a stage that is under way."""
 
     def run(running: Running) -> tuple[list[Sample], Details]:
         samples: list[Sample] = []
@@ -99,6 +94,11 @@ def drained() -> Callable[[Running], tuple[list[Sample], Details]]:
             try:
                 samples.append(next(running))
             except StopIteration as end:
+                assert samples[0] == Sample(0.0, 0)
+                assert [each for each in samples if isinstance(each, Last)] == samples[-1:]
+                for one, other in zip(samples, samples[1:], strict=False):
+                    assert one.elapsed_seconds <= other.elapsed_seconds
+                    assert one.moved_bytes <= other.moved_bytes
                 return samples, end.value
 
     return run

@@ -7,8 +7,6 @@ import pytest
 
 from probes import latency
 from probes.net import exchange, warm
-from probes.records import Sample
-from probes.stage import Last
 
 HERE = "127.0.0.1"
 SHORT = latency.Setting(0.5, HERE)
@@ -16,8 +14,6 @@ SHORT = latency.Setting(0.5, HERE)
 
 def check(samples, details):
     """What holds on every path."""
-    assert samples[0] == Sample(0.0, 0)
-    assert isinstance(samples[-1], Last)
     assert samples[-1].elapsed_seconds > 0
     moved = [each.moved_bytes for each in samples]
     assert moved == sorted(moved) and moved[-1] > 0

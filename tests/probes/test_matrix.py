@@ -45,8 +45,6 @@ def test_every_cell_is_told_and_the_best_one_is_the_stages_rate(run, verb):
     setting = replace(SHORT, verb=verb)
     with matrix.respond(setting) as peer:
         samples, told = run(setting, peer)
-    assert samples[0] == Sample(0.0, 0)
-    assert isinstance(samples[-1], Last)
     assert samples[-1].moved_bytes > 0
     places = [(cell["window_bytes"], cell["streams"]) for cell in told["cells"]]
     assert places == [(0, 1), (0, 2), (16 * KIB, 1), (16 * KIB, 2)]
@@ -71,7 +69,6 @@ def test_cells_that_the_time_does_not_allow_are_left_out_and_that_is_told(run, m
         samples, told = run(setting, peer)
     assert told["left_out"] is True
     assert 1 <= len(told["cells"]) < 8
-    assert isinstance(samples[-1], Last)
 
 
 def test_the_ports_are_closed_with_the_session():
@@ -115,7 +112,6 @@ def test_a_cell_that_breaks_costs_itself_alone_and_is_told_with_its_reason(run, 
     tried = transfers(monkeypatch, [(AUTOTUNED, 1)])
     with matrix.respond(SHORT) as peer:
         samples, told = run(SHORT, peer)
-    assert isinstance(samples[-1], Last)
     places = [(cell["window_bytes"], cell["streams"]) for cell in told["cells"]]
     assert places == [(AUTOTUNED, 2), (16 * KIB, 1), (16 * KIB, 2)]
     why = "nothing arrived after the warm-up"

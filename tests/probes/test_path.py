@@ -15,8 +15,8 @@ import pytest
 from probes import path as stage
 from probes.net import port, rtt
 from probes.net.black_hole import Trial
-from probes.records import Endpoint, Sample
-from probes.stage import Last, Unavailable
+from probes.records import Endpoint
+from probes.stage import Unavailable
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
 from delay import delayed, missing  # noqa: E402
@@ -99,8 +99,7 @@ def faulty(agent=True, seconds=1.0, load=False, **fault):
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_it_opens_and_closes_a_window_and_moves_no_payload(looked, host):
     samples, details, _ = looked(host)
-    assert samples[0] == Sample(0.0, 0)
-    assert len(samples) == 2 and isinstance(samples[-1], Last)
+    assert len(samples) == 2
     assert samples[-1].moved_bytes == 0 and samples[-1].elapsed_seconds > 0
     assert json.loads(json.dumps(details)) == details
 

@@ -12,7 +12,7 @@ import pytest
 
 from probes import small_files
 from probes.host import payload
-from probes.records import Endpoint, Sample
+from probes.records import Endpoint
 from probes.smb.frames import Broken
 from probes.stage import Last
 
@@ -43,7 +43,6 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
         for verb in small_files.VERBS:
             asked = setting(verb, dialect, security=security)
             samples, details = run_stage(small_files, asked, peer)
-            assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
             assert samples[-1].moved_bytes == 40 * 16 * KIB
             assert details["files"] == 40 and details["round_trips_per_file"] == 3
             assert details["hash_ok"] is True

@@ -47,10 +47,7 @@ def run_and_check(run: Run) -> Callable[[smb_copy.Setting, Endpoint], Details]:
 
     def check(wanted: smb_copy.Setting, peer: Endpoint) -> Details:
         samples, details = run(wanted, peer)
-        assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
         assert samples[-1].moved_bytes == wanted.size_bytes
-        moments = [sample.elapsed_seconds for sample in samples]
-        assert moments == sorted(moments)
         assert details["hash_ok"] is True
         assert details["dialect"] == wanted.dialect
         assert 0 < details["in_flight_bytes"] <= details["request_bytes"] * details["depth"]

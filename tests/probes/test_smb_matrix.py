@@ -28,9 +28,7 @@ def setting(verb: str, dialect: str = "3.1.1", **more: Any) -> smb_matrix.Settin
 
 def look(samples: list[Sample], details: Details) -> None:
     """What holds for every matrix that was measured."""
-    assert samples[0] == Sample(0.0, 0) and isinstance(samples[-1], Last)
     assert samples[-1].moved_bytes > 0 and samples[-1].moved_bytes % details["request_bytes"] == 0
-    assert [s.elapsed_seconds for s in samples] == sorted(s.elapsed_seconds for s in samples)
     assert details["hash_ok"] is True
     assert 0 < details["rtt_low_seconds"] <= details["rtt_seconds"]
     shapes = [(cell["request_bytes"], cell["depth"]) for cell in details["cells"]]

@@ -4,8 +4,6 @@ import pytest
 
 from probes import sweep
 from probes.net import transfer
-from probes.records import Sample
-from probes.stage import Last
 
 HERE = "127.0.0.1"
 KIB = 1 << 10
@@ -19,8 +17,7 @@ def test_every_size_has_its_rate_calls_and_cpu_at_both_ends(run_stage, over, ver
     setting = sweep.Setting(over, verb, 0.2, HERE)
     with sweep.respond(setting) as peer:
         samples, details = run_stage(sweep, setting, peer)
-    assert samples[0] == Sample(0.0, 0)
-    assert isinstance(samples[-1], Last) and samples[-1].moved_bytes > 0
+    assert samples[-1].moved_bytes > 0
     points = details["points"]
     assert [each["buffer_bytes"] for each in points] == list(sweep.BUFFERS)
     for each in points:

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from probes import tcp_by_ttcp
-from probes.records import Endpoint, Sample
-from probes.stage import Last, Unavailable
+from probes.records import Endpoint
+from probes.stage import Unavailable
 
 
 @pytest.fixture
@@ -57,8 +57,6 @@ def test_a_push_is_what_the_sink_has_read(run):
     setting = tcp_by_ttcp.Setting("push", 1, seconds=0.5)
     samples, details = run(setting, Endpoint(host="127.0.0.1", port=sink.port))
     sink.join(5)
-    assert samples[0] == Sample(0.0, 0)
-    assert isinstance(samples[-1], Last)
     moved = [each.moved_bytes for each in samples]
     assert moved == sorted(moved)
     assert 0 < moved[-1] < sink.got

@@ -12,8 +12,7 @@ import pytest
 
 from probes import udp
 from probes.net import datagrams, paced, port
-from probes.records import Sample
-from probes.stage import Last, Unavailable
+from probes.stage import Unavailable
 
 LOCAL = udp.Setting("push", 2e6, seconds=0.4, address="127.0.0.1")
 
@@ -42,10 +41,6 @@ def test_each_direction_is_counted_by_the_receiver_and_all_datagrams_are_account
     setting = replace(LOCAL, verb=verb)
     with udp.respond(setting) as peer:
         samples, told = run(setting, peer)
-    assert samples[0] == Sample(0.0, 0)
-    assert isinstance(samples[-1], Last)
-    assert [each.moved_bytes for each in samples] == sorted(each.moved_bytes for each in samples)
-    assert [s.elapsed_seconds for s in samples] == sorted(s.elapsed_seconds for s in samples)
     assert told["payload_bytes"] == 1448
     received = told["received_datagrams"]
     assert samples[-1].moved_bytes == 1448 * (received - 1)

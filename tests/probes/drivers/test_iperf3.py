@@ -184,10 +184,7 @@ def test_the_last_sample_is_the_receivers_count(run_stage, monkeypatch):
     asked = []
     monkeypatch.setattr(iperf3, "run", lambda *job: (asked.append(job), ENDED)[1])
     samples, details = run_stage(iperf3, Setting("push", 2, seconds=1.0), Endpoint(host="nas"))
-    assert samples[0] == Sample(0.0, 0)
     assert samples[-1] == Last(1.0, 900)
-    moved = [each.moved_bytes for each in samples]
-    assert moved == sorted(moved)
     assert (asked[0][1].host, asked[0][1].port, asked[0][0].streams) == ("nas", 5201, 2)
     assert details["limits"] == {
         "by": "unknown",

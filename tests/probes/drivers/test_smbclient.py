@@ -33,8 +33,7 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     (shared / FOLDER).mkdir()
     (shared / FOLDER / "twelve").write_bytes(b"twelve bytes")
     with private_samba(shared, password=PASSWORD, options=["server min protocol = NT1"]) as server:
-        access = Access(server.username, server.password)
-        yield Endpoint(server.host, server.port, share=server.share, folder=FOLDER, access=access)
+        yield replace(server.endpoint, folder=FOLDER)
 
 
 @pytest.mark.parametrize("dialect", smbclient.PROTOCOLS)
@@ -106,8 +105,7 @@ def test_a_refusal_names_the_place_the_reason_and_the_remedy(
 def test_no_other_dialect_is_spoken_than_the_one_asked_for(tmp_path: Path) -> None:
     newer = ["server max protocol = SMB2_10"]
     with private_samba(tmp_path, password="x", options=newer) as server:
-        access = Access(server.username, "x")
-        peer = Endpoint(server.host, server.port, share=server.share, access=access)
+        peer = server.endpoint
         with pytest.raises(Unavailable, match="does not agree with smbclient on SMB3_11"):
             entered(smbclient.connected(peer, "3.1.1"))
 
@@ -147,8 +145,7 @@ def test_a_guest_logs_in_without_a_password(tmp_path: Path) -> None:
     with private_samba(
         tmp_path, password="x", options=options, share_options=["guest ok = yes"]
     ) as server:
-        access = Access(allow_guest=True)
-        peer = Endpoint(server.host, server.port, share=server.share, access=access)
+        peer = replace(server.endpoint, access=Access(allow_guest=True))
         with smbclient.connected(peer, "3.1.1") as client:
             assert client.run("cd .", 10).strip() == ""
 
@@ -191,8 +188,7 @@ def test_the_pinned_algorithm_is_the_one_in_use(tmp_path: Path) -> None:
     """A server that has no other one answers."""
     options = ["server signing = mandatory", "server smb3 signing algorithms = AES-128-CMAC"]
     with private_samba(tmp_path, password="x", options=options) as server:
-        access = Access(server.username, "x")
-        peer = Endpoint(server.host, server.port, share=server.share, access=access)
+        peer = server.endpoint
         pinned, _, _ = smbclient.algorithms("3.1.1", "aes-cmac", None, "4.17.12")
         with smbclient.connected(peer, "3.1.1", pinned) as client:
             assert client.run("cd .", 10).strip() == ""

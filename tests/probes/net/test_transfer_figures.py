@@ -76,7 +76,6 @@ def test_what_comes_in_the_warm_up_is_in_no_rate(transferred):
     assert (samples[0].elapsed_seconds, samples[0].moved_bytes) == (0.0, 0)
     assert 0 < samples[-1].moved_bytes <= sum(after) < sum(burst)
     assert moved.receiver["moved_bytes"] < sum(burst)
-    assert [each.moved_bytes for each in samples] == sorted(each.moved_bytes for each in samples)
 
 
 def test_what_was_sent_and_has_not_arrived_is_in_no_rate(transferred):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from probes.drivers.samba import Samba, private_samba
-from probes.records import Access, Endpoint
+from probes.records import Endpoint
 from probes.smb.frames import Wire, prepare
+from probes.smb.pipe1 import Link1, Pipe1
+from probes.smb.pipe2 import Link2, Pipe2
 
 PASSWORD = "correct horse 47 %&"
 
@@ -82,11 +85,58 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     def serve(*options: str, **more: Any) -> Iterator[tuple[Endpoint, Path, Samba]]:
         folder = tmp_path_factory.mktemp("share")
         with private_samba(str(folder), password=PASSWORD, options=options, **more) as server:
-            access = Access(server.username, server.password)
-            yield (
-                Endpoint(host=server.host, port=server.port, share=server.share, access=access),
-                folder,
-                server,
-            )
+            yield server.endpoint, folder, server
 
     return serve
+
+
+SESSION, TREE, FILE2, USER, FILE1 = 0xABC, 5, b"f" * 16, 7, 0x4001
+
+
+@pytest.fixture
+def pipe2(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe2, Peer]]:
+    """Our end of a logged-in session of SMB2, with changes of its Link2, and the other end."""
+
+    def piped(**changes: Any) -> tuple[Pipe2, Peer]:
+        wire, peer = ends
+        wire.deadline = time.monotonic() + 15
+        told: dict[str, Any] = {
+            "wire": wire,
+            "session_id": SESSION,
+            "tree_id": TREE,
+            "file_id": FILE2,
+            "next_message_id": 10,
+            "credits": 100,
+            "multi_credit": True,
+            "max_read_bytes": 8 << 20,
+            "max_write_bytes": 8 << 20,
+            "signer": None,
+            "sealer": None,
+        }
+        return Pipe2(Link2(**{**told, **changes})), peer
+
+    return piped
+
+
+@pytest.fixture
+def pipe1(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe1, Peer]]:
+    """The same of SMB1."""
+
+    def piped(**changes: Any) -> tuple[Pipe1, Peer]:
+        wire, peer = ends
+        wire.deadline = time.monotonic() + 15
+        told: dict[str, Any] = {
+            "wire": wire,
+            "user_id": USER,
+            "tree_id": TREE,
+            "file_id": FILE1,
+            "flags2": 0x4000,
+            "max_read_bytes": 130048,
+            "max_write_bytes": 130048,
+            "max_requests": 3,
+            "signer": None,
+            "sequence": 4,
+        }
+        return Pipe1(Link1(**{**told, **changes})), peer
+
+    return piped

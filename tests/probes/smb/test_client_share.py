@@ -104,8 +104,7 @@ def given(tmp_path: Path) -> Iterator[tuple[Endpoint, Path]]:
     shared.mkdir()
     (shared / "users own").write_bytes(b"precious")
     with samba.private_samba(shared, password="x") as server:
-        access = Access(server.username, "x")
-        yield Endpoint(server.host, server.port, share=server.share, access=access), shared
+        yield server.endpoint, shared
 
 
 def test_the_user_s_own_share_gets_a_folder_for_the_time(tmp_path: Path, local: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from probes.drivers.samba import Samba, private_samba
 from probes.host import payload
-from probes.records import Access, Endpoint
+from probes.records import Endpoint
 from probes.smb import transfer
 from probes.smb.pipe import Pipe
 from probes.smb.session import Session, open_session
@@ -60,18 +60,13 @@ class Served(NamedTuple):
     server: Samba
 
 
-def peer_of(server: Samba) -> Endpoint:
-    access = Access(server.username, server.password)
-    return Endpoint(host=server.host, port=server.port, share=server.share, access=access)
-
-
 @pytest.fixture(scope="module")
 def willing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that requires nothing and grants everything."""
     folder = tmp_path_factory.mktemp("willing")
     options = [NT1, "server signing = auto"]
     with private_samba(str(folder), password="right", options=options) as server:
-        yield Served(peer_of(server), folder, server)
+        yield Served(server.endpoint, folder, server)
 
 
 def stored() -> Iterator[memoryview]:

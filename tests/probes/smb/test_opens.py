@@ -14,8 +14,7 @@ from probes.small_files import SmallFiles
 from probes.smb import pipe as pipes
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import Created
-from probes.smb.pipe1 import Link1, Pipe1
-from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE, Link2, Pipe2
+from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE
 from probes.smb.status import ServerSaid, error_context
 from probes.stage import Refused
 
@@ -25,43 +24,6 @@ SIZE = 1000
 TOO_MANY = 0xC000011F
 HEADER2 = struct.Struct("<4sHHIHHIIQIIQ16s")
 HEADER1 = struct.Struct("<4sBIBHH8sHHHHH")
-
-
-def pipe2(ends: Any) -> tuple[Pipe2, Any]:
-    wire, peer = ends
-    wire.deadline = time.monotonic() + 15
-    link = Link2(
-        wire=wire,
-        session_id=SESSION,
-        tree_id=TREE,
-        file_id=bytes(16),
-        next_message_id=10,
-        credits=100,
-        multi_credit=True,
-        max_read_bytes=1 << 20,
-        max_write_bytes=1 << 20,
-        signer=None,
-        sealer=None,
-    )
-    return Pipe2(link), peer
-
-
-def pipe1(ends: Any, flags2: int) -> tuple[Pipe1, Any]:
-    wire, peer = ends
-    wire.deadline = time.monotonic() + 15
-    link = Link1(
-        wire=wire,
-        user_id=7,
-        tree_id=TREE,
-        file_id=0,
-        flags2=flags2,
-        max_read_bytes=65536,
-        max_write_bytes=65536,
-        max_requests=10,
-        signer=None,
-        sequence=0,
-    )
-    return Pipe1(link), peer
 
 
 def answer2(message: bytes, body: bytes, status: int = 0) -> bytes:
@@ -84,8 +46,8 @@ def created2(file_id: bytes, size: int) -> bytes:
     )
 
 
-def test_smb2_creates_opens_and_closes_as_the_standard_asks(ends: Any) -> None:
-    pipe, peer = pipe2(ends)
+def test_smb2_creates_opens_and_closes_as_the_standard_asks(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     pipe.create(3, "folder\\näme")
     message = peer.take()
     name = "folder\\näme".encode("utf-16-le")
@@ -110,8 +72,8 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(ends: Any) -> None:
 
 
 @pytest.mark.parametrize(("flags2", "name"), [(0xC001, b"\0a\0\\\0b\0"), (0x4001, b"a\\b")])
-def test_smb1_names_files_in_the_servers_alphabet(ends: Any, flags2: int, name: bytes) -> None:
-    pipe, peer = pipe1(ends, flags2)
+def test_smb1_names_files_in_the_servers_alphabet(pipe1: Any, flags2: int, name: bytes) -> None:
+    pipe, peer = pipe1(flags2=flags2)
     pipe.create(2, "a\\b")
     message = peer.take()
     assert message[4] == 0xA2 and message[32] == 24
@@ -132,14 +94,14 @@ def test_smb1_names_files_in_the_servers_alphabet(ends: Any, flags2: int, name: 
 
 
 @pytest.mark.parametrize("body", [b"", bytes(79)], ids=len)
-def test_a_reply_that_is_too_short_opens_nothing(ends: Any, body: bytes) -> None:
-    for pipe in (pipe2(ends)[0], pipe1(ends, 0xC001)[0]):
+def test_a_reply_that_is_too_short_opens_nothing(pipe1: Any, pipe2: Any, body: bytes) -> None:
+    for pipe in (pipe2()[0], pipe1(flags2=0xC001)[0]):
         with pytest.raises(Broken, match="too short"):
             pipe.opened(body)
 
 
-def test_an_echo_needs_an_idle_session(ends: Any, served: Any) -> None:
-    pipe, peer = pipe2(ends)
+def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:
+    pipe, peer = pipe2()
 
     def serve() -> None:
         for _ in range(5):
@@ -209,8 +171,10 @@ class Store:
         return struct.pack("<HBBIII", 17, 80, 0, len(data), 0, 0) + data, 0
 
 
-def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(ends: Any, served: Any) -> None:
-    pipe, peer = pipe2(ends)
+def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(
+    pipe2: Any, ends: Any, served: Any
+) -> None:
+    pipe, peer = pipe2()
     store = Store(most=20)
     served(lambda: store.serve(peer))
     files = SmallFiles(pipe, "small", SIZE, RING)
@@ -226,8 +190,8 @@ def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(ends: Any, ser
     ends[0]._sock.close()
 
 
-def test_what_was_made_at_once_is_pulled_one_by_one(ends: Any, served: Any) -> None:
-    pipe, peer = pipe2(ends)
+def test_what_was_made_at_once_is_pulled_one_by_one(pipe2: Any, ends: Any, served: Any) -> None:
+    pipe, peer = pipe2()
     store = Store(most=30)
     served(lambda: store.serve(peer))
     files = SmallFiles(pipe, "small", SIZE, RING)
@@ -247,8 +211,8 @@ def test_what_was_made_at_once_is_pulled_one_by_one(ends: Any, served: Any) -> N
     ends[0]._sock.close()
 
 
-def test_making_ends_with_its_time(ends: Any, served: Any) -> None:
-    pipe, peer = pipe2(ends)
+def test_making_ends_with_its_time(pipe2: Any, ends: Any, served: Any) -> None:
+    pipe, peer = pipe2()
     store = Store(most=100)
     served(lambda: store.serve(peer))
     files = SmallFiles(pipe, "small", SIZE, RING)
@@ -258,8 +222,10 @@ def test_making_ends_with_its_time(ends: Any, served: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["pull", "read_back"])
-def test_a_server_that_gives_other_bytes_is_found(ends: Any, served: Any, way: str) -> None:
-    pipe, peer = pipe2(ends)
+def test_a_server_that_gives_other_bytes_is_found(
+    pipe2: Any, ends: Any, served: Any, way: str
+) -> None:
+    pipe, peer = pipe2()
     store = Store(most=100, lies=True)
     served(lambda: store.serve(peer))
     files = SmallFiles(pipe, "small", SIZE, RING)

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import Any
 
 import pytest
 
 from probes.smb.frames import Broken
-from probes.smb.pipe1 import READ, WRITE, Link1, Pipe1
+from probes.smb.pipe1 import READ, WRITE
 from probes.smb.signing import Md5
 from probes.smb.status import ServerSaid
 
 USER, TREE, FILE = 7, 3, 0x4001
 HEADER = struct.Struct("<4sBIBHH8sHHHHH")
 NT_STATUS, SIGNED = 0x4000, 0x4
-
-
-def pipe_of(ends: Any, **changes: Any) -> tuple[Pipe1, Any]:
-    wire, peer = ends
-    wire.deadline = time.monotonic() + 15
-    told: dict[str, Any] = {
-        "wire": wire,
-        "user_id": USER,
-        "tree_id": TREE,
-        "file_id": FILE,
-        "flags2": NT_STATUS,
-        "max_read_bytes": 130048,
-        "max_write_bytes": 130048,
-        "max_requests": 3,
-        "signer": None,
-        "sequence": 4,
-    }
-    return Pipe1(Link1(**{**told, **changes})), peer
 
 
 def reply(
@@ -74,8 +55,8 @@ def buffer(size: int) -> memoryview:
     return memoryview(bytearray(size))
 
 
-def test_requests_carry_64_bit_offsets_and_17_bit_lengths(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_requests_carry_64_bit_offsets_and_17_bit_lengths(pipe1: Any) -> None:
+    pipe, peer = pipe1()
     pipe.read((1 << 40) + 5, buffer(130048))
     pipe.write((1 << 40) + 5, memoryview(bytes(70000)))
     read, write = peer.take(), peer.take()
@@ -86,8 +67,8 @@ def test_requests_carry_64_bit_offsets_and_17_bit_lengths(ends: Any) -> None:
     assert len(write) == 64 + 70000
 
 
-def test_no_more_than_max_mpx_requests_are_in_flight(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_no_more_than_max_mpx_requests_are_in_flight(pipe1: Any) -> None:
+    pipe, peer = pipe1()
     assert pipe.prepare("read", 0, 0) == (130048, 3)
     for offset in range(3):
         assert pipe.affords(4)
@@ -99,8 +80,8 @@ def test_no_more_than_max_mpx_requests_are_in_flight(ends: Any) -> None:
 
 
 @pytest.mark.parametrize("start", [59, 60, 80])
-def test_a_payload_is_found_wherever_the_server_puts_it(ends: Any, start: int) -> None:
-    pipe, peer = pipe_of(ends)
+def test_a_payload_is_found_wherever_the_server_puts_it(pipe1: Any, start: int) -> None:
+    pipe, peer = pipe1()
     view = buffer(100000)
     data = bytes(range(250)) * 400
     pipe.read(0, view)
@@ -126,17 +107,17 @@ def test_a_payload_is_found_wherever_the_server_puts_it(ends: Any, start: int) -
     ],
 )
 def test_a_reply_that_does_not_fit_the_question_is_an_error(
-    ends: Any, message: bytes, complaint: str
+    pipe1: Any, message: bytes, complaint: str
 ) -> None:
-    pipe, peer = pipe_of(ends)
+    pipe, peer = pipe1()
     pipe.read(0, buffer(4))
     peer.give(message)
     with pytest.raises(Broken, match=complaint):
         pipe.wait()
 
 
-def test_writes_are_counted_and_a_partial_one_is_an_error(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_writes_are_counted_and_a_partial_one_is_an_error(pipe1: Any) -> None:
+    pipe, peer = pipe1()
     data = memoryview(bytes(70000))
     pipe.write(0, data)
     pipe.write(70000, data)
@@ -147,17 +128,17 @@ def test_writes_are_counted_and_a_partial_one_is_an_error(ends: Any) -> None:
         pipe.wait()
 
 
-def test_a_full_disk_is_named(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_a_full_disk_is_named(pipe1: Any) -> None:
+    pipe, peer = pipe1()
     pipe.write(0, memoryview(b"x"))
     peer.give(reply(1, WRITE, b"\0\0\0", status=0xC000007F))
     with pytest.raises(ServerSaid, match="STATUS_DISK_FULL"):
         pipe.wait()
 
 
-def test_a_signed_request_counts_by_two_and_its_reply_is_checked(ends: Any) -> None:
+def test_a_signed_request_counts_by_two_and_its_reply_is_checked(pipe1: Any) -> None:
     key = Md5(b"key")
-    pipe, peer = pipe_of(ends, signer=key)
+    pipe, peer = pipe1(signer=key)
     first, second = buffer(4), buffer(4)
     pipe.read(0, first)
     pipe.read(4, second)
@@ -183,8 +164,8 @@ GOOD = reply(1, READ, read_body(b"abcd"), signed=(KEY, 5))
     ],
     ids=["stripped", "altered", "replayed"],
 )
-def test_a_forged_reply_ends_the_copy(ends: Any, message: bytes, complaint: str) -> None:
-    pipe, peer = pipe_of(ends, signer=KEY)
+def test_a_forged_reply_ends_the_copy(pipe1: Any, message: bytes, complaint: str) -> None:
+    pipe, peer = pipe1(signer=KEY)
     pipe.read(0, buffer(4))
     peer.give(message)
     with pytest.raises(Broken, match=complaint):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probes.smb.frames import Broken, Late
-from probes.smb.pipe2 import FLUSH, READ, WRITE, Link2, Pipe2
+from probes.smb.pipe2 import FLUSH, READ, WRITE
 from probes.smb.signing import Signer, signer
 from probes.smb.status import ServerSaid
 
@@ -18,25 +18,6 @@ KIB = 1024
 HEADER = struct.Struct("<4sHHIHHIIQIIQ16s")
 FROM_SERVER, ASYNC, SIGNED = 1, 2, 8
 PENDING, DISK_FULL = 0x103, 0xC000007F
-
-
-def pipe_of(ends: Any, **changes: Any) -> tuple[Pipe2, Any]:
-    wire, peer = ends
-    wire.deadline = time.monotonic() + 15
-    told: dict[str, Any] = {
-        "wire": wire,
-        "session_id": SESSION,
-        "tree_id": TREE,
-        "file_id": FILE,
-        "next_message_id": 10,
-        "credits": 100,
-        "multi_credit": True,
-        "max_read_bytes": 8 << 20,
-        "max_write_bytes": 8 << 20,
-        "signer": None,
-        "sealer": None,
-    }
-    return Pipe2(Link2(**{**told, **changes})), peer
 
 
 def reply(
@@ -73,8 +54,8 @@ def buffer(size: int) -> memoryview:
     return memoryview(bytearray(size))
 
 
-def test_requests_carry_what_the_standard_asks(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_requests_carry_what_the_standard_asks(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     pipe.read(1 << 33, buffer(200 * KIB))
     pipe.write(5, memoryview(b"payload"))
     pipe.flush()
@@ -89,8 +70,8 @@ def test_requests_carry_what_the_standard_asks(ends: Any) -> None:
     assert FILE in read and FILE in write and FILE in flush
 
 
-def test_replies_out_of_order_reach_their_own_buffers(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_replies_out_of_order_reach_their_own_buffers(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     first, second = buffer(4), buffer(4)
     pipe.read(0, first)
     pipe.read(4, second)
@@ -102,8 +83,8 @@ def test_replies_out_of_order_reach_their_own_buffers(ends: Any) -> None:
     assert pipe.counters.in_flight_bytes == 8
 
 
-def test_a_pending_reply_is_counted_and_its_credits_kept(ends: Any) -> None:
-    pipe, peer = pipe_of(ends, credits=1)
+def test_a_pending_reply_is_counted_and_its_credits_kept(pipe2: Any) -> None:
+    pipe, peer = pipe2(credits=1)
     pipe.write(0, memoryview(b"x"))
     interim = reply(10, WRITE, bytes(9), PENDING, FROM_SERVER | ASYNC, granted=16)
     peer.give(interim)
@@ -114,8 +95,8 @@ def test_a_pending_reply_is_counted_and_its_credits_kept(ends: Any) -> None:
     assert pipe.affords(17 * 64 * KIB) == 16 * 64 * KIB
 
 
-def test_endless_pending_replies_end_at_the_deadline(ends: Any, served: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_endless_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, served: Any) -> None:
+    pipe, peer = pipe2()
     pipe.read(0, buffer(4))
     pipe.limit(time.monotonic() + 1)
 
@@ -133,16 +114,16 @@ def test_endless_pending_replies_end_at_the_deadline(ends: Any, served: Any) -> 
     ends[0]._sock.close()
 
 
-def test_a_short_read_is_told_as_short(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_a_short_read_is_told_as_short(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     pipe.read(0, buffer(10))
     peer.give(reply(10, READ, read_body(b"abc")))
     answer = pipe.wait()
     assert (bytes(answer.view), answer.moved_bytes, pipe.counters.short_replies) == (b"abc", 3, 1)
 
 
-def test_an_error_status_is_named(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_an_error_status_is_named(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     pipe.write(7, memoryview(b"x"))
     peer.give(reply(10, WRITE, bytes(9), DISK_FULL))
     with pytest.raises(ServerSaid, match=r"WRITE at 7 .*STATUS_DISK_FULL") as caught:
@@ -171,17 +152,17 @@ def test_an_error_status_is_named(ends: Any) -> None:
     ],
 )
 def test_a_reply_that_does_not_fit_the_question_is_an_error(
-    ends: Any, message: bytes, complaint: str
+    pipe2: Any, message: bytes, complaint: str
 ) -> None:
-    pipe, peer = pipe_of(ends)
+    pipe, peer = pipe2()
     pipe.read(0, buffer(4))
     peer.give(message)
     with pytest.raises(Broken, match=complaint):
         pipe.wait()
 
 
-def test_a_write_of_which_a_part_was_taken_is_an_error(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_a_write_of_which_a_part_was_taken_is_an_error(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     pipe.write(0, memoryview(b"abcd"))
     peer.give(reply(10, WRITE, write_body(3)))
     with pytest.raises(Broken, match="wrote 3 of the 4"):
@@ -193,9 +174,9 @@ SIGNERS = [signer(name, bytes(range(16))) for name in ("hmac-sha256", "aes-cmac"
 
 @pytest.mark.parametrize("key", SIGNERS, ids=lambda each: str(each.name))
 def test_signed_replies_are_believed_and_pending_ones_need_no_signature(
-    ends: Any, key: Signer
+    pipe2: Any, key: Signer
 ) -> None:
-    pipe, peer = pipe_of(ends, signer=key)
+    pipe, peer = pipe2(signer=key)
     view = buffer(4)
     pipe.read(0, view)
     request = peer.take()
@@ -208,12 +189,12 @@ def test_signed_replies_are_believed_and_pending_ones_need_no_signature(
 
 
 @pytest.mark.parametrize("key", SIGNERS, ids=lambda each: str(each.name))
-def test_a_stripped_or_wrong_signature_ends_the_copy(ends: Any, key: Signer) -> None:
+def test_a_stripped_or_wrong_signature_ends_the_copy(pipe2: Any, key: Signer) -> None:
     good = reply(10, READ, read_body(b"abcd"), signed_by=key)
     stripped = reply(10, READ, read_body(b"ABCD"))
     altered = good[:-1] + b"X"
     for message, complaint in ((stripped, "without the signature"), (altered, "wrong signature")):
-        pipe, peer = pipe_of(ends, signer=key)
+        pipe, peer = pipe2(signer=key)
         pipe.read(0, buffer(4))
         peer.take()
         peer.give(message)
@@ -221,8 +202,8 @@ def test_a_stripped_or_wrong_signature_ends_the_copy(ends: Any, key: Signer) -> 
             pipe.wait()
 
 
-def test_credits_are_gathered_until_the_server_grants_no_more(ends: Any, served: Any) -> None:
-    pipe, peer = pipe_of(ends, credits=1)
+def test_credits_are_gathered_until_the_server_grants_no_more(pipe2: Any, served: Any) -> None:
+    pipe, peer = pipe2(credits=1)
 
     def grant() -> None:
         # the second time it is asked by several at once: 120 credits are missing, 32 come for one
@@ -234,23 +215,23 @@ def test_credits_are_gathered_until_the_server_grants_no_more(ends: Any, served:
     assert pipe.prepare("read", 1 << 20, 8) == (12 * 64 * KIB, 8)
 
 
-def test_without_multi_credit_requests_stay_at_64_kib(ends: Any) -> None:
-    pipe, peer = pipe_of(ends, multi_credit=False)
+def test_without_multi_credit_requests_stay_at_64_kib(pipe2: Any) -> None:
+    pipe, peer = pipe2(multi_credit=False)
     assert pipe.prepare("write", 1 << 20, 4) == (64 * KIB, 4)
     pipe.write(0, memoryview(b"x"))
     assert struct.unpack_from("<H", peer.take(), 6) == (0,)
 
 
-def test_a_session_without_credits_is_an_error_and_no_dead_lock(ends: Any) -> None:
-    pipe, _ = pipe_of(ends, credits=0)
+def test_a_session_without_credits_is_an_error_and_no_dead_lock(pipe2: Any) -> None:
+    pipe, _ = pipe2(credits=0)
     with pytest.raises(Broken, match="without credits"):
         pipe.affords(1)
     with pytest.raises(Broken, match="without credits"):
         pipe.prepare("read", 0, 0)
 
 
-def test_flushes_are_counted_apart_from_requests(ends: Any) -> None:
-    pipe, peer = pipe_of(ends)
+def test_flushes_are_counted_apart_from_requests(pipe2: Any) -> None:
+    pipe, peer = pipe2()
     pipe.flush()
     peer.give(reply(10, FLUSH, struct.pack("<HH", 4, 0)))
     assert pipe.wait().verb == "flush"

@@ -38,8 +38,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
 
     folder = tmp_path_factory.mktemp("plain")
     with private_samba(str(folder), password="right", options=[NT1]) as server:
-        access = Access(server.username, "right")
-        yield Endpoint(host=server.host, port=server.port, share=server.share, access=access)
+        yield server.endpoint
 
 
 @pytest.mark.parametrize(
