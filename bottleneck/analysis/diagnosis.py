@@ -74,29 +74,18 @@ def _headline(found: list[CopyDiagnosis]) -> CopyDiagnosis | None:
 
 
 def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
-    """The copies that a run which ended early never came to."""
+    """The copies that a run which ended early never came to; where it made none, all of them."""
     tried = {copy.name for copy in copies}
-    if report.status == "complete":
-        return
-    if not tried:
-        yield from _never_begun(report)
-        return
-    for name in OWN_COPIES:
-        if name not in tried:
-            verdict = unknown.missing(report.status)
-            yield CopyDiagnosis(name, "client", copies[0].dialect, None, verdict)
-
-
-def _never_begun(report: Report) -> Iterator[CopyDiagnosis]:
-    """All copies of a run that ended before the first: the last note says why."""
-    if report.status not in ENDED_EARLY:
+    if report.status == "complete" or not tried and report.status not in ENDED_EARLY:
         return
     verdict = unknown.missing(report.status)
-    if report.notes:
+    dialect = copies[0].dialect if tried else steps.target_of(report).dialect or NO_DIALECT
+    if report.notes and not tried:
+        # The last note says why.
         verdict = replace(verdict, sentence=report.notes[-1])
-    dialect = steps.target_of(report).dialect or NO_DIALECT
     for name in OWN_COPIES:
-        yield CopyDiagnosis(name, "client", dialect, None, verdict)
+        if name not in tried:
+            yield CopyDiagnosis(name, "client", dialect, None, verdict)
 
 
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
@@ -112,18 +101,22 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
     cap = None if void is not None else caps.find(copy, made, ladder)
-    advice: tuple[str, ...]
     then = outlook.Outlook()
     if cap is not None:
         then = outlook.outlook(report, copy, made, cap, ladder)
         ladder = then.ladder or ladder
         told = (then.next, then.predicted, rate, then.link_bits)
         after = sentences.outlook(cap.claim.ceiling, *told)
-        verdict = _named(cap, f"{sentences.runs(copy, rate)}: {_why(cap)}.{after}")
-        advice = (sentences.advice(cap.claim, *told),)
+        verdict = Verdict(
+            *cap.claim.ceiling.named,
+            cap.confidence,
+            cap.claim.ceiling.bytes_per_second,
+            f"{sentences.runs(copy, rate)}: {_why(cap)}.{after}",
+        )
+        advice = sentences.advice(cap.claim, *told)
     else:
         verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
-        advice = tuple(_what_to_try(report, copy, made, ladder))
+        advice = _what_to_try(report, copy, made, ladder)
     wanted = report.target_rate_bytes_per_second
     return CopyDiagnosis(
         copy=copy.name,
@@ -135,19 +128,9 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         next=then.next,
         predicted_bytes_per_second=then.predicted,
         evidence=tuple(_evidence(copy, made, ladder, cap)),
-        advice=advice,
+        advice=(advice,),
         ladder=then.rungs,
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
-    )
-
-
-def _named(cap: Cap, sentence: str) -> Verdict:
-    ceiling = cap.claim.ceiling
-    return Verdict(
-        *ceiling.named,
-        cap.confidence,
-        ceiling.bytes_per_second,
-        sentence,
     )
 
 
@@ -166,14 +149,12 @@ def _why(cap: Cap) -> str:
             return f"{words}; too close to tell from it: {cap.rival.words}"
 
 
-def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> Iterator[str]:
+def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> str:
     if copy.running:
-        yield running.what_to_try(copy, made)
-        return
+        return running.what_to_try(copy, made)
     if report.server is None:
-        yield unknown.without_agent(copy, ladder)
-    else:
-        yield "Repeat with --thorough: 5 times the time, more runs, and less left to chance."
+        return unknown.without_agent(copy, ladder)
+    return "Repeat with --thorough: 5 times the time, more runs, and less left to chance."
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
@@ -202,7 +183,13 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if failed:
         count = "A run" if len(failed) == 1 else f"{len(failed)} runs"
         yield f"{count} of it failed beside those that were measured: {failed[0]}"
-    yield from _cache(copy, made)
+    proven, before = made.details.cache.proven, made.details.cache.cached_ratio_before
+    which = "in" if copy.cache == "cached" else "not in"
+    if proven:
+        share = "" if before is None else f" ({percent_text(before)} of it was)"
+        yield f"The source was proven to be {which} the {copy.sender}'s page cache{share}."
+    elif proven is not None:
+        yield f"That the source was {which} the {copy.sender}'s page cache could not be proven."
     unknown_parts = caps.unknown_parts(copy, ladder, made.rate.median)
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
@@ -217,15 +204,3 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if made.details.flushed is False:
         yield "Nothing flushed it at its end: the rate is that of acknowledged writes."
     yield from ladder.remarks
-
-
-def _cache(copy: Copy, made: Found) -> Iterator[str]:
-    proven, before = made.details.cache.proven, made.details.cache.cached_ratio_before
-    if proven is None:
-        return
-    share = "" if before is None else f" ({percent_text(before)} of it was)"
-    which = "in" if copy.cache == "cached" else "not in"
-    if proven:
-        yield f"The source was proven to be {which} the {copy.sender}'s page cache{share}."
-    else:
-        yield f"That the source was {which} the {copy.sender}'s page cache could not be proven."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
+from bottleneck.analysis.evidence import views
 from bottleneck.analysis.evidence.details import Details, DiskDetails, Setting, Target
 from bottleneck.analysis.evidence.views import view
 from bottleneck.report import Report, Step, median_run
@@ -28,8 +28,7 @@ OURS = ("impacket",)
 """File servers that this tool itself starts in its own process."""
 KEPT_RATIO = 0.9
 """Of a source in the page cache, from which on what is missing is no matter."""
-LEAST = 1e-9
-"""A figure below it divides nothing: it is rounding, or a forgery."""
+T = TypeVar("T")
 Folders = dict[Key, tuple[int, Step, Outcome]]
 
 
@@ -144,9 +143,7 @@ class Copy:
     @property
     def on_one_host(self) -> bool:
         """Whether it was watched between two folders of one host."""
-        return (
-            self.running and self.made is not None and self.made.step.setting.get("over") == "disk"
-        )
+        return self.running and self.made is not None and self.made.setting.over == "disk"
 
     def by_this_tool(self, side: str) -> bool:
         """Whether a side's end of the copy is this tool's own process."""
@@ -229,9 +226,7 @@ def security(found: Found) -> str | None:
     told = found.outcome.details
     if "signing" not in told or "encryption" not in told:
         return None
-    if told["encryption"]:
-        return "encrypted"
-    return "signed" if told["signing"] else "plain"
+    return "encrypted" if told["encryption"] else "signed" if told["signing"] else "plain"
 
 
 def copies(report: Report) -> tuple[Copy, ...]:
@@ -285,12 +280,8 @@ def _beside(folders: Folders, key: Key) -> Found | None:
     if key[1] != NATIVE:
         return None
     alike = (key[0], key[2], OWN)
-    made = [_intact(*folders[each]) for each in folders if (each[0], *each[2:]) == alike]
-    return max(
-        (each for each in made if each is not None),
-        key=lambda each: each.rate.median,
-        default=None,
-    )
+    made = (_intact(*folders[each]) for each in folders if (each[0], *each[2:]) == alike)
+    return fastest(each for each in made if each is not None)
 
 
 def _copy_key(step: Step) -> Key | None:
@@ -312,10 +303,9 @@ def _copy_key(step: Step) -> Key | None:
 
 def age(dialect: str) -> int:
     """The place of a dialect in time, the mount's last."""
-    if dialect == NATIVE:
-        # A user with a mounted share copies through the mount.
-        return len(DIALECTS) + 1
-    return DIALECTS.index(dialect) if dialect in DIALECTS else len(DIALECTS)
+    # A user with a mounted share copies through the mount.
+    later = len(DIALECTS) + (dialect == NATIVE)
+    return DIALECTS.index(dialect) if dialect in DIALECTS else later
 
 
 def dialect_name(dialect: str) -> str:
@@ -325,22 +315,22 @@ def dialect_name(dialect: str) -> str:
 
 def amount(details: Any, *path: str) -> float | None:
     """A finite number, not below zero, at a path in details; None: there is none."""
-    value = _at(details, path)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if 0 <= value <= 2**63 and math.isfinite(value) else None
+    return views.amount(_at(details, path))
 
 
 def positive(details: Any, *path: str) -> float | None:
     """An amount that may divide; None: there is none, or it is nothing."""
-    value = amount(details, *path)
-    return value if value is not None and value >= LEAST else None
+    return views.positive(_at(details, path))
 
 
 def items(details: Any, *path: str) -> tuple[dict[str, Any], ...]:
     """The objects in a list at a path in details; empty: there are none."""
-    value = _at(details, path)
-    return tuple(each for each in value if isinstance(each, dict)) if _is_list(value) else ()
+    return _several(dict, details, path)
+
+
+def texts(details: Any, *path: str) -> tuple[str, ...]:
+    """The texts in a list at a path in details; empty: there are none."""
+    return _several(str, details, path)
 
 
 def word(details: Any, *path: str) -> str | None:
@@ -355,14 +345,10 @@ def flag(details: Any, *path: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def texts(details: Any, *path: str) -> tuple[str, ...]:
-    """The texts in a list at a path in details; empty: there are none."""
+def _several(kind: type[T], details: Any, path: tuple[str, ...]) -> tuple[T, ...]:
     value = _at(details, path)
-    return tuple(each for each in value if isinstance(each, str)) if _is_list(value) else ()
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
+    listed = value if isinstance(value, (list, tuple)) else ()
+    return tuple(each for each in listed if isinstance(each, kind))
 
 
 def _at(details: Any, path: tuple[str, ...]) -> Any:

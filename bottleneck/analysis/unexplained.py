@@ -70,14 +70,14 @@ def _looks_like(rate: float) -> int | None:
 
 def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
     """The fastest copy the other way, of the same kind."""
-    found = [
+    kind = (copy.cache, copy.dialect, copy.initiator)
+    return steps.fastest(
         each.made
         for each in copies
         if each.made is not None
         and each.sender == copy.receiver
-        and (each.cache, each.dialect, each.initiator) == (copy.cache, copy.dialect, copy.initiator)
-    ]
-    return max(found, key=lambda each: each.rate.median, default=None)
+        and (each.cache, each.dialect, each.initiator) == kind
+    )
 
 
 def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iterator[str]:

@@ -16,6 +16,10 @@ from probes.records import Failed, Skipped
 ALTERED = "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT"
 
 
+def _inconclusive(sentence: str) -> Verdict:
+    return Verdict("unknown", None, "inconclusive", 0.0, None, sentence)
+
+
 def not_made(copy: Copy) -> Verdict:
     """The verdict of a copy without a rate: the reason is its sentence."""
     match copy.outcome:
@@ -30,9 +34,8 @@ def not_made(copy: Copy) -> Verdict:
 
 def missing(status: str) -> Verdict:
     """The verdict of a copy that the run ended before."""
-    return Verdict(
-        "unknown", None, "not-measured", 0.0, None, f"It was not tried: the run is {status}."
-    )
+    sentence = f"It was not tried: the run is {status}."
+    return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
 def altered(copy: Copy, made: Found) -> Verdict | None:
@@ -82,10 +85,6 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
         f"{runs(copy, rate)}, below every ceiling that was measured (the lowest is "
         f"{name(ceiling)}, {rate_text(ceiling.bytes_per_second)}): what caps it was not found."
     )
-
-
-def _inconclusive(sentence: str) -> Verdict:
-    return Verdict("unknown", None, "inconclusive", 0.0, None, sentence)
 
 
 def without_agent(copy: Copy, ladder: Ladder) -> str:
