@@ -30,7 +30,7 @@ def name(ceiling: Ceiling | Next) -> str:
     title = BY_WORDS[ceiling.component, ceiling.cause].title
     if title:
         return f"the {ceiling.side}'s {title}"
-    return part_name((ceiling.component, ceiling.side))
+    return part_name(ceiling.part)
 
 
 def part_name(part: tuple[str, str | None]) -> str:

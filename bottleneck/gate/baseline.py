@@ -355,4 +355,4 @@ def _cap(told: Reading) -> str:
     if told.copy is None or told.copy.verdict.component == "unknown":
         return ""
     verdict = told.copy.verdict
-    return f"{sentences.part_name((verdict.component, verdict.side))} ({verdict.cause})"
+    return f"{sentences.part_name(verdict.part)} ({verdict.cause})"

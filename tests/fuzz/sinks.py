@@ -19,7 +19,7 @@ from rich.console import Console
 
 from bottleneck import report, ticket_figures
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.changes.compare import compare
+from bottleneck.analysis.changes import compare
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import check_runs
 from bottleneck.cli.documents import text_of

@@ -1,25 +1,22 @@
-"""Before against after: each copy, the cap that was lifted, and what had been predicted of it."""
+"""Two reports of the same path, before and after: what changed, and whether it was foreseen.
+
+Each copy, the cap that was lifted, and what had been predicted of it; in bytes, seconds and ratios.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Literal
 
 from bottleneck.analysis import diagnosis, noise, sentences, steps
-from bottleneck.analysis.changes.found import (
-    Change,
-    CopyChange,
-    FactChange,
-    Judged,
-    Lift,
-    RateChange,
-)
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict, Words
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import range_text, rate_text, times_text
-from probes.records import SIDES, FolderFacts, HostFacts, InterfaceFacts, Spread
+from probes.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1
 """A ceiling this far above the one of before is another one."""
@@ -31,11 +28,96 @@ _TELLING = (
     *("copy", "end", "engine", "file_bytes"),
 )
 """What makes a step another one; how long it ran and how much it moved does not."""
-_HOST = ("name", "system", "distribution", "cores", "quota_cores", "memory_total_bytes", "virtual")
+_HOST = (
+    "name",
+    "system",
+    "distribution",
+    "cores",
+    "quota_cores",
+    "memory_total_bytes",
+    "virtual",
+    "congestion_control",
+)
 _INTERFACE = ("name", "rate_bits_per_second", "duplex", "mtu_bytes", "driver")
 _FOLDER = ("filesystem", "mount_options", "device", "rotational")
 _TARGET = ("share", "dialect", "signing", "encryption")
 _TOOL = ("version", "fio")
+
+Judged = Literal["right", "more", "less"]
+"""The copy then ran within the prediction, above it, below it."""
+
+
+@dataclass(frozen=True)
+class FactChange:
+    """A fact of a host or of the target that is another one now."""
+
+    fact: str
+    """Where it stands: `client.interface.rate_bits_per_second`, `target.dialect`."""
+    before: Any
+    after: Any
+    """None: not told."""
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """A stage that both reports measured."""
+
+    stage: str
+    setting: dict[str, Any]
+    """Of the later step."""
+    initiator: str
+    before_bytes_per_second: Spread
+    after_bytes_per_second: Spread
+    ratio: float
+    """After over before."""
+    significant: bool
+    """Whether the difference is beyond the noise of both."""
+
+
+@dataclass(frozen=True)
+class Lift(Words):
+    """A cap that is gone, or whose ceiling rose, and what that was said to be worth."""
+
+    from_bytes_per_second: float
+    to_bytes_per_second: float | None
+    """Its ceiling now; None: it is not what caps the copy any more."""
+    predicted_bytes_per_second: Band | None
+    """By the earlier report; None: it could not tell."""
+    judged: Judged | None
+    """None: nothing was predicted."""
+
+
+@dataclass(frozen=True)
+class CopyChange:
+    """A copy that both reports have."""
+
+    copy: str
+    initiator: str
+    before_dialect: str
+    after_dialect: str
+    before_bytes_per_second: Spread | None
+    after_bytes_per_second: Spread | None
+    """None: it could not be made."""
+    ratio: float | None
+    significant: bool
+    before_verdict: Verdict
+    after_verdict: Verdict
+    lift: Lift | None
+    """None: the cap is the same, or one of both is not known."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """All that is different between two reports."""
+
+    summary: str
+    copies: tuple[CopyChange, ...]
+    stages: tuple[RateChange, ...]
+    facts: tuple[FactChange, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    """Copies that one report alone has."""
 
 
 def compare(before: Report, after: Report) -> Change:
@@ -46,11 +128,8 @@ def compare(before: Report, after: Report) -> Change:
     copies = tuple(_change(old, new, *made) for old, new in pairs)
     paired = {id(each) for pair in pairs for each in pair}
     # The headline's copy where both have it, else one that both have, else any.
-    chosen = max(
-        copies,
-        key=lambda each: (each.ratio is not None, each.copy == first.headline),
-        default=None,
-    )
+    known = [each for each in copies if each.ratio is not None] or copies
+    chosen = max(known, key=lambda each: each.copy == first.headline, default=None)
     return Change(
         summary="The two reports share no copy." if chosen is None else chosen.sentence,
         copies=copies,
@@ -71,24 +150,15 @@ def _alone(found: Diagnosis, paired: set[int]) -> tuple[str, ...]:
 
 def _pairs(first: Diagnosis, second: Diagnosis) -> Iterator[tuple[CopyDiagnosis, CopyDiagnosis]]:
     """The same copies of both; in another dialect where one of them has none in this."""
-    rest = list(second.copies)
-    left = []
-    for old in first.copies:
-        new = next((e for e in rest if _key(e) == _key(old) and e.dialect == old.dialect), None)
-        if new is None:
-            left.append(old)
-        else:
-            rest.remove(new)
-            yield old, new
-    for old in left:
-        new = next((each for each in rest if _key(each) == _key(old)), None)
-        if new is not None:
-            rest.remove(new)
-            yield old, new
-
-
-def _key(copy: CopyDiagnosis) -> tuple[str, str]:
-    return copy.copy, copy.initiator
+    left, rest = list(first.copies), list(second.copies)
+    for names in (("copy", "initiator", "dialect"), ("copy", "initiator")):
+        key = attrgetter(*names)
+        for old in tuple(left):
+            new = next((each for each in rest if key(each) == key(old)), None)
+            if new is not None:
+                left.remove(old)
+                rest.remove(new)
+                yield old, new
 
 
 Made = dict[tuple[str, str, str, float], Found]
@@ -126,11 +196,11 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
     if level is None or new.verdict.ceiling_bytes_per_second is None:
         return None
     to = None
-    if _named(cap) == _named(new.verdict):
+    if cap.named == new.verdict.named:
         to = new.verdict.ceiling_bytes_per_second
         if to < RAISED_RATIO * level:
             return None
-    elif any(_named(each) == _named(cap) and _still(each, level) for each in new.ceilings):
+    elif any(each.named == cap.named and _still(each, level) for each in new.ceilings):
         # It is as low as before: what caps the copy now came in front of it.
         return None
     predicted = _predicted(old, was, None if to is None else to / level)
@@ -141,10 +211,6 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
 def _still(ceiling: Ceiling, level: float) -> bool:
     low = ceiling.standing not in ("at-least", "estimated")
     return low and ceiling.bytes_per_second < RAISED_RATIO * level
-
-
-def _named(cap: Verdict | Ceiling) -> tuple[str, str | None, str]:
-    return cap.component, cap.side, cap.cause
 
 
 def _predicted(old: CopyDiagnosis, was: Spread, times: float | None) -> Band | None:
@@ -212,8 +278,8 @@ def _holds(verdict: Verdict) -> str:
     return f"Its cap is now {_part(verdict)}, {rate_text(level)}."
 
 
-def _part(cap: Lift | Verdict) -> str:
-    return f"{sentences.part_name((cap.component, cap.side))} ({cap.cause})"
+def _part(cap: Words) -> str:
+    return f"{sentences.part_name(cap.part)} ({cap.cause})"
 
 
 # -- stages that both measured -----------------------------------------------------------------
@@ -287,16 +353,9 @@ def _facts(report: Report, sides: set[str]) -> Iterator[tuple[str, Any]]:
 def _of_host(side: str, host: HostFacts) -> Iterator[tuple[str, Any]]:
     for name in _HOST:
         yield f"{side}.{name}", getattr(host, name)
-    yield f"{side}.congestion_control", host.congestion_control
-    yield from _of_part(f"{side}.interface", host.interface, _INTERFACE)
-    yield from _of_part(f"{side}.folder", host.folder, _FOLDER)
+    for part, names in (("interface", _INTERFACE), ("folder", _FOLDER)):
+        facts = getattr(host, part)
+        for name in names if facts is not None else ():
+            yield f"{side}.{part}.{name}", getattr(facts, name)
     for name, value in sorted(host.socket_buffers.items()):
         yield f"{side}.socket_buffers.{name}", value
-
-
-def _of_part(
-    where: str, part: InterfaceFacts | FolderFacts | None, names: tuple[str, ...]
-) -> Iterator[tuple[str, Any]]:
-    if part is not None:
-        for name in names:
-            yield f"{where}.{name}", getattr(part, name)
