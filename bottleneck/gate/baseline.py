@@ -23,12 +23,8 @@ alarmed (baseline of three runs, no more than three now); with 3 % noise no alar
 trials, and 98 % of the losses seen; from 4 % on, take a baseline of five runs and a --tolerance.
 
 Fewer comparisons are fewer false alarms: a stage counts where it is within REACH_RATIO of the
-copies that pass it. A disk that writes 3 GB/s on one night and 0.7 GB/s on another caps no copy
-over a link of 0.1 GB/s, and nobody feels it. What a run makes only where there is time or doubt
-(other dialects, copies that the server starts) is compared where both have it.
-
-The points of a history (bottleneck.trend) have low and high rates, so that they could stand for
-the copies of a baseline; stages are not in it, and neither is the number of runs.
+copies that pass it (what is far above them caps no copy, and nobody feels it). What a run makes
+only where there is time or doubt is compared where both have it.
 """
 
 from __future__ import annotations
@@ -121,6 +117,7 @@ def judged_by(
         yield Judged("as in the baseline", "baseline", "unknown", reason)
     slower = [each for each in found if each.slower(tolerance)]
     for each in found:
+        least = each.least_lost(tolerance)
         yield Judged(
             name=f"{each.metric} as in the baseline",
             metric=each.metric,
@@ -128,8 +125,8 @@ def judged_by(
             message=_message(each, slower, tolerance),
             value=None if each.after is None else each.after.median,
             unit="bytes_per_second",
-            warning=_range(each, each.least_lost(tolerance)),
-            critical=_range(each, max(CRITICAL_RATIO, each.least_lost(tolerance))),
+            warning=f"{each.before.median * (1 - least):.0f}:",
+            critical=f"{each.before.median * (1 - max(CRITICAL_RATIO, least)):.0f}:",
         )
 
 
@@ -182,25 +179,16 @@ def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compare
         if after is not None and after.spread is not None:
             why = _other_size(before, after)
             yield Compared(metric, before.spread, after.spread, why, (before, after))
-        elif name in OWN_COPIES and dialect == usual and after is not None:
+        elif after is not None and name in OWN_COPIES and dialect == usual:
             yield Compared(metric, before.spread, None, after.reason)
         elif name in OWN_COPIES and dialect == usual:
-            why = _missing(name, dialect, then, now)
+            other, why = now.get(name), NO_SUCH_COPY
+            if other and other.copy and f"{name}@{other.copy.dialect}" not in then:
+                why = f"it speaks {other.copy.dialect} now, {dialect} then"
             missing.append(Compared(metric, before.spread, None, why))
-    yield from sorted(missing, key=_place)
-
-
-def _place(missing: Compared) -> int:
-    """What nobody made any more comes last, in the usual order."""
-    return OWN_COPIES.index(missing.metric) if missing.reason == NO_SUCH_COPY else -1
-
-
-def _missing(name: str, dialect: str, then: Readings, now: Readings) -> str:
-    """Why a copy of the baseline is not in the report, in its dialect."""
-    other = now.get(name)
-    if other is None or other.copy is None or f"{name}@{other.copy.dialect}" in then:
-        return NO_SUCH_COPY
-    return f"it speaks {other.copy.dialect} now, {dialect} then"
+    # What nobody made any more comes last, in the usual order.
+    places = {each: at for at, each in enumerate(OWN_COPIES)}
+    yield from sorted(missing, key=lambda e: places[e.metric] if e.reason == NO_SUCH_COPY else -1)
 
 
 def _other_size(before: Reading, after: Reading) -> str:
@@ -209,28 +197,23 @@ def _other_size(before: Reading, after: Reading) -> str:
     A run sizes its file by the path's rate, so that it lasts as long on a slow one: a smaller file
     that took as long is the same copy.
     """
-    sizes = [_size(each) for each in (before, after)]
-    if not sizes[0] or not sizes[1]:
+    old, new = _size(before), _size(after)
+    alike = any(noise.factor(*pair) <= ALIKE_TIMES for pair in zip(old, new, strict=False))
+    if not old or not new or alike:
         return ""
-    (old_bytes, old_seconds), (new_bytes, new_seconds) = sizes[0], sizes[1]
-    if any(
-        noise.factor(*pair) <= ALIKE_TIMES
-        for pair in ((old_bytes, new_bytes), (old_seconds, new_seconds))
-    ):
-        return ""
-    times = noise.factor(old_bytes, new_bytes)
-    which = "larger" if new_bytes > old_bytes else "smaller"
+    times = noise.factor(old[0], new[0])
+    which = "larger" if new[0] > old[0] else "smaller"
     return f"its file is {times:.0f} times {which} than the baseline's: give the same --size"
 
 
-def _size(told: Reading) -> tuple[float, float] | None:
-    """Bytes and seconds of a copy's usual run; None: not known."""
+def _size(told: Reading) -> tuple[float, ...]:
+    """Bytes and seconds of a copy's usual run; empty: not known."""
     runs = () if told.made is None else told.made.outcome.runs
     if not runs:
-        return None
+        return ()
     moved = statistics.median(run[-1].moved_bytes - run[0].moved_bytes for run in runs)
     took = statistics.median(run[-1].elapsed_seconds - run[0].elapsed_seconds for run in runs)
-    return (moved, took) if moved > 0 and took > 0 else None
+    return (moved, took) if moved > 0 and took > 0 else ()
 
 
 def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
@@ -238,26 +221,17 @@ def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
         before = told.spread
         if before is None or told.copy is not None or metric.startswith("loopback"):
             continue
-        most = REACH_RATIO * _fastest_copy(metric, then)
+        # The highest rate that the baseline's copies had over it.
+        copies = (then[name].value for name in OWN_COPIES if name in then and passes(name, metric))
+        most = REACH_RATIO * max((rate for rate in copies if rate is not None), default=0.0)
         after = metrics.reading(now, metric)
-        if after.spread is not None and _measures_the_same(told, after):
+        alike = {None if e.made is None else changes.stage_key(e.made) for e in (told, after)}
+        if after.spread is not None and len(alike) == 1:
             if min(before.median, after.spread.median) <= most:
                 yield Compared(metric, before, after.spread)
         elif metric in _ALWAYS and before.median <= most:
             why = after.reason or "it was measured in another way then"
             yield Compared(metric, before, None, why)
-
-
-def _measures_the_same(one: Reading, two: Reading) -> bool:
-    made = one.made, two.made
-    keys = [None if each is None else changes.stage_key(each) for each in made]
-    return keys[0] == keys[1]
-
-
-def _fastest_copy(metric: str, then: Mapping[str, Reading]) -> float:
-    """The highest rate that the baseline's copies had over a stage; 0: none passed it."""
-    rates = (then[name].value for name in OWN_COPIES if name in then and passes(name, metric))
-    return max((rate for rate in rates if rate is not None), default=0.0)
 
 
 def passes(copy: str, stage: str) -> bool:
@@ -283,10 +257,6 @@ def _state(each: Compared, tolerance: float) -> State:
     return "critical" if each.lost > CRITICAL_RATIO else "warning"
 
 
-def _range(each: Compared, lost: float) -> str:
-    return f"{each.before.median * (1 - lost):.0f}:"
-
-
 def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
     was = rate_text(each.before.median)
     if each.after is None:
@@ -296,8 +266,8 @@ def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
         return f"{now}, but {each.reason}"
     if each.slower(tolerance):
         # The reason first: a status line is cut at its end.
-        why = _why(each, slower)
-        return f"{_less(each)}: {why}; {_rates(each)}" if why else _lost(each)
+        why, (less, rates) = _why(each, slower), _lost(each)
+        return f"{less}: {why}; {rates}" if why else f"{less} ({rates})"
     if each.differs and each.lost < 0:
         return f"{now}: faster by more than the noise, so take a new baseline"
     if each.lost > max(tolerance, SUSPECT_RATIO):
@@ -308,32 +278,22 @@ def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
     return now
 
 
-def _lost(each: Compared) -> str:
-    """What a metric lost, with its rates: "the server's disk reads 15 % less (...)"."""
-    return f"{_less(each)} ({_rates(each)})"
-
-
-def _less(each: Compared) -> str:
-    return f"{_does(each.metric)} {percent_text(each.lost)} less"
-
-
-def _rates(each: Compared) -> str:
+def _lost(each: Compared) -> tuple[str, str]:
+    """What a metric lost: "the server's disk reads 15 % less", and its rates then and now."""
     assert each.after is not None
-    runs = "" if each.after.runs < 2 else f" in {each.after.runs} runs"
-    ranged = range_text(each.after.low, each.after.high)
-    return f"{rate_text(each.before.median)} in the baseline, {ranged}{runs} now"
-
-
-def _does(metric: str) -> str:
-    match metric.split("."):
+    match each.metric.split("."):
         case ["disk", side, verb]:
-            return f"the {side}'s disk {'reads' if verb == 'read' else 'writes'}"
+            does = f"the {side}'s disk {'reads' if verb == 'read' else 'writes'}"
         case ["tcp", verb, *_]:
-            return f"TCP carries on a {verb}"
+            does = f"TCP carries on a {verb}"
         case [verb, "memory"]:
-            return f"a {verb} without the client's disk moves"
+            does = f"a {verb} without the client's disk moves"
         case _:
-            return f"{metric} moves"
+            does = f"{each.metric} moves"
+    runs = "" if each.after.runs < 2 else f" in {each.after.runs} runs"
+    now = f"{range_text(each.after.low, each.after.high)}{runs} now"
+    rates = f"{rate_text(each.before.median)} in the baseline, {now}"
+    return f"{does} {percent_text(each.lost)} less", rates
 
 
 def _why(each: Compared, slower: list[Compared]) -> str:
@@ -343,7 +303,8 @@ def _why(each: Compared, slower: list[Compared]) -> str:
     name = each.metric.partition("@")[0]
     behind = [stage for stage in slower if stage.copies is None and passes(name, stage.metric)]
     if behind:
-        return _lost(max(behind, key=lambda stage: stage.lost))
+        less, rates = _lost(max(behind, key=lambda stage: stage.lost))
+        return f"{less} ({rates})"
     then, now = map(_cap, each.copies)
     if not now:
         return "what caps it now is not clear"
