@@ -58,7 +58,9 @@ def judge(
         judged += [] if judged and not report.entries else [*_all(report, diagnosis)]
     else:
         found = metrics.readings(report, diagnosis)
-        judged += [*_limits(expectations, found), *_caps(expectations, found)]
+        caps = [each for each in expectations if isinstance(each, Cap)]
+        judged += _limits(expectations, found)
+        judged += [_cap(each, metrics.reading(found, each.copy)) for each in caps]
     if baseline is not None:
         judged += baselines.judged_by(report, diagnosis, baseline, tolerance)
     return _judgement(judged, report, diagnosis, age_seconds)
@@ -72,29 +74,18 @@ def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:
 def _judgement(
     judged: list[Judged], report: Report, diagnosis: Diagnosis, age_seconds: float | None
 ) -> Judgement:
-    states: list[State] = [each.state for each in judged]
-    worst = min(states, key=ORDER.index) if states else "unknown"
-    return Judgement(
-        state=worst,
-        sentence=_sentence(worst, judged, diagnosis),
-        judged=tuple(judged),
-        report=report,
-        diagnosis=diagnosis,
-        age_seconds=age_seconds,
-    )
-
-
-def _sentence(worst: State, judged: Sequence[Judged], diagnosis: Diagnosis) -> str:
-    """The worst line and how many more there are; where all is well what the headline does."""
-    if worst == "ok":
-        return diagnosis.summary
-    alike = [each for each in judged if each.state == worst]
-    first = alike[0]
-    told = first.message
-    if first.metric.partition("@")[0] in metrics.UNITS and first.metric not in told:
-        told = f"{first.metric}: {told}"
-    more = sum(each.state != "ok" for each in judged) - 1
-    return f"{told}; and {more} more" if more else told
+    states = {each.state for each in judged} or {"unknown"}
+    worst = min(states, key=ORDER.index)
+    sentence = diagnosis.summary
+    if worst != "ok" and judged:
+        # The worst line, and how many more there are.
+        first = next(each for each in judged if each.state == worst)
+        sentence = first.message
+        if first.metric.partition("@")[0] in metrics.UNITS and first.metric not in sentence:
+            sentence = f"{first.metric}: {sentence}"
+        more = sum(each.state != "ok" for each in judged) - 1
+        sentence = f"{sentence}; and {more} more" if more else sentence
+    return Judgement(worst, sentence, tuple(judged), report, diagnosis, age_seconds)
 
 
 def _stale(age: float | None, most: float | None) -> Judged | None:
@@ -165,72 +156,54 @@ def _ascii(metric: str) -> str:
 
 def _limits(expectations: Iterable[Expectation], found: dict[str, Reading]) -> Iterator[Judged]:
     """A line for each metric with a limit; of several limits of one severity a line for each."""
-    lines: list[dict[str, Limit]] = []
+    lines: list[tuple[str, dict[str, Limit]]] = []
     for each in expectations:
-        if not isinstance(each, Limit):
-            continue
-        line = next((e for e in lines if each.severity not in e and _metric(e) == each.metric), {})
-        if not line:
-            lines.append(line)
-        line[each.severity] = each
-    for line in lines:
-        yield _limit(line, metrics.reading(found, _metric(line)))
-
-
-def _metric(line: dict[str, Limit]) -> str:
-    return next((each.metric for each in line.values()), "")
+        if isinstance(each, Limit):
+            known = (e for metric, e in lines if metric == each.metric and each.severity not in e)
+            line = next(known, None)
+            if line is None:
+                line = {}
+                lines.append((each.metric, line))
+            line[each.severity] = each
+    for metric, line in lines:
+        yield _limit(line, metrics.reading(found, metric))
 
 
 def _limit(line: dict[str, Limit], told: Reading) -> Judged:
-    warning, critical = line.get("warning"), line.get("critical")
+    limits = [line[severity] for severity in ("warning", "critical") if severity in line]
     wanted = " and ".join(
-        f"{each.words}{' (critical)' if len(line) > 1 and each is critical else ''}"
-        for each in (warning, critical)
-        if each is not None
+        f"{each.words}{' (critical)' if len(line) > 1 and each.severity == 'critical' else ''}"
+        for each in limits
     )
-    name = f"{told.metric} {wanted}"
-    ranges = (warning.range if warning else "", critical.range if critical else "")
-    value = told.value
-    if value is None:
-        return Judged(
-            name, told.metric, "unknown", f"not measured: {told.reason}", None, told.unit, *ranges
-        )
+    ranges = {each.severity: each.range for each in limits}
     state: State = "ok"
-    broken = None
-    for each in (warning, critical):
-        if each is not None and each.alarms(value):
-            state, broken = each.severity, each
-    message = f"{told.metric} is {quantity_text(value, told.unit)}"
-    if broken is not None:
-        message += f", {broken.broken}"
-    return Judged(name, told.metric, state, message + _behind(told), value, told.unit, *ranges)
+    message = f"not measured: {told.reason}"
+    if told.value is None:
+        state = "unknown"
+    else:
+        message = f"{told.metric} is {quantity_text(told.value, told.unit)}"
+        alarm = next((each for each in reversed(limits) if each.alarms(told.value)), None)
+        if alarm is not None:
+            state, message = alarm.severity, f"{message}, {alarm.broken}"
+        message += _behind(told)
+    name = f"{told.metric} {wanted}"
+    return Judged(name, told.metric, state, message, told.value, told.unit, **ranges)
 
 
 def _behind(told: Reading) -> str:
     """What caps the copy whose rate it is, as a sentence's end."""
-    verdict = None if told.copy is None else told.copy.verdict
-    if verdict is None or told.unit != "bytes_per_second":
+    if told.copy is None or told.unit != "bytes_per_second":
         return ""
-    which = f" ({told.copy.copy})" if told.copy and told.metric == metrics.HEADLINE else ""
-    cap = "what caps it is not clear" if verdict.component == "unknown" else cap_text(verdict)
-    return f"{which}; {'' if verdict.component == 'unknown' else 'its cap is '}{cap}"
+    which = f" ({told.copy.copy})" if told.metric == metrics.HEADLINE else ""
+    if told.copy.verdict.component == "unknown":
+        return f"{which}; what caps it is not clear"
+    return f"{which}; its cap is {cap_text(told.copy.verdict)}"
 
 
 def quantity_text(value: float, unit: str) -> str:
     """A metric's figure for a person."""
-    match unit:
-        case "bytes_per_second":
-            return rate_text(value)
-        case "seconds":
-            return seconds_text(value)
-        case _:
-            return share_text(value)
-
-
-def _caps(expectations: Iterable[Expectation], found: dict[str, Reading]) -> Iterator[Judged]:
-    for each in expectations:
-        if isinstance(each, Cap):
-            yield _cap(each, metrics.reading(found, each.copy))
+    texts = {"bytes_per_second": rate_text, "seconds": seconds_text}
+    return texts.get(unit, share_text)(value)
 
 
 def _cap(wanted: Cap, told: Reading) -> Judged:
