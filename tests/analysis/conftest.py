@@ -420,6 +420,27 @@ def empty_world() -> Callable[..., World]:
 
 
 @pytest.fixture
+def pulled(empty_world: Callable[..., World]) -> Callable[..., CopyDiagnosis]:
+    """The diagnosis of one pull: `pulled(70, disk=41, server=...)`.
+
+    Its link and its disk are far from 70 MB/s unless they are told; None: nobody measured it.
+    """
+
+    def made(
+        rate: Any, *, link: Any = 117.6, disk: Any = 500, agent: bool = True, **copy: Any
+    ) -> CopyDiagnosis:
+        world = empty_world(agent)
+        if link is not None:
+            world.tcp("pull", link)
+        if disk is not None:
+            world.disk("client", "write", disk)
+        world.copy("pull.cached", rate, **copy)
+        return world.diagnosed()
+
+    return made
+
+
+@pytest.fixture
 def world() -> World:
     """Two hosts on a gigabit link with disks that are faster; no copy yet."""
     made = World()

@@ -2,8 +2,6 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose
-
 LINK = 117.6
 
 
@@ -28,25 +26,6 @@ CROWDED = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seco
 FULL = {"core_busy_ratios": (0.98, 0.97), "busiest_process_ratio": 0.6, "copy_cpu_seconds": 7.0}
 
 
-@pytest.fixture
-def pulled(empty_world):
-    """The diagnosis of one pull: `pulled(70, server=...)`, link and disk far from it by default."""
-
-    def made(rate, *, link=LINK, disk=500, details=None, **loads):
-        world = empty_world()
-        world.tcp("pull", link)
-        world.disk("client", "write", disk)
-        world.copy("pull.cached", rate, details=details, **loads)
-        return diagnose(world.report()).copies[0]
-
-    return made
-
-
-def words(found):
-    verdict = found.verdict
-    return verdict.named
-
-
 NOBODY = ("unknown", None, "inconclusive")
 THE_LINK = ("network", "path", "link-rate")
 
@@ -60,7 +39,7 @@ def test_a_quota_that_stops_the_copy_now_and_then_is_named_with_doubt(
     pulled, side, throttled_ratio
 ):
     found = pulled(70, **{side: quota(throttled_ratio)})
-    assert words(found) == ("cpu", side, "quota")
+    assert found.verdict.named == ("cpu", side, "quota")
     assert 0 < found.verdict.confidence <= 0.7
     assert f"stops it in {throttled_ratio:.0%} of its periods".replace("%", " %") in (
         found.verdict.sentence
@@ -70,12 +49,12 @@ def test_a_quota_that_stops_the_copy_now_and_then_is_named_with_doubt(
 
 @pytest.mark.parametrize("throttled_ratio", [0.0, 0.05, 0.09])
 def test_a_quota_that_hardly_ever_stops_it_is_not_named(pulled, throttled_ratio):
-    assert words(pulled(70, server=quota(throttled_ratio))) == NOBODY
+    assert pulled(70, server=quota(throttled_ratio)).verdict.named == NOBODY
 
 
 def test_a_quota_that_stops_it_most_of_the_time_is_named_without_that_doubt(pulled):
     found = pulled(70, server=quota(0.93, copy_cpu_seconds=2.0))
-    assert words(found) == ("cpu", "server", "quota")
+    assert found.verdict.named == ("cpu", "server", "quota")
     assert found.verdict.confidence > 0.7
 
 
@@ -83,7 +62,7 @@ def test_a_quota_that_stops_it_most_of_the_time_is_named_without_that_doubt(pull
 def test_just_below_a_ceiling_the_quota_is_the_rival(pulled, share):
     """The part that is missing to the link may be the time that the quota took."""
     found = pulled(share * LINK, server=quota(0.3))
-    assert words(found) == THE_LINK
+    assert found.verdict.named == THE_LINK
     assert found.verdict.confidence <= 0.6
     assert "too close to tell from it: the server's CPU quota" in found.verdict.sentence
 
@@ -91,14 +70,14 @@ def test_just_below_a_ceiling_the_quota_is_the_rival(pulled, share):
 @pytest.mark.parametrize("share", [0.96, 1.0])
 def test_at_the_ceiling_the_quota_took_nothing(pulled, share):
     found = pulled(share * LINK, server=quota(0.3))
-    assert words(found) == THE_LINK
+    assert found.verdict.named == THE_LINK
     assert found.verdict.confidence > 0.7
     assert "quota" not in found.verdict.sentence
 
 
 def test_the_same_gap_without_a_quota_has_no_rival(pulled):
     found = pulled(0.9 * LINK)
-    assert words(found) == THE_LINK
+    assert found.verdict.named == THE_LINK
     assert found.verdict.confidence > 0.6
     assert "too close" not in found.verdict.sentence
 
@@ -121,14 +100,16 @@ def test_a_nearly_full_cpu_is_named_with_doubt(pulled, side, load, cause, busy_r
     found = pulled(240, link=1100, disk=900, **{side: load(busy_ratio)})
     # At the client the busy thread is this tool's own.
     ours = side == "client" and cause == "one-core"
-    assert words(found) == (("instrument", side, "ceiling") if ours else ("cpu", side, cause))
+    assert found.verdict.named == (
+        ("instrument", side, "ceiling") if ours else ("cpu", side, cause)
+    )
     assert 0 < found.verdict.confidence <= 0.6
 
 
 @pytest.mark.parametrize("load", [all_cores, one_core])
 @pytest.mark.parametrize("busy_ratio", [0.5, 0.78])
 def test_a_cpu_with_room_is_not_named(pulled, load, busy_ratio):
-    assert words(pulled(240, link=1100, disk=900, client=load(busy_ratio))) == NOBODY
+    assert pulled(240, link=1100, disk=900, client=load(busy_ratio)).verdict.named == NOBODY
 
 
 @pytest.mark.parametrize("load", [all_cores, one_core])
@@ -142,13 +123,13 @@ def test_a_full_cpu_is_named_without_that_doubt(pulled, load):
 @pytest.mark.parametrize("share", [0.87, 0.97])
 def test_a_nearly_full_cpu_is_silent_where_a_ceiling_is_reached(pulled, load, share):
     found = pulled(share * LINK, client=load(0.85), server=load(0.85))
-    assert words(found) == THE_LINK
+    assert found.verdict.named == THE_LINK
     assert "busy" not in found.verdict.sentence
 
 
 def test_what_other_processes_use_does_not_make_the_copy_nearly_full(pulled):
     load = {**all_cores(0.85), "other_cpu_seconds": 0.6 * 8}
-    assert words(pulled(240, link=1100, disk=900, client=load)) == NOBODY
+    assert pulled(240, link=1100, disk=900, client=load).verdict.named == NOBODY
 
 
 # -- runs that lie far apart -------------------------------------------------------------------
@@ -163,7 +144,7 @@ SCATTERED = (20, 40, 60)
 )
 def test_what_the_load_shows_stands_despite_the_scatter(pulled, load, cause):
     found = pulled(SCATTERED, server=load)
-    assert words(found) == ("cpu", "server", cause)
+    assert found.verdict.named == ("cpu", "server", cause)
     assert found.verdict.confidence <= 0.75
 
 
@@ -186,7 +167,7 @@ def test_the_same_load_under_steady_runs_is_surer(pulled):
 )
 def test_nothing_else_stands_in_scattered_runs(pulled, changes, loads):
     found = pulled(SCATTERED, **changes, **loads)
-    assert words(found) == NOBODY
+    assert found.verdict.named == NOBODY
     assert "3 runs lie between 20-60 MB/s: unstable" in found.verdict.sentence
     assert found.predicted_bytes_per_second is None
 
@@ -196,7 +177,7 @@ def test_the_tools_own_ceiling_does_not_stand_either(empty_world):
     world.loopback("client", 55)
     world.tcp("pull", LINK)
     world.copy("pull.cached", SCATTERED)
-    assert words(diagnose(world.report()).copies[0]) == NOBODY
+    assert world.named() == NOBODY
 
 
 # -- wrong bytes -------------------------------------------------------------------------------
@@ -217,7 +198,7 @@ def test_the_tools_own_ceiling_does_not_stand_either(empty_world):
 )
 def test_wrong_bytes_come_before_every_cap(pulled, rate, loads):
     found = pulled(rate, details={"hash_ok": False}, **loads)
-    assert words(found) == NOBODY
+    assert found.verdict.named == NOBODY
     assert found.verdict.sentence.startswith("THE BYTES THAT ARRIVED ARE NOT")
     assert found.verdict.confidence == 0
     assert found.next is None
@@ -226,7 +207,7 @@ def test_wrong_bytes_come_before_every_cap(pulled, rate, loads):
 
 def test_a_run_that_another_load_spoilt_is_told_and_left_aside(pulled):
     found = pulled((40, 39, 12, 41), disk=41)
-    assert words(found) == ("disk", "client", "write")
+    assert found.verdict.named == ("disk", "client", "write")
     assert "1 of its 4 runs lay far off (12 MB/s) and is not" in " ".join(found.evidence)
     several = " ".join(pulled((40, 39, 12, 41, 40, 39, 41, 80), disk=41).evidence)
     assert "2 of its 8 runs" in several and "and are not" in several

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose
-
 FULL = {"core_busy_ratios": (0.98, 0.97), "busiest_process_ratio": 0.6, "copy_cpu_seconds": 7.0}
 THROTTLED = {
     "core_busy_ratios": (0.08,),
@@ -16,8 +14,7 @@ THROTTLED = {
 }
 
 
-def verdict_of(world, at=0):
-    return diagnose(world.report()).copies[at].verdict
+LINK, NOBODY = ("network", "path", "link-rate"), ("unknown", None, "inconclusive")
 
 
 # -- disk --------------------------------------------------------------------------------------
@@ -56,7 +53,7 @@ def test_the_sentence_reads_as_promised(world):
     world.entries = [e for e in world.entries if e[0].setting.get("side") != "server"]
     world.disk("server", "read", 25)
     world.copy("pull.uncached", (23.4, 23.6, 23.9), memory=24.5)
-    assert verdict_of(world).sentence.startswith(
+    assert world.diagnosed().verdict.sentence.startswith(
         "Pulling this file uncached runs at 23.6 MB/s: the server's disk reads no faster than "
         "25 MB/s. Next is the network (118 MB/s); a faster disk would give about "
     )
@@ -74,7 +71,7 @@ def test_the_sentence_reads_as_promised(world):
 def test_a_slow_disk_that_is_not_on_the_way_is_not(world, copy, side, verb):
     world.disk(side, verb, 25)
     world.copy(copy, 112, memory=116)
-    assert world.named() == ("network", "path", "link-rate")
+    assert world.named() == LINK
     assert (("disk", side, verb)) not in [c.named for c in world.diagnosed().ceilings]
 
 
@@ -84,7 +81,7 @@ def test_a_disk_read_without_proof_is_never_named(empty_world):
     world.disk("server", "read", 25, proven=False)
     world.disk("client", "write", 500)
     world.copy("pull.uncached", 24)
-    assert world.named() == ("unknown", None, "inconclusive")
+    assert world.named() == NOBODY
     assert any("could not be proven" in line for line in world.diagnosed().evidence)
 
 
@@ -117,8 +114,8 @@ def test_a_full_link_is_named_with_what_it_looks_like(world, rate, link):
     world.tcp("pull", rate)
     world.tcp("pull", rate * 1.001, streams=4)
     world.copy("pull.cached", rate * 0.96, memory=rate * 0.99)
-    assert world.named() == ("network", "path", "link-rate")
-    assert f"a {link} link's payload at MTU 1500" in verdict_of(world).sentence
+    assert world.named() == LINK
+    assert f"a {link} link's payload at MTU 1500" in world.diagnosed().verdict.sentence
 
 
 def test_each_direction_has_its_own_link(empty_world):
@@ -129,16 +126,16 @@ def test_each_direction_has_its_own_link(empty_world):
         world.disk(side, "write", 500)
     world.copy("pull.cached", 11.5)
     world.copy("push.cached", 112)
-    assert verdict_of(world, 0).ceiling_bytes_per_second == 11.77e6
-    assert verdict_of(world, 1).ceiling_bytes_per_second == 117.7e6
+    assert world.diagnosed(0).verdict.ceiling_bytes_per_second == 11.77e6
+    assert world.diagnosed(1).verdict.ceiling_bytes_per_second == 117.7e6
 
 
 def test_a_rate_of_no_standard_link_is_named_with_less_confidence(world):
     world.entries = [e for e in world.entries if e[0].stage != "tcp"]
     world.tcp("pull", 60)
     world.copy("pull.cached", 58, memory=59)
-    verdict = verdict_of(world)
-    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    verdict = world.diagnosed().verdict
+    assert verdict.named == LINK
     assert "link's payload" not in verdict.sentence
     assert verdict.confidence <= 0.85
 
@@ -167,7 +164,7 @@ def test_a_busy_core_beside_a_standard_rate_is_still_a_link(world):
     world.entries = [e for e in world.entries if e[0].stage != "tcp"]
     world.tcp("pull", 117.6, server=FULL)
     world.copy("pull.cached", 113, memory=116)
-    assert world.named() == ("network", "path", "link-rate")
+    assert world.named() == LINK
 
 
 def test_tcp_near_the_tools_own_ceiling_is_a_lower_bound(empty_world):
@@ -195,7 +192,7 @@ def test_nor_do_they_where_no_agent_measured_the_network(empty_world):
     world = empty_world(agent=False)
     world.client = replace(world.client, interface=replace(world.client.interface, name="lo"))
     world.copy("pull.cached", 115, memory=116, client={"interface_received_bytes": traffic(400)})
-    assert verdict_of(world).component == "unknown"
+    assert world.diagnosed().verdict.component == "unknown"
 
 
 def test_a_slow_part_between_fast_interfaces_is_pointed_at(world):
@@ -205,12 +202,9 @@ def test_a_slow_part_between_fast_interfaces_is_pointed_at(world):
     assert any("claims 1 Gbit/s" in line for line in world.diagnosed().evidence)
 
 
-def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(empty_world):
-    world = empty_world(agent=False)
-    world.disk("client", "write", 500)
-    world.copy("pull.cached", 11.4, memory=11.74)
-    verdict = verdict_of(world)
-    assert verdict.named == ("network", "path", "link-rate")
+def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(pulled):
+    verdict = pulled(11.4, memory=11.74, link=None, agent=False).verdict
+    assert verdict.named == LINK
     assert verdict.confidence <= 0.8
     assert "inferred" in verdict.sentence
 
@@ -220,11 +214,9 @@ def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(empty_world
     [(18.0, {}), (11.74, {"core_busy_ratios": (0.99, 0.98), "busiest_process_ratio": 0.98})],
     ids=["no standard link", "the client's CPU is full"],
 )
-def test_without_an_agent_nothing_is_inferred_from_other_rates(empty_world, rate, client):
-    world = empty_world(agent=False)
-    world.disk("client", "write", 500)
-    world.copy("pull.cached", rate, memory=rate, client=client)
-    assert verdict_of(world).component != "network"
+def test_without_an_agent_nothing_is_inferred_from_other_rates(pulled, rate, client):
+    found = pulled(rate, memory=rate, link=None, agent=False, client=client)
+    assert found.verdict.component != "network"
 
 
 # -- network contention ------------------------------------------------------------------------
@@ -247,7 +239,7 @@ def test_somebody_elses_traffic_on_a_full_link_is_named(empty_world):
     world.tcp("pull", 6, client={"interface_received_bytes": traffic(11.7)})
     world.disk("client", "write", 500)
     contended(world, 6, 11.7)
-    verdict = verdict_of(world)
+    verdict = world.diagnosed().verdict
     assert verdict.named == ("network", "path", "contention")
     assert "5.7 MB/s" in verdict.sentence
     assert world.diagnosed().next.cause == "link-rate"
@@ -255,7 +247,7 @@ def test_somebody_elses_traffic_on_a_full_link_is_named(empty_world):
 
 def test_the_copys_own_packets_are_nobody_elses(world):
     contended(world, 113, 113)
-    assert world.named() == ("network", "path", "link-rate")
+    assert world.named() == LINK
 
 
 def test_traffic_on_a_link_with_room_is_not_blamed(empty_world):
@@ -276,7 +268,7 @@ def test_without_an_agent_a_full_link_is_known_by_its_total(empty_world):
 def test_without_an_agent_a_total_of_no_link_blames_nobody(empty_world):
     world = empty_world(agent=False)
     contended(world, 6, 9)
-    assert verdict_of(world).component == "unknown"
+    assert world.diagnosed().verdict.component == "unknown"
 
 
 # -- cpu ---------------------------------------------------------------------------------------
@@ -290,59 +282,96 @@ def test_a_throttled_server_is_named_and_its_stages_are_lower_bounds(empty_world
     world.disk("client", "write", 500)
     world.copy("pull.cached", 30)
     found = world.diagnosed()
-    assert found.verdict.named == (
-        "cpu",
-        "server",
-        "quota",
-    )
+    assert found.verdict.named == ("cpu", "server", "quota")
     assert found.predicted_bytes_per_second is None
     assert not any(c.component == "instrument" and c.side == "server" for c in found.ceilings)
 
 
-def test_a_quota_that_cannot_be_seen_is_deduced_from_waiting_beside_idle_cores(empty_world):
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    world.copy("pull.cached", 30, server={"run_delay_seconds": 3.2, "other_cpu_seconds": 0.02})
-    verdict = verdict_of(world)
+def test_a_quota_that_cannot_be_seen_is_deduced_from_waiting_beside_idle_cores(pulled):
+    waits = {"run_delay_seconds": 3.2, "other_cpu_seconds": 0.02}
+    verdict = pulled(30, disk=None, server=waits).verdict
     assert verdict.named == ("cpu", "server", "quota")
     assert verdict.confidence <= 0.8
 
 
-def test_a_quota_with_room_is_not_named(world):
-    seen = {"quota_cores": 0.5, "throttled_ratio": 0.1, "copy_cpu_seconds": 1.2}
-    world.copy("pull.cached", 112, memory=116, server=seen)
-    assert world.named() == ("network", "path", "link-rate")
+CROWD = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
+FAR = {"rate": 240, "link": 1100, "disk": 900}
+"""All stages far from the copy."""
 
 
-def test_full_cores_are_named(empty_world):
-    world = empty_world()
-    world.tcp("pull", 1100)
-    world.disk("client", "write", 900)
-    world.copy("pull.cached", 240, client=FULL)
-    assert world.named() == ("cpu", "client", "all-cores")
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        pytest.param({**FAR, "client": FULL}, ("client", "all-cores"), id="full cores"),
+        pytest.param(
+            {
+                **FAR,
+                "server": {
+                    "core_busy_ratios": (0.98, 0.2, 0.1, 0.1),
+                    "busiest_process_ratio": 0.97,
+                },
+            },
+            ("server", "one-core"),
+            id="one full core of many",
+        ),
+        pytest.param(
+            {"rate": 40, "disk": None, "server": CROWD},
+            ("server", "contention"),
+            id="other processes on full cores",
+        ),
+        pytest.param(
+            {
+                **FAR,
+                "client": {
+                    "core_busy_ratios": (0.98, 0.1),
+                    "busiest_process_ratio": 0.3,
+                    "softirq_ratio": 0.48,
+                },
+            },
+            ("client", "one-core"),
+            id="interrupts that fill the client's core are not this tool's process",
+        ),
+        pytest.param(
+            {
+                **FAR,
+                "client": {
+                    "core_busy_ratios": (0.97,),
+                    "busiest_process_ratio": 0.6,
+                    "softirq_ratio": 0.3,
+                },
+            },
+            ("client", "all-cores"),
+            id="the client's only core, where no process of ours fills it",
+        ),
+    ],
+)
+def test_a_cpu_that_is_full_is_named(pulled, made, named):
+    assert pulled(**made).verdict.named == ("cpu", *named)
 
 
-def test_one_full_core_of_many_is_named(empty_world):
-    world = empty_world()
-    world.tcp("pull", 1100)
-    world.disk("client", "write", 900)
-    busy = {"core_busy_ratios": (0.98, 0.2, 0.1, 0.1), "busiest_process_ratio": 0.97}
-    world.copy("pull.cached", 240, server=busy)
-    assert world.named() == ("cpu", "server", "one-core")
+IDLE_OTHERS = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.5, "run_delay_seconds": 0.1}
+HALF = {"core_busy_ratios": (0.7, 0.5), "busiest_process_ratio": 0.7}
 
 
-def saturated(empty_world, **busy):
-    """A pull at 240 MB/s with all stages far from it, and the client busy."""
-    world = empty_world()
-    world.tcp("pull", 1100)
-    world.disk("client", "write", 900)
-    world.copy("pull.cached", 240, client=busy)
-    return world.diagnosed()
+@pytest.mark.parametrize(
+    "loads",
+    [
+        {"server": {"quota_cores": 0.5, "throttled_ratio": 0.1, "copy_cpu_seconds": 1.2}},
+        {"server": IDLE_OTHERS},
+        {"client": HALF, "server": HALF},
+    ],
+    ids=["a quota with room", "other processes in idle time", "half loaded hosts"],
+)
+def test_a_cpu_that_holds_nothing_is_not_named(world, loads):
+    world.copy("pull.cached", 112, memory=116, **loads)
+    assert world.named() == LINK
+    waits = any("did not wait" in line for line in world.diagnosed().evidence)
+    assert waits == (IDLE_OTHERS in loads.values())
 
 
 @pytest.mark.parametrize("cores", [(0.98, 0.2, 0.1, 0.1), (0.97,)], ids=["four", "one"])
-def test_this_tools_own_process_on_a_full_core_blames_nobody(empty_world, cores):
-    found = saturated(empty_world, core_busy_ratios=cores, busiest_process_ratio=0.96)
+def test_this_tools_own_process_on_a_full_core_blames_nobody(pulled, cores):
+    found = pulled(**FAR, client={"core_busy_ratios": cores, "busiest_process_ratio": 0.96})
     verdict = found.verdict
     assert verdict.named == ("instrument", "client", "ceiling")
     assert "this tool's own process used all of one core" in verdict.sentence
@@ -352,23 +381,11 @@ def test_this_tools_own_process_on_a_full_core_blames_nobody(empty_world, cores)
     assert "faster host" in found.advice[0]
 
 
-def test_interrupts_that_fill_the_clients_core_are_not_this_tools_process(empty_world):
-    cores = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.3, "softirq_ratio": 0.48}
-    verdict = saturated(empty_world, **cores).verdict
-    assert verdict.named == ("cpu", "client", "one-core")
-
-
-def test_the_clients_only_core_is_all_cores_where_no_process_of_ours_fills_it(empty_world):
-    busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.6, "softirq_ratio": 0.3}
-    verdict = saturated(empty_world, **busy).verdict
-    assert verdict.named == ("cpu", "client", "all-cores")
-
-
 def test_a_link_that_is_reached_beside_a_full_core_of_ours_is_named_with_doubt(world):
     busy = {"core_busy_ratios": (0.95, 0.1), "busiest_process_ratio": 0.95}
     world.copy("pull.cached", 116, memory=117, client=busy)
-    verdict = verdict_of(world)
-    assert (verdict.component, verdict.cause) == ("network", "link-rate")
+    verdict = world.diagnosed().verdict
+    assert verdict.named == LINK
     assert "too close to tell from it: this tool's own process" in verdict.sentence
     assert verdict.confidence <= 0.6
 
@@ -382,7 +399,7 @@ def test_on_one_host_the_other_sides_work_is_no_strangers(empty_world):
     for waited_seconds in (0.0, 2.0):
         both = {**full, "busiest_process_ratio": 0.6, "run_delay_seconds": waited_seconds}
         world.copy("pull.cached", 240, client=both, server=both)
-        assert verdict_of(world).cause == "all-cores"
+        assert world.diagnosed().verdict.cause == "all-cores"
         world.entries.pop()
 
 
@@ -395,28 +412,7 @@ def test_the_only_core_is_all_cores(empty_world):
     busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.95}
     world.copy("push.cached", 240, server=busy)
     assert world.named() == ("cpu", "server", "all-cores")
-    assert "only core" in verdict_of(world).sentence
-
-
-def test_other_processes_on_full_cores_are_named(empty_world):
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    busy = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
-    world.copy("pull.cached", 40, server=busy)
-    assert world.named() == ("cpu", "server", "contention")
-
-
-def test_other_processes_in_idle_time_are_not(world):
-    busy = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.5, "run_delay_seconds": 0.1}
-    world.copy("pull.cached", 113, memory=116, server=busy)
-    assert world.named() == ("network", "path", "link-rate")
-    assert any("did not wait" in line for line in world.diagnosed().evidence)
-
-
-def test_half_loaded_hosts_are_not_named(world):
-    busy = {"core_busy_ratios": (0.7, 0.5), "busiest_process_ratio": 0.7}
-    world.copy("pull.cached", 112, memory=116, client=busy, server=busy)
-    assert world.named() == ("network", "path", "link-rate")
+    assert "only core" in world.diagnosed().verdict.sentence
 
 
 # -- instrument --------------------------------------------------------------------------------
@@ -437,16 +433,15 @@ def test_near_the_tools_own_ceiling_nobody_is_blamed(empty_world, side):
 
 def test_far_below_it_the_tool_is_not_named(world):
     world.copy("pull.cached", 113, memory=116)
-    assert verdict_of(world).component != "instrument"
+    assert world.diagnosed().verdict.component != "instrument"
 
 
 def test_a_tool_that_others_crowded_out_shows_no_ceiling_of_its_own(empty_world):
     world = empty_world()
-    crowd = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
-    world.loopback("client", 150, client=crowd)
+    world.loopback("client", 150, client=CROWD)
     world.tcp("pull", 117.6)
     world.copy("pull.cached", 113)
-    assert verdict_of(world).component == "network"
+    assert world.diagnosed().verdict.component == "network"
 
 
 # -- unknown -----------------------------------------------------------------------------------
@@ -454,8 +449,8 @@ def test_a_tool_that_others_crowded_out_shows_no_ceiling_of_its_own(empty_world)
 
 def test_a_copy_far_below_all_its_ceilings_is_not_guessed_at(world):
     world.copy("pull.uncached", 30, memory=30)
-    verdict = verdict_of(world)
-    assert (verdict.component, verdict.cause) == ("unknown", "inconclusive")
+    verdict = world.diagnosed().verdict
+    assert verdict.named == NOBODY
     assert verdict.confidence == 0
     assert "30 MB/s" in verdict.sentence
 
@@ -469,7 +464,7 @@ def test_a_copy_without_any_ceiling_says_so(empty_world):
         "other_cpu_seconds": 0.0,
     }
     world.copy("pull.cached", 30, client=idle)
-    assert "no ceiling around it" in verdict_of(world).sentence
+    assert "no ceiling around it" in world.diagnosed().verdict.sentence
     assert any("--agent" in line for line in world.diagnosed().advice)
 
 
@@ -493,15 +488,15 @@ def test_a_copy_that_was_not_made_has_the_reason_as_its_sentence(world, make, te
 
 def test_wrong_bytes_are_loud_and_blame_nobody(world):
     world.copy("pull.cached", 113, memory=116, details={"hash_ok": False})
-    verdict = verdict_of(world)
-    assert (verdict.component, verdict.cause) == ("unknown", "inconclusive")
+    verdict = world.diagnosed().verdict
+    assert verdict.named == NOBODY
     assert verdict.sentence.startswith("THE BYTES THAT ARRIVED ARE NOT")
 
 
 def test_unstable_runs_blame_nobody(world):
     world.copy("pull.cached", (40, 80, 113), memory=116)
-    verdict = verdict_of(world)
-    assert (verdict.component, verdict.cause) == ("unknown", "inconclusive")
+    verdict = world.diagnosed().verdict
+    assert verdict.named == NOBODY
     assert "unstable" in verdict.sentence
 
 
@@ -510,7 +505,7 @@ def test_strange_details_are_no_evidence_and_no_error(world):
     step, outcome = world.entries[-1]
     for strange in ({"cache": "x", "flush_seconds": "soon"}, {"cache": {"proven": 1}}, {}):
         world.entries[-1] = (step, type(outcome)(outcome.runs, outcome.initiator, None, strange))
-        assert world.named() == ("network", "path", "link-rate")
+        assert world.named() == LINK
 
 
 @pytest.mark.parametrize(("same_host", "component"), [(True, "network"), (False, "unknown")])
@@ -519,4 +514,4 @@ def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, sam
     index = world.tcp("pull", 11.7)
     world.entries[index][1].details["peer_is_target"] = same_host
     world.copy("pull.cached", 11.6)
-    assert verdict_of(world).component == component
+    assert world.diagnosed().verdict.component == component

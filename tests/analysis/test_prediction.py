@@ -2,12 +2,6 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose
-
-
-def only(world, at=0):
-    return diagnose(world.report()).copies[at]
-
 
 def test_a_faster_disk_helps_until_the_next_ceiling(empty_world):
     world = empty_world()
@@ -15,7 +9,7 @@ def test_a_faster_disk_helps_until_the_next_ceiling(empty_world):
     world.disk("server", "read", 25)
     world.disk("client", "write", 500)
     world.copy("pull.uncached", 23.6, memory=24)
-    found = only(world)
+    found = world.diagnosed()
     predicted = found.predicted_bytes_per_second
     assert 23.6e6 < predicted.low < predicted.median < predicted.high <= 117.6e6 * 1.03
     assert found.next.component == "network"
@@ -29,65 +23,48 @@ def test_no_disk_is_faster_than_the_ram_of_the_cached_copy(empty_world):
     world.disk("client", "write", 500)
     world.copy("pull.cached", (89, 90, 91), memory=116)
     world.copy("pull.uncached", (23.4, 23.6, 23.8), memory=24)
-    assert only(world, 1).predicted_bytes_per_second.median == 90e6
+    assert world.diagnosed(1).predicted_bytes_per_second.median == 90e6
 
 
-def test_lifting_the_clients_own_disk_gives_the_copy_to_memory(empty_world):
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    world.disk("client", "write", 22)
-    world.copy("pull.cached", 21.5, memory=116)
-    assert only(world).predicted_bytes_per_second.median == 116e6
+def test_lifting_the_clients_own_disk_gives_the_copy_to_memory(pulled):
+    found = pulled(21.5, disk=22, memory=116)
+    assert found.predicted_bytes_per_second.median == 116e6
 
 
 def test_nothing_is_predicted_past_a_stage_that_nobody_measured(empty_world):
     world = empty_world(agent=False)
     world.copy("push.cached", 11.5, memory=11.74)
-    found = only(world)
+    found = world.diagnosed()
     assert found.verdict.component == "network"
     assert found.predicted_bytes_per_second is None
 
 
-def test_a_busy_core_bounds_the_prediction(empty_world):
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_busy_core_bounds_the_prediction(empty_world, side):
+    """The server's, or this tool's own at the client."""
     world = empty_world()
     world.tcp("pull", 1170)
     world.disk("server", "read", 200)
     world.disk("client", "write", 900)
     busy = {"core_busy_ratios": (0.6, 0.1), "busiest_process_ratio": 0.6}
-    world.copy("pull.uncached", 195, memory=196, server=busy)
-    found = only(world)
-    assert found.next.component == "cpu"
-    assert found.next.ceiling_bytes_per_second == pytest.approx(195e6 / 0.6)
-    assert found.predicted_bytes_per_second.median <= 195e6 / 0.6
+    world.copy("pull.uncached", 195, memory=196, **{side: busy})
+    found = world.diagnosed()
+    if side == "client":
+        assert (found.next.component, found.next.side) == ("instrument", "client")
+        assert "Next is this tool on the client (about 325 MB/s)" in found.verdict.sentence
+    else:
+        assert found.next.component == "cpu"
+        assert found.next.ceiling_bytes_per_second == pytest.approx(195e6 / 0.6)
+        assert found.predicted_bytes_per_second.median <= 195e6 / 0.6
 
 
-def test_this_tools_own_process_may_be_what_comes_next(empty_world):
-    world = empty_world()
-    world.tcp("pull", 1170)
-    world.disk("server", "read", 200)
-    world.disk("client", "write", 900)
-    busy = {"core_busy_ratios": (0.6, 0.1), "busiest_process_ratio": 0.6}
-    world.copy("pull.uncached", 195, memory=196, client=busy)
-    found = only(world)
-    assert (found.next.component, found.next.side) == ("instrument", "client")
-    assert "Next is this tool on the client (about 325 MB/s)" in found.verdict.sentence
+def test_a_near_tie_promises_hardly_more(pulled):
+    assert "alone would give hardly more" in pulled(114, disk=119).verdict.sentence
 
 
-def test_a_near_tie_promises_hardly_more(empty_world):
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    world.disk("client", "write", 119)
-    world.copy("pull.cached", 114)
-    assert "alone would give hardly more" in only(world).verdict.sentence
-
-
-def test_a_larger_quota_is_advised_with_a_factor(empty_world):
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    world.disk("client", "write", 500)
+def test_a_larger_quota_is_advised_with_a_factor(pulled):
     quota = {"quota_cores": 0.08, "throttled_ratio": 0.9, "core_busy_ratios": (0.08,)}
-    world.copy("pull.cached", 30, server=quota)
-    found = only(world)
+    found = pulled(30, server=quota)
     assert "3.9 times as large" in found.advice[0]
     assert found.predicted_bytes_per_second.median > 30e6
 
@@ -102,9 +79,5 @@ def test_a_larger_quota_is_advised_with_a_factor(empty_world):
         ),
     ],
 )
-def test_cpu_advice_says_what_has_to_change(empty_world, loads, words):
-    world = empty_world()
-    world.tcp("pull", 117.6)
-    world.disk("client", "write", 500)
-    world.copy("pull.cached", 60, server=loads)
-    assert words in only(world).advice[0]
+def test_cpu_advice_says_what_has_to_change(pulled, loads, words):
+    assert words in pulled(60, server=loads).advice[0]

@@ -8,10 +8,6 @@ MB = 1e6
 IDLE = {"core_busy_ratios": (0.02, 0.02), "busiest_process_ratio": 0.01}
 
 
-def only(world, name):
-    return next(each for each in diagnose(world.report()).copies if each.copy == name)
-
-
 def rungs(found):
     return [(each.component, each.cause) for each in found.ladder]
 
@@ -39,7 +35,7 @@ def chain(empty_world):
 def test_each_rung_is_the_next_ceiling_with_all_before_it_lifted(chain):
     chain.copy("pull.cached", (113, 114, 115), memory=116)
     chain.copy("pull.uncached", (23.5, 23.6, 23.8))
-    found = only(chain, "pull.uncached")
+    found = chain.diagnosed("pull.uncached")
     assert rungs(found)[:3] == [("disk", "read"), ("network", "link-rate"), ("disk", "write")]
     assert medians(found)[0] == pytest.approx(23.6)
     assert medians(found)[1] == pytest.approx(114)
@@ -65,13 +61,13 @@ def test_lifting_more_never_slows_the_copy_down(chain):
 
 def test_the_ladder_ends_at_this_tool_itself(chain):
     chain.copy("pull.cached", (113, 114, 115))
-    assert all(each.component != "instrument" for each in only(chain, "pull.cached").ladder)
+    assert all(each.component != "instrument" for each in chain.diagnosed("pull.cached").ladder)
 
 
 def test_where_this_tools_own_process_is_the_next_nothing_comes_after_it(chain):
     busy = {"core_busy_ratios": (0.6, 0.02), "busiest_process_ratio": 0.6}
     chain.copy("pull.cached", (113, 114, 115), client=busy)
-    assert rungs(only(chain, "pull.cached"))[-1] == ("instrument", "ceiling")
+    assert rungs(chain.diagnosed("pull.cached"))[-1] == ("instrument", "ceiling")
 
 
 def test_where_this_tool_is_the_cap_nothing_comes_after_it(empty_world):
@@ -80,7 +76,7 @@ def test_where_this_tool_is_the_cap_nothing_comes_after_it(empty_world):
     world.tcp("pull", 117.6)
     world.disk("client", "write", 500)
     world.copy("pull.cached", (113, 114, 115))
-    found = only(world, "pull.cached")
+    found = world.diagnosed("pull.cached")
     assert rungs(found) == [("instrument", "ceiling")]
     assert found.next is None
     assert found.predicted_bytes_per_second is None
@@ -88,7 +84,7 @@ def test_where_this_tool_is_the_cap_nothing_comes_after_it(empty_world):
 
 def test_a_copy_whose_cap_is_not_found_has_no_ladder(chain):
     chain.copy("pull.cached", (29, 30, 31))
-    found = only(chain, "pull.cached")
+    found = chain.diagnosed("pull.cached")
     assert found.verdict.component == "unknown"
     assert found.ladder == ()
 
@@ -97,7 +93,7 @@ def test_a_rung_past_an_unknown_stage_has_no_rate(empty_world):
     world = empty_world(agent=False)
     busy = {"core_busy_ratios": (0.4, 0.2), "busiest_process_ratio": 0.2}
     world.copy("push.cached", 11.5, memory=11.74, client=busy)
-    found = only(world, "push.cached")
+    found = world.diagnosed("push.cached")
     assert len(found.ladder) > 1
     assert medians(found)[1:] == [None] * (len(found.ladder) - 1)
 
@@ -108,7 +104,7 @@ def test_a_link_is_exchanged_for_the_standard_one_that_the_next_ceiling_takes(em
     world.tcp("pull", 11.77)
     world.disk("client", "write", 60)
     world.copy("pull.cached", (11.5, 11.6, 11.7))
-    found = only(world, "pull.cached")
+    found = world.diagnosed("pull.cached")
     assert found.ladder[1].assumed_link_bytes_per_second == pytest.approx(117.69e6, rel=0.001)
     assert "a 1 Gbit/s link would give about" in found.verdict.sentence
     assert "A 1 Gbit/s link would lift this copy to" in found.advice[0]
@@ -123,7 +119,7 @@ def test_a_copy_over_a_slow_link_tells_little_of_what_the_cpu_allows(empty_world
     world.disk("server", "write", 1890)
     busy = {"core_busy_ratios": (0.19,), "busiest_process_ratio": 0.1, "other_cpu_seconds": 0.0}
     world.copy("push.cached", 11.8, memory=11.9, server=busy)
-    found = only(world, "push.cached")
+    found = world.diagnosed("push.cached")
     cpu = next(each for each in found.ceilings if (each.component, each.side) == ("cpu", "server"))
     assert cpu.low_bytes_per_second == pytest.approx(11.8e6 / 0.19, rel=0.01)
     assert cpu.bytes_per_second > 116e6
@@ -144,6 +140,6 @@ def test_a_cpu_is_known_to_carry_what_it_has_carried(empty_world):
         details={"signing": "hmac", "encryption": None},
         server=busy,
     )
-    found = only(world, "push.cached")
+    found = world.diagnosed("push.cached")
     assert found.verdict.component == "disk"
     assert found.predicted_bytes_per_second.median == pytest.approx(115e6, rel=0.03)
