@@ -8,7 +8,7 @@ from typing import Literal
 
 from bottleneck.analysis import model
 from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.finding import Claim, Part
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
 from probes.records import Spread
@@ -102,20 +102,20 @@ def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -
     near = [each for each in reached if each.ceiling.bytes_per_second <= NEAR_RATIO * floor]
     # A ceiling that was measured says more than a load that was scaled up.
     near.sort(key=lambda each: each.ceiling.standing == "estimated")
-    cap = near[0]
-    part = cap.ceiling.part
-    rival = next((each for each in near if each.ceiling.part != part), None)
-    if rival is None and made.rate.median < NEARLY_RATIO * cap.ceiling.bytes_per_second:
+    cap, rivals = near[0], near[1:]
+    if made.rate.median < NEARLY_RATIO * cap.ceiling.bytes_per_second:
         # What is missing to the ceiling may well be the time that a quota took.
-        rival = next((e for e in _partial(ladder) if e.ceiling.cause == "quota"), None)
-        rival = None if rival is None or rival.ceiling.part == part else rival
+        rivals += [each for each in _partial(ladder) if each.ceiling.cause == "quota"][:1]
+    rival = next((each for each in rivals if each.ceiling.part != cap.ceiling.part), None)
     return Cap(cap, "reached", _confidence(copy, made, ladder, cap, rival), rival)
 
 
 def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Claim | None) -> float:
     """The least of what each doubt leaves."""
-    level = cap.ceiling.bytes_per_second
-    bounds = [cap.trust, _proof(copy, made), _robbed(made)]
+    level, rate = cap.ceiling.bytes_per_second, made.rate
+    # A guest whose cores the hypervisor gave to others measures their work too.
+    bounds = [cap.trust, _proof(copy, made)]
+    bounds.append(ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0)
     after = [
         each.ceiling.bytes_per_second / level
         for each in ladder.valid
@@ -125,17 +125,17 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
     if rival is not None:
         bounds.append(0.6)
     if cap.reached is None:
-        bounds.append(_by_spread(made.rate.low, made.rate.median, made.rate.high))
+        bounds.append(_by_spread(rate.low, rate.median, rate.high))
         bounds.append(
             _by_spread(cap.ceiling.low_bytes_per_second, level, cap.ceiling.high_bytes_per_second)
         )
-        if made.rate.median < REACHED_RATIO * level:
+        if rate.median < REACHED_RATIO * level:
             bounds.append(0.7)
-        elif made.rate.median < 0.9 * level:
+        elif rate.median < 0.9 * level:
             bounds.append(0.85)
-        if made.rate.runs == 1:
+        if rate.runs == 1:
             bounds.append(0.95)
-        if unknown_parts(copy, ladder, made.rate.median / REACHED_RATIO):
+        if unknown_parts(copy, ladder, rate.median / REACHED_RATIO):
             bounds.append(0.85)
     return round(min(bounds), 2)
 
@@ -144,11 +144,6 @@ def _proof(copy: Copy, made: Found) -> float:
     """An uncached copy whose cold source was not proven may have come from RAM."""
     proven = made.details.cache.proven
     return 0.7 if copy.cache == "uncached" and not proven else running.trust(copy, made)
-
-
-def _robbed(made: Found) -> float:
-    """A guest whose cores the hypervisor gave to others measures their work too."""
-    return ROBBED_TRUST if stolen_ratio(made) > STOLEN_RATIO else 1.0
 
 
 def stolen_ratio(made: Found) -> float:
@@ -173,24 +168,21 @@ def _by_spread(low: float, median: float, high: float) -> float:
     return 0.9 if spread > 0.15 else 0.97
 
 
-def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[tuple[str, str | None], ...]:
+def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[Part, ...]:
     """Stages on the copy's way that nothing shows to carry more than a level, bytes per second."""
-    return tuple(
-        part
-        for part in required_parts(copy)
-        if not any(
-            each.ceiling.part == part
-            and (each.ceiling.standing != "at-least" or each.ceiling.bytes_per_second >= level)
-            for each in ladder.claims
-        )
-    )
+    known = {
+        each.ceiling.part
+        for each in ladder.claims
+        if each.ceiling.standing != "at-least" or each.ceiling.bytes_per_second >= level
+    }
+    return tuple(part for part in required_parts(copy) if part not in known)
 
 
-def required_parts(copy: Copy) -> tuple[tuple[str, str | None], ...]:
+def required_parts(copy: Copy) -> tuple[Part, ...]:
     """The stages that every byte of a copy passes; none of one that stays on its host."""
     if copy.on_one_host:
         return ()
-    parts: tuple[tuple[str, str | None], ...] = (("network", "path"), ("disk", copy.receiver))
+    parts: tuple[Part, ...] = (("network", "path"), ("disk", copy.receiver))
     return (*parts, ("disk", copy.sender)) if copy.cache == "uncached" else parts
 
 
@@ -210,13 +202,13 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     return Cap(found[0], "reached", confidence, rival)
 
 
-def _stages(ladder: Ladder) -> list[Claim]:
+def _stages(ladder: Ladder) -> dict[Part, Claim]:
     """The lowest ceiling of each stage on the way, lowest first."""
-    found: dict[tuple[str, str | None], Claim] = {}
+    found: dict[Part, Claim] = {}
     for each in ladder.valid:
         if each.ceiling.component in STAGES:
             found.setdefault(each.ceiling.part, each)
-    return list(found.values())
+    return found
 
 
 def _overlapping(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
@@ -225,20 +217,19 @@ def _overlapping(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     The same copy to or from memory tells both apart: it has to reach a ceiling itself, and the
     copy has to lie between that rate and the disk's in turn and overlapped.
     """
-    disk = next((e for e in _stages(ladder) if e.ceiling.part == ("disk", copy.initiator)), None)
+    stages = _stages(ladder)
+    disk = stages.pop(("disk", copy.initiator), None)
     if copy.memory is None or disk is None:
         return None
     rate, without = made.rate.median, copy.memory.rate
-    if rate >= 0.9 * without.median:
+    turns = model.in_turn((without.median, disk.ceiling.bytes_per_second))
+    if rate >= 0.9 * without.median or rate < (1 - TURNS_RATIO) * turns:
         return None
-    if rate < (1 - TURNS_RATIO) * model.in_turn((without.median, disk.ceiling.bytes_per_second)):
-        return None
-    inner = next((e for e in _stages(ladder) if e is not disk and _reached(e, without)), None)
+    inner = next((each for each in stages.values() if _reached(each, without)), None)
     if inner is None:
         return None
     first, second = sorted((disk, inner), key=lambda each: each.ceiling.bytes_per_second)
-    confidence = min(0.7, _proof(copy, made), first.trust)
-    return Cap(first, "partly", confidence, second)
+    return Cap(first, "partly", min(0.7, _proof(copy, made), first.trust), second)
 
 
 def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
@@ -249,24 +240,22 @@ def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     stages = _stages(ladder)
     if copy.memory is not None and made.rate.median >= 0.9 * copy.memory.rate.median:
         # Without the initiator's disk it runs no faster: that disk takes no turn.
-        stages = [each for each in stages if each.ceiling.part != ("disk", copy.initiator)]
+        stages.pop(("disk", copy.initiator), None)
     if len(stages) < 2:
         return None
-    first, second = stages[:2]
+    first, second = list(stages.values())[:2]
     turns = model.in_turn((first.ceiling.bytes_per_second, second.ceiling.bytes_per_second))
-    if abs(made.rate.median / turns - 1) > TURNS_RATIO:
-        return None
-    if not (_alone(copy, second, first) or _alone(copy, first, second)):
+    fits = abs(made.rate.median / turns - 1) <= TURNS_RATIO
+    if not fits or not (_alone(copy, second, first) or _alone(copy, first, second)):
         return None
     return Cap(first, "turns", min(0.6, _proof(copy, made), first.trust), second)
 
 
 def _alone(copy: Copy, without: Claim, other: Claim) -> bool:
     """Whether the same copy without a stage was made and reaches the other stage."""
-    part = without.ceiling.part
-    made = [
-        copy.twin if part == ("disk", copy.sender) else None,
-        copy.memory if part == ("disk", copy.initiator) else None,
-    ]
-    least = REACHED_RATIO * other.ceiling.bytes_per_second
-    return any(each is not None and each.rate.median >= least for each in made)
+    part, least = without.ceiling.part, REACHED_RATIO * other.ceiling.bytes_per_second
+    made = ((copy.twin, copy.sender), (copy.memory, copy.initiator))
+    return any(
+        each is not None and part == ("disk", side) and each.rate.median >= least
+        for each, side in made
+    )

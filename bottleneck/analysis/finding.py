@@ -40,6 +40,8 @@ else limited the stage.
 
 Named = tuple[str, str | None, str]
 """A component, its side and its cause."""
+Part = tuple[str, str | None]
+"""A component and its side: what a person would exchange."""
 
 
 class WordError(ValueError):
@@ -65,7 +67,7 @@ class Words:
         return "/".join(filter(None, self.named))
 
     @property
-    def part(self) -> tuple[str, str | None]:
+    def part(self) -> Part:
         """The component and its side: what a person would exchange."""
         return self.component, self.side
 

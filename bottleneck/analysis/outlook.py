@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis import model, references
 from bottleneck.analysis.cap import Cap, required_parts
 from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Ceiling, Next, Rung
+from bottleneck.analysis.finding import Ceiling, Next, Part, Rung
 from bottleneck.analysis.model import Band
-from bottleneck.analysis.references import Part
 from bottleneck.analysis.rules import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report

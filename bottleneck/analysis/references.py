@@ -11,7 +11,6 @@ from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report, median_run
 from probes.records import Spread
 
-Part = tuple[str, str | None]
 REACHED_RATIO = 0.85
 LIKE_RATIO = 2.0
 """Links whose rates are no further apart give copies alike shares."""
