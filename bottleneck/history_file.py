@@ -2,44 +2,50 @@
 
 A file may come from a stranger, and a schema is a program: nothing is asked of one that has more
 than the tables that we make, in the very words that we make them (sqlite.org/security.html).
+SQLite sees the bytes alone, never the file: what lies beside one named "-journal" it would play
+back, whoever wrote it, and delete the file that its end names (sqlite.org/fileformat.html, 3.1).
+What was written takes the place of the old file as a whole.
 
 The file is told by its application_id (sqlite.org/pragma.html#pragma_application_id): one that is
-not ours is never written to. It is kept in rollback mode, which works on a network disk where
-write-ahead logging does not (sqlite.org/wal.html), and two programs may write at once.
+not ours is never written to. The bytes that SQLite locks are locked meanwhile, so that two programs
+may write at once.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from bottleneck import document_file, history_place
+from bottleneck import document_file
+from probes.host.tools import others_can_change
 
 APPLICATION_ID = 0x43427448
 LOCKED_SECONDS = 10.0
 """How long another program may hold the file."""
 MAKING_SECONDS = 2.0
 """How long an empty file may be one that another program has just made for a history."""
-HEADER_BYTES = 100
-"""Of every SQLite file (sqlite.org/fileformat.html): mark, user_version at 60, our id at 68;
-at 18 and 19 how it is written, 1: with a rollback journal."""
+BREATH_SECONDS = 0.02
+_LOCKS_BEGIN, _LOCKS_BYTES = 1 << 30, 512
+"""The bytes that SQLite locks: pending, reserved, and those of the readers (its os.h)."""
 
 READING_SECONDS = 10.0
-"""From when nobody else holds the file: reading a large one takes a tenth of it."""
+"""A large one takes a tenth of it."""
 STEPS_BETWEEN_LOOKS = 20_000
 """Of SQLite's own machine: a few milliseconds."""
-LARGEST_BYTES = 256 << 20
+LARGEST_BYTES = 24 << 20
+"""Years of nights; SQLite has it in memory as a whole."""
 LARGEST_VALUE_BYTES = 64 << 10
 LARGEST_HEAP_BYTES = 64 << 20
-MOST_CHARACTERS = 8 << 20
+MOST_CHARACTERS = 2 << 20
 """Of all that one query gives."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: LARGEST_VALUE_BYTES,
@@ -109,58 +115,137 @@ def opened(path: Path, writing: bool) -> Iterator[sqlite3.Connection]:
         with document_file.found(path):
             # From here on that one file, wherever a link leads by then.
             real = Path(os.path.realpath(path, strict=path.is_symlink()))
-        with _written(real) if writing else _read(real) as file:
-            yield file
+        changed = others_can_change(os.fspath(real.parent), sticky=True) if writing else ""
+        if changed:
+            # No look at a name would hold there.
+            raise HistoryError(
+                f"others may write to {changed}; name a file in a folder of your own"
+            )
+        with _held(real, writing) as content, closing(_database(content)) as file:
+            with _in_time(file):
+                file.execute("BEGIN")
+                _check_schema(file)
+                _bring_up(file)
+                yield file
+                # An error passes this by, and nothing of it is kept.
+                file.execute("COMMIT")
+            if writing and (made := file.serialize()) != content:
+                _replace(real, made)
     except HistoryError as error:
         raise HistoryError(f"{path}: {error}") from None
     except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
         raise HistoryError(f"{path}: {_reason(error)}") from None
+    except PermissionError as error:
+        why = "no right to write there" if writing else error.strerror
+        raise HistoryError(f"{path}: {why}") from None
     except OSError as error:
         raise HistoryError(f"{path}: {error.strerror}") from None
 
 
 @contextmanager
-def _read(path: Path) -> Iterator[sqlite3.Connection]:
-    """SQLite never looks beside a file that it takes for immutable, so we lock it ourselves."""
-    if _version(path, writing=False) < len(MIGRATIONS):
-        # What an earlier version of this program wrote is brought up first.
-        with _written(path):
-            pass
-    at_rest = history_place.at_rest(path, LOCKED_SECONDS)
-    with at_rest, _transaction(path, "mode=ro&immutable=1", "BEGIN") as file:
-        yield file
+def _held(path: Path, writing: bool) -> Iterator[bytes]:
+    """What the file holds, while nobody else writes to it; empty: it was made here."""
+    began = time.monotonic()
+    while True:
+        fd, made = _descriptor(path, writing)
+        waited = time.monotonic() - began
+        try:
+            if _locked(fd, writing) and _is_at(fd, path):
+                content = b"" if made else _content(fd)
+                if made or content:
+                    _check_beside(path)
+                    yield content
+                    return
+                # It is not ours, unless another program is about to fill it.
+                if waited > MAKING_SECONDS or not writing:
+                    what = "and no history: it stays; name another file"
+                    raise HistoryError(f"empty, {what if writing else 'no run was kept there'}")
+            elif waited > LOCKED_SECONDS:
+                raise HistoryError("another program is writing to it; try again")
+        finally:
+            if made and _is_at(fd, path):
+                # Nothing came into it.
+                path.unlink()
+            os.close(fd)
+        time.sleep(BREATH_SECONDS)
 
 
-@contextmanager
-def _written(path: Path) -> Iterator[sqlite3.Connection]:
-    history_place.check_folder(path)
-    made, done = _made(path), False
+def _descriptor(path: Path, writing: bool) -> tuple[int, bool]:
+    """The file, open; and whether there was none and it was made, empty."""
+    careful = os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+    if writing:
+        with suppress(FileExistsError):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | careful, 0o600), True
+    # Before it is opened for writing: of a device that alone may do something.
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise HistoryError("not a regular file; name another one")
+    return os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | careful), False
+
+
+def _locked(fd: int, writing: bool) -> bool:
+    """Whether no writer, or nobody at all, has the file; none comes until it is closed."""
     try:
-        if not made:
-            _version(path, writing=True)
-        history_place.check_beside(path, made)
-        # Of a file that it may not write to SQLite makes this "ro" by itself.
-        with _transaction(path, "mode=rw", "BEGIN IMMEDIATE") as file:
-            _bring_up(file)
-            yield file
-        done = True
-    finally:
-        if made and not done:
-            _unmade(path)
+        how = fcntl.LOCK_EX if writing else fcntl.LOCK_SH
+        fcntl.lockf(fd, how | fcntl.LOCK_NB, _LOCKS_BYTES, _LOCKS_BEGIN)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
-@contextmanager
-def _transaction(path: Path, mode: str, begin: str) -> Iterator[sqlite3.Connection]:
-    named = f"file:{quote(os.fsencode(path))}?{mode}"
-    connection = sqlite3.connect(named, uri=True, timeout=LOCKED_SECONDS, isolation_level=None)
-    with closing(connection) as file:
-        _limit(file)
-        file.execute(begin)
-        with _in_time(file):
-            _check_schema(file)
-            yield file
-        # An error passes this by, and closing then takes everything back.
-        file.execute("COMMIT")
+def _is_at(fd: int, path: Path) -> bool:
+    """Whether it is still the file of that name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(fd), path.lstat())
+    return False
+
+
+def _content(fd: int) -> bytes:
+    if os.fstat(fd).st_size > LARGEST_BYTES:
+        raise HistoryError(f"larger than {LARGEST_BYTES} bytes; name another file")
+    content = os.pread(fd, LARGEST_BYTES, 0)
+    # Its header (sqlite.org/fileformat.html): mark, how it is written (1: with a rollback journal),
+    # user_version and our id.
+    if content and not content.startswith(b"SQLite format 3\0"):
+        raise HistoryError("no history, and it stays; name another file")
+    if content and content[18:20] != b"\1\1":
+        raise HistoryError("another program's database, and it stays; name another file")
+    if content:
+        _check_ours(int.from_bytes(content[68:72]), int.from_bytes(content[60:64]))
+    return content
+
+
+def _check_beside(path: Path) -> None:
+    """Nothing that another program still has to play back, which may be a part of the file."""
+    for end in ("-journal", "-wal"):
+        if os.path.lexists(f"{path}{end}"):
+            told = f"{path.name}{end} is of another program"
+            raise HistoryError(f"{told}; move it away, or name another file")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Puts a file with this content in the place of one, with the same owner and rights."""
+    about = path.stat()
+    fd, name = tempfile.mkstemp(prefix=".history-", dir=path.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            with suppress(PermissionError):
+                os.fchown(fd, about.st_uid, about.st_gid)
+            os.fchmod(fd, stat.S_IMODE(about.st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink()
+        raise
+
+
+def _database(content: bytes) -> sqlite3.Connection:
+    file = sqlite3.connect(":memory:", isolation_level=None)
+    _limit(file)
+    if content:
+        file.deserialize(content)
+    return file
 
 
 def rows(file: sqlite3.Connection, query: str, values: tuple[Any, ...]) -> list[dict[str, Any]]:
@@ -195,8 +280,6 @@ def _in_time(file: sqlite3.Connection) -> Iterator[None]:
         KeyboardInterrupt: one came while SQLite was at work.
         sqlite3.Error: out of time, or of the block.
     """
-    # Whoever holds the file has let go by then.
-    _number(file, "PRAGMA user_version")
     until = time.monotonic() + READING_SECONDS
     file.set_progress_handler(lambda: time.monotonic() > until, STEPS_BETWEEN_LOOKS)
     try:
@@ -216,10 +299,7 @@ def _in_time(file: sqlite3.Connection) -> Iterator[None]:
 def _check_schema(file: sqlite3.Connection) -> None:
     """No view, trigger or virtual table, no other table than ours, no other words in them."""
     version = _number(file, "PRAGMA user_version")
-    # Once more, now that nobody else can change it.
     found = _schema(file)
-    if version or found:
-        _check_ours(_number(file, "PRAGMA application_id"), version)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         ours.row_factory = _named
         for statements in MIGRATIONS[:version]:
@@ -234,61 +314,6 @@ def _schema(file: sqlite3.Connection) -> list[tuple[str, ...]]:
         tuple(" ".join(str(each).split()) for each in row.values())
         for row in rows(file, _SCHEMA, ())
     ]
-
-
-def _made(path: Path) -> bool:
-    """Makes the file, empty, where there is nothing of that name; whether it did."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except FileExistsError:
-        return False
-    os.close(fd)
-    return True
-
-
-def _unmade(path: Path) -> None:
-    """Takes a made file away again into which nothing came."""
-    with suppress(OSError):
-        if path.stat().st_size == 0:
-            path.unlink()
-
-
-def _version(path: Path, writing: bool) -> int:
-    """An existing file's version; read without SQLite, which might repair it."""
-    header = _header(path)
-    began = time.monotonic()
-    # An empty one is not ours, unless another program is about to fill it in its first transaction.
-    while writing and not header and _may_be_in_the_making(path, time.monotonic() - began):
-        time.sleep(history_place.BREATH_SECONDS)
-        header = _header(path)
-    if not header:
-        what = "and no history: it stays; name another file" if writing else "no run was kept there"
-        raise HistoryError(f"empty, {what}")
-    if not header.startswith(b"SQLite format 3\0"):
-        raise HistoryError("no history, and it stays; name another file")
-    if header[18:20] != b"\1\1":
-        raise HistoryError("another program's database, and it stays; name another file")
-    _check_ours(int.from_bytes(header[68:72]), int.from_bytes(header[60:64]))
-    return int.from_bytes(header[60:64])
-
-
-def _may_be_in_the_making(path: Path, waited_seconds: float) -> bool:
-    """Whether an empty file may be filled soon: SQLite has a journal beside what it writes to."""
-    journal = path.with_name(f"{path.name}-journal")
-    return waited_seconds < (LOCKED_SECONDS if journal.exists() else MAKING_SECONDS)
-
-
-def _header(path: Path) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode):
-            raise HistoryError("not a regular file; name another one")
-        if about.st_size > LARGEST_BYTES:
-            raise HistoryError(f"larger than {LARGEST_BYTES} bytes; name another file")
-        return os.read(fd, HEADER_BYTES)
-    finally:
-        os.close(fd)
 
 
 def _check_ours(application_id: int, version: int) -> None:
@@ -321,14 +346,4 @@ def _number(file: sqlite3.Connection, query: str) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """What broke, in words that say what to do about it."""
-    text = str(error)
-    if "locked" in text:
-        return "another program is writing to it; try again"
-    if "readonly" in text:
-        return "no right to write there"
-    if "unable to open" in text:
-        return "no right to write into its folder"
-    if "full" in text:
-        return "no space left there"
-    return f"damaged or not to be used ({' '.join(text.split())[:160]}); name another file"
+    return f"damaged or not to be used ({' '.join(str(error).split())[:160]}); name another file"

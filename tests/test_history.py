@@ -8,6 +8,8 @@ import random
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -151,8 +153,9 @@ def test_a_file_of_an_earlier_version_is_brought_up_with_its_rows(
     later = (*history_file.MIGRATIONS, ("ALTER TABLE runs ADD COLUMN note TEXT",))
     monkeypatch.setattr(history_file, "MIGRATIONS", later)
     assert {len(each.points) for each in History(path).trends(run)} == {1}
+    assert add(path, on(run, 2))
     with closing(sqlite3.connect(path)) as file:
-        assert file.execute("SELECT note FROM runs").fetchall() == [(None,)]
+        assert file.execute("SELECT note FROM runs").fetchall() == [(None,)] * 2
         assert file.execute("PRAGMA user_version").fetchone() == (2,)
 
 
@@ -198,18 +201,6 @@ def test_another_program_s_database_stays_as_it_is(
     refused(path, run, "another program's database")
 
 
-def test_a_database_in_use_by_another_program_is_not_repaired(path: Path, run: Report) -> None:
-    """Opening one with a journal beside it would roll it back."""
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("CREATE TABLE mine (x)")
-        file.commit()
-    journal = path.with_name(f"{path.name}-journal")
-    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(504))
-    with pytest.raises(HistoryError, match="another program's"):
-        add(path, run)
-    assert journal.stat().st_size == 512
-
-
 @pytest.mark.parametrize("made", [True, False])
 def test_no_planted_journal_has_a_file_removed(path: Path, run: Report, made: bool) -> None:
     """SQLite deletes what the end of a journal names, before it has read anything."""
@@ -221,9 +212,10 @@ def test_no_planted_journal_has_a_file_removed(path: Path, run: Report, made: bo
     numbers = [each.to_bytes(4) for each in (0, len(name), sum(name))]
     end = numbers[0] + name + numbers[1] + numbers[2] + bytes.fromhex("d9d505f920a163d7")
     journal.write_bytes(b"x" * 512 + end)
-    with pytest.raises(HistoryError, match="interrupted" if made else "No such file"):
+    foreign = "-journal is of another program"
+    with pytest.raises(HistoryError, match=foreign if made else "No such file"):
         History(path).runs()
-    with pytest.raises(HistoryError, match="-journal is of another program"):
+    with pytest.raises(HistoryError, match=foreign):
         add(path, on(run, 2))
     assert victim.exists() and journal.exists() and path.exists() == made
 
@@ -235,25 +227,6 @@ def test_a_log_beside_a_history_is_not_taken_for_a_part_of_it(path: Path, run: R
         with pytest.raises(HistoryError, match="-wal is of another program"):
             use()
     assert path.with_name(f"{path.name}-wal").read_bytes() == b"x"
-
-
-def test_an_interrupted_write_is_undone_by_the_next_one_alone(path: Path, run: Report) -> None:
-    add(path, run)
-    interrupted = path.with_name("interrupted")
-    with closing(sqlite3.connect(path, isolation_level=None)) as file:
-        file.execute("PRAGMA cache_size = 1")
-        file.execute("BEGIN IMMEDIATE")
-        file.execute("UPDATE runs SET version = hex(zeroblob(30000))")
-        for each in ("", "-journal"):
-            content = path.with_name(path.name + each).read_bytes()
-            interrupted.with_name(interrupted.name + each).write_bytes(content)
-    before = interrupted.read_bytes()
-    assert before != path.read_bytes()
-    with pytest.raises(HistoryError, match="interrupted"):
-        History(interrupted).runs()
-    assert interrupted.read_bytes() == before
-    assert not add(interrupted, run)
-    assert History(interrupted).runs() == History(path).runs()
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
@@ -334,7 +307,7 @@ def test_what_has_more_than_our_tables_is_not_asked(path: Path, run: Report, for
 def test_a_value_or_an_answer_too_large_for_a_history_is_refused(path: Path, run: Report) -> None:
     add(path, run)
     fill = "INSERT INTO runs SELECT i, i, 0, 0, hex(zeroblob(?)), '', '', '', '', '' FROM n"
-    for bytes_each, most in ((100_000, 1), (30_000, 300)):
+    for bytes_each, most in ((100_000, 1), (30_000, 50)):
         with closing(sqlite3.connect(path)) as file:
             numbers = "WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n LIMIT ?) "
             file.execute("DELETE FROM runs")
@@ -464,10 +437,17 @@ def test_a_writer_that_never_lets_go_is_told_of(
 ) -> None:
     add(path, run)
     monkeypatch.setattr(history_file, "LOCKED_SECONDS", 0.05)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(HistoryError, match="another program is writing to it"):
-            add(path, on(run, 2))
+    hold = "import sqlite3, sys; file = sqlite3.connect(sys.argv[1], isolation_level=None); "
+    hold += "file.execute('BEGIN EXCLUSIVE'); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None and other.stdout is not None
+        other.stdout.readline()
+        for use in (lambda: add(path, on(run, 2)), lambda: History(path).runs()):
+            with pytest.raises(HistoryError, match="another program is writing to it"):
+                use()
+        other.stdin.close()
+    assert len(History(path).runs()) == 1
 
 
 def test_an_error_midway_leaves_no_half_of_a_run(

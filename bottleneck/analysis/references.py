@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps, tcp_evidence
-from bottleneck.analysis.finding import Ceiling
+from bottleneck.analysis.finding import Ceiling, Part
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report, median_run
 from probes.records import Spread
