@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from bottleneck import typed
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Named
 from bottleneck.report import Report, Step
 from probes.records import (
+    SIDES,
     Failed,
     FolderFacts,
     HostFacts,
@@ -36,24 +38,17 @@ def usage(**changes: Any) -> Usage:
         "steal_ratio": 0.0,
         "busiest_process_ratio": 0.07,
         "other_cpu_seconds": 0.05,
-        "quota_cores": None,
-        "throttled_ratio": None,
         "run_delay_seconds": 0.01,
         "memory_total_bytes": 8 << 30,
         "memory_used_bytes": 1200 << 20,
         "memory_cached_bytes": 3 << 30,
         "memory_dirty_bytes": 12 << 20,
-        "interface_sent_bytes": None,
-        "interface_received_bytes": None,
-        "device_read_bytes": None,
-        "device_written_bytes": None,
-        "device_busy_ratio": None,
     }
     told.update(changes)
     busy_seconds = sum(told["core_busy_ratios"]) * told["wall_seconds"]
     told.setdefault("copy_cpu_seconds", max(0.0, 0.9 * busy_seconds - told["other_cpu_seconds"]))
     told.setdefault("busiest_core_ratio", max(told["core_busy_ratios"], default=0.0))
-    return Usage(**told)
+    return typed.record(Usage, {**told, "core_busy_ratios": [*told["core_busy_ratios"]]}, "usage")
 
 
 def host(side: str, **changes: Any) -> HostFacts:
@@ -126,16 +121,14 @@ class World:
         """A measured step; `client=` and `server=` change what its hosts were busy with."""
         rates = tuple(each * MB for each in (rate if isinstance(rate, tuple) else (rate,)))
         usages: dict[str, Usage | None] = {
-            side: usage(**{**self.busy[side], **loads.get(side, {})})
-            for side in ("client", "server")
+            side: usage(**{**self.busy[side], **loads.get(side, {})}) for side in SIDES
         }
-        if not self.agent or stage in ("disk", "loopback"):
-            usages["server" if initiator == "client" else "client"] = None
         other = "server" if initiator == "client" else "client"
-        own_usage = usages[initiator]
-        assert own_usage is not None
-        outcome = measured(rates, own_usage, usages[other], details)
-        return self.put(stage, initiator, setting, outcome)
+        if not self.agent or stage in ("disk", "loopback"):
+            usages[other] = None
+        own = usages[initiator]
+        assert own is not None
+        return self.put(stage, initiator, setting, measured(rates, own, usages[other], details))
 
     def put(self, stage: str, initiator: str, setting: dict[str, Any], outcome: Outcome) -> int:
         """A step with an outcome of one's own; returns its index."""
