@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis import supplied
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules import REFINEMENTS, RULES
+from bottleneck.analysis.rules import OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
@@ -34,8 +35,10 @@ def ladder(report: Report, copy: Copy, copy_rate: float) -> Ladder:
     """The ceilings of a copy that ran at a rate, bytes per second."""
     claims: list[Claim] = []
     remarks: list[str] = []
-    for rule in (*RULES, supplied.rule):
-        for found in rule(report, copy):
+    given = Evidence(report, copy)
+    made = () if copy.made is None else OF_MADE_COPIES
+    for rule in (*OF_ANY_COPY, *made, supplied.rule):
+        for found in rule(given):
             if isinstance(found, str):
                 remarks.append(found)
             elif not _refuted(found, copy_rate):
@@ -47,7 +50,7 @@ def ladder(report: Report, copy: Copy, copy_rate: float) -> Ladder:
                     f"{name_with_verb(found.ceiling)} alone are no ceiling of it."
                 )
     for refine in REFINEMENTS:
-        claims = list(refine(report, copy, claims))
+        claims = list(refine(given, claims))
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys(remarks)))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis import hardware_limits, model, steps
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.model import LinkMatch
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import bit_rate_text, count_text, link_text, rate_text
 from probes.records import SIDES, InterfaceFacts
@@ -33,12 +34,12 @@ def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
             yield side, host.interface
 
 
-def told(report: Report, best: Found, copy: Copy, match: LinkMatch | None) -> Iterator[str]:
+def told(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
     """What stands behind a link's rate: who claims more, and over what the bytes went."""
-    yield from _claims(report, best, copy, match)
-    for side, link in interfaces(report):
-        for each in physics.tree(link):
-            yield from _of_link(side, each, sends=side == copy.sender)
+    yield from _claims(given, best, match)
+    for side, link in interfaces(given.report):
+        for each in hardware_limits.tree(link):
+            yield from _of_link(side, each, sends=side == given.sender)
 
 
 def counted(found: Found) -> Iterator[str]:
@@ -77,11 +78,11 @@ def _about(counter: str) -> str | None:
     return None
 
 
-def _claims(report: Report, best: Found, copy: Copy, match: LinkMatch | None) -> Iterator[str]:
+def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
     """Interfaces that claim far more than the path carries: the slow part lies elsewhere."""
     if match is None:
         return
-    real = [(side, link) for side, link in interfaces(report) if not link.virtual]
+    real = [(side, link) for side, link in interfaces(given.report) if not link.virtual]
     claiming = {
         side: link.rate_bits_per_second
         for side, link in real
@@ -90,7 +91,7 @@ def _claims(report: Report, best: Found, copy: Copy, match: LinkMatch | None) ->
     hop = link_text(match.bits_per_second)
     if len(claiming) == 2:
         rates = " and ".join(dict.fromkeys(link_text(each or 0) for each in claiming.values()))
-        ways = "both ways" if _same_back(report, copy, match) else "in this direction"
+        ways = "both ways" if _same_back(given, match) else "in this direction"
         yield (
             f"{rate_text(best.rate.median)} {ways}: a {hop} hop between the hosts, though each "
             f"interface claims {rates}: a cable, a switch port or a device on the way."
@@ -105,11 +106,11 @@ def _claims(report: Report, best: Found, copy: Copy, match: LinkMatch | None) ->
             )
 
 
-def _same_back(report: Report, copy: Copy, match: LinkMatch) -> bool:
+def _same_back(given: Evidence, match: LinkMatch) -> bool:
     """Whether TCP looks like the same link in the other direction too."""
-    back = physics.believed(report, copy.receiver)
+    back = hardware_limits.believed(given.report, given.receiver)
     rate = max((each.rate.median for each in back), default=0.0)
-    found = model.looks_like(rate, match.mtu_bytes) if rate else None
+    found = model.looks_like(rate, match.mtu_bytes)
     return found is not None and found.bits_per_second == match.bits_per_second
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis import model, steps
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import factor
-from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.reports.units import count_text, link_text, range_text, rate_text
 from probes.records import SIDES
@@ -30,15 +30,15 @@ def is_told(report: Report) -> bool:
     return steps.word(report.tool, "observations") is not None
 
 
-def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """All claims of a copy, a link's with the end that it is at, where figures that were told show
     it.
     """
     for each in claims:
         seen = each.ceiling
         end = None
-        if is_told(report) and (seen.component, seen.cause) == ("network", "link-rate"):
-            end = link_end(report, copy.sender, seen.bytes_per_second)
+        if is_told(given.report) and (seen.component, seen.cause) == ("network", "link-rate"):
+            end = _of_every_client(given) or _of_slower(given.report, seen.bytes_per_second)
         if end is None:
             yield each
         else:
@@ -94,17 +94,14 @@ class End:
     """The same as a sentence with its figures."""
 
 
-def link_end(report: Report, sender: str, bytes_per_second: float) -> End | None:
-    """Whose link gives a rate of what a side sends; None: nothing that was told shows it."""
-    return _of_every_client(report, sender) or _of_slower(report, bytes_per_second)
-
-
-def _of_every_client(report: Report, sender: str) -> End | None:
-    by_client = dict(_clients(report, sender))
-    rates = [each.rate.median for each in by_client.values()]
+def _of_every_client(given: Evidence) -> End | None:
+    """The server's, where each client that was told by name gets the same link's payload."""
+    found = sorted(given.believed, key=lambda each: each.rate.median)
+    by_client = {each.details.client: each.rate.median for each in found if each.details.client}
+    rates = list(by_client.values())
     if len(rates) < 2 or factor(min(rates), max(rates)) > SAME_RATIO:
         return None
-    match = model.looks_like(max(rates), steps.mtu_bytes(report))
+    match = given.looks_like(max(rates))
     if match is None:
         return None
     what = link_text(match.bits_per_second)
@@ -116,15 +113,6 @@ def _of_every_client(report: Report, sender: str) -> End | None:
         f"the payload of a {what} link ({full}): such a hop is what they share, at the server: "
         "its card, its cable or its switch port.",
     )
-
-
-def _clients(report: Report, sender: str) -> Iterator[tuple[str, Found]]:
-    """The fastest transfer of each client that was told by name."""
-    found = sorted(physics.believed(report, sender), key=lambda each: each.rate.median)
-    for each in found:
-        name = each.details.client
-        if name is not None:
-            yield name, each
 
 
 def _of_slower(report: Report, bytes_per_second: float) -> End | None:

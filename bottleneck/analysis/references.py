@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bottleneck.analysis import model, steps, tcp_evidence
+from bottleneck.analysis import model, steps
+from bottleneck.analysis.evidence.copies import path_rate
 from bottleneck.analysis.finding import Ceiling, Part
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report, median_run
@@ -147,7 +148,7 @@ def efficiency(report: Report, copy: Copy, link: float) -> float:
 
 
 def _shares(report: Report, copy: Copy, link: float) -> Iterator[float]:
-    carried = tcp_evidence.path_rate(report, copy.sender)
+    carried = path_rate(report, copy.sender)
     if carried is None or not link / LIKE_RATIO <= carried <= link * LIKE_RATIO:
         return
     for made in (copy.made, copy.memory):

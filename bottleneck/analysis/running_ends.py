@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bottleneck.analysis import model
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import DiskRow, End
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.analysis.steps import Found
 from probes.records import SIDES, HostFacts
 
 WAITS_RATIO = 0.3
@@ -74,16 +74,10 @@ def both(made: Found) -> bool:
     return alone or all(end_of(made, side) is not None for side in SIDES)
 
 
-def moved_bytes(made: Found) -> float:
-    """The copy's payload while it was watched."""
-    run = made.outcome.runs[0]
-    return float(run[-1].moved_bytes - run[0].moved_bytes)
-
-
 def disk_use(made: Found, side: str, verb: str) -> DiskUse | None:
     """The disk that an end reads from or writes to; None: not to be seen, or not on the way."""
     end = end_of(made, side) or End()
-    reads, own, total = verb == "read", end.processes, moved_bytes(made)
+    reads, own, total = verb == "read", end.processes, made.moved_bytes
     file = end.reads if reads else end.writes
     if file.remote:
         return None
@@ -130,21 +124,21 @@ def written_behind(made: Found, side: str) -> float | None:
     end = end_of(made, side) or End()
     device = end.writes.device
     row = None if device is None else _row(end, device, False, 0.0)
-    return None if row is None else max(0.0, moved_bytes(made) - row.written_bytes)
+    return None if row is None else max(0.0, made.moved_bytes - row.written_bytes)
 
 
-def full_interface(report: Report, copy: Copy, made: Found) -> HostFacts | None:
+def full_interface(given: Evidence) -> HostFacts | None:
     """The host whose interface moved all that its link carries, in the copy's direction."""
-    for side, host in (("client", report.client), ("server", report.server)):
-        usage = made.usage(side)
+    able = model.payload_efficiency() / model.counted_efficiency() / 8
+    for side in SIDES:
+        usage, host = given.made.usage(side), given.host(side)
         if usage is None or host is None or host.interface is None or usage.wall_seconds <= 0:
             continue
-        sends = side == copy.sender
+        sends = side == given.sender
         counted = usage.interface_sent_bytes if sends else usage.interface_received_bytes
         bits = host.interface.rate_bits_per_second
         if not counted or not bits or host.interface.virtual:
             continue
-        able = bits / 8 * model.payload_efficiency() / model.counted_efficiency()
-        if counted / usage.wall_seconds >= FULL_RATIO * able:
+        if counted / usage.wall_seconds >= FULL_RATIO * able * bits:
             return host
     return None

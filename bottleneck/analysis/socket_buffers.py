@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Sockets
-from bottleneck.analysis.steps import target_of
-from bottleneck.analysis.tcp_evidence import needed_bytes
-from bottleneck.report import Report
 from bottleneck.reports.units import size_text
 
 PINNED_RATIO = 0.5
@@ -38,9 +36,8 @@ SEND = Kind("send buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
 
 
 def remedy(
-    report: Report,
+    given: Evidence,
     side: str,
-    sender: str,
     kind: Kind,
     sockets: Sockets,
     trip: float | None,
@@ -50,17 +47,37 @@ def remedy(
 
     held: what the buffer holds now, bytes; a path that needs no more than that is not told of.
     """
-    needed = None if trip is None else needed_bytes(report, sender, trip)
+    needed = None if trip is None else _needed_bytes(given, trip)
     if needed is None or (held is not None and needed <= held):
-        return f"A larger {kind.name} on the {side} ({_where(report, side, kind, sockets, None)})"
-    where = _where(report, side, kind, sockets, round(ROOM_RATIO * needed))
+        return f"A larger {kind.name} on the {side} ({_where(given, side, kind, sockets, None)})"
+    where = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
     return f"A {kind.name} of {size_text(needed)} or more on the {side} ({where})"
 
 
-def _where(report: Report, side: str, kind: Kind, sockets: Sockets, wanted: int | None) -> str:
-    if side == "server" and in_smb_conf(report, kind.option):
+def _needed_bytes(given: Evidence, rtt_seconds: float) -> float | None:
+    """In flight where one connection fills the path: its rate times its round trip.
+
+    None: nobody knows what the path carries.
+    """
+    claimed = [
+        host.interface.rate_bits_per_second / 8
+        for host in (given.report.client, given.report.server)
+        if host is not None
+        and host.interface is not None
+        and host.interface.rate_bits_per_second
+        and not host.interface.virtual
+    ]
+    rate = given.path_rate or min(claimed, default=None)
+    return None if rate is None else rate * rtt_seconds
+
+
+def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int | None) -> str:
+    if any(
+        each.option == "socket options" and kind.option in each.value.upper()
+        for each in given.smb_conf(side)
+    ):
         return f"take {kind.option} out of the socket options in its smb.conf"
-    most, size = largest(report, side, kind), kind.size(sockets)
+    most, size = largest(given, side, kind), kind.size(sockets)
     if most is not None and size is not None and size < PINNED_RATIO * most:
         program = (sockets.process if side == "server" else None) or "the program"
         return f"{program} there seems to fix it with {kind.option}: leave that out"
@@ -72,16 +89,8 @@ def _where(report: Report, side: str, kind: Kind, sockets: Sockets, wanted: int 
     return f"the third value of {kind.sysctl} is {most} there{number}"
 
 
-def in_smb_conf(report: Report, option: str) -> bool:
-    """Whether the file server's configuration fixes a buffer, as far as its agent could tell."""
-    return any(
-        each.option == "socket options" and option in each.value.upper()
-        for each in target_of(report).smb_conf
-    )
-
-
-def largest(report: Report, side: str, kind: Kind) -> int | None:
+def largest(given: Evidence, side: str, kind: Kind) -> int | None:
     """The most that a host's kernel lets the buffer grow to, bytes; None: not told."""
-    host = report.client if side == "client" else report.server
+    host = given.host(side)
     told = (host.socket_buffers.get(kind.sysctl, "") if host is not None else "").split()
     return int(told[2]) if len(told) == 3 and told[2].isdecimal() else None

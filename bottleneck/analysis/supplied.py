@@ -8,37 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.estimate.disk_kinds import told as told_disk
-from bottleneck.analysis.estimate.envelope import Envelope
-from bottleneck.analysis.estimate.rules import (
-    Missing,
-    link,
-    loss,
-    receiver_disk,
-    sender_disk,
-)
+from bottleneck.analysis.estimate import Missing, link, loss, receiver_disk, sender_disk
+from bottleneck.analysis.estimate.envelope import Envelope, disk_of
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Fit
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import is_told, slower_link
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.disk import zone
+from bottleneck.analysis.rules.disk.alone import DOES
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp import receive_window, send_buffer
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, Kind, largest
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import (
-    count_text,
-    percent_text,
-    rate_text,
-    seconds_text,
-    size_text,
-)
+from bottleneck.reports.units import count_text, percent_text, rate_text, seconds_text, size_text
 
 MOSTLY_BYTES_RATIO = 0.8
 """Of the bandwidth of messages: requests that reach it wait for the link and not for answers."""
@@ -48,20 +37,28 @@ OUTER_EDGE_RATIO, INNER_EDGE_RATIO = 0.05, 0.95
 _LARGEST_DEPTH = 65_535
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """Every ceiling that follows from what was told: link, buffers, requests, losses, disks."""
-    if not is_told(report):
+    if not is_told(given.report):
         return
-    given = _envelope(report, copy)
-    found = [*loss(given)]
-    if not any(_is_open(each) for each in physics.believed(report, copy.sender)):
-        found += link(given)
+    figures = _envelope(given)
+    found = [*loss(figures)]
+    # A transfer of TCP alone that no window held tells what the path carries.
+    limits = [each.details.limits for each in given.believed]
+    if not any(each is None or each.by is None for each in limits):
+        found += link(figures)
     yield from _claims(found)
-    yield from _buffers(report, copy, given)
-    yield from _requests(report, copy, given)
-    if copy.cache == "uncached":
-        yield from _disk(report, copy, given, "read")
-    yield from _disk(report, copy, given, "write")
+    for side, kind, cause in (
+        (given.receiver, RECEIVE, receive_window.CAUSE),
+        (given.sender, SEND, send_buffer.CAUSE),
+    ):
+        size = largest(given, side, kind)
+        if size and figures.rtt_seconds is not None:
+            yield _buffer(figures, side, kind, cause, size, figures.rtt_seconds)
+    yield from _requests(given, figures)
+    if given.copy.cache == "uncached":
+        yield from _disk(given, figures, "read")
+    yield from _disk(given, figures, "write")
 
 
 def _claims(found: Iterable[Claim | Missing]) -> list[Claim]:
@@ -69,14 +66,9 @@ def _claims(found: Iterable[Claim | Missing]) -> list[Claim]:
     return [replace(each, evidence=()) for each in found if isinstance(each, Claim)]
 
 
-def _is_open(found: Found) -> bool:
-    """Whether a transfer of TCP alone tells what the path carries: no window held it."""
-    return found.details.limits is None or found.details.limits.by is None
-
-
-def _envelope(report: Report, copy: Copy) -> Envelope:
-    seen = rtt(report)
-    slow = slower_link(report)
+def _envelope(given: Evidence) -> Envelope:
+    report, copy = given.report, given.copy
+    seen, slow, lost = rtt(report), slower_link(report), steps.target_of(report).loss_ratio
     return Envelope(
         verb=copy.verb,
         initiator=copy.initiator,
@@ -86,39 +78,22 @@ def _envelope(report: Report, copy: Copy) -> Envelope:
         mtu_bytes=min(max(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES, 576), 65_535),
         rtt_seconds=None if seen is None else seen.seconds,
         streams=max(1, round(copy.setting.streams or 1)),
-        loss_ratio=_loss(report),
+        loss_ratio=None if lost is None else min(1.0, lost),
     )
 
 
-def _loss(report: Report) -> float | None:
-    told = steps.target_of(report).loss_ratio
-    return None if told is None else min(1.0, told)
-
-
-def _buffers(report: Report, copy: Copy, given: Envelope) -> Iterator[Claim]:
-    """What the largest buffers that both kernels give a socket carry at the round trip."""
-    if given.rtt_seconds is None:
-        return
-    for side, kind, cause in (
-        (copy.receiver, RECEIVE, receive_window.CAUSE),
-        (copy.sender, SEND, send_buffer.CAUSE),
-    ):
-        size = largest(report, side, kind)
-        if size:
-            yield _buffer(copy, given, side, kind, cause, size, given.rtt_seconds)
-
-
 def _buffer(
-    copy: Copy, given: Envelope, side: str, kind: Kind, cause: Cause, size: int, trip: float
+    figures: Envelope, side: str, kind: Kind, cause: Cause, size: int, trip: float
 ) -> Claim:
-    level = given.streams * size / trip
-    many = "" if given.streams == 1 else f" for each of {count_text(given.streams)} streams"
-    payload = given.link_payload
-    needs = None if payload is None else payload * trip / given.streams
+    """What the largest buffer that a kernel gives a socket carries at the round trip."""
+    level = figures.streams * size / trip
+    many = "" if figures.streams == 1 else f" for each of {count_text(figures.streams)} streams"
+    payload = figures.link_payload
+    needs = None if payload is None else payload * trip / figures.streams
     remedy = fills = ""
     if needs is not None and needs > size:
         fills = f", where {size_text(needs)} would fill the link"
-        what = "one connection" if given.streams == 1 else "each connection"
+        what = "one connection" if figures.streams == 1 else "each connection"
         remedy = (
             f"A {kind.name} of {size_text(needs)} or more for {what} on the {side} (the bandwidth-"
             f"delay product: {rate_text(payload or 0)} x {seconds_text(trip)}"
@@ -139,21 +114,19 @@ def _buffer(
     )
 
 
-def _requests(report: Report, copy: Copy, given: Envelope) -> Iterator[Claim]:
+def _requests(given: Evidence, figures: Envelope) -> Iterator[Claim]:
     """What requests of a told size carry, so many at a time; one where that was not told."""
-    size = copy.setting.request_bytes
+    size = given.copy.setting.request_bytes
     if size is None:
         return
-    depth = min(copy.setting.depth or 1.0, _LARGEST_DEPTH)
-    answer = _answer(report, size)
-    seconds = given.rtt_seconds if answer is None else answer.seconds
+    depth = min(given.copy.setting.depth or 1.0, _LARGEST_DEPTH)
+    seconds, fit = _answer(given.report, size) or (figures.rtt_seconds, Fit())
     if seconds is None:
         return
     level = size * depth / seconds
     many = "one goes" if depth == 1 else f"{count_text(depth)} go"
     enough, itself = "longer requests, or more of them at a time", ""
-    bandwidth = None if answer is None else answer.fit.bandwidth_bytes_per_second
-    half = None if answer is None else answer.fit.n_half_bytes
+    bandwidth, half = fit.bandwidth_bytes_per_second, fit.n_half_bytes
     if bandwidth is not None and half is not None:
         if level >= MOSTLY_BYTES_RATIO * bandwidth:
             return
@@ -172,18 +145,11 @@ def _requests(report: Report, copy: Copy, given: Envelope) -> Iterator[Claim]:
     )
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a message of a size and its small answer take."""
+def _answer(report: Report, message_bytes: float) -> tuple[float, Fit] | None:
+    """What a message of a size and its small answer take, seconds, and the line through all sizes.
 
-    seconds: float
-    fit: Fit
-
-
-def _answer(report: Report, message_bytes: float) -> Answer | None:
-    """The time of a size, as timed where that size was, else by the line; None: not known.
-
-    Of several latency stages the first counts.
+    As timed where that size was, else by the line; None: not known. Of several latency stages the
+    first counts.
     """
     found = next(steps.measured(report, "latency"), None)
     if found is None:
@@ -192,30 +158,29 @@ def _answer(report: Report, message_bytes: float) -> Answer | None:
     once = (each for each in sizes if each.round_trips == 1 and each.message_bytes == message_bytes)
     timed = next(once, None)
     if timed is not None and timed.seconds is not None:
-        return Answer(timed.seconds, fit)
+        return timed.seconds, fit
     latency, bandwidth = fit.latency_seconds, fit.bandwidth_bytes_per_second
     if latency is None or bandwidth is None:
         return None
-    return Answer(latency + message_bytes / bandwidth, fit)
+    return latency + message_bytes / bandwidth, fit
 
 
-def _disk(report: Report, copy: Copy, given: Envelope, verb: str) -> Iterator[Claim]:
-    side = copy.sender if verb == "read" else copy.receiver
-    best = steps.fastest(disk_steps(report, side, verb, "told"))
+def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
+    setting, reads = given.copy.setting, verb == "read"
+    side = given.sender if reads else given.receiver
+    best = steps.fastest(disk_steps(given.report, side, verb, "told"))
     if best is None:
         return
     zones = sorted(_zones(best))
-    place = copy.setting.from_place_ratio if verb == "read" else copy.setting.to_place_ratio
-    place = None if place is None else min(1.0, place)
+    place = setting.from_place_ratio if reads else setting.to_place_ratio
     outer = zones[0][1] if zones else best.rate.median
-    rate = outer if place is None or not zones else _rate_at(zones, place)
+    rate = outer if place is None or not zones else _rate_at(zones, min(1.0, place))
     if zones and place is not None and rate <= INSIDE_RATIO * outer:
-        doing = "reads" if verb == "read" else "writes"
         yield claim(
             zone.CAUSE,
             side,
             None,
-            f"the file lies at {place_text(place)} of the {side}'s disk, which {doing} "
+            f"the file lies at {place_text(place)} of the {side}'s disk, which {DOES[verb]} "
             f"{rate_text(rate)} there and {rate_text(outer)} at its outer edge",
             level=rate,
             steps=(best.index,),
@@ -224,8 +189,8 @@ def _disk(report: Report, copy: Copy, given: Envelope, verb: str) -> Iterator[Cl
             remedy=f"The file at the outer edge of the {side}'s disk ({rate_text(outer)})",
         )
         return
-    disk, rule_of = told_disk(rate), sender_disk if verb == "read" else receiver_disk
-    for each in _claims(rule_of(replace(given, read=disk, write=disk))):
+    disk, rule_of = disk_of(rate), sender_disk if reads else receiver_disk
+    for each in _claims(rule_of(replace(figures, read=disk, write=disk))):
         yield replace(each, ceiling=replace(each.ceiling, steps=(best.index,)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bottleneck.analysis import model, physics, sentences, steps
+from bottleneck.analysis import hardware_limits, model, sentences, steps
 from bottleneck.analysis.finding import CopyDiagnosis
 from bottleneck.analysis.link_end import claimed_payload
 from bottleneck.analysis.noise import SINGLE_RATIO
@@ -37,7 +37,7 @@ def unexplained(
 
 
 def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) -> Iterator[str]:
-    alone = max((e.rate.median for e in physics.believed(report, copy.sender)), default=0.0)
+    alone = max((e.rate.median for e in hardware_limits.believed(report, copy.sender)), default=0.0)
     back = _opposite(copies, copy)
     if alone >= SINGLE_RATIO * rate:
         yield (
@@ -81,7 +81,7 @@ def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
 
 
 def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iterator[str]:
-    if not physics.believed(report, copy.sender):
+    if not hardware_limits.believed(report, copy.sender):
         yield (
             f"Measure TCP alone from the {copy.sender} to the {copy.receiver} (iperf3, 1 stream "
             "and 4): it parts the hosts' TCP and network from SMB and disks."

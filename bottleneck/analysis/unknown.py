@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bottleneck.analysis import physics
+from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Verdict
@@ -50,7 +50,7 @@ def altered(copy: Copy, made: Found) -> Verdict | None:
 
 def impossible(report: Report, copy: Copy, made: Found) -> Verdict | None:
     """The verdict of a copy that ran faster than its interfaces can; None: it did not."""
-    why = physics.impossible(report, made)
+    why = hardware_limits.impossible(report, made)
     if why is None:
         return None
     return _inconclusive(

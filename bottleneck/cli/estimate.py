@@ -63,9 +63,8 @@ def estimate(
 ) -> int:
     """Ceilings and the rate to expect, from figures alone; nothing is measured."""
     with interrupts.held():
-        from bottleneck.analysis.estimate import Envelope
         from bottleneck.analysis.estimate import estimate as estimated
-        from bottleneck.analysis.estimate.disk_kinds import KINDS, DiskKind, told
+        from bottleneck.analysis.estimate.envelope import KINDS, DiskKind, Envelope, disk_of
         from bottleneck.cli import documents
         from bottleneck.reports import terminal, units
         from bottleneck.reports.estimate import estimate_json, print_estimate
@@ -92,7 +91,7 @@ def estimate(
         if text in KINDS:
             return KINDS[text]
         try:
-            return told(units.parse_rate(text))
+            return disk_of(units.parse_rate(text))
         except ValueError as error:
             raise ValueError(f"{error}; or one of {', '.join(KINDS)}") from None
 

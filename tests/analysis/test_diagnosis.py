@@ -4,12 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose, steps
+from bottleneck.analysis import diagnose
 from bottleneck.analysis.diagnosis import OWN_COPIES
-from bottleneck.analysis.rules.cpu import cores
-from bottleneck.analysis.rules.instrument import ceiling
-from bottleneck.analysis.rules.network import contention
-from bottleneck.analysis.rules.smb import mount, round_trips
 from bottleneck.report import Step
 from probes.records import Sample, Skipped
 
@@ -136,14 +132,6 @@ def test_a_flush_that_takes_long_is_told(world):
     slow = {"flush_seconds": 1.2, "acknowledged_bytes_per_second": 160e6}
     world.copy("push.cached", 112, memory=116, details=slow)
     assert any("went into making it durable" in e for e in world.diagnosed().evidence)
-
-
-def test_every_rule_is_silent_about_a_copy_that_was_not_made(world):
-    world.skip("pull.uncached", "no agent")
-    report = world.report()
-    (copy,) = steps.copies(report)
-    from_loads = (contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule)
-    assert all(not list(rule(report, copy)) for rule in from_loads)
 
 
 def test_a_run_without_duration_is_no_figure(world):

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from bottleneck.analysis.estimate import Envelope, estimate, likely
-from bottleneck.analysis.estimate.disk_kinds import KINDS, told
+from bottleneck.analysis.estimate import estimate, likely
+from bottleneck.analysis.estimate.envelope import KINDS, Envelope, disk_of
 from bottleneck.reports.estimate import estimate_json
 
 GIGABIT = {"link_bits_per_second": 1e9}
 FAR = {**GIGABIT, "rtt_seconds": 0.149, "window_bytes": 65536}
-OUTGROWN = {"cached": True, "read": told(60e6), "ram_bytes": 4e9, "size_bytes": 8e9}
-STAGES = {**GIGABIT, "read": told(100e6), "write": told(50e6), "size_bytes": 1e9}
+OUTGROWN = {"cached": True, "read": disk_of(60e6), "ram_bytes": 4e9, "size_bytes": 8e9}
+STAGES = {**GIGABIT, "read": disk_of(100e6), "write": disk_of(50e6), "size_bytes": 1e9}
 
 ENVELOPES = {
     "a link carries what RFC 6349 counts": GIGABIT,
@@ -21,7 +21,6 @@ ENVELOPES = {
     "with a VLAN tag": {**GIGABIT, "vlan_tags": 1},
     "over IPv6": {**GIGABIT, "ipv6": True},
     "over IPv6 with a VLAN tag": {**GIGABIT, "ipv6": True, "vlan_tags": 1},
-    "without timestamps": {**GIGABIT, "timestamps": False},
     "a tenth of it": {"link_bits_per_second": 1e8},
     "a link without a rule of 2005": {"link_bits_per_second": 2.5e9},
     "a link of 2005's first rule": {"link_bits_per_second": 1e7},
@@ -40,9 +39,9 @@ ENVELOPES = {
     },
     "losses leave the bracket of Mathis": {"rtt_seconds": 0.01, "loss_ratio": 0.001},
     "a path that loses nothing asks for no loss": {"rtt_seconds": 0.01, "loss_ratio": 0.0},
-    "the server's disk reads for a pull": {"read": told(60e6), "write": KINDS["ssd"]},
+    "the server's disk reads for a pull": {"read": disk_of(60e6), "write": KINDS["ssd"]},
     "the client's disk reads for a push": {
-        **{"verb": "push", "read": told(60e6), "write": KINDS["ssd"]}
+        **{"verb": "push", "read": disk_of(60e6), "write": KINDS["ssd"]}
     },
     "a disk behind USB is the bus": {"read": KINDS["usb2"], "write": KINDS["nvme"]},
     "a cached source needs no disk": {**OUTGROWN, "size_bytes": 2e9},
@@ -53,14 +52,14 @@ ENVELOPES = {
     "the round trip is asked for by each that needs it": {"window_bytes": 65536, "loss_ratio": 0.1},
     "stages work at once or one after the other": STAGES,
     "a window takes no turn": {
-        **{"rtt_seconds": 0.1, "window_bytes": 65536, "read": told(1e8), "write": told(1e8)}
+        **{"rtt_seconds": 0.1, "window_bytes": 65536, "read": disk_of(1e8), "write": disk_of(1e8)}
     },
     "a path is one stage though two ceilings are its": {
         **{**GIGABIT, "rtt_seconds": 0.01, "loss_ratio": 1e-6, "cached": True}
     },
-    "the next is far": {**GIGABIT, "cached": True, "write": told(60e6)},
-    "the next is not far": {**GIGABIT, "cached": True, "write": told(95e6)},
-    "the next is too close to tell": {**GIGABIT, "cached": True, "write": told(114e6)},
+    "the next is far": {**GIGABIT, "cached": True, "write": disk_of(60e6)},
+    "the next is not far": {**GIGABIT, "cached": True, "write": disk_of(95e6)},
+    "the next is too close to tell": {**GIGABIT, "cached": True, "write": disk_of(114e6)},
     "not all of the way is known": {**GIGABIT, "cached": True},
     "a near start costs no slow start": {**GIGABIT, "rtt_seconds": 0.0001},
     "a far start costs round trips": {

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bottleneck.analysis import steps, tcp_evidence
+from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import pairs as paired
 from bottleneck.analysis.comparisons import stretches
 from bottleneck.analysis.comparisons.pairs import Row
 from bottleneck.analysis.comparisons.stretches import Change
 from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import path_rate, transfers
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.rtt import rtt
@@ -96,14 +97,14 @@ def _repeats(made: Found, fill: float, told: Change) -> bool:
 
 def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]]:
     first, rest = found.first.rate, found.rest.rate
-    carried = tcp_evidence.path_rate(report, copy.sender)
+    carried = path_rate(report, copy.sender)
     if copy.native and copy.verb == "push" and carried and first > SINGLE_RATIO * carried:
         yield (
             "mount-cache",
             f"more than the network carries ({rate_text(carried)}), so that the {copy.initiator}'s "
             "own RAM took it: a mount that caches writes",
         )
-    for each in tcp_evidence.transfers(report, copy.sender):
+    for each in transfers(report, copy.sender):
         alone = stretches.change(median_run(each.outcome))
         if alone is not None and alone.falls and factor(alone.rest.rate, rest) <= SAME_RATIO:
             yield (

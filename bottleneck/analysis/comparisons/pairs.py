@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, physics, steps
+from bottleneck.analysis import ceilings, hardware_limits, steps
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Comparison
@@ -176,7 +176,7 @@ def halves(report: Report) -> Iterator[Half]:
 def sound_halves(report: Report) -> Iterator[Half]:
     """Those whose rate is one: durable at its end, and within physics."""
     for half in halves(report):
-        if physics.impossible(report, half.made) is None and durable(half):
+        if hardware_limits.impossible(report, half.made) is None and durable(half):
             yield half
 
 

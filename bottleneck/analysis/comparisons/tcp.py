@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from bottleneck.analysis import physics, steps
+from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import MOVING
 from bottleneck.analysis.finding import Comparison
@@ -71,7 +71,7 @@ def buffers(report: Report) -> Iterator[Comparison]:
         usual = (e for e in sizes if e.buffer_bytes == USUAL_BYTES < knee.buffer_bytes)
         least = min(sizes, key=lambda each: each.buffer_bytes)
         small = next(usual, least)
-        doubt = physics.impossible(report, found)
+        doubt = hardware_limits.impossible(report, found)
         apart = (small.high_bytes_per_second or small.bytes_per_second) < (
             best.low_bytes_per_second or best.bytes_per_second
         )
@@ -180,7 +180,7 @@ def windows(report: Report) -> Iterator[Comparison]:
         names = ("window_bytes", "streams")
         width, streams = (steps.amount(found.outcome.details, "knee", name) for name in names)
         knee, tuned = places.get((width, streams), best), places.get((AUTOTUNED, 1))
-        doubt = physics.impossible(report, found)
+        doubt = hardware_limits.impossible(report, found)
         standings = {id(tuned): "autotuned", id(best): "best", id(knee): "knee"}
         cells = tuple(places.values())
         yield table.compared(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from bottleneck.analysis import link_end
 from bottleneck.analysis.claim import Cause
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim, WordError
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.bus import links
@@ -25,45 +27,29 @@ from bottleneck.analysis.rules.network import (
 )
 from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
 from bottleneck.analysis.rules.tcp import congestion_control, receive_window, send_buffer
-from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
 from probes.records import SIDES
 
-Rule = Callable[[Report, Copy], Iterator[Claim | str]]
-Refine = Callable[[Report, Copy, Sequence[Claim]], Iterator[Claim]]
+Rule = Callable[[Evidence], Iterator[Claim | str]]
+Refine = Callable[[Evidence, Sequence[Claim]], Iterator[Claim]]
 
-RULES: tuple[Rule, ...] = (
-    alone.rule,
-    link_rate.rule,
-    duplex.rule,
-    links.rule,
-    contention.rule,
-    cores.rule,
-    ceiling.rule,
-    round_trips.rule,
-    mount.rule,
-    receive_window.rule,
-    send_buffer.rule,
-    congestion_control.rule,
-    loss.rule,
-    delay.rule,
-    mtu.rule,
-    running.rule,
-    read.rule,
-    cache_size.rule,
-    writeback.rule,
-    swap.rule,
-    write.rule,
-    sync.rule,
-    quota.rule,
+BEHIND_A_DISK: tuple[alone.Behind, ...] = (
+    *(swap.claims, disk_contention.claims, seek.claims, zone.claims, sync.claims, links.claims),
 )
-"""Each yields ceilings of a copy that was made, and remarks for its evidence."""
+"""The causes behind the rate of a disk; the first that says something is believed."""
+
+OF_ANY_COPY: tuple[Rule, ...] = (
+    *(partial(alone.rule, behind=BEHIND_A_DISK), link_rate.rule, duplex.rule, links.rule),
+)
+OF_MADE_COPIES: tuple[Rule, ...] = (
+    *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
+    *(receive_window.rule, send_buffer.rule, congestion_control.rule, loss.rule, delay.rule),
+    *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
+    *(write.rule, sync.rule, quota.rule),
+)
+"""Each yields ceilings of a copy, and remarks for its evidence."""
 
 REFINEMENTS: tuple[Refine, ...] = (
-    signing.refine,
-    dialect.refine,
-    server_software.refine,
-    link_end.refine,
+    *(signing.refine, dialect.refine, server_software.refine, link_end.refine),
     wrong_path.refine,
 )
 """Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or

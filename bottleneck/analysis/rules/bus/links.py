@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.disk_alone import DOES, Alone
 from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import Evidence, hindered, host
 from bottleneck.analysis.evidence.views import Positive, view
-from bottleneck.analysis.finding import Claim, Standing
-from bottleneck.analysis.load import hindrance, load
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.disk.alone import DOES, Alone
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import link_text, rate_and_bits_text, rate_text
 from probes.records import SIDES, InterfaceFacts
@@ -65,13 +65,13 @@ class Link:
 
     def full(self, bytes_per_second: float) -> bool:
         """Whether a rate is what the link gives."""
-        most = self.most_bytes_per_second * (1 + physics.TOLERANCE_RATIO)
+        most = self.most_bytes_per_second * (1 + hardware_limits.TOLERANCE_RATIO)
         return self.least_bytes_per_second <= bytes_per_second <= most
 
 
-def slot_text(pcie: Mapping[str, float]) -> str:
-    """A slot's link in words: `4 lanes at 8 GT/s`."""
-    lanes, transfers = pcie.get("lanes", 0), pcie.get("transfers_per_second", 0)
+def slot_text(pcie: Mapping[str, float], able: str = "") -> str:
+    """A slot's link in words: `4 lanes at 8 GT/s`; able: "able_" for what could be used."""
+    lanes, transfers = pcie.get(f"{able}lanes", 0), pcie.get(f"{able}transfers_per_second", 0)
     many = "lane" if lanes == 1 else "lanes"
     return f"{lanes:.0f} {many} at {transfers / 1e9:g} GT/s"
 
@@ -88,21 +88,29 @@ def _narrowest(links: Iterator[Link]) -> Link | None:
 # -- cards -------------------------------------------------------------------------------------
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """What a narrow slot or USB link of a card lets through in the copy's direction."""
-    known = narrow(report)
-    if not known:
-        return
-    best = steps.fastest(physics.believed(report, copy.sender))
-    standing: Standing = "measured"
-    if best is None:
-        best, standing = copy.memory, "inferred"
-    at = None if best is None else reached(report, best)
-    for each in known:
-        if best is not None and each == at:
-            yield from _reached(each, best, standing)
-        else:
+    alone = steps.fastest(given.believed)
+    best = alone or given.copy.memory
+    at = None if best is None else reached(given.report, best)
+    for each in narrow(given.report):
+        if best is None or each != at:
             yield _rung(each)
+            continue
+        rate, why = rate_text(best.rate.median), hindered(best, each.side)
+        if why:
+            yield f"{each.name} carried {rate} while {why}: it may carry more."
+        measured = alone is not None and not why
+        yield claim(
+            each.cause,
+            each.side,
+            best,
+            f"{each.name} carries no more than {rate}",
+            standing="at-least" if why else "measured" if measured else "inferred",
+            source="seen" if measured else "one-end",
+            evidence=each.evidence,
+            remedy=each.remedy,
+        )
 
 
 def narrow(report: Report) -> tuple[Link, ...]:
@@ -116,24 +124,6 @@ def reached(report: Report, found: Found) -> Link | None:
     if model.looks_like(rate, steps.mtu_bytes(report)) is not None:
         return None
     return _narrowest(each for each in narrow(report) if each.full(rate))
-
-
-def _reached(at: Link, best: Found, standing: Standing) -> Iterator[Claim | str]:
-    """The slot or USB link that carried the best that was measured."""
-    rate, why = rate_text(best.rate.median), hindrance(load(best.usage(at.side)), at.side)
-    if why:
-        yield f"{at.name} carried {rate} while {why}: it may carry more."
-        standing = "at-least"
-    yield claim(
-        at.cause,
-        at.side,
-        best,
-        f"{at.name} carries no more than {rate}",
-        standing=standing,
-        source="seen" if standing == "measured" else "one-end",
-        evidence=at.evidence,
-        remedy=at.remedy,
-    )
 
 
 def _rung(at: Link) -> Claim:
@@ -154,16 +144,16 @@ def _rung(at: Link) -> Claim:
 
 
 def _of_card(report: Report, side: str) -> Iterator[Link]:
-    found = physics.cards(report.client if side == "client" else report.server)
+    found = hardware_limits.cards(host(report, side))
     if len(found) != 1:
         return  # which card of several carries a connection is not known
     card = found[0]
     mtu = steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES
-    carried = physics.link_payload(card, min(max(mtu, 576), physics.WIDEST_MTU_BYTES))
+    carried = hardware_limits.link_payload(card, mtu)
     if carried is None:
         return
     if card.usb_bits_per_second:
-        most = physics.usb_payload(card.usb_bits_per_second)
+        most = hardware_limits.usb_payload(card.usb_bits_per_second)
         second = card.usb_bits_per_second == USB2_BITS_PER_SECOND
         usual = USUAL_USB2_BYTES_PER_SECOND if second else most * USUAL_RATIO
         if carried > usual > 0:
@@ -198,7 +188,7 @@ def _card_in_slot(side: str, card: InterfaceFacts, slot: float) -> Link:
     ]
     remedy = f"A card on the {side} with more PCI Express lanes, or faster ones"
     if card.pcie.get("able_bytes_per_second", 0) > slot:
-        able = slot_text({key[5:]: each for key, each in card.pcie.items() if key[:5] == "able_"})
+        able = slot_text(card.pcie, "able_")
         evidence.append(f"The card could use {able}.")
         remedy = f"A slot with {able} for the {side}'s card {card.name}"
     name, usual = f"the {side}'s PCI Express slot ({text})", USUAL_RATIO * slot
@@ -274,10 +264,10 @@ def _carried_more(alone: Alone, at: Link) -> bool:
 
 def _of_disk(alone: Alone) -> Iterator[Link]:
     """The links of the one disk below a side's folder; none where there are several disks."""
-    host = alone.report.client if alone.side == "client" else alone.report.server
-    if host is None or host.folder is None or not physics.real(host):
+    facts = host(alone.report, alone.side)
+    if facts is None or facts.folder is None or not hardware_limits.real(facts):
         return
-    layers = [view(Layer, each) for each in host.folder.layers]
+    layers = [view(Layer, each) for each in facts.folder.layers]
     disks = [each for each in layers if each.kind == "disk"]
     if len(disks) == 1:
         yield from _disk_on_usb(disks[0], alone)
@@ -286,7 +276,7 @@ def _of_disk(alone: Alone) -> Iterator[Link]:
 
 def _disk_on_usb(disk: Layer, alone: Alone) -> Iterator[Link]:
     bits = disk.usb_bits_per_second
-    most = physics.usb_payload(round(bits)) if bits else 0.0
+    most = hardware_limits.usb_payload(round(bits)) if bits else 0.0
     if bits is None or not most:
         return
     second = round(bits) == USB2_BITS_PER_SECOND
@@ -305,11 +295,10 @@ def _disk_in_slot(slot: Slot, alone: Alone) -> Iterator[Link]:
     most, able = slot.bytes_per_second, slot.able_bytes_per_second
     if most is None or (able is not None and able <= most):
         return
-    now = slot_text({"lanes": slot.lanes, "transfers_per_second": slot.transfers_per_second})
+    now = slot_text(vars(slot))
     remedy = f"A slot with more than {now} for {alone.disk}, and a card that can use it"
     if able is not None:
-        could = {"lanes": slot.able_lanes, "transfers_per_second": slot.able_transfers_per_second}
-        remedy = f"A slot with {slot_text(could)} for {alone.disk}"
+        remedy = f"A slot with {slot_text(vars(slot), 'able_')} for {alone.disk}"
     least, practice = REACHED_RATIO * most, PCIE_PRACTICE_RATIO * most
     name = f"its PCI Express slot ({now})"
     yield Link(PCIE, alone.side, name, least, practice, most, remedy)

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECONDS, Load, load
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument import ceiling as instrument
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text
 from probes.records import SIDES
@@ -32,19 +33,17 @@ PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """For both hosts: the copy's rate scaled up to a full core, full cores, a full quota.
 
     They always stand, as estimates; reached is what the load itself shows, at 90 % and more.
     """
-    if copy.made is None:
-        return
     for side in SIDES:
-        seen = load_of(report, copy.made, side)
+        seen = load_of(given.report, given.made, side)
         if seen is not None:
-            yield from _quota(copy.made, side, seen)
+            yield from _quota(given.made, side, seen)
             if not seen.throttled:
-                yield from _cores(copy, copy.made, side, seen)
+                yield from _cores(given, side, seen)
 
 
 def load_of(report: Report, made: Found, side: str) -> Load | None:
@@ -85,7 +84,8 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
         )
 
 
-def _cores(copy: Copy, made: Found, side: str, seen: Load) -> Iterator[Claim | str]:
+def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
+    made = given.made
     if seen.crowded:
         taken = percent_text(seen.others_ratio)
         yield _claim(
@@ -104,7 +104,7 @@ def _cores(copy: Copy, made: Found, side: str, seen: Load) -> Iterator[Claim | s
         f"average, the copy's busiest thread {percent_text(seen.one_core_ratio)} of a core."
     )
     # The busiest thread is this tool's own, and no core is busier with interrupts.
-    own_thread = copy.by_this_tool(side) and seen.process_ratio >= seen.one_core_ratio
+    own_thread = given.copy.by_this_tool(side) and seen.process_ratio >= seen.one_core_ratio
     if own_thread:
         yield from _own(made, side, seen, busy)
     # What others use is not the copy's to grow into.

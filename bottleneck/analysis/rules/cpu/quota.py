@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import interface_facts, one_end, physics, steps
+from bottleneck.analysis import hardware_limits, interface_facts, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import Evidence, client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, seconds_text
 
@@ -35,10 +36,10 @@ DISK_RATIO = 2.0
 """The client's disk alone over a copy that comes from it: it gives no reason to stop."""
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The copy's own rate, where its replies came in such bursts."""
-    made = copy.made
-    if made is None or not one_end.lone(report, copy) or _by_radio(report):
+    report, made = given.report, given.made
+    if not given.lone or _by_radio(report):
         return
     if not stopped(report, made, KNOWN_SILENT_RATIO) or _client_stops(made):
         return
@@ -68,7 +69,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
 def _by_radio(report: Report) -> bool:
     """Whether a Wi-Fi card is on the way: it may sleep between two beacons."""
     tops = (link for _, link in interface_facts.interfaces(report))
-    return any(link.kind == "wifi" for top in tops for link in physics.tree(top))
+    return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
 
 
 def _candidates(report: Report, made: Found) -> Iterator[Found]:
@@ -116,6 +117,6 @@ def seen_in(report: Report) -> bool:
 def _client_stops(made: Found) -> bool:
     """Whether the client itself may be what stops; so too where nothing tells of it."""
     seen = load(made.usage("client"))
-    if seen is None or one_end.bound(made):
+    if seen is None or client_bound(made):
         return True
     return seen.starved or (seen.throttled_ratio or 0.0) > OWN_STOPS_RATIO

@@ -7,87 +7,134 @@ own swap, others' I/O (contention), fragments (seek), the place on the disc (zon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import claim
-from bottleneck.analysis.disk_alone import CAUSES, DOES, Alone
-from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.disk_zones import Place, Zones, disk_steps, place_of, zones_under
+from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.load import hindrance, load
-from bottleneck.analysis.rules.bus import links
-from bottleneck.analysis.rules.disk import contention, seek, sync, zone
-from bottleneck.analysis.rules.memory import cache_size, swap
-from bottleneck.analysis.steps import Copy
+from bottleneck.analysis.rules.disk import read, write
+from bottleneck.analysis.rules.memory import cache_size
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
-
-BEHIND: tuple[Callable[[Alone], Iterator[Claim]], ...] = (
-    swap.claims,
-    contention.claims,
-    seek.claims,
-    zone.claims,
-    sync.claims,
-    links.claims,
-)
-"""The first that says something is believed, and the others are not asked."""
+DOES = {"read": "reads", "write": "writes"}
+CAUSES = {"read": read.CAUSE, "write": write.CAUSE}
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+@dataclass(frozen=True)
+class Alone:
+    """The best step of one side's disk in a copy's direction."""
+
+    given: Evidence
+    side: str
+    verb: str
+    """read, write."""
+    best: Found
+
+    @property
+    def report(self) -> Report:
+        """That it is of."""
+        return self.given.report
+
+    @property
+    def disk(self) -> str:
+        """As a person calls it: "the server's disk"."""
+        return f"the {self.side}'s disk"
+
+    @property
+    def rate(self) -> float:
+        """Median of its runs, bytes per second."""
+        return self.best.rate.median
+
+    @property
+    def place(self) -> Place | None:
+        """Where its file lies; None: not known."""
+        return place_of(self.best)
+
+    @property
+    def zones(self) -> Zones | None:
+        """The zones of the device that its file lies on; None: not measured.
+
+        Of a write those that were read, where none were written: a disc turns alike for both.
+        """
+        verbs = dict.fromkeys((self.verb, "read"))
+        found = (zones_under(self.report, self.side, verb, self.place) for verb in verbs)
+        return next(filter(None, found), None)
+
+    def without(self, where: str, bytes_per_second: float, *steps: int) -> Claim:
+        """What the same disk allows once the cause is gone, by the figures of other steps."""
+        rate = rate_text(bytes_per_second)
+        return claim(
+            CAUSES[self.verb],
+            self.side,
+            None,
+            f"{self.disk} {DOES[self.verb]} no faster than {rate} {where}",
+            level=bytes_per_second,
+            steps=steps,
+            standing="inferred",
+        )
+
+
+Behind = Callable[[Alone], Iterator[Claim]]
+
+
+def rule(given: Evidence, behind: Sequence[Behind]) -> Iterator[Claim | str]:
     """What each disk on the copy's way reads or writes in sequence, and what keeps it there.
 
     A cached copy's source comes from RAM, if not seen to come from the disk; every copy is flushed
     to the receiver's disk.
+
+    behind: the causes behind a disk's rate; the first that says something is believed.
     """
-    if copy.cache == "uncached" or cache_size.from_disk(copy):
-        yield from _disk(report, copy, copy.sender, "read")
-    yield from _disk(report, copy, copy.receiver, "write")
+    if given.copy.cache == "uncached" or cache_size.from_disk(given.copy):
+        yield from _disk(given, given.sender, "read", behind)
+    yield from _disk(given, given.receiver, "write", behind)
 
 
-def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | str]:
-    wanted = "file" if verb == "read" and copy.of_file else "sequential"
+def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> Iterator[Claim | str]:
+    of_file = verb == "read" and given.copy.of_file
     found = [
         each
-        for each in disk_steps(report, side, verb, wanted)
+        for each in disk_steps(given.report, side, verb, "file" if of_file else "sequential")
         # A write is flushed whatever its cache is called; a read counts only past the cache.
         if verb == "write" or each.setting.cache == "uncached"
     ]
-    made = copy.made
+    made = given.copy.made
     if found and side == "client" and made and made.details.on_folder_disk is False:
         yield (
             "The client's disk is not used: the share of --client-share is not known to lie on the "
             "disk that was measured."
         )
         return
-    if verb == "read":
-        proven = [each for each in found if each.disk.cache.proven]
-        if found and not proven:
-            yield (
-                f"The {side}'s disk read is not used: that it came from the disk and not from RAM "
-                "could not be proven."
-            )
-        found = proven
-    best = steps.fastest(found)
+    proven = [each for each in found if verb == "write" or each.disk.cache.proven]
+    if found and not proven:
+        yield (
+            f"The {side}'s disk read is not used: that it came from the disk and not from RAM "
+            "could not be proven."
+        )
+    best = steps.fastest(proven)
     if best is None:
         return
-    alone = Alone(report, copy, side, verb, best)
-    limited = hindrance(load(best.usage(side)), side)
+    alone = Alone(given, side, verb, best)
+    limited = hindered(best, side)
     if limited:
         yield (
             f"The {side}'s disk {DOES[verb]} {rate_text(alone.rate)}, measured while {limited}: "
             "the disk may do more."
         )
     else:
-        for behind in BEHIND:
-            named = list(behind(alone))
-            if named:
-                yield from named
-                return
+        named = next(filter(None, (list(each(alone)) for each in behind)), None)
+        if named is not None:
+            yield from named
+            return
     group = _group(alone)
-    what = "this file " if verb == "read" and copy.of_file else ""
+    what = "this file " if of_file else ""
     yield claim(
         CAUSES[verb],
         side,
@@ -97,6 +144,17 @@ def _disk(report: Report, copy: Copy, side: str, verb: str) -> Iterator[Claim | 
         evidence=tuple(_evidence(alone, group)),
         remedy=f"A higher limit of the control group {group} for the disk" if group else "",
     )
+
+
+def forced(given: Evidence, side: str) -> str | None:
+    """What makes a side's disk force each write, as it is set; None: nothing that is known."""
+    if any(each.option == "sync always" for each in given.smb_conf(side)):
+        return "sync always = yes in smb.conf"
+    host = given.host(side)
+    options = host.folder.mount_options if host is not None and host.folder is not None else None
+    if "sync" in (options or "").split(","):
+        return "its file system is mounted with sync"
+    return None
 
 
 def _group(alone: Alone) -> str | None:
@@ -110,7 +168,7 @@ def _group(alone: Alone) -> str | None:
 
 
 def _evidence(alone: Alone, group: str | None) -> Iterator[str]:
-    copy, side, verb = alone.copy, alone.side, alone.verb
+    copy, side, verb = alone.given.copy, alone.side, alone.verb
     how = "past the page cache (proven)" if verb == "read" else "flushed at the end"
     what = "this file at " if verb == "read" and copy.of_file else ""
     yield (
@@ -120,7 +178,7 @@ def _evidence(alone: Alone, group: str | None) -> Iterator[str]:
         yield (
             f"That is what the control group {group} may {verb}: its limit, and not the disk's own."
         )
-    why = sync.forced(alone.report, side) if verb == "write" else None
+    why = forced(alone.given, side) if verb == "write" else None
     if why is not None:
         yield f"Each write is forced to the {side}'s disk: {why}."
     usage = copy.made and copy.made.usage(side)

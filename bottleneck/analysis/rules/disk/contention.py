@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.disk_alone import Alone
 from bottleneck.analysis.disk_zones import disk_steps, zones_of
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.reports.units import count_text, percent_text, rate_text
 
 CAUSE = Cause("disk", "contention", "a disk of its own", stays=True)
@@ -52,10 +52,8 @@ def claims(alone: Alone) -> Iterator[Claim]:
     others, before = _during(alone), _before(alone)
     if not _proven(alone.verb, others, before):
         return
-    made, most = alone.copy.made, alone.rate
-    reached = made is not None and _shares_a_full_disk(alone)
-    if made is not None and reached:
-        most = max(alone.rate, made.rate.median)
+    reached = alone.given.copy.made is not None and _shares_a_full_disk(alone)
+    most = max(alone.rate, alone.given.rate.median) if reached else alone.rate
     yield claim(
         CAUSE,
         alone.side,
@@ -105,10 +103,8 @@ def _seek_seconds(alone: Alone) -> float | None:
 
 def _before(alone: Alone) -> float | None:
     """The busiest that the device was without this tool; None: nobody looked."""
-    found = [_idle(alone)]
-    for each in disk_steps(alone.report, alone.side, "read", "sequential"):
-        found.append(each.disk.before.busy_ratio)
-    found.append(alone.best.disk.before.busy_ratio)
+    looks = (*disk_steps(alone.report, alone.side, "read", "sequential"), alone.best)
+    found = (_idle(alone), *(each.disk.before.busy_ratio for each in looks))
     return max((each for each in found if each is not None), default=None)
 
 
@@ -128,12 +124,11 @@ def _idle(alone: Alone) -> float | None:
 
 def _shares_a_full_disk(alone: Alone) -> bool:
     """Whether the copy itself ran beside others on a device that always had work."""
-    made = alone.copy.made
-    usage = None if made is None else made.usage(alone.side)
-    if made is None or usage is None or (usage.device_busy_ratio or 0.0) < FULL_RATIO:
+    made = alone.given.made
+    usage = made.usage(alone.side)
+    if usage is None or (usage.device_busy_ratio or 0.0) < FULL_RATIO:
         return False
-    counts = (usage.device_read_bytes, usage.device_written_bytes)
-    moved = sum(each or 0 for each in counts)
+    moved = (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0)
     foreign = moved - made.moved_bytes
     return foreign > MEETS_RATIO * moved and made.rate.median > MEET_RATIO * alone.rate
 

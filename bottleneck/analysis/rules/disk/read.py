@@ -11,30 +11,26 @@ from collections.abc import Iterator
 
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.noise import differ
-from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
 from bottleneck.reports.units import rate_text
 
 CAUSE = Cause("disk", "read", "a faster disk")
 PATTERNS = ("sequential", "file", "zones", "told")
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The sender's disk as the difference between an uncached copy and its cached twin."""
-    made, twin, side = copy.made, copy.twin, copy.sender
-    if made is None or twin is None:
+    made, twin, side = given.made, given.copy.twin, given.sender
+    if twin is None or not differ(made.rate, twin.rate) or made.rate.median >= twin.rate.median:
         return
     proven = all(each.details.cache.proven for each in (made, twin))
-    if not (proven or is_told(report)) or any(
-        disk_steps(report, side, "read", each) for each in PATTERNS
-    ):
+    known = any(disk_steps(given.report, side, "read", each) for each in PATTERNS)
+    if known or not (proven or is_told(given.report)):
         return
     slow, fast = made.rate.median, twin.rate.median
-    if slow >= fast or not differ(made.rate, twin.rate):
-        return
     alone = 1 / (1 / slow - 1 / fast)
     yield claim(
         CAUSE,

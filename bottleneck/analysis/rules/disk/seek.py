@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.disk_alone import Alone
 from bottleneck.analysis.disk_zones import Place, disk_steps, pattern, place_of, zones_of
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.reports.units import count_text, percent_text, rate_text, seconds_text
-from probes.records import HostFacts
 
 CAUSE = Cause("disk", "seek", "the file in one piece", stays=True)
 SHARE_RATIO = 0.25
@@ -121,8 +120,7 @@ def claims(alone: Alone) -> Iterator[Claim]:
 
 def _remedy(alone: Alone, found: Scattered) -> str:
     """What puts a file together again, and the rate it is read at then."""
-    report = alone.report
-    host: HostFacts | None = report.client if alone.side == "client" else report.server
+    host = alone.given.host(alone.side)
     kind = host.folder.filesystem if host is not None and host.folder is not None else None
     program = _DEFRAGMENT.get(kind or "")
     how = f"defragmented ({program}) or copied anew" if program else "copied anew"

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import model, one_end, steps, tcp_evidence
+from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.disk_alone import CAUSES, Alone
 from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import Evidence, alike, best_alike, client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.cpu import quota
+from bottleneck.analysis.rules.disk.alone import CAUSES, Alone, forced
 from bottleneck.analysis.rules.disk.write import flushed
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.analysis.steps import Found
 from bottleneck.reports.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause("disk", "sync", "no forced writes", stays=True)
@@ -38,16 +38,15 @@ LITTLE_BYTES = 64 << 10
 
 def claims(alone: Alone) -> Iterator[Claim]:
     """The rate of forced writes, where the receiver is known to force them and the copy fits."""
-    made = alone.copy.made
-    if alone.verb != "write" or made is None:
+    if alone.verb != "write" or alone.given.copy.made is None:
         return
-    why = forced(alone.report, alone.side)
+    why = forced(alone.given, alone.side)
     synced = steps.fastest(disk_steps(alone.report, alone.side, "write", "synced"))
     if why is None or synced is None or synced.rate.median > BELOW_RATIO * alone.rate:
         return
-    rate, level = made.rate.median, synced.rate.median
+    rate, level = alone.given.rate.median, synced.rate.median
     # Link and forced writes one after the other, as smbd does them on one connection.
-    link = tcp_evidence.path_rate(alone.report, alone.copy.sender)
+    link = alone.given.path_rate
     turns = model.in_turn((link, level)) if link else level
     if not LOW_RATIO * turns <= rate <= HIGH_RATIO * level:
         return
@@ -66,18 +65,6 @@ def claims(alone: Alone) -> Iterator[Claim]:
     )
     words = f"{alone.disk} writes no faster than {rate_text(alone.rate)}"
     yield claim(CAUSES["write"], alone.side, alone.best, words)
-
-
-def forced(report: Report, side: str) -> str | None:
-    """What makes a side's disk force each write, as it is set; None: nothing that is known."""
-    smb_conf = steps.target_of(report).smb_conf if side == "server" else ()
-    if any(each.option == "sync always" for each in smb_conf):
-        return "sync always = yes in smb.conf"
-    host = report.client if side == "client" else report.server
-    options = host.folder.mount_options if host is not None and host.folder is not None else None
-    if "sync" in (options or "").split(","):
-        return "its file system is mounted with sync"
-    return None
 
 
 def _evidence(alone: Alone, synced: Found) -> str:
@@ -99,12 +86,12 @@ def _remedy(alone: Alone, why: str) -> str:
     return f"The {alone.side}'s file system mounted without sync (programs still flush what has to)"
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The server as a push shows it that waits for each WRITE, and that reads do not wait for."""
-    seen, made, back = flushed(report, copy), copy.made, one_end.best(report, "server")
-    if made is None or seen is None or back is None or seen.ratio > SELDOM_RATIO:
+    seen, made, back = flushed(given), given.made, best_alike(given.report, "server")
+    if seen is None or back is None or seen.ratio > SELDOM_RATIO:
         return
-    if back.rate.median < FASTER_RATIO * made.rate.median or not _waits(report, copy, made):
+    if back.rate.median < FASTER_RATIO * made.rate.median or not _waits(given):
         return
     waits = seconds_text(made.details.request_seconds_median or 0.0)
     yield claim(
@@ -129,27 +116,24 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     )
 
 
-def _waits(report: Report, copy: Copy, made: Found) -> bool:
+def _waits(given: Evidence) -> bool:
     """Whether each WRITE waits at the server from the first one on, flushed or not."""
-    told, rate = made.details, made.rate.median
+    told, rate, memory = given.details, given.rate, given.copy.memory
     # The server's kernel has everything: the client has nothing left to send.
     left = told.sockets.unsent_bytes_median
-    if told.sockets.by != "sender" or left is None or left > LITTLE_BYTES or one_end.bound(made):
-        return False
+    idle = told.sockets.by == "sender" and left is not None and left <= LITTLE_BYTES
     least = max(LEAST_WAIT_SECONDS, LEAST_TRIPS * (told.rtt_seconds or 0.0))
-    if (told.request_seconds_median or 0.0) < least:
+    if not idle or client_bound(given.made) or (told.request_seconds_median or 0.0) < least:
         return False
-    if copy.memory is not None and copy.memory.rate.median > LIKE_RATIO * rate:
+    if memory is not None and memory.rate.median > LIKE_RATIO * rate.median:
         return False
-    if quota.seen_in(report) or made.rate.high - made.rate.low > STEADY_RATIO * rate:
+    if quota.seen_in(given.report) or rate.high - rate.low > STEADY_RATIO * rate.median:
         return False
-    unflushed = list(_unflushed(report, copy.dialect))
-    return bool(unflushed) and max(unflushed) <= rate
-
-
-def _unflushed(report: Report, dialect: str) -> Iterator[float]:
-    """What a push that nobody flushes reached, as much less as it may be faster."""
-    for found in one_end.alike(report, "client"):
-        if found.step.stage in ("smb-tax", "smb-matrix"):
-            same = found.setting.dialect == dialect
-            yield found.rate.median / (LIKE_RATIO if same else LIKE_OTHER_RATIO)
+    # What a push that nobody flushes reached, as much less as it may be faster.
+    faster = {True: LIKE_RATIO, False: LIKE_OTHER_RATIO}
+    unflushed = [
+        each.rate.median / faster[each.setting.dialect == given.copy.dialect]
+        for each in alike(given.report, "client")
+        if each.step.stage in ("smb-tax", "smb-matrix")
+    ]
+    return bool(unflushed) and max(unflushed) <= rate.median

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import one_end
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text, seconds_text
 
 CAUSE = Cause("disk", "write", "a faster disk")
@@ -43,12 +41,11 @@ class Flushed:
     """What was made durable in that time."""
 
 
-def flushed(report: Report, copy: Copy) -> Flushed | None:
+def flushed(given: Evidence) -> Flushed | None:
     """What a push's FLUSHes took, where its client alone saw it; None: nothing tells."""
-    made = copy.made
-    if made is None or copy.verb != "push" or not one_end.lone(report, copy):
+    if given.copy.verb != "push" or not given.lone:
         return None
-    told, elapsed = made.details, made.seconds
+    told, elapsed = given.details, given.made.seconds
     last = told.flush_seconds
     if last is None:
         return None
@@ -56,25 +53,26 @@ def flushed(report: Report, copy: Copy) -> Flushed | None:
     # One on the way stands behind the WRITEs before it, as a WRITE would.
     behind = before * (told.request_seconds_median or 0.0)
     own = min(elapsed, last + max(0.0, (told.flushing_seconds or last) - last - behind))
-    return Flushed(own, own / elapsed, made.moved_bytes / own) if own >= LEAST else None
+    return Flushed(own, own / elapsed, given.made.moved_bytes / own) if own >= LEAST else None
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The server's disk as a push shows it that waits for its FLUSHes."""
-    seen = flushed(report, copy)
-    if copy.made is None or seen is None or seen.ratio < MOSTLY_RATIO:
+    seen, rate = flushed(given), given.rate.median
+    if seen is None or seen.ratio < MOSTLY_RATIO:
         return
-    rate = copy.made.rate
-    level = max(rate.median, seen.bytes_per_second)
+    level = max(rate, seen.bytes_per_second)
+    # Whether the bytes were there long before they were durable.
+    arrived = (given.details.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * rate
     yield claim(
         CAUSE,
         "server",
-        copy.made,
+        given.made,
         f"the server needs {seconds_text(seen.seconds)} to make it durable, which is its disk "
         f"writing about {rate_text(level)}",
         level=level,
         standing="inferred",
-        reached=True if _waited(copy.made, level) else None,
+        reached=True if arrived and rate >= CLOSE_RATIO * level else None,
         source="one-end",
         evidence=(
             f"It waited {percent_text(seen.ratio)} of its time for the server to flush what it "
@@ -82,9 +80,3 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
             SAME,
         ),
     )
-
-
-def _waited(made: Found, level: float) -> bool:
-    """Whether the bytes were there long before they were durable."""
-    arrived, rate = made.details.acknowledged_bytes_per_second or 0.0, made.rate.median
-    return arrived >= ARRIVED_RATIO * rate and rate >= CLOSE_RATIO * level

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disc import Curve
-from bottleneck.analysis.disk_alone import DOES, Alone
 from bottleneck.analysis.disk_zones import Span, Zones
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.disk.alone import DOES, Alone
 from bottleneck.reports.units import percent_text, rate_text
 
 CAUSE = Cause("disk", "zone", "a better place on the disk", stays=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import Load, load
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import rate_text
 from probes.records import SIDES
@@ -42,15 +43,14 @@ def _waited(best: Found, seen: Load) -> bool:
     return seen.process_ratio < WORKING_RATIO and trip >= DELAYED_SECONDS
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The tool's ceiling on both hosts; reached where the copy comes near it: nobody is blamed.
 
     A copy that others carry from end to end (a mount, smbclient) is not bound by it.
     """
-    if copy.made is None or not any(copy.by_this_tool(side) for side in SIDES):
-        return
-    for side in SIDES:
-        best = tool_ceiling(report, side)
+    by_this_tool = any(given.copy.by_this_tool(side) for side in SIDES)
+    for side in SIDES if by_this_tool else ():
+        best = tool_ceiling(given.report, side)
         if best is None:
             continue
         rate = rate_text(best.rate.median)
@@ -60,7 +60,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
             best,
             f"this tool itself moves no more than {rate} on the {side}, too near to blame "
             "anything else",
-            reached=copy.made.rate.median > NEAR_RATIO * best.rate.median,
+            reached=given.rate.median > NEAR_RATIO * best.rate.median,
             source="measured",
             evidence=(f"TCP to itself on the {side} moved {rate}.",),
         )

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import physics, steps
+from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text, size_text
 
 CAUSE = Cause("memory", "cache-size", "more memory")
@@ -85,23 +84,26 @@ def from_disk(copy: Copy) -> bool:
     return found is not None and found.share >= ALL_SHARE and not found.short
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """What a cached copy gets where its sender's memory is smaller than the source."""
-    found, side = missed(copy), copy.sender
+    found, side = missed(given.copy), given.sender
     if found is None or not found.short:
         return
-    disk = _disk(report, copy)
+    disk = _disk(given)
     if disk is None:
         yield f"{found.text(side)} What that disk gives is not known."
         return
+    # The one part comes from the disk, and the network caps the other.
+    sent = [each.rate.median for each in given.believed]
+    rest = (1 - found.share) / max(sent) if sent else 0.0
     yield claim(
         CAUSE,
         side,
         disk,
         f"the {side}'s memory does not hold this file, so that {percent_text(found.share)} of "
         f"it comes from its disk, which reads {rate_text(disk.rate.median)}",
-        level=_in_parts(report, copy, found, disk.rate.median),
-        standing="at-least" if hindrance(load(disk.usage(side)), side) else "measured",
+        level=1 / (found.share / disk.rate.median + rest),
+        standing="at-least" if hindered(disk, side) else "measured",
         source="counted" if found.counted else "alone",
         evidence=(found.text(side),),
         remedy=(
@@ -111,21 +113,13 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     )
 
 
-def _disk(report: Report, copy: Copy) -> Found | None:
+def _disk(given: Evidence) -> Found | None:
     """The sender's disk alone, at its best; None: it was not measured, or is not the copy's."""
-    elsewhere = copy.made is not None and copy.made.details.on_folder_disk is False
-    if copy.sender == "client" and elsewhere:
+    if given.sender == "client" and given.details.on_folder_disk is False:
         return None
-    pattern = "file" if copy.of_file else "sequential"
+    pattern = "file" if given.copy.of_file else "sequential"
     return steps.fastest(
         each
-        for each in disk_steps(report, copy.sender, "read", pattern)
+        for each in disk_steps(given.report, given.sender, "read", pattern)
         if each.setting.cache == "uncached" and each.disk.cache.proven
     )
-
-
-def _in_parts(report: Report, copy: Copy, found: Missed, disk_rate: float) -> float:
-    """Rate of a copy whose one part comes from the disk and whose other part the network caps."""
-    sent = [each.rate.median for each in physics.believed(report, copy.sender)]
-    rest = (1 - found.share) / max(sent) if sent else 0.0
-    return 1 / (found.share / disk_rate + rest)

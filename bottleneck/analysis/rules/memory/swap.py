@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis.claim import Cause, behind, claim
-from bottleneck.analysis.disk_alone import Alone
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import SHORTEST_SECONDS
 from bottleneck.analysis.rules.disk import contention
-from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
+from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.reports.units import percent_text, rate_text, size_text
 from probes.records import SIDES, Usage
 
@@ -57,24 +56,24 @@ def claims(alone: Alone) -> Iterator[Claim]:
         )
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """For both hosts: what a copy would give whose host never waits for its own memory.
 
     Whether the tasks that wait are the copy's is not told: it is named where nothing else is.
     """
     for side in SIDES:
-        usage = None if copy.made is None else copy.made.usage(side)
-        if copy.made is None or usage is None or not _swaps(usage):
+        usage = given.made.usage(side)
+        if usage is None or not _swaps(usage):
             continue
         waits = min(1.0, usage.memory_waiting_ratio or 0.0)
         if waits < WAITING_RATIO:
             yield f"{_evidence(side, usage)} The copy is not known to have waited for it."
             continue
-        rate = copy.made.rate
+        rate = given.rate
         yield claim(
             CAUSE,
             side,
-            copy.made,
+            given.made,
             f"the {side} swaps {rate_text(_rate(usage))}, and waits for its own memory "
             f"{percent_text(waits)} of the time",
             level=rate.median / waits,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import model, steps, tcp_evidence
+from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import rate_text
 
@@ -27,28 +28,27 @@ def foreign_rate(report: Report, found: Found, sender: str) -> float | None:
         return None
     share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
     own_bytes = found.moved_bytes / share
-    sending, receiving = found.usage(sender), found.usage(steps.other(sender))
     counts = []
-    if sending is not None and sending.interface_sent_bytes is not None:
-        counts.append((sending.interface_sent_bytes, sending.wall_seconds))
-    if receiving is not None and receiving.interface_received_bytes is not None:
-        counts.append((receiving.interface_received_bytes, receiving.wall_seconds))
+    for usage, sends in ((found.usage(sender), True), (found.usage(steps.other(sender)), False)):
+        if usage is not None and usage.wall_seconds > 0:
+            counted = usage.interface_sent_bytes if sends else usage.interface_received_bytes
+            counts.append((counted or 0, usage.wall_seconds))
     rates = [
         (counted - own_bytes) * share / wall
         for counted, wall in counts
-        if wall > 0 and counted > own_bytes * (1 + FOREIGN_RATIO)
+        if counted > own_bytes * (1 + FOREIGN_RATIO)
     ]
     return max(rates, default=None)
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """What others leave of the link, where it was full while the copy ran."""
-    foreign = None if copy.made is None else foreign_rate(report, copy.made, copy.sender)
-    if copy.made is None or foreign is None:
+    foreign = foreign_rate(given.report, given.made, given.sender)
+    if foreign is None:
         return
-    rate = copy.made.rate
+    rate = given.rate
     total = rate.median + foreign
-    capacity = _capacity(report, copy, total)
+    capacity = _capacity(given, total)
     if capacity is None or total < FULL_RATIO * capacity:
         yield (
             f"Others moved {rate_text(foreign)} over the same interface during the copy; "
@@ -58,7 +58,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     yield claim(
         CAUSE,
         "path",
-        copy.made,
+        given.made,
         f"somebody else's traffic ({rate_text(foreign)}) shares the full link with it",
         level=max(rate.median, capacity - foreign),
         source="measured",
@@ -69,13 +69,11 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
     )
 
 
-def _capacity(report: Report, copy: Copy, total: float) -> float | None:
+def _capacity(given: Evidence, total: float) -> float | None:
     """Payload that the link carries in the copy's direction, everybody's traffic together."""
     carried = [
-        each.rate.median + (foreign_rate(report, each, copy.sender) or 0.0)
-        for each in tcp_evidence.transfers(report, copy.sender)
+        each.rate.median + (foreign_rate(given.report, each, given.sender) or 0.0)
+        for each in transfers(given.report, given.sender)
     ]
-    if carried:
-        return max(carried)
-    match = model.looks_like(total, steps.mtu_bytes(report))
-    return None if match is None else match.payload_bytes_per_second
+    match = given.looks_like(total)
+    return max(carried, default=None if match is None else match.payload_bytes_per_second)

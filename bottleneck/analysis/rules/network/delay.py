@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis.claim import Cause
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
-from bottleneck.analysis.steps import Copy
-from bottleneck.report import Report
 
 CAUSE = Cause("network", "delay", "several connections", stays=True)
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """What the largest window carries at the round trip of the path."""
-    found = limit(report, copy)
+    found = limit(given)
     if found is not None and found.window_bytes >= LARGEST_BYTES:
         remedy = "Several connections at once (multichannel, or several copies)"
         yield found.claim(CAUSE, "path", "one connection's window of", "law", remedy)

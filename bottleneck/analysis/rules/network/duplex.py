@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import model, physics, steps
+from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.load import hindrance, load
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import count_text, link_text, rate_text
 from probes.records import SIDES, InterfaceFacts
@@ -28,7 +28,7 @@ def half_duplex(report: Report) -> tuple[tuple[str, InterfaceFacts], ...]:
     None where several lie below a bond or bridge: which of them carries a connection is not known.
     """
     hosts = zip(SIDES, (report.client, report.server), strict=True)
-    found = ((side, physics.cards(host)) for side, host in hosts)
+    found = ((side, hardware_limits.cards(host)) for side, host in hosts)
     return tuple(
         (side, cards[0]) for side, cards in found if len(cards) == 1 and cards[0].duplex == "half"
     )
@@ -43,31 +43,28 @@ def held(report: Report, found: Found) -> str | None:
     if model.looks_like(found.rate.median, mtu) is not None:
         return None
     for side, card in half_duplex(report):
-        payload = physics.link_payload(card, min(max(mtu, 576), physics.WIDEST_MTU_BYTES))
+        payload = hardware_limits.link_payload(card, mtu)
         if payload is None or found.rate.median < COSTLESS_RATIO * payload:
             return side
     return None
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """What TCP moved in the copy's direction over a half-duplex link."""
-    half = half_duplex(report)
-    if not half:
-        return
-    best = steps.fastest(physics.believed(report, copy.sender))
+    half = half_duplex(given.report)
+    best = steps.fastest(given.believed) if half else None
     told = tuple(_evidence(half))
-    side = None if best is None else held(report, best)
+    side = None if best is None else held(given.report, best)
     if best is None or side is None:
         yield from told
         return
-    limited = any(hindrance(load(best.usage(each)), each) for each in SIDES)
     yield claim(
         CAUSE,
         side,
         best,
         f"the {side}'s link is half duplex, and TCP moves no more than "
         f"{rate_text(best.rate.median)} over it",
-        standing="at-least" if limited else "measured",
+        standing="at-least" if any(hindered(best, each) for each in SIDES) else "measured",
         source="measured",
         evidence=told,
         remedy=f"Full duplex on the {side}'s link (autonegotiation at both ends of its cable)",

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import interface_facts, model, one_end, physics, steps, tcp_evidence
+from bottleneck.analysis import hardware_limits, interface_facts, model, steps
 from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.evidence.copies import (
+    Evidence,
+    alike,
+    best_alike,
+    client_bound,
+    steady_rate,
+    streams,
+)
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.rules.bus import links as bus
@@ -18,7 +26,7 @@ from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
 from bottleneck.analysis.rules.network import duplex, loss
 from bottleneck.analysis.rules.network.contention import foreign_rate
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import link_text, rate_and_bits_text, rate_text, seconds_text
 from probes.records import SIDES
@@ -45,17 +53,17 @@ _LIMITED = {
 }
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """The link's payload rate from the tcp steps; without them, inferred from the copies."""
-    yield from physics.doubted(report, copy.sender)
-    if copy.made is not None:
-        yield from filter(None, [physics.impossible(report, copy.made)])
-        yield from interface_facts.counted(copy.made)
-    found = physics.believed(report, copy.sender)
+    yield from hardware_limits.doubted(given.report, given.sender)
+    if given.copy.made is not None:
+        yield from filter(None, [hardware_limits.impossible(given.report, given.made)])
+        yield from interface_facts.counted(given.made)
+    found = given.believed
     if found:
-        yield from _from_tcp(report, _best(found), copy)
-    elif not steps.on_one_host(report):
-        yield from _inferred(report, copy)
+        yield from _from_tcp(given, _best(found))
+    elif not given.on_one_host:
+        yield from _inferred(given)
 
 
 def likeness(match: model.LinkMatch | None) -> str:
@@ -72,22 +80,22 @@ def _best(found: list[Found]) -> Found:
     """The fastest step; one stream where several carry hardly more: it has the steadier figures."""
     most = max(each.rate.median for each in found)
     enough = [each for each in found if each.rate.median * SAME_RATIO >= most]
-    return min(enough, key=tcp_evidence.streams)
+    return min(enough, key=streams)
 
 
-def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
-    foreign = foreign_rate(report, best, copy.sender) or 0.0
-    bound = physics.physical_rate(report)
+def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
+    foreign = foreign_rate(given.report, best, given.sender) or 0.0
+    bound = hardware_limits.physical_rate(given.report)
     if bound is not None:
         foreign = min(foreign, max(0.0, bound.bytes_per_second - best.rate.median))
     capacity = best.rate.median + foreign
-    match = model.looks_like(capacity, steps.mtu_bytes(report))
-    why = _hindrance(report, best, match is not None)
-    streams = tcp_evidence.streams(best)
+    match = given.looks_like(capacity)
+    why = _hindrance(given.report, best, match is not None)
+    count = streams(best)
     moved = (
-        f"TCP with {streams:.0f} stream{'s' if streams > 1 else ''} moved "
-        f"{rate_and_bits_text(best.rate.median)} from the {copy.sender} "
-        f"to the {copy.receiver}"
+        f"TCP with {count:.0f} stream{'s' if count > 1 else ''} moved "
+        f"{rate_and_bits_text(best.rate.median)} from the {given.sender} "
+        f"to the {given.receiver}"
     )
     if why:
         yield f"{moved} while {why}: the network may carry more."
@@ -100,26 +108,26 @@ def _from_tcp(report: Report, best: Found, copy: Copy) -> Iterator[Claim | str]:
         low=best.rate.low + foreign,
         high=best.rate.high + foreign,
         standing="at-least" if why else "measured",
-        reached=True if not why and _filled(report, copy, capacity) else None,
+        reached=True if not why and _filled(given, capacity) else None,
         source="certain" if match else "seen",
-        evidence=(f"{moved}.", *interface_facts.told(report, best, copy, match)),
+        evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
     )
 
 
-def _filled(report: Report, copy: Copy, capacity: float) -> bool:
+def _filled(given: Evidence, capacity: float) -> bool:
     """Whether the copy's own packets stood in a queue on a far path, with more to follow.
 
     Its first and its last round trips take their time there, without the link being any faster.
     """
-    seen = tcp_evidence.connection(report, copy)
-    if copy.made is None or seen is None or not seen.own:
+    seen = given.connection
+    if seen is None or not seen.own:
         return False
     told = seen.sockets
     if told.min_rtt_seconds is None or told.segment_bytes is None:
         return False
     held = told.by == "network" and told.rtt_seconds_median and seen.queued and seen.backlog
     far = told.min_rtt_seconds >= FAR_SECONDS
-    return bool(far and held and copy.made.rate.median >= FAR_RATIO * capacity)
+    return bool(far and held and given.rate.median >= FAR_RATIO * capacity)
 
 
 def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
@@ -154,17 +162,17 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
 # -- copies, where nobody measured TCP alone ---------------------------------------------------
 
 
-def _inferred(report: Report, copy: Copy) -> Iterator[Claim]:
+def _inferred(given: Evidence) -> Iterator[Claim]:
     """The link's payload rate, inferred from what this client moved over SMB that way."""
-    alike = one_end.alike(report, copy.sender)
-    found = [each for each in alike if physics.impossible(report, each) is None]
-    best = max(filter(_diskless, found), key=one_end.steady_rate, default=None)
+    moved = alike(given.report, given.sender)
+    found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
+    best = max(filter(_diskless, found), key=steady_rate, default=None)
     if best is None:
         return
-    rate, most = one_end.steady_rate(best), max(each.rate.median for each in found)
-    if rate < WITHOUT_DISK_RATIO * most or one_end.bound(best):
+    rate, most = steady_rate(best), max(each.rate.median for each in found)
+    if rate < WITHOUT_DISK_RATIO * most or client_bound(best):
         return
-    match = model.looks_like(rate, steps.mtu_bytes(report))
+    match = given.looks_like(rate)
     if match is not None:
         yield claim(
             CAUSE,
@@ -175,12 +183,11 @@ def _inferred(report: Report, copy: Copy) -> Iterator[Claim]:
             level=rate,
             low=best.rate.low,
             standing="inferred",
-            source=_source(report, copy, rate),
-            evidence=tuple(interface_facts.told(report, best, copy, match)),
+            source=_source(given, rate),
+            evidence=tuple(interface_facts.told(given, best, match)),
         )
-    elif one_end.lone(report, copy) and _queues(report, copy) and _steady(report, found, rate):
-        assert copy.made is not None
-        told = copy.made.details.sockets
+    elif given.lone and _queues(given) and _steady(given.report, found, rate):
+        told = given.details.sockets
         seconds = seconds_text(told.rtt_seconds_median or 0.0)
         least = seconds_text(told.min_rtt_seconds or 0.0)
         yield claim(
@@ -201,15 +208,15 @@ def _inferred(report: Report, copy: Copy) -> Iterator[Claim]:
         )
 
 
-def _source(report: Report, copy: Copy, rate: float) -> Source:
+def _source(given: Evidence, rate: float) -> Source:
     """How far a likeness is believed: a server's disk may happen to write what a link carries.
 
     Less where the client had nothing left to send, and where the other way carries more.
     """
-    idle = copy.made is not None and copy.made.details.sockets.by == "sender"
-    back = one_end.best(report, copy.receiver)
-    more = back is not None and one_end.steady_rate(back) > OTHER_WAY_RATIO * rate
-    return "likeness" if idle or (more and not _queues(report, copy)) else "alone"
+    idle = given.copy.made is not None and given.details.sockets.by == "sender"
+    back = best_alike(given.report, given.receiver)
+    more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
+    return "likeness" if idle or (more and not _queues(given)) else "alone"
 
 
 def _diskless(found: Found) -> bool:
@@ -217,9 +224,9 @@ def _diskless(found: Found) -> bool:
     return found.step.stage != "smb-copy" or found.setting.end == "memory"
 
 
-def _queues(report: Report, copy: Copy) -> bool:
+def _queues(given: Evidence) -> bool:
     """Whether a push's packets stand in a queue, with more behind them that has to wait."""
-    seen = tcp_evidence.connection(report, copy)
+    seen = given.connection
     if seen is None or not seen.own or seen.sockets.rtt_seconds_median is None:
         return False
     told = seen.sockets
@@ -232,6 +239,6 @@ def _queues(report: Report, copy: Copy) -> bool:
 def _steady(report: Report, found: list[Found], rate: float) -> bool:
     """Whether all copies that way came to the same rate, evenly."""
     copies = [each for each in found if each.step.stage == "smb-copy"]
-    alike = all(one_end.steady_rate(each) >= STEADY_RATIO * rate for each in copies)
+    same = all(steady_rate(each) >= STEADY_RATIO * rate for each in copies)
     even = not any(quota.stopped(report, each) for each in copies)
-    return alike and even and len(copies) >= LEAST_ALIKE
+    return same and even and len(copies) >= LEAST_ALIKE

@@ -15,11 +15,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import model, one_end, steps, tcp_evidence
+from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import (
+    Connection,
+    Evidence,
+    one_stream,
+    streams,
+    streams_gain,
+)
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.analysis.tcp_evidence import Connection
+from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.reports.units import range_text, seconds_text, share_text
 
@@ -86,28 +92,25 @@ def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: s
     return Bracket(low, high)
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The rate of a connection that loses packets, where the law of loss explains it."""
-    if copy.made is not None:
-        yield from _from_both_ends(report, copy, copy.made)
-        if one_end.lone(report, copy):
-            yield from _from_one_end(report, copy, copy.made)
+    yield from _from_both_ends(given)
+    if given.lone:
+        yield from _from_one_end(given)
 
 
-def _from_both_ends(report: Report, copy: Copy, made: Found) -> Iterator[Claim]:
-    seen = tcp_evidence.connection(report, copy)
-    single = tcp_evidence.alone(report, copy.sender)
+def _from_both_ends(given: Evidence) -> Iterator[Claim]:
+    seen, single = given.connection, given.alone
     lost = None if seen is None else _events_ratio(seen, single)
     allowed = None if seen is None or lost is None else lossy(seen, lost)
     if seen is None or lost is None or allowed is None:
         return
-    gain, rate, own = tcp_evidence.streams_gain(report, copy.sender), made.rate, seen.own
-    if gain is None or gain < GAIN_RATIO or not allowed.fits(seen.found.rate.median):
+    gain, rate, own = given.streams_gain or 0.0, given.rate.median, seen.own
+    if gain < GAIN_RATIO or not allowed.fits(seen.found.rate.median):
         return
-    carried = tcp_evidence.path_rate(report, copy.sender)
-    if carried is not None and rate.median >= LINK_RATIO * carried:
+    if rate >= LINK_RATIO * (given.path_rate or math.inf):
         return
-    level = max(rate.median, single.found.rate.median if single else 0.0)
+    level = max(rate, single.found.rate.median if single else 0.0)
     again = f"{seen.sockets.retransmitted_segments:.0f} segments were sent again; a"
     yield claim(
         CAUSE,
@@ -120,7 +123,7 @@ def _from_both_ends(report: Report, copy: Copy, made: Found) -> Iterator[Claim]:
         source="seen" if own else "one-end",
         evidence=(
             f"{again}{allowed.after(seen.sockets.rtt_seconds_median or 0.0)}",
-            *_other_way(report, copy),
+            *_other_way(given),
             f"Several connections together carried {gain:.1f} times as much: the link is not full.",
         ),
         remedy=REMEDY,
@@ -143,14 +146,12 @@ def holds(report: Report, found: Found) -> bool:
     """
     if found.details.limits is None:
         return False
-    seen, count = Connection(found, found.details.limits, own=False), tcp_evidence.streams(found)
-    gain, lost = tcp_evidence.streams_gain(report, found.sender), seen.sockets.loss_ratio
+    seen, count = Connection(found, found.details.limits, own=False), streams(found)
+    gain, lost = streams_gain(report, found.sender), seen.sockets.loss_ratio
     if lost is None or lost < HELD_RATIO:
         return False
     if count > 1:
-        return (
-            seen.loss_based and gain is not None and gain >= max(GAIN_RATIO, NEARLY_RATIO * count)
-        )
+        return seen.loss_based and (gain or 0.0) >= max(GAIN_RATIO, NEARLY_RATIO * count)
     allowed = lossy(seen, lost)
     return allowed is not None and gain is None and allowed.fits(found.rate.median)
 
@@ -180,33 +181,32 @@ def lossy(seen: Connection, lost: float) -> Bracket | None:
     return bracket(segment, rtt, lost, seen.control)
 
 
-def _other_way(report: Report, copy: Copy) -> Iterator[str]:
+def _other_way(given: Evidence) -> Iterator[str]:
     """The loss in the opposite direction, where that was measured."""
-    back = tcp_evidence.alone(report, copy.receiver)
+    back = one_stream(given.report, given.receiver)
     lost = None if back is None else back.sockets.loss_ratio
     if lost is not None:
         yield f"In the other direction TCP alone lost {share_text(min(1.0, lost))}."
 
 
-def _from_one_end(report: Report, copy: Copy, made: Found) -> Iterator[Claim]:
+def _from_one_end(given: Evidence) -> Iterator[Claim]:
     """The rate of a copy whose lost packets, as its client's socket counts them, explain it."""
-    seen = tcp_evidence.own(made)
-    known = _of_push(seen) if copy.verb == "push" else _of_pull(report, made, seen)
+    push = given.copy.verb == "push"
+    known = _of_push(given.own) if push else _of_pull(given)
     if known is None:
         return
     lost, trip, allowed = known
-    standard = model.looks_like(made.rate.median, steps.mtu_bytes(report)) is not None
-    if lost < ONE_END_RATIO or trip < SHORT_SECONDS or standard:
+    if lost < ONE_END_RATIO or trip < SHORT_SECONDS or given.looks_like(given.rate.median):
         return
-    if allowed.fits(made.rate.median):
+    if allowed.fits(given.rate.median):
         yield claim(
             CAUSE,
             "path",
-            made,
+            given.made,
             f"the path loses about {share_text(lost)} of its packets",
             standing="inferred",
             reached=True,
-            source="law" if copy.verb == "push" else "likeness",
+            source="law" if push else "likeness",
             evidence=(f"A{allowed.after(trip)}", POLICER),
             remedy=REMEDY,
         )
@@ -219,17 +219,17 @@ def _of_push(seen: Connection) -> tuple[float, float, Bracket] | None:
     return None if lost is None or trip is None or allowed is None else (lost, trip, allowed)
 
 
-def _of_pull(report: Report, made: Found, seen: Connection) -> tuple[float, float, Bracket] | None:
+def _of_pull(given: Evidence) -> tuple[float, float, Bracket] | None:
     """The same from the packets that came after a hole, if the client took what came at once."""
-    told = seen.sockets
+    told = given.details.sockets
     trip, window = told.receiver_rtt_seconds_median, told.own_window_bytes_median
     unread = told.unread_bytes_median
     if trip is None or unread is None or window is None:
         return None
-    segment = model.payload_bytes(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
-    flying = made.rate.median * trip
+    segment = model.payload_bytes(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
+    flying = given.rate.median * trip
     events = told.out_of_order_segments / max(1.0, flying / segment)
     if events < LEAST_SEGMENTS or flying * SCARCE_RATIO > window or unread > flying:
         return None
-    lost = events * segment / made.moved_bytes
+    lost = events * segment / given.made.moved_bytes
     return lost, trip, bracket(segment, trip, lost, USUAL_CONTROL)

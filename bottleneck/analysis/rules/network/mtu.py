@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
 from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, seconds_text
 from probes.records import Measured
@@ -46,23 +46,23 @@ def remarks(report: Report, sender: str) -> Iterator[str]:
         )
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """A copy that waited for retransmissions on such a path; the hole itself is always told."""
-    found = hole(report, copy.sender)
-    if found is None or copy.made is None:
+    found = hole(given.report, given.sender)
+    if found is None:
         return
-    told, usage = copy.made.details.sockets, copy.made.usage(copy.initiator)
+    told, usage = given.details.sockets, given.made.usage(given.copy.initiator)
     waited, again = told.rto_seconds, told.retransmitted_segments
     wall = usage.wall_seconds if usage is not None else 0.0
     if not again or wall <= 0 or waited < STALLED_RATIO * wall:
-        yield from remarks(report, copy.sender)
+        yield from remarks(given.report, given.sender)
         return
     yield claim(
         CAUSE,
         "path",
-        copy.made,
+        given.made,
         f"the path swallows long packets: {_words(found)}",
-        steps=(copy.made.index, found[2]),
+        steps=(given.made.index, found[2]),
         standing="inferred",
         reached=True,
         source="measured",
@@ -70,7 +70,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
             f"Its connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))}"
             f" of the copy) for retransmission timers, and sent {again:.0f} segments again.",
         ),
-        remedy=_remedy(found, copy.sender),
+        remedy=_remedy(found, given.sender),
     )
 
 

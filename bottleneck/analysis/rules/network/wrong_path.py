@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.claim import TRUST, Cause, behind, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.rules.network import link_rate
-from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 from bottleneck.reports.units import rate_text
 from probes.records import Measured
@@ -81,18 +81,19 @@ def faster(report: Report, sender: str) -> Faster | None:
     return None
 
 
-def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """The claims; what the network in use does to the copy as the choice of that network."""
-    found = faster(report, copy.sender)
+    sender = evidence.sender
+    found = faster(evidence.report, sender)
     named = False
     for each in claims:
-        if found is not None and _of_used(each.ceiling, found, copy.sender):
+        if found is not None and _of_used(each.ceiling, found, sender):
             named = True
-            yield _chosen(each, found, copy.sender)
+            yield _chosen(each, found, sender)
         else:
             yield each
     if found is not None and named:
-        rate = found.better.carried(copy.sender)
+        rate = found.better.carried(sender)
         yield replace(
             claim(
                 link_rate.CAUSE,

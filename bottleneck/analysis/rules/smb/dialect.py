@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import TRUST, Cause, behind
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
-from bottleneck.analysis.steps import Copy, Found, dialect_name
-from bottleneck.report import Report
+from bottleneck.analysis.steps import Found, dialect_name
 from bottleneck.reports.units import rate_text, size_text
 
 CAUSE = Cause("smb", "dialect", "a newer dialect", title="SMB dialect", stays=True)
@@ -29,30 +29,25 @@ TRAVELLING_RATIO = 0.7
 """Share of a request's time that is the idle round trip: what else it waits for is little."""
 
 
-def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """The claims; round trips that a newer dialect was shown not to have, as the dialect."""
-    made, newer = copy.made, _newer(report, copy)
+    newer = _newer(given)
     for claim in claims:
-        if made is not None and newer is not None and _bounds(claim, made):
-            yield _dialect(copy, made, claim, newer)
+        waits = claim.ceiling.named[::2] == ("smb", "round-trips")
+        if newer and waits and claim.ceiling.bytes_per_second <= NEAR_RATIO * given.rate.median:
+            yield _dialect(given, claim, newer)
         else:
             yield claim
 
 
-def _bounds(claim: Claim, made: Found) -> bool:
-    ceiling = claim.ceiling
-    waits = (ceiling.component, ceiling.cause) == ("smb", "round-trips")
-    return waits and ceiling.bytes_per_second <= NEAR_RATIO * made.rate.median
-
-
-def _newer(report: Report, copy: Copy) -> Found | None:
+def _newer(given: Evidence) -> Found | None:
     """The fastest of the same copy in a newer dialect, where that is really faster."""
-    made = copy.made
+    copy, made = given.copy, given.copy.made
     if made is None or copy.dialect not in OLD:
         return None
     best = steps.fastest(
         each.made
-        for each in steps.copies(report)
+        for each in steps.copies(given.report)
         if (each.name, each.initiator, each.engine) == (copy.name, copy.initiator, copy.engine)
         and each.dialect not in OLD
         and each.made is not None
@@ -65,23 +60,21 @@ def _newer(report: Report, copy: Copy) -> Found | None:
     return best if more is not None and less is not None and more >= MORE_RATIO * less else None
 
 
-def _travels(made: Found) -> bool:
-    """Whether the copy's requests did little but travel, so that their number is the cap."""
-    took, idle = made.details.request_seconds_median, made.details.rtt_seconds
-    return took is not None and idle is not None and idle >= TRAVELLING_RATIO * took
-
-
-def _dialect(copy: Copy, made: Found, claim: Claim, faster: Found) -> Claim:
-    old, name = dialect_name(copy.dialect), dialect_name(faster.setting.dialect or "")
+def _dialect(given: Evidence, claim: Claim, faster: Found) -> Claim:
+    old, name = dialect_name(given.copy.dialect), dialect_name(faster.setting.dialect or "")
     rate, more = rate_text(faster.rate.median), size_text(faster.details.in_flight_bytes or 0.0)
+    # Where its requests did little but travel their number is the cap.
+    took, idle = given.details.request_seconds_median, given.details.rtt_seconds
+    travels = took is not None and idle is not None and idle >= TRAVELLING_RATIO * took
+    side = given.copy.initiator
     return replace(
         claim,
-        ceiling=behind(claim.ceiling, CAUSE, copy.initiator, faster.index),
-        reached=True if _travels(made) else claim.reached,
+        ceiling=behind(claim.ceiling, CAUSE, side, faster.index),
+        reached=True if travels else claim.reached,
         words=(
             f"over {old} {claim.words}, while the same copy runs at {rate} over {name}, with "
             f"{more} in flight"
         ),
         trust=min(claim.trust, TRUST["measured"]),
-        remedy=f"{name} instead of {old} on the {copy.initiator} (it ran the same copy at {rate})",
+        remedy=f"{name} instead of {old} on the {side} (it ran the same copy at {rate})",
     )

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb import dialect, round_trips, signing
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.analysis.steps import Found
 from bottleneck.reports.units import rate_text, size_text
 
 SHORT_BYTES = 1 << 20
@@ -36,17 +36,17 @@ _INSTEAD = {
 """What to mount with, by the option that costs."""
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The rate of the system's own copy, where this tool's of the same is really faster.
 
     Silent where the one source was proven uncached and the other was not: they are not the same.
     """
-    made, beside = copy.made, copy.beside
-    if made is None or beside is None or not steps.alike_sources(made, beside):
+    made, beside = given.made, given.copy.beside
+    if beside is None or not steps.alike_sources(made, beside):
         return
     if made.rate.median >= beside.rate.median or not differ(made.rate, beside.rate):
         return
-    reasons = slow_options(made, copy.verb)
+    reasons = slow_options(made, given.copy.verb)
     named = f" ({', '.join(text for text, _ in reasons)})" if reasons else ""
     yield claim(
         cause(made, beside),
@@ -59,7 +59,7 @@ def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
         # Where no option explains it the gap is sure, and its cause is not.
         source="alone" if reasons else "gap",
         evidence=tuple(f"The mount's {text}: {why}." for text, why in reasons),
-        remedy=remedy(made, copy.verb),
+        remedy=remedy(made, given.copy.verb),
     )
 
 

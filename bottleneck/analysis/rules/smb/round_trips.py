@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import steps, tcp_evidence
+from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rtt import Rtt, rtt
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
+from bottleneck.analysis.steps import Found
 from bottleneck.reports.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause("smb", "round-trips", "more bytes in flight")
@@ -35,25 +35,23 @@ NEAR_RATIO = 2.0
 """One connect is a rough figure: further above the copy its ceiling says nothing."""
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim | str]:
     """What the bytes that the copy kept in flight carry at the round-trip time of the path."""
-    made = copy.made
-    in_flight = None if made is None else made.details.in_flight_bytes
-    if made is None or in_flight is None:
+    in_flight, stalled = given.details.in_flight_bytes, stalls(given.made)
+    if in_flight is None:
         return
-    stalled = stalls(made)
     if stalled:
-        room = "room (MaxMpxCount)" if copy.dialect == "smb1" else "credits"
+        room = "room (MaxMpxCount)" if given.copy.dialect == "smb1" else "credits"
         yield (
             f"With {size_text(in_flight)} in flight the server had no {room} left for the "
             f"next request, {stalled:.0f} times."
         )
-    seen = rtt(report, made)
+    seen = rtt(given.report, given.made)
     if seen is None or (seen.seconds < SHORT_SECONDS and not stalled):
         return
-    level = _level(report, copy, made, seen, in_flight)
-    if seen.echoed or level.median <= NEAR_RATIO * made.rate.median:
-        yield _claim(report, copy, made, seen, in_flight, level)
+    level = _level(given, seen, in_flight)
+    if seen.echoed or level.median <= NEAR_RATIO * given.rate.median:
+        yield _claim(given, seen, in_flight, level)
 
 
 def stalls(made: Found) -> float:
@@ -72,20 +70,20 @@ class Level:
     steps: tuple[int, ...]
 
 
-def _level(report: Report, copy: Copy, made: Found, seen: Rtt, in_flight: float) -> Level:
+def _level(given: Evidence, seen: Rtt, in_flight: float) -> Level:
     # What the path really carries is no less, so that no request takes longer on it.
-    carried = tcp_evidence.path_rate(report, copy.sender)
-    own = (made.details.request_bytes or 0.0) / carried if carried else 0.0
+    carried = given.path_rate
+    own = (given.details.request_bytes or 0.0) / carried if carried else 0.0
     found = Level(
         in_flight / (seen.seconds + own), in_flight / (seen.low_seconds + own), "inferred", ()
     )
-    alone = _alone(report, copy, made)
+    alone = _alone(given)
     if alone is not None and alone[0] >= PLAUSIBLE_RATIO * found.median:
         found = Level(alone[0], max(alone[0], found.high), "measured", alone[1:])
-    if copy.verb == "pull":
+    if given.copy.verb == "pull":
         return found
     # The FLUSH at a push's end is a round trip with nothing in flight.
-    moved = made.moved_bytes
+    moved = given.made.moved_bytes
     return replace(
         found,
         median=moved / (moved / found.median + seen.seconds),
@@ -93,15 +91,15 @@ def _level(report: Report, copy: Copy, made: Found, seen: Rtt, in_flight: float)
     )
 
 
-def _alone(report: Report, copy: Copy, made: Found) -> tuple[float, int] | None:
+def _alone(given: Evidence) -> tuple[float, int] | None:
     """What the copy's requests carry from and to memory, where the path carries more; and the step.
 
     None: not known.
     """
-    shape = (made.details.request_bytes, made.details.depth)
-    for each in steps.measured(report, "smb-matrix"):
-        same = (each.setting.verb, each.setting.dialect) == (copy.verb, copy.dialect)
-        if not same or not each.intact:
+    shape = (given.details.request_bytes, given.details.depth)
+    wanted = (given.copy.verb, given.copy.dialect)
+    for each in steps.measured(given.report, "smb-matrix"):
+        if (each.setting.verb, each.setting.dialect) != wanted or not each.intact:
             continue
         rates = [
             ((cell.request_bytes, cell.depth), cell.bytes_per_second)
@@ -114,12 +112,13 @@ def _alone(report: Report, copy: Copy, made: Found) -> tuple[float, int] | None:
     return None
 
 
-def _claim(
-    report: Report, copy: Copy, made: Found, seen: Rtt, in_flight: float, level: Level
-) -> Claim:
-    by_server = bool(stalls(made)) or _short_of(report, copy)
+def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
+    made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
     took = made.details.request_seconds_median
-    waits = took is not None and _waits(made, seen, took)
+    # The window was always full, of requests that did little but travel: the cap.
+    full = 0 < FULL_RATIO * made.details.requests <= stalls(made)
+    long = seen.echoed and seen.seconds >= SHORT_SECONDS
+    waits = took is not None and full and long and seen.seconds >= WAITING_RATIO * took
     if waits and took is not None and made.rate.median * took < in_flight:
         # The most that ever was in flight is told; what mostly was follows by Little's law.
         in_flight = made.rate.median * took
@@ -151,17 +150,11 @@ def _claim(
     )
 
 
-def _waits(made: Found, seen: Rtt, took: float) -> bool:
-    """Whether the window was always full, of requests that did little but travel: the cap."""
-    full = 0 < FULL_RATIO * made.details.requests <= stalls(made)
-    long = seen.echoed and seen.seconds >= SHORT_SECONDS
-    return full and long and seen.seconds >= WAITING_RATIO * took
-
-
-def _short_of(report: Report, copy: Copy) -> bool:
+def _short_of(given: Evidence) -> bool:
     """Whether the server's own limits keep requests short: its longest, or SMB1's MaxMpxCount."""
-    if copy.dialect == "smb1":
+    if given.copy.dialect == "smb1":
         return True
-    target = steps.target_of(report)
-    most = target.max_read_bytes if copy.verb == "pull" else target.max_write_bytes
-    return target.dialect == copy.dialect and most is not None and most < USUAL_REQUEST_BYTES
+    target = steps.target_of(given.report)
+    most = target.max_read_bytes if given.copy.verb == "pull" else target.max_write_bytes
+    short = most is not None and most < USUAL_REQUEST_BYTES
+    return short and target.dialect == given.copy.dialect

@@ -10,13 +10,12 @@ server has to explain it, or the other direction has to wait as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.load import Load
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
@@ -59,36 +58,26 @@ _OPTIONS = (
 """Of smb.conf, those that make smbd itself wait."""
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """What a request takes, and what all else would allow the copy."""
-
-    seconds: float
-    bytes_per_second: float
-
-
-def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """The claims, and the file server itself where nothing else explains what the copy waits for.
 
     Silent where any part of the way is not known.
     """
     yield from claims
-    made = copy.made
-    if made is None or copy.by_this_tool(steps.other(copy.initiator)):
+    copy, side = given.copy, steps.other(given.copy.initiator)
+    if copy.made is None or copy.by_this_tool(side):
         return
-    side = steps.other(copy.initiator)
-    seen = load_of(report, made, side)
-    beyond = _beyond(copy, claims)
-    if seen is None or beyond is None or beyond < MORE_RATIO * made.rate.median:
+    made, rate = copy.made, copy.made.rate.median
+    beyond, seconds = _beyond(copy, claims), _waited_seconds(given.report, made)
+    if beyond is None or seconds is None or beyond < MORE_RATIO * rate:
         return
-    took = _waited_seconds(report, made)
-    if took is None or not (_idle(report, made, side) and _waits_for_server(copy, made)):
+    if not (_idle(given.report, made, side) and _waits_for_server(copy, made)):
         return
-    if copy.memory is not None and made.rate.median < SAME_RATIO * copy.memory.rate.median:
+    if copy.memory is not None and rate < SAME_RATIO * copy.memory.rate.median:
         return
-    settings = tuple(_settings(report, copy, side))
-    if settings or _other_direction_waits(report, copy, made, side):
-        yield _claim(copy, made, seen, Waiting(took, beyond), settings)
+    settings = tuple(_settings(given, side))
+    if settings or _other_direction_waits(given, side):
+        yield _claim(given, side, seconds, beyond, settings)
 
 
 def _waited_seconds(report: Report, made: Found) -> float | None:
@@ -135,22 +124,22 @@ def _idle(report: Report, made: Found, side: str) -> bool:
     The file server's side must not be kept from its cores either, as by a quota that is not seen.
     """
     server = load_of(report, made, side)
-    return server is not None and _let_run(server) and all(_rests(report, made, s) for s in SIDES)
-
-
-def _let_run(server: Load) -> bool:
-    if server.throttled_ratio is not None:
-        return not server.throttled_ratio
-    # A quota that cannot be seen shows as time ready to run; unknown, it may be there.
-    return server.waiting_ratio is not None and server.waiting_ratio <= WAITING_RATIO
+    if server is None or server.throttled_ratio:
+        return False
+    if server.throttled_ratio is None:
+        # A quota that cannot be seen shows as time ready to run; unknown, it may be there.
+        waiting = server.waiting_ratio
+        if waiting is None or waiting > WAITING_RATIO:
+            return False
+    return all(_rests(report, made, each) for each in SIDES)
 
 
 def _rests(report: Report, made: Found, side: str) -> bool:
     seen, usage = load_of(report, made, side), made.usage(side)
-    if seen is None or usage is None:
-        return False
     return (
-        seen.one_core_ratio <= IDLE_THREAD_RATIO
+        seen is not None
+        and usage is not None
+        and seen.one_core_ratio <= IDLE_THREAD_RATIO
         and seen.all_cores_ratio <= IDLE_CORES_RATIO
         and usage.steal_ratio <= STOLEN_RATIO
         # A disk that nobody sees (ZFS, NFS behind the share) is no idle one.
@@ -175,24 +164,26 @@ def _waits_for_server(copy: Copy, made: Found) -> bool:
     return told.by in ("sender", "receiver") or told.full_ratio >= UNREAD_RATIO
 
 
-def _other_direction_waits(report: Report, copy: Copy, made: Found, side: str) -> bool:
+def _other_direction_waits(given: Evidence, side: str) -> bool:
     """Whether a copy of the other direction runs no better, and waits for the server too."""
-    for each in steps.copies(report):
-        alike = (each.initiator, each.dialect, each.engine)
-        if alike != (copy.initiator, copy.dialect, copy.engine) or each.verb == copy.verb:
-            continue
-        found = each.made
-        if found is None or not found.intact or not _waits_for_server(each, found):
-            continue
-        if found.rate.median <= BOTH_RATIO * made.rate.median and _idle(report, found, side):
-            return True
-    return False
+    copy = given.copy
+    alike = (copy.initiator, copy.dialect, copy.engine)
+    return any(
+        each.made.rate.median <= BOTH_RATIO * given.rate.median
+        and _waits_for_server(each, each.made)
+        and _idle(given.report, each.made, side)
+        for each in steps.copies(given.report)
+        if (each.initiator, each.dialect, each.engine) == alike
+        and each.verb != copy.verb
+        and each.made is not None
+        and each.made.intact
+    )
 
 
-def _settings(report: Report, copy: Copy, side: str) -> Iterator[ServerSetting]:
+def _settings(given: Evidence, side: str) -> Iterator[ServerSetting]:
     """What the server's smb.conf holds that makes such a copy wait."""
-    wanted = ("all", "read" if copy.verb == "pull" else "write")
-    for each in steps.target_of(report).smb_conf if side == "server" else ():
+    wanted = ("all", "read" if given.copy.verb == "pull" else "write")
+    for each in given.smb_conf(side):
         if each.option in _OPTIONS and each.matters_for in wanted and each.why and each.remedy:
             yield each
 
@@ -202,40 +193,31 @@ def _text(setting: ServerSetting) -> str:
 
 
 def _claim(
-    copy: Copy, made: Found, seen: Load, waiting: Waiting, settings: tuple[ServerSetting, ...]
+    given: Evidence, side: str, seconds: float, beyond: float, settings: tuple[ServerSetting, ...]
 ) -> Claim:
-    side = steps.other(copy.initiator)
+    """seconds: what a request waits; beyond: what all else would allow, bytes per second."""
     named = f" ({', '.join(map(_text, settings))})" if settings else ""
+    seen = load_of(given.report, given.made, side)
+    busy = percent_text(0.0 if seen is None else seen.all_cores_ratio)
+    waits = f"What was sent had arrived, and the {side}'s file server did not take or answer it."
+    if given.copy.verb == "pull":
+        waits = f"The {side}'s send queue was mostly empty: its file server gave nothing to send."
+    quick = seconds_text(seconds * given.rate.median / beyond)
+    reasons = "; ".join(each.remedy for each in settings)
+    look = f"try: {reasons}" if settings else "look at its modules, virus scanner, log and version"
     return claim(
         CAUSE,
         side,
-        made,
-        f"each request waits {seconds_text(waiting.seconds)} for the {side}'s file server "
-        f"software{named}, while its cores are {percent_text(seen.all_cores_ratio)} busy, and "
-        f"all else carries {rate_text(waiting.bytes_per_second)} or more",
+        given.made,
+        f"each request waits {seconds_text(seconds)} for the {side}'s file server "
+        f"software{named}, while its cores are {busy} busy, and "
+        f"all else carries {rate_text(beyond)} or more",
         standing="inferred",
         reached=True,
         source="alone" if settings else "law",
-        evidence=tuple(_evidence(copy, settings)),
-        remedy=_remedy(made, waiting, side, settings),
-    )
-
-
-def _evidence(copy: Copy, settings: tuple[ServerSetting, ...]) -> Iterator[str]:
-    side = steps.other(copy.initiator)
-    if copy.verb == "pull":
-        yield f"The {side}'s send queue was mostly empty: its file server gave nothing to send."
-    else:
-        yield f"What was sent had arrived, and the {side}'s file server did not take or answer it."
-    for each in settings:
-        yield f"{_text(each)} in its smb.conf: {each.why}."
-
-
-def _remedy(made: Found, waiting: Waiting, side: str, settings: tuple[ServerSetting, ...]) -> str:
-    quick = waiting.seconds * made.rate.median / waiting.bytes_per_second
-    reasons = "; ".join(each.remedy for each in settings)
-    look = f"try: {reasons}" if settings else "look at its modules, virus scanner, log and version"
-    return (
-        f"A file server on the {side} that answers in {seconds_text(quick)} instead of "
-        f"{seconds_text(waiting.seconds)} ({look})"
+        evidence=(waits, *(f"{_text(each)} in its smb.conf: {each.why}." for each in settings)),
+        remedy=(
+            f"A file server on the {side} that answers in {quick} instead of "
+            f"{seconds_text(seconds)} ({look})"
+        ),
     )

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import steps, tcp_evidence
+from bottleneck.analysis import steps
 from bottleneck.analysis.claim import TRUST, Cause, behind
+from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.report import Report
 from bottleneck.reports.units import cost_text, percent_text, rate_text
 
 SIGNING = Cause("smb", "signing", "no signing", title="signing", stays=True)
@@ -46,27 +46,27 @@ _BEST = {"signing": "aes-gmac", "encryption": "aes-128-gcm"}
 """The cheapest of SMB 3.1.1."""
 
 
-def refine(report: Report, copy: Copy, claims: Sequence[Claim]) -> Iterator[Claim]:
+def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """The claims; of a CPU that is mostly the crypto's, the crypto and what the CPU allows then."""
-    side = steps.other(copy.initiator)
-    full = [each for each in claims if _is_full_cpu(each, side)]
-    cost = crypto_cost(report, copy) if full else None
-    if copy.made is None or cost is None:
+    side = steps.other(given.copy.initiator)
+    full = [
+        each
+        for each in claims
+        if each.ceiling.part == ("cpu", side) and each.ceiling.cause in _FULL
+    ]
+    cost = crypto_cost(given) if full else None
+    if cost is None:
         yield from claims
         return
     first = min(full, key=lambda each: each.ceiling.bytes_per_second)
     for claim in claims:
-        share = _share(copy.made, side, claim, cost) if claim in full else 0.0
+        share = _share(given.made, side, claim, cost) if claim in full else 0.0
         if share < MOSTLY_RATIO:
             yield claim
             continue
         if claim is first:
-            yield _crypto(report, side, copy.made, claim, cost, share)
+            yield _crypto(given, side, claim, cost, share)
         yield _rest(claim, side, 1 / (1 - share))
-
-
-def _is_full_cpu(claim: Claim, side: str) -> bool:
-    return claim.ceiling.part == ("cpu", side) and claim.ceiling.cause in _FULL
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,8 @@ def _share(made: Found, side: str, claim: Claim, cost: CryptoCost) -> float:
     return min(1 - LEAST_LEFT_RATIO, cost.seconds_per_byte / seconds_per_byte)
 
 
-def _crypto(
-    report: Report, side: str, made: Found, claim: Claim, cost: CryptoCost, share: float
-) -> Claim:
-    kind, name = NOUNS[steps.security(made) or ""], made.details.algorithm
+def _crypto(given: Evidence, side: str, claim: Claim, cost: CryptoCost, share: float) -> Claim:
+    kind, name = NOUNS[steps.security(given.made) or ""], given.details.algorithm
     about = "" if cost.compared else "about "
     return replace(
         claim,
@@ -99,7 +97,7 @@ def _crypto(
         words=f"{claim.words}, {about}{percent_text(share)} of that with {kind} ({name})",
         trust=min(claim.trust, TRUST["measured" if cost.compared else "alone"]),
         evidence=(*claim.evidence, cost.evidence),
-        remedy=_remedy(report, side, kind, name, cost),
+        remedy=_remedy(given, side, kind, name, cost),
     )
 
 
@@ -122,24 +120,21 @@ def _rest(claim: Claim, side: str, times: float) -> Claim:
     )
 
 
-def _remedy(report: Report, side: str, kind: str, name: str | None, cost: CryptoCost) -> str:
+def _remedy(given: Evidence, side: str, kind: str, name: str | None, cost: CryptoCost) -> str:
     """What to do about it, as the subject of a sentence."""
     takes = f"{'' if cost.compared else 'at least '}{cost_text(cost.seconds_per_byte)}"
     best = _BEST[kind]
     cheaper = "" if name == best else f", or {best.upper()} of SMB 3.1.1 instead of {name}"
+    # What makes the server insist, as it is set there, else what it may be.
+    switch = "RequireSecuritySignature" if kind == "signing" else "EncryptData"
+    setting = f"Samba: {_OPTIONS[kind][0]}; Windows: {switch}"
+    for each in given.smb_conf(side):
+        if each.option in _OPTIONS[kind]:
+            setting = f"{each.option} is {each.value} in its smb.conf"
     return (
-        f"No {kind} where the network can be trusted ({_setting(report, side, kind)}){cheaper}, or "
+        f"No {kind} where the network can be trusted ({setting}){cheaper}, or "
         f"a CPU on the {side} with instructions for {name}, which takes {takes} there,"
     )
-
-
-def _setting(report: Report, side: str, kind: str) -> str:
-    """What makes the server insist, as it is set there, else what it may be."""
-    for each in steps.target_of(report).smb_conf if side == "server" else ():
-        if each.option in _OPTIONS[kind]:
-            return f"{each.option} is {each.value} in its smb.conf"
-    switch = "RequireSecuritySignature" if kind == "signing" else "EncryptData"
-    return f"Samba: {_OPTIONS[kind][0]}; Windows: {switch}"
 
 
 # -- what it costs -----------------------------------------------------------------------------
@@ -151,25 +146,24 @@ def cpu_seconds_per_byte(found: Found, side: str) -> float | None:
     return None if usage is None or moved < 1 else usage.copy_cpu_seconds / moved
 
 
-def crypto_cost(report: Report, copy: Copy) -> CryptoCost | None:
+def crypto_cost(given: Evidence) -> CryptoCost | None:
     """What the copy's signing or encryption takes on the host of its file server.
 
     None: it did neither, or nothing tells. The initiator's is not told: its programs differ.
     """
-    made = copy.made
-    kind = None if made is None else steps.security(made)
-    if made is None or kind not in NOUNS:
+    kind = None if given.copy.made is None else steps.security(given.made)
+    if kind not in NOUNS:
         return None
-    return _by_plain(report, copy, kind) or _by_tcp(report, copy, made, kind)
+    return _by_plain(given, kind) or _by_tcp(given, kind)
 
 
-def _by_plain(report: Report, copy: Copy, kind: str) -> CryptoCost | None:
+def _by_plain(given: Evidence, kind: str) -> CryptoCost | None:
     """From the same bytes with and without, where they were really slower with it."""
-    side = steps.other(copy.initiator)
+    side = steps.other(given.copy.initiator)
     found = {
         steps.security(each): each
-        for each in steps.measured(report, "smb-tax")
-        if _alike(each, copy) and each.setting.verb == copy.verb
+        for each in steps.measured(given.report, "smb-tax")
+        if _alike(each, given.copy) and each.setting.verb == given.copy.verb
     }
     plain, guarded = found.get(PLAIN), found.get(kind)
     if plain is None or guarded is None:
@@ -190,29 +184,26 @@ def _by_plain(report: Report, copy: Copy, kind: str) -> CryptoCost | None:
 
 def _alike(found: Found, copy: Copy) -> bool:
     """Whether a step went to the same file server by the same initiator in the same dialect."""
-    return (
-        found.intact
-        and found.step.initiator == copy.initiator
-        and found.setting.dialect == copy.dialect
-    )
+    same = (found.step.initiator, found.setting.dialect) == (copy.initiator, copy.dialect)
+    return found.intact and same
 
 
-def _by_tcp(report: Report, copy: Copy, made: Found, kind: str) -> CryptoCost | None:
+def _by_tcp(given: Evidence, kind: str) -> CryptoCost | None:
     """What pulls cost beyond what they would without it.
 
     To sign or encrypt costs the same both ways; what a disk adds to a push is not known.
     """
-    side = steps.other(copy.initiator)
-    alone = [cpu_seconds_per_byte(each, side) for each in tcp_evidence.transfers(report, side)]
+    side = steps.other(given.copy.initiator)
+    alone = [cpu_seconds_per_byte(each, side) for each in transfers(given.report, side)]
     sending = max((each for each in alone if each is not None), default=None)
     pulls = [
         (cost, each)
         for stage in ("smb-copy", "smb-tax")
-        for each in steps.measured(report, stage)
+        for each in steps.measured(given.report, stage)
         if "pull" in (each.setting.copy or each.setting.verb)
-        and _alike(each, copy)
+        and _alike(each, given.copy)
         and steps.security(each) == kind
-        and each.details.algorithm == made.details.algorithm
+        and each.details.algorithm == given.details.algorithm
         and (cost := cpu_seconds_per_byte(each, side)) is not None
     ]
     if sending is None or not pulls:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import tcp_evidence
 from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
 from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
-from bottleneck.analysis.steps import Copy
-from bottleneck.analysis.tcp_evidence import Connection
-from bottleneck.report import Report
 from bottleneck.reports.units import percent_text
 
 CAUSE = Cause("tcp", "congestion-control", "another congestion control")
@@ -27,27 +24,23 @@ FILLED_RATIO = 0.7
 """In flight over the congestion window: it is what holds the sender."""
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """The rate of one stream of TCP alone, where several show that the path carries more."""
-    seen = tcp_evidence.connection(report, copy)
-    single = tcp_evidence.alone(report, copy.sender)
-    gain = tcp_evidence.streams_gain(report, copy.sender)
-    if seen is None or single is None or gain is None or gain < GAIN_RATIO:
-        return
-    if not (_held(seen) and _held(single)):
+    seen, single, gain = given.connection, given.alone, given.streams_gain or 0.0
+    if seen is None or single is None or gain < GAIN_RATIO or not (_held(seen) and _held(single)):
         return
     yield claim(
         CAUSE,
-        copy.sender,
+        given.sender,
         single.found,
-        f"the {copy.sender}'s congestion control ({single.control}) keeps one connection at "
+        f"the {given.sender}'s congestion control ({single.control}) keeps one connection at "
         f"{percent_text(1 / gain)} of what several carry together",
         source="law",
         evidence=(
             f"Several connections carried {gain:.1f} times as much as one, with hardly a packet "
             "lost and room in both windows.",
         ),
-        remedy=f"Another congestion control on the {copy.sender} (bbr), or several connections,",
+        remedy=f"Another congestion control on the {given.sender} (bbr), or several connections,",
     )
 
 

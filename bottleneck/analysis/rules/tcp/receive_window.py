@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import one_end, socket_buffers, tcp_evidence
+from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rtt import rtt
-from bottleneck.analysis.steps import Copy, Found
-from bottleneck.analysis.tcp_evidence import Connection
-from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("tcp", "receive-window", "a larger receive window")
@@ -86,23 +84,23 @@ class Limit:
         )
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """What the window of the copy's receiver carries at the round trip of the path."""
-    for each in (limit(report, copy), _from_one_end(report, copy)):
+    for each in (limit(given), _from_one_end(given)):
         if each is None or each.window_bytes >= LARGEST_BYTES:
             continue
         remedy = socket_buffers.remedy(
-            *(report, copy.receiver, copy.sender, socket_buffers.RECEIVE),
+            *(given, given.receiver, socket_buffers.RECEIVE),
             *(each.seen.sockets, each.rtt_seconds, each.window_bytes),
         )
-        whose = f"the {copy.receiver}'s receive window of"
-        yield each.claim(CAUSE, copy.receiver, whose, each.source, remedy)
+        whose = f"the {given.receiver}'s receive window of"
+        yield each.claim(CAUSE, given.receiver, whose, each.source, remedy)
 
 
-def limit(report: Report, copy: Copy) -> Limit | None:
+def limit(given: Evidence) -> Limit | None:
     """The window's ceiling of a copy; None: the window does not hold it, or nobody knows."""
-    seen = tcp_evidence.connection(report, copy)
-    if seen is None or copy.made is None:
+    seen = given.connection
+    if seen is None:
         return None
     told = seen.sockets
     window, rtt, share = (
@@ -119,15 +117,14 @@ def limit(report: Report, copy: Copy) -> Limit | None:
         f"{seen.whose} waited for the receiver's window {percent_text(min(1.0, share))} of the "
         "time, though what arrived was read at once."
     )
-    level, rate = window / rtt, copy.made.rate
+    level, rate = window / rtt, given.rate
     if not seen.own:
         alone = seen.found.rate
         if not FILLED_RATIO * level <= alone.median <= level / FILLED_RATIO:
             return None
         figures = (alone.median, alone.low, alone.high)
         return Limit(seen, window, rtt, *figures, None, "measured", "alone", evidence)
-    carried = tcp_evidence.path_rate(report, copy.sender)
-    more = carried is not None and carried >= CARRIES_MORE_RATIO * rate.median
+    more = (given.path_rate or 0.0) >= CARRIES_MORE_RATIO * rate.median
     # The round trips of the copy itself, with the time that window updates take.
     usual = min(level, window / (told.rtt_seconds_median or rtt))
     reached = None
@@ -138,32 +135,31 @@ def limit(report: Report, copy: Copy) -> Limit | None:
     return Limit(seen, window, rtt, usual, usual, level, reached, "inferred", "measured", evidence)
 
 
-def _from_one_end(report: Report, copy: Copy) -> Limit | None:
+def _from_one_end(given: Evidence) -> Limit | None:
     """The window that a copy's round trips show to be all that was in flight."""
-    if copy.made is None or not one_end.lone(report, copy) or one_end.bound(copy.made):
+    if not given.lone or client_bound(given.made):
         return None
-    seen = tcp_evidence.own(copy.made)
-    if copy.verb == "pull":
-        return _own_window(report, copy.made, seen)
-    return _servers_window(copy.made, seen) if seen.sockets.sender_seen else None
+    if given.copy.verb == "pull":
+        return _own_window(given)
+    return _servers_window(given) if given.own.sockets.sender_seen else None
 
 
-def _own_window(report: Report, made: Found, seen: Connection) -> Limit | None:
+def _own_window(given: Evidence) -> Limit | None:
     """Of a pull: the client's window, if it takes at once what arrives."""
-    window, trip = seen.sockets.own_window_bytes_median, rtt(report, made)
-    if window is None or trip is None or not trip.echoed or not seen.keeps_up(window):
+    window, trip = given.own.sockets.own_window_bytes_median, rtt(given.report, given.made)
+    if window is None or trip is None or not trip.echoed or not given.own.keeps_up(window):
         return None
-    return _fitting(made, seen, window, trip.seconds, "alone", "")
+    return _fitting(given, window, trip.seconds, "alone", "")
 
 
-def _servers_window(made: Found, seen: Connection) -> Limit | None:
+def _servers_window(given: Evidence) -> Limit | None:
     """Of a push: the server's window, if it was full and its path was not."""
-    told = seen.sockets
+    told = given.own.sockets
     window, least = told.peer_window_bytes_median, told.min_rtt_seconds
     flying, most = told.in_flight_bytes_median, told.peer_window_bytes_high
     full = told.peer_window_full_ratio >= FULL_RATIO
     limited = full or told.receive_window_limited_ratio >= LIMITED_RATIO
-    if window is None or least is None or flying is None or seen.queued or not limited:
+    if window is None or least is None or flying is None or given.own.queued or not limited:
         return None
     if most is not None and most > FIXED_RATIO * window:
         # It was larger: who reads slowly lets no more in than he takes in a round trip.
@@ -173,13 +169,13 @@ def _servers_window(made: Found, seen: Connection) -> Limit | None:
     # Where nobody told whether the window ever was larger, it is a rough figure.
     source: Source = "alone" if most is not None else "likeness"
     doubt = "; a server that reads slowly may look alike: an agent there tells them apart"
-    return _fitting(made, seen, window, least, source, doubt)
+    return _fitting(given, window, least, source, doubt)
 
 
 def _fitting(
-    made: Found, seen: Connection, window: float, seconds: float, source: Source, doubt: str
+    given: Evidence, window: float, seconds: float, source: Source, doubt: str
 ) -> Limit | None:
-    rate, level = made.rate, window / seconds
+    rate, level = given.rate, window / seconds
     if seconds < SHORT_SECONDS or not LOW_RATIO * level <= rate.median <= HIGH_RATIO * level:
         return None
     level = max(rate.median, level)
@@ -188,4 +184,4 @@ def _fitting(
         f"trip, as its own socket showed{doubt}."
     )
     figures = (level, rate.low, rate.high)
-    return Limit(seen, window, seconds, *figures, True, "inferred", source, evidence)
+    return Limit(given.own, window, seconds, *figures, True, "inferred", source, evidence)

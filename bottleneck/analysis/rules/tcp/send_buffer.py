@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import one_end, socket_buffers, tcp_evidence
+from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rules.tcp.receive_window import (
     CARRIES_MORE_RATIO,
     LIMITED_RATIO,
     MOSTLY_RATIO,
 )
-from bottleneck.analysis.steps import Copy
-from bottleneck.analysis.tcp_evidence import Connection
-from bottleneck.report import Report
 from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("tcp", "send-buffer", "a larger send buffer")
@@ -56,41 +54,36 @@ class Limit:
     standing: Standing = "inferred"
 
 
-def rule(report: Report, copy: Copy) -> Iterator[Claim | str]:
+def rule(given: Evidence) -> Iterator[Claim]:
     """What the sender's buffer carries at the round trip of the path."""
-    seen = tcp_evidence.connection(report, copy)
-    if seen is None or copy.made is None:
+    seen = given.connection
+    if seen is None:
         return
-    carried, rate = tcp_evidence.path_rate(report, copy.sender), seen.found.rate.median
+    carried, rate = given.path_rate, seen.found.rate.median
     found = _by_the_kernel(seen, carried, rate) or _in_bursts(seen, carried, rate)
     if found is not None and not seen.own:
         # TCP alone was measured: that is its ceiling, and the copy's rate has to reach it.
         found = replace(
             found, bytes_per_second=rate, reached=None, standing="measured", source="alone"
         )
-    for each in (found, _from_one_end(report, copy, seen)):
-        if each is not None:
-            yield _claim(report, copy, seen, each)
-
-
-def _claim(report: Report, copy: Copy, seen: Connection, found: Limit) -> Claim:
     told = seen.sockets
-    return claim(
-        CAUSE,
-        copy.sender,
-        seen.found,
-        f"the {copy.sender}'s send buffer {found.words}",
-        level=found.bytes_per_second,
-        high=found.high_bytes_per_second,
-        standing=found.standing,
-        reached=found.reached,
-        source=found.source,
-        evidence=(found.evidence,),
-        remedy=socket_buffers.remedy(
-            *(report, copy.sender, copy.sender, socket_buffers.SEND),
-            *(told, told.min_rtt_seconds, told.send_buffer_bytes),
-        ),
-    )
+    for each in filter(None, (found, _from_one_end(given, seen))):
+        yield claim(
+            CAUSE,
+            given.sender,
+            seen.found,
+            f"the {given.sender}'s send buffer {each.words}",
+            level=each.bytes_per_second,
+            high=each.high_bytes_per_second,
+            standing=each.standing,
+            reached=each.reached,
+            source=each.source,
+            evidence=(each.evidence,),
+            remedy=socket_buffers.remedy(
+                *(given, given.sender, socket_buffers.SEND),
+                *(told, told.min_rtt_seconds, told.send_buffer_bytes),
+            ),
+        )
 
 
 def _by_the_kernel(seen: Connection, carried: float | None, rate: float) -> Limit | None:
@@ -159,10 +152,10 @@ def _trapped(size: float, high: float, rtt: float, usual: float) -> bool:
     return tiny and rtt < SHORT_SECONDS and usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)
 
 
-def _from_one_end(report: Report, copy: Copy, seen: Connection) -> Limit | None:
+def _from_one_end(given: Evidence, seen: Connection) -> Limit | None:
     """Of a push that its client alone saw: its buffer, if it was full of what was on its way."""
-    lone = seen.own and one_end.lone(report, copy) and not one_end.bound(seen.found)
-    if not lone or copy.verb != "push":
+    lone = seen.own and given.lone and not client_bound(seen.found)
+    if not lone or given.copy.verb != "push":
         return None
     told, rate = seen.sockets, seen.found.rate
     size, trip = told.send_buffer_bytes, told.min_rtt_seconds

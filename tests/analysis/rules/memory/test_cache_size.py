@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bottleneck.analysis import diagnose, steps
-from bottleneck.analysis.rules.memory import cache_size
+from bottleneck.analysis import diagnose
 
 MB = 1e6
 SECONDS = 4.0
@@ -188,10 +186,3 @@ def test_a_disk_that_was_measured_on_a_full_cpu_is_at_least_that(empty_world):
     found = of(world)
     assert found.verdict.component == "unknown"
     assert [each.standing for each in found.ceilings if each.component == "memory"] == ["at-least"]
-
-
-def test_a_copy_that_was_not_made_missed_nothing(lan):
-    lan.skip("pull.cached", "no time left")
-    copy = steps.copies(lan.report())[0]
-    assert cache_size.missed(copy) is None
-    assert list(cache_size.rule(lan.report(), replace(copy))) == []

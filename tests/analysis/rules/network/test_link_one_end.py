@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import one_end
 from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.evidence.copies import best_alike, steady_rate
 from probes.records import Sample
 
 LINK = ("network", "path", "link-rate")
@@ -171,8 +171,8 @@ def test_a_steady_rate_is_never_far_above_the_steps_own(alone, name):
     told = {"acknowledged_bytes_per_second": 900 * MB, "rtt_seconds": 0.0}
     alone.copy(name, 100, details=told)
     timed(alone, (0.0, 0), (1.0, 1e6), (1.9, 2e6), (2.0, 200e6))
-    found = one_end.best(alone.report(), "client" if "push" in name else "server")
-    assert one_end.steady_rate(found) == pytest.approx(1.15 * found.rate.median)
+    found = best_alike(alone.report(), "client" if "push" in name else "server")
+    assert steady_rate(found) == pytest.approx(1.15 * found.rate.median)
 
 
 @pytest.mark.parametrize(
@@ -180,15 +180,15 @@ def test_a_steady_rate_is_never_far_above_the_steps_own(alone, name):
 )
 def test_without_an_acknowledged_rate_the_whole_is_the_rate(alone, told):
     alone.copy("push.cached", 100, details=told)
-    found = one_end.best(alone.report(), "client")
-    assert one_end.steady_rate(found) == found.rate.median
+    found = best_alike(alone.report(), "client")
+    assert steady_rate(found) == found.rate.median
 
 
 def test_a_pull_that_arrived_at_once_has_no_steady_part(alone):
     alone.copy("pull.cached", 100)
     timed(alone, (0.0, 0), (1.0, 100e6))
-    found = one_end.best(alone.report(), "server")
-    assert one_end.steady_rate(found) == found.rate.median
+    found = best_alike(alone.report(), "server")
+    assert steady_rate(found) == found.rate.median
 
 
 # -- what an agent would add ---------------------------------------------------------------------

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose, physics
+from bottleneck.analysis import diagnose, hardware_limits
 
 G1, G2_5, G10 = 10**9, 2_500_000_000, 10**10
 
@@ -16,7 +16,7 @@ def changed(world, side, **facts):
 
 
 def bound(world):
-    found = physics.physical_rate(world.report())
+    found = hardware_limits.physical_rate(world.report())
     return None if found is None else found.bytes_per_second
 
 
@@ -53,7 +53,7 @@ def test_a_link_carries_no_more_than_its_payload_at_its_mtu(empty_world, rate, m
 def test_the_lower_of_both_ends_counts(empty_world):
     world = empty_world()
     changed(world, "server", rate_bits_per_second=10**8)
-    found = physics.physical_rate(world.report())
+    found = hardware_limits.physical_rate(world.report())
     assert found.what == "the server's 100 Mbit/s link"
 
 

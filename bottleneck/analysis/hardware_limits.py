@@ -1,12 +1,12 @@
 """What no measurement can exceed: the payload that an interface, its slot or its USB lets through.
 
 Only what a driver knows of real hardware counts. What a virtual or emulated card claims is no
-physics, and a radio link changes its rate while it is looked at.
+fact, and a radio link changes its rate while it is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
@@ -55,7 +55,7 @@ def cards(host: HostFacts | None) -> tuple[InterfaceFacts, ...]:
     """The real cards that a host's packets to the peer leave by; empty: none, or not known."""
     if host is None or host.interface is None or not real(host):
         return ()
-    return tuple(_cards(host.interface))
+    return tuple(each for each in tree(host.interface) if not each.lower and _is_card(each))
 
 
 def physical_rate(report: Report) -> Bound | None:
@@ -66,14 +66,17 @@ def physical_rate(report: Report) -> Bound | None:
     receiver sends is not known.
     """
     mtu = steps.mtu_bytes(report) or WIDEST_MTU_BYTES
-    mtu = min(max(mtu, 576), WIDEST_MTU_BYTES)
-    found = []
-    for side, host in zip(SIDES, (report.client, report.server), strict=True):
-        if host is not None and host.interface is not None and real(host):
-            bound = _most(host.interface, side, mtu, 0)
-            if bound is not None:
-                found.append(bound)
-    return min(found, key=lambda each: each.bytes_per_second, default=None)
+    found = [
+        _most(host.interface, side, mtu, 0)
+        for side, host in zip(SIDES, (report.client, report.server), strict=True)
+        if host is not None and host.interface is not None and real(host)
+    ]
+    return _lowest(found)
+
+
+def _lowest(found: Iterable[Bound | None]) -> Bound | None:
+    known = (each for each in found if each is not None)
+    return min(known, key=lambda each: each.bytes_per_second, default=None)
 
 
 def impossible(report: Report, found: Found) -> str | None:
@@ -82,7 +85,8 @@ def impossible(report: Report, found: Found) -> str | None:
     The operating system's own copies are left aside: its mount may use several links, or compress.
     """
     bound = physical_rate(report)
-    if bound is None or _off_path(found):
+    inside = found.setting.over == "loopback"
+    if bound is None or inside or found.step.stage in ("loopback", "disk", "native-copy"):
         return None
     rate = found.rate.median
     if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):
@@ -111,16 +115,12 @@ def doubted(report: Report, sender: str) -> Iterator[str]:
             yield why
 
 
-def _off_path(found: Found) -> bool:
-    inside = found.setting.over == "loopback"
-    return inside or found.step.stage in ("loopback", "disk", "native-copy")
-
-
 def link_payload(card: InterfaceFacts, mtu_bytes: int, vlan_tags: int = 0) -> float | None:
     """The most payload of a card's link at an MTU, bytes per second; None: no rate is told."""
     if not card.rate_bits_per_second:
         return None
-    share = model.payload_efficiency(mtu_bytes, timestamps=False, vlan_tags=vlan_tags)
+    mtu = min(max(mtu_bytes, 576), WIDEST_MTU_BYTES)
+    share = model.payload_efficiency(mtu, timestamps=False, vlan_tags=vlan_tags)
     return card.rate_bits_per_second / 8 * share
 
 
@@ -142,10 +142,6 @@ def real(host: HostFacts) -> bool:
     return host.virtual is None or set(host.virtual.split(" on ")) <= CONTAINERS
 
 
-def _cards(link: InterfaceFacts) -> Iterator[InterfaceFacts]:
-    yield from (each for each in tree(link) if not each.lower and _is_card(each))
-
-
 def _is_card(link: InterfaceFacts) -> bool:
     wired = link.kind in (None, "ethernet")
     return link.virtual is False and wired and link.driver not in CLAIMING_DRIVERS
@@ -156,35 +152,25 @@ def _most(link: InterfaceFacts, side: str, mtu: int, tags: int) -> Bound | None:
     if not link.lower:
         return _card_bound(link, side, mtu, tags) if _is_card(link) else None
     tags += link.kind == "vlan"
-    told = [_most(each, side, mtu, tags) for each in link.lower]
-    below = [each for each in told if each is not None]
-    if len(below) < len(told):
+    below = [_most(each, side, mtu, tags) for each in link.lower]
+    known = [each for each in below if each is not None]
+    if len(known) < len(below):
         return None
-    highest = max(below, key=lambda each: each.bytes_per_second)
-    if link.kind in ON_ANOTHER and len(below) == 1:
-        return highest
-    if link.kind == "bridge" or (link.kind == "bond" and link.bond_mode in ONE_AT_A_TIME):
-        return highest
+    one_below = link.kind in ON_ANOTHER and len(known) == 1
+    one_used = link.kind == "bond" and link.bond_mode in ONE_AT_A_TIME
+    if one_below or link.kind == "bridge" or one_used:
+        return max(known, key=lambda each: each.bytes_per_second)
     if link.kind in ("bond", "team"):
-        return Bound(sum(each.bytes_per_second for each in below), f"the {side}'s {link.kind}")
+        return Bound(sum(each.bytes_per_second for each in known), f"the {side}'s {link.kind}")
     return None
 
 
 def _card_bound(card: InterfaceFacts, side: str, mtu: int, tags: int) -> Bound | None:
-    found = []
-    payload = link_payload(card, mtu, tags)
-    if payload is not None:
-        found.append(
-            Bound(payload, f"the {side}'s {link_text(card.rate_bits_per_second or 0)} link")
-        )
-    slot = card.pcie.get("bytes_per_second")
-    if slot:
-        found.append(Bound(slot, f"the {side}'s PCI Express slot"))
-    if card.usb_bits_per_second and usb_payload(card.usb_bits_per_second):
-        found.append(
-            Bound(
-                usb_payload(card.usb_bits_per_second),
-                f"the {side}'s USB link ({link_text(card.usb_bits_per_second)})",
-            )
-        )
-    return min(found, key=lambda each: each.bytes_per_second, default=None)
+    link = link_text(card.rate_bits_per_second or 0)
+    usb = card.usb_bits_per_second or 0
+    parts = (
+        (link_payload(card, mtu, tags), f"{link} link"),
+        (card.pcie.get("bytes_per_second"), "PCI Express slot"),
+        (usb_payload(usb), f"USB link ({link_text(usb)})"),
+    )
+    return _lowest(Bound(rate, f"the {side}'s {what}") for rate, what in parts if rate)

@@ -1,0 +1,265 @@
+"""What a report tells of one copy and of all that was moved beside it: what the rules read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bottleneck.analysis import hardware_limits, model, steps
+from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
+from bottleneck.analysis.load import hindrance, load
+from bottleneck.analysis.steps import OWN, Copy, Found
+from bottleneck.report import Report, median_run
+from probes.records import HostFacts, Spread
+
+LOSS_BASED = frozenset(
+    (
+        *("bic", "cubic", "highspeed", "htcp", "hybla", "illinois", "lp", "reno", "scalable"),
+        *("veno", "westwood", "yeah"),
+    )
+)
+"""Congestion controls that take a lost packet for a full link (net/ipv4/tcp_*.c)."""
+KEEPS_UP_RATIO = 0.25
+"""Unread bytes over the window, and share of looks with much unread, of a reader that waits."""
+QUEUED_RATIO = 1.3
+"""Round trip under load over the shortest one, from which on a queue stands on the path."""
+BACKLOG_SEGMENTS = 4
+"""Unsent at the sender: it had more to send than its congestion window let go."""
+STEADY_FROM_RATIO = 1 / 3
+"""Of a run's time, from which on its start is over."""
+STEADY_GAIN_RATIO = 1.15
+"""More than that a start does not take: a burst would be taken for the rate."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection while it carried a step, as the kernels at its ends told of it."""
+
+    found: Found
+    """The step: a copy's own, or TCP alone with one stream in its direction."""
+    sockets: Sockets
+    own: bool
+    """Whether it is the copy's own connection."""
+
+    @property
+    def whose(self) -> str:
+        """As the subject of a sentence."""
+        return "The copy's own connection" if self.own else "TCP alone"
+
+    @property
+    def control(self) -> str:
+        """Name of the congestion control of its sender; empty: not known."""
+        return self.sockets.congestion_control or self.found.details.congestion_control or ""
+
+    @property
+    def loss_based(self) -> bool:
+        """Whether its sender slows down for each lost packet; False as well where unknown."""
+        return self.control in LOSS_BASED
+
+    @property
+    def queued(self) -> bool:
+        """Whether its own packets stood in a queue on the path: the link was full; or unknown."""
+        rtt, least = self.sockets.rtt_seconds_median, self.sockets.min_rtt_seconds
+        return rtt is None or least is None or rtt > QUEUED_RATIO * least
+
+    @property
+    def backlog(self) -> bool:
+        """Whether its sender had more to send than its congestion window let go."""
+        segment = self.sockets.segment_bytes or 0.0
+        return (self.sockets.unsent_bytes_median or 0.0) >= BACKLOG_SEGMENTS * segment
+
+    @property
+    def reader_waits(self) -> bool:
+        """Whether its receiver was seen to take everything at once: the window is all it needs."""
+        return self.keeps_up(self.sockets.peer_window_bytes_median)
+
+    def keeps_up(self, window_bytes: float | None) -> bool:
+        """Whether little lay unread beside a window."""
+        unread = self.sockets.unread_bytes_median
+        if unread is None or window_bytes is None:
+            return False
+        return unread <= KEEPS_UP_RATIO * window_bytes and self.sockets.full_ratio <= KEEPS_UP_RATIO
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that speaks of one copy."""
+
+    report: Report
+    copy: Copy
+
+    @property
+    def made(self) -> Found:
+        """The step that made it; it is asked for of a copy that was made."""
+        assert self.copy.made is not None
+        return self.copy.made
+
+    @property
+    def rate(self) -> Spread:
+        """At which it ran, bytes per second."""
+        return self.made.rate
+
+    @property
+    def details(self) -> Details:
+        """What its step told."""
+        return self.made.details
+
+    @property
+    def sender(self) -> str:
+        """The side that the bytes come from."""
+        return self.copy.sender
+
+    @property
+    def receiver(self) -> str:
+        """The side that the bytes go to."""
+        return self.copy.receiver
+
+    @property
+    def lone(self) -> bool:
+        """Whether this tool's client made it and nobody looked at the server."""
+        by_client = (self.copy.initiator, self.copy.engine) == ("client", OWN)
+        return by_client and self.report.server is None
+
+    @property
+    def own(self) -> Connection:
+        """Its own connection, whoever saw it."""
+        return Connection(self.made, self.details.sockets, own=True)
+
+    @property
+    def connection(self) -> Connection | None:
+        """Its own as its sender saw it, else TCP alone between the same kernels; None: neither."""
+        if self.copy.made is not None and self.details.sockets.sender_seen:
+            return self.own
+        return None if self.copy.made is None else self.alone
+
+    @property
+    def alone(self) -> Connection | None:
+        """The fastest transfer of one stream in its direction; None: none was measured."""
+        return one_stream(self.report, self.sender)
+
+    @property
+    def path_rate(self) -> float | None:
+        """The most that TCP alone moved in its direction, bytes per second; None: not measured."""
+        return path_rate(self.report, self.sender)
+
+    @property
+    def streams_gain(self) -> float | None:
+        """Rate of several streams over that of one in its direction; None: not both measured."""
+        return streams_gain(self.report, self.sender)
+
+    @property
+    def believed(self) -> list[Found]:
+        """The tcp steps in its direction, without those whose rate is impossible."""
+        return hardware_limits.believed(self.report, self.sender)
+
+    @property
+    def on_one_host(self) -> bool:
+        """Whether the packets never leave the host."""
+        return steps.on_one_host(self.report)
+
+    def host(self, side: str) -> HostFacts | None:
+        """A side's host; None: nobody told of it."""
+        return host(self.report, side)
+
+    def smb_conf(self, side: str) -> tuple[ServerSetting, ...]:
+        """What the configuration of a side's file server says; empty: not known."""
+        return steps.target_of(self.report).smb_conf if side == "server" else ()
+
+    def looks_like(self, bytes_per_second: float) -> model.LinkMatch | None:
+        """The standard link that a rate is the payload of, at the path's MTU; None: none is."""
+        return model.looks_like(bytes_per_second, steps.mtu_bytes(self.report))
+
+
+def host(report: Report, side: str) -> HostFacts | None:
+    """A side's host; None: nobody told of it."""
+    return report.client if side == "client" else report.server
+
+
+def hindered(found: Found, side: str) -> str | None:
+    """How a side's CPU may have set the rate of a step, in words; None: it did not."""
+    return hindrance(load(found.usage(side)), side)
+
+
+def client_bound(found: Found) -> bool:
+    """Whether the client's own CPU may have set the rate of a step."""
+    return hindered(found, "client") is not None
+
+
+# -- TCP alone ---------------------------------------------------------------------------------
+
+
+def transfers(report: Report, sender: str) -> Iterator[Found]:
+    """The tcp steps in which a side sends."""
+    return (each for each in steps.measured(report, "tcp") if each.sender == sender)
+
+
+def streams(found: Found) -> float:
+    """How many connections a tcp step had."""
+    return found.setting.streams or 1
+
+
+def one_stream(report: Report, sender: str) -> Connection | None:
+    """The fastest transfer of one stream from a side; None: none was measured."""
+    best = steps.fastest(each for each in transfers(report, sender) if streams(each) == 1)
+    if best is None or best.details.limits is None:
+        return None
+    return Connection(best, best.details.limits, own=False)
+
+
+def path_rate(report: Report, sender: str) -> float | None:
+    """The most that TCP alone moved from a side, with however many streams; None: not measured."""
+    return max((each.rate.median for each in transfers(report, sender)), default=None)
+
+
+def streams_gain(report: Report, sender: str) -> float | None:
+    """Rate of several streams over that of one; None: they were not both measured."""
+    by_streams: dict[bool, float] = {}
+    for each in transfers(report, sender):
+        many = streams(each) > 1
+        by_streams[many] = max(by_streams.get(many, 0.0), each.rate.median)
+    return by_streams[True] / by_streams[False] if len(by_streams) == 2 else None
+
+
+# -- SMB, as the client alone saw it -----------------------------------------------------------
+
+
+def alike(report: Report, sender: str) -> Iterator[Found]:
+    """All that this client moved over SMB in one direction: copies, requests alone, security."""
+    for stage in ("smb-copy", "smb-matrix", "smb-tax"):
+        for found in steps.measured(report, stage):
+            name = found.setting.verb or found.setting.copy
+            verb = name.removeprefix(steps.OF_FILE).partition(".")[0]
+            mine = verb in steps.VERBS and found.step.initiator == "client"
+            if mine and steps.sender(verb, "client") == sender and found.intact:
+                yield found
+
+
+def best_alike(report: Report, sender: str) -> Found | None:
+    """The fastest of them; None: nothing was moved that way."""
+    return max(alike(report, sender), key=steady_rate, default=None)
+
+
+def steady_rate(found: Found) -> float:
+    """Bytes per second without a start and an end that take a long path's round trips.
+
+    Of what arrives here the rate once the start is over; of what is sent, which is acknowledged
+    in blocks, that up to the last acknowledgement without its round trip. Never less than the
+    step's own rate, and not much more.
+    """
+    rate, details = found.rate.median, found.details
+    run = median_run(found.outcome)
+    moved = found.moved_bytes
+    steady = 0.0
+    copy = found.setting.copy
+    if "pull" in copy:
+        until = next(each for each in run if each.moved_bytes == run[-1].moved_bytes)
+        start = STEADY_FROM_RATIO * until.elapsed_seconds
+        since = next(each for each in run if each.elapsed_seconds >= start)
+        seconds = until.elapsed_seconds - since.elapsed_seconds
+        steady = (until.moved_bytes - since.moved_bytes) / seconds if seconds > 0 else 0.0
+    elif "push" in copy:
+        acknowledged = details.acknowledged_bytes_per_second
+        trip = details.rtt_seconds or 0.0
+        if acknowledged is not None and moved / acknowledged > 2 * trip:
+            steady = moved / (moved / acknowledged - trip)
+    return max(rate, min(steady, STEADY_GAIN_RATIO * rate))
