@@ -324,6 +324,15 @@ class World:
         samples = (Sample(0.0, 0), Sample(1.5, 30_000_000))
         return self.put("smb-copy", "client", setting, Failed(error, samples))
 
+    def forget(self, stage: str | None = None, **setting: Any) -> None:
+        """Drops the steps of a stage, of a setting, or of both."""
+        self.entries = [
+            (step, outcome)
+            for step, outcome in self.entries
+            if stage not in (None, step.stage)
+            or any(step.setting.get(name) != value for name, value in setting.items())
+        ]
+
     def diagnosed(self, copy: int | str = 0) -> CopyDiagnosis:
         """What is said of a copy, by its place or its name."""
         found = diagnose(self.report()).copies

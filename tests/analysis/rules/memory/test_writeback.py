@@ -6,22 +6,15 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis import diagnose
-
 KIB = 1 << 10
 MIB = 1 << 20
+HELD, NOBODY = "memory/server/writeback", "unknown/inconclusive"
 
 
 @pytest.fixture
-def lan(empty_world):
+def lan(between):
     """A gigabit link and disks that are faster."""
-    world = empty_world()
-    for verb in ("pull", "push"):
-        world.tcp(verb, 117.6)
-    for side in ("client", "server"):
-        for verb in ("read", "write"):
-            world.disk(side, verb, 1000)
-    return world
+    return between(disk=1000)
 
 
 def held(
@@ -49,104 +42,59 @@ def sustained(world: Any, durable: float | None, side: str = "server") -> int:
     return int(world.add("disk", side, setting, durable or 30, told))
 
 
-def of(world: Any) -> Any:
-    return diagnose(world.report()).copies[0]
+LIMITS = {
+    "a push": (HELD, {}),
+    "a pull": ("memory/client/writeback", {"name": "pull.cached"}),
+    "a part of the time, with doubt": (HELD, {"rate": 80, "waits": 0.5}),
+    "no limit": (NOBODY, {"limit": None}),
+    "a large one": (NOBODY, {"limit": 4 << 30}),
+    "some of the kernel's own writes": (NOBODY, {"limit": 20 * MIB}),
+    "the disk has work": (NOBODY, {"busy": 0.9}),
+    "not told whether": (NOBODY, {"busy": None}),
+    "not told who waits": (NOBODY, {"waits": None}),
+    "hardly anybody waits": (NOBODY, {"waits": 0.2}),
+    "a full link": ("network/path/link-rate", {"rate": (113, 114, 115), "waits": 0.2}),
+}
 
 
-def words(copy: Any) -> tuple[Any, ...]:
-    return copy.verdict.named
-
-
-@pytest.mark.parametrize(("name", "side"), [("push.cached", "server"), ("pull.cached", "client")])
-def test_writers_that_wait_while_the_disk_idles_are_named_with_their_limit(lan, name, side):
-    held(lan, name)
-    found = of(lan)
-    assert words(found) == ("memory", side, "writeback")
-    assert found.verdict.confidence == pytest.approx(0.85)
-    assert "no more than 64 KiB of written data may wait" in found.verdict.sentence
-    assert "95.4 MiB" in found.advice[0]
-    assert any("92 % of the time" in each and "10 % of it" in each for each in found.evidence)
-    assert found.next.component == "network"
-
-
-def test_a_limit_that_holds_for_a_part_of_the_time_is_named_with_doubt(lan):
-    held(lan, rate=80, waits=0.5)
-    found = of(lan)
-    assert words(found) == ("memory", "server", "writeback")
-    assert found.verdict.confidence == pytest.approx(0.6)
-
-
-def test_what_the_disk_takes_of_a_program_that_never_flushes_is_the_ceiling(lan):
-    at = sustained(lan, 33)
-    held(lan, rate=(31, 32, 33), busy=None, waits=None)
-    found = of(lan)
-    assert words(found) == ("memory", "server", "writeback")
-    assert found.verdict.ceiling_bytes_per_second == pytest.approx(33e6)
-    assert found.ceilings[0].steps == (at,)
-    assert any("through the page cache 33 MB/s" in each for each in found.evidence)
-
-
-def test_a_long_write_that_tells_nothing_leaves_it_to_what_was_seen(lan):
-    sustained(lan, None)
-    held(lan)
-    assert words(of(lan)) == ("memory", "server", "writeback")
-
-
-# -- silent -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"limit": None},
-        {"limit": 4 << 30},
-        {"limit": 20 * MIB},  # some of the kernel's own writes
-        {"busy": 0.9},  # the disk has work
-        {"busy": None},
-        {"waits": None},
-        {"waits": 0.2},
-    ],
-)
-def test_without_its_whole_proof_it_is_not_named(lan, changes):
+@pytest.mark.parametrize(("named", "changes"), LIMITS.values(), ids=LIMITS)
+def test_writers_that_wait_while_the_disk_idles_are_named_with_their_limit(
+    lan, named, changes, says
+):
     held(lan, **changes)
-    found = of(lan)
-    assert found.verdict.component == "unknown"
-    assert not [each for each in found.ceilings if each.component == "memory"]
+    says(lan, named)
 
 
-def test_a_small_limit_before_a_slow_disk_is_the_disks_affair(empty_world):
-    world = empty_world()
-    world.tcp("push", 117.6)
-    world.disk("client", "read", 1000)
-    world.disk("server", "write", (29, 30, 31))
+SUSTAINED = {
+    "what a program that never flushes gets is the ceiling": (
+        *(HELD, 33, {"rate": (31, 32, 33), "busy": None, "waits": None}),
+    ),
+    "where that was not told it is left to what was seen": (HELD, None, {}),
+    "a limit that costs the disk nothing": (NOBODY, 950, {}),
+}
+
+
+@pytest.mark.parametrize(("named", "durable", "changes"), SUSTAINED.values(), ids=SUSTAINED)
+def test_a_long_write_tells_what_the_limit_lets_through(lan, named, durable, changes, says):
+    sustained(lan, durable)
+    held(lan, **changes)
+    says(lan, named)
+
+
+DISKS = {
+    "a slow disk's affair": ("disk/server/write", (29, 30, 31), {}),
+    "a disk that was measured on a full CPU tells none": (
+        *(None, 1000, {"busiest_process_ratio": 0.99}),
+    ),
+    "without an agent nobody sees it": (None, None, {}),
+}
+
+
+@pytest.mark.parametrize(("named", "rate", "load"), DISKS.values(), ids=DISKS)
+def test_of_a_disk_that_is_slow_or_not_known_no_limit_is_told(empty_world, named, rate, load, says):
+    world = empty_world(agent=rate is not None)
+    if rate is not None:
+        world.disk("server", "write", rate, server=load)
     held(world, rate=(28, 29, 30))
-    assert words(of(world)) == ("disk", "server", "write")
-
-
-def test_a_small_limit_on_a_full_link_is_no_matter(lan):
-    held(lan, rate=(113, 114, 115), waits=0.2)
-    assert words(of(lan)) == ("network", "path", "link-rate")
-
-
-def test_a_small_limit_that_costs_the_disk_nothing_is_no_cap(lan):
-    sustained(lan, 950)
-    held(lan)
-    assert of(lan).verdict.component == "unknown"
-
-
-def test_a_disk_that_was_measured_on_a_full_cpu_tells_no_limit(empty_world):
-    world = empty_world()
-    world.disk("server", "write", 1000, server={"busiest_process_ratio": 0.99})
-    held(world)
-    assert not [each for each in of(world).ceilings if each.component == "memory"]
-
-
-def test_without_an_agent_nobody_sees_the_servers_limit(empty_world):
-    world = empty_world(agent=False)
-    held(world)
-    assert of(world).verdict.component == "unknown"
-
-
-def test_a_copy_that_was_not_made_names_nobody(lan):
-    lan.skip("push.cached", "no time left")
-    assert words(of(lan)) == ("unknown", None, "not-measured")
+    says(world, *filter(None, [named]))
+    assert not [each for each in world.ceilings() if each[0] == "memory"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bottleneck.analysis import diagnose
 from bottleneck.analysis.rules.network import loss
 
 LOSSY = {
@@ -39,18 +38,15 @@ SLOW_TO_RECOVER = {
     "unread_bytes_median": 0,
 }
 """One loss, long ago, over 100 ms."""
+LOSS, LINK, NOBODY = "network/path/loss", "network/path/link-rate", "unknown/inconclusive"
 
 
-def path(empty_world, one, several, limits, many=None):
-    world = empty_world()
-    for verb in ("pull", "push"):
-        world.tcp(verb, one, limits=limits)
-        if several is not None:
-            world.tcp(verb, several, streams=4, limits=many or limits)
-    for side in ("client", "server"):
-        for verb in ("read", "write"):
-            world.disk(side, verb, 400)
-    return world
+@pytest.fixture
+def path(between):
+    """Makes a path whose connections tell the same of one stream and of four."""
+    return lambda one, several, limits: between(
+        one, several, limits=limits, limits_of_several=limits
+    )
 
 
 def test_the_bracket_is_mathis_law():
@@ -60,152 +56,206 @@ def test_the_bracket_is_mathis_law():
     assert loss.bracket(1448, 0.0105, 0.001, "cubic").high > 7.9e6
 
 
-@pytest.mark.parametrize("name", ["pull.cached", "push.cached", "push.uncached"])
-def test_lost_packets_are_named_where_several_connections_carry_more(empty_world, sockets, name):
-    world = path(empty_world, 0.70, 2.8, LOSSY)
-    world.copy(name, (0.7, 0.78, 0.83), memory=0.8, details={"sockets": sockets(**LOSSY)})
-    found = diagnose(world.report()).copies[0]
-    assert found.verdict.named == ("network", "path", "loss")
-    assert "loses 0.96 % of its packets, and reno slows down for each" in found.verdict.sentence
-    assert any("39 segments were sent again" in line for line in found.evidence)
-    assert any("In the other direction TCP alone lost" in line for line in found.evidence)
-    links = [each for each in found.ceilings if each.cause == "link-rate"]
-    assert [each.standing for each in links] == ["at-least"]
+BURST = {**LOSSY, "retransmitted_segments": 239, "loss_ratio": 0.052}
+LOSSES = {
+    "a pull": ("pull.cached", (0.7, 0.78, 0.83), LOSSY),
+    "a push": ("push.cached", (0.7, 0.78, 0.83), LOSSY),
+    "of a disk": ("push.uncached", (0.7, 0.78, 0.83), LOSSY),
+    "seen by TCP alone": ("pull.cached", (0.66, 0.68, 0.7), None),
+    "scattered runs are its mark": ("pull.cached", (0.5, 0.78, 1.0), LOSSY),
+}
 
 
-def test_tcp_alone_tells_it_where_the_copys_own_connection_was_not_seen(empty_world):
-    world = path(empty_world, 0.70, 2.8, LOSSY)
-    world.copy("pull.cached", (0.66, 0.68, 0.7))
-    assert world.named() == ("network", "path", "loss")
+@pytest.mark.parametrize(("name", "rates", "seen"), LOSSES.values(), ids=LOSSES)
+def test_lost_packets_are_named_where_several_connections_carry_more(
+    path, sockets, name, rates, seen, says
+):
+    world = path(0.70, 2.8, LOSSY)
+    world.copy(name, rates, details={"sockets": sockets(**seen)} if seen else {})
+    says(world, LOSS)
 
 
-def test_scattered_runs_of_a_lossy_path_are_its_mark(empty_world, sockets):
-    world = path(empty_world, 0.70, 2.8, LOSSY)
-    world.copy("pull.cached", (0.5, 0.78, 1.0), details={"sockets": sockets(**LOSSY)})
-    verdict = diagnose(world.report()).copies[0].verdict
-    assert verdict.named == ("network", "path", "loss")
-    assert verdict.confidence <= 0.75
-
-
-def test_one_burst_of_losses_is_one_event(empty_world, sockets):
+def test_one_burst_of_losses_is_one_event(path, sockets, says):
     """What slow start overshoots by is lost at once: TCP alone tells the path's own share."""
-    world = path(empty_world, 0.66, 3.4, LOSSY)
-    burst = {**LOSSY, "retransmitted_segments": 239, "loss_ratio": 0.052}
-    world.copy("push.cached", 1.29, memory=0.88, details={"sockets": sockets(**burst)})
-    assert world.named() == ("network", "path", "loss")
+    world = path(0.66, 3.4, LOSSY)
+    world.copy("push.cached", 1.29, memory=0.88, details={"sockets": sockets(**BURST)})
+    says(world, LOSS)
+
+
+def test_the_other_direction_is_told_of_only_where_its_loss_is_known(path, sockets, says):
+    world = path(0.70, 2.8, LOSSY)
+    world.forget("tcp", verb="push")
+    gone = ("loss_ratio", "retransmitted_segments")
+    world.tcp("push", 0.7, limits={k: v for k, v in LOSSY.items() if k not in gone})
+    world.copy("pull.cached", (0.7, 0.78, 0.83), details={"sockets": sockets(**LOSSY)})
+    says(world, LOSS)
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def test_a_full_link_drops_packets_and_is_a_full_link(empty_world, sockets):
+def test_a_full_link_drops_packets_and_is_a_full_link(path, sockets, says):
     """The law of loss holds there as well: several connections together carry no more."""
     dropped = {**LOSSY, "retransmitted_segments": 70, "loss_ratio": 0.0021}
     dropped.update(rtt_seconds_median=0.0334, min_rtt_seconds=0.0162)
-    world = path(empty_world, 11.7, 11.75, dropped)
+    world = path(11.7, 11.75, dropped)
     world.copy("pull.cached", (11.2, 11.3, 11.4), details={"sockets": sockets(**dropped)})
-    assert world.named() == ("network", "path", "link-rate")
-    assert ("network", "path", "loss") not in world.ceilings()
+    says(world, LINK)
 
 
-def test_loss_on_a_path_that_the_disk_never_fills_is_not_the_cap(empty_world, sockets):
-    world = path(empty_world, 0.70, 2.8, LOSSY)
-    world.entries = [e for e in world.entries if e[0].stage != "disk"]
+def test_loss_on_a_path_that_the_disk_never_fills_is_not_the_cap(path, sockets, says):
+    world = path(0.70, 2.8, LOSSY)
+    world.forget("disk")
     world.disk("client", "write", 0.3)
     idle = {**LOSSY, "unsent_bytes_median": 0, "retransmitted_segments": 9}
     world.copy("pull.cached", (0.27, 0.28, 0.29), details={"sockets": sockets(**idle)})
-    assert world.named() == ("disk", "client", "write")
+    says(world, "disk/client/write")
 
 
-def test_a_control_that_does_not_mind_loss_is_never_held_by_it(empty_world, sockets):
-    """BBR: 11 times what the law would allow."""
-    bbr = {**LOSSY, "congestion_control": "bbr"}
-    world = path(empty_world, 11.7, 11.75, bbr)
-    world.copy("pull.cached", (0.7, 0.78, 0.83), details={"sockets": sockets(**bbr)})
+BBR = {**LOSSY, "congestion_control": "bbr"}
+OTHERWISE = {
+    "a control that does not mind: 11 times what the law would allow": (11.7, 11.75, BBR, 0.78),
+    "the copy itself carries what several do": (0.70, 1.1, LOSSY, 0.87),
+    "one stream alone tells neither loss nor link": (0.70, None, LOSSY, 0.68),
+}
+
+
+@pytest.mark.parametrize(("one", "several", "seen", "rate"), OTHERWISE.values(), ids=OTHERWISE)
+def test_lost_packets_that_do_not_hold_the_copy_are_not_blamed(
+    path, sockets, one, several, seen, rate, says
+):
+    world, rates = path(one, several, seen), (0.98 * rate, rate, 1.02 * rate)
+    world.copy("pull.cached", rates, details={"sockets": sockets(**seen)})
+    says(world, *([NOBODY] if several is None else []))
     assert ("network", "path", "loss") not in world.ceilings()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"congestion_control": None},
-        {"loss_ratio": None},
-        {"loss_ratio": 0.5},  # so much would allow far less
-        {"retransmitted_segments": 3},
-        {"unsent_bytes_median": 0},  # nothing waited to be sent
-        {"peer_window_bytes_median": 14_000},  # the window holds it
-        {"segment_bytes": None},
-        {"unread_bytes_median": 5_000_000},  # the reader is slow
-        {"rtt_seconds_median": 0.05},  # a queue stands before a full link
-    ],
-)
-def test_half_the_evidence_names_no_loss(empty_world, sockets, change):
-    world = path(empty_world, 0.70, 2.8, {"by": "network"})
+HALF = {
+    "a control that nobody knows": {"congestion_control": "unheard-of"},
+    "not told what was lost": {"loss_ratio": None},
+    "so much would allow far less": {"loss_ratio": 0.5},
+    "a few segments": {"retransmitted_segments": 3},
+    "nothing waited to be sent": {"unsent_bytes_median": 0},
+    "the window holds it": {"peer_window_bytes_median": 14_000},
+    "no size of a segment": {"segment_bytes": None},
+    "the reader is slow": {"unread_bytes_median": 5_000_000},
+    "a queue stands before a full link": {"rtt_seconds_median": 0.05},
+}
+
+
+@pytest.mark.parametrize("change", HALF.values(), ids=HALF)
+def test_half_the_evidence_names_no_loss(path, sockets, change, says):
+    world = path(0.70, 2.8, {"by": "network"})
     told = sockets(**{**LOSSY, **change})
-    if told.get("congestion_control") is None:
-        told["congestion_control"] = "unheard-of"
     world.copy("pull.cached", (0.7, 0.78, 0.83), details={"sockets": told})
+    says(world)
     assert ("network", "path", "loss") not in world.ceilings()
-
-
-def test_one_stream_alone_that_lost_packets_blames_neither_loss_nor_link(empty_world, sockets):
-    world = path(empty_world, 0.70, None, LOSSY)
-    world.copy("pull.cached", (0.66, 0.68, 0.7), details={"sockets": sockets(**LOSSY)})
-    found = diagnose(world.report()).copies[0]
-    assert found.verdict.component == "unknown"
-    assert [each.standing for each in found.ceilings if each.component == "network"] == ["at-least"]
 
 
 # -- tcp/congestion-control --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["pull.cached", "push.cached", "pull.uncached"])
-def test_a_control_that_grows_too_slowly_is_named(empty_world, sockets, name):
-    world = path(empty_world, 6, 24, SLOW_TO_RECOVER)
+def test_a_control_that_grows_too_slowly_is_named(path, sockets, name, says):
+    world = path(6, 24, SLOW_TO_RECOVER)
     world.copy(name, (5.7, 5.9, 6.1), details={"sockets": sockets(**SLOW_TO_RECOVER)})
-    verdict = diagnose(world.report()).copies[0].verdict
-    side = "server" if name.startswith("pull") else "client"
-    assert verdict.named == ("tcp", side, "congestion-control")
-    assert "(cubic) keeps one connection at 25 % of what several carry together" in verdict.sentence
+    says(world, f"tcp/{'server' if 'pull' in name else 'client'}/congestion-control")
 
 
-@pytest.mark.parametrize(
-    ("change", "several"),
-    [
-        ({}, 7),  # several carry hardly more
-        ({"loss_ratio": 0.01, "retransmitted_segments": 90}, 24),  # that is the path's affair
-        ({"min_rtt_seconds": 0.001}, 24),
-        ({"receive_window_limited_ratio": 0.6}, 24),
-        ({"send_buffer_limited_ratio": 0.6}, 24),
-        ({"unsent_bytes_median": 0}, 24),  # the program has no more
-        ({"in_flight_bytes_median": 100_000}, 24),
-        ({"congestion_control": "bbr"}, 24),
-        ({"congestion_window_bytes_median": None}, 24),
-    ],
-)
-def test_the_control_is_not_blamed_for_less(empty_world, sockets, change, several):
-    world = path(empty_world, 6, several, {**SLOW_TO_RECOVER, **change})
+LESS = {
+    "several carry hardly more": {},
+    "losses: that is the path's affair": {"loss_ratio": 0.01, "retransmitted_segments": 90},
+    "a short path": {"min_rtt_seconds": 0.001},
+    "a window": {"receive_window_limited_ratio": 0.6},
+    "a buffer": {"send_buffer_limited_ratio": 0.6},
+    "the program has no more": {"unsent_bytes_median": 0},
+    "its window has room": {"in_flight_bytes_median": 100_000},
+    "one that does not back off": {"congestion_control": "bbr"},
+    "not told how large its window is": {"congestion_window_bytes_median": None},
+}
+
+
+@pytest.mark.parametrize("change", LESS.values(), ids=LESS)
+def test_the_control_is_not_blamed_for_less(path, sockets, change, says):
+    world = path(6, 24 if change else 7, {**SLOW_TO_RECOVER, **change})
     told = sockets(**{**SLOW_TO_RECOVER, **change})
     world.copy("pull.cached", (5.7, 5.9, 6.1), details={"sockets": told})
+    says(world)
     assert ("tcp", "server", "congestion-control") not in world.ceilings()
 
 
-def test_lost_packets_of_a_copy_that_fills_the_path_all_the_same_are_not_blamed(
-    empty_world, sockets
+# -- without an agent, by the client's own socket ------------------------------------------------
+
+PUSH = {
+    "by": "network",
+    "congestion_control": "reno",
+    "receiver_seen": False,
+    "retransmitted_segments": 45,
+    "loss_ratio": 0.0103,
+    "unsent_bytes_median": 391_616,
+    "in_flight_bytes_median": 17_375,
+    "rtt_seconds_median": 0.0223,
+    "min_rtt_seconds": 0.02,
+    "peer_window_bytes_median": 925_696,
+    "unread_bytes_median": None,
+    "full_ratio": None,
+    "own_window_bytes_median": None,
+}
+PULL = {
+    "by": "unknown",
+    "sender_seen": False,
+    "receiver_seen": True,
+    "unread_bytes_median": 0,
+    "out_of_order_segments": 400,
+    "own_window_bytes_median": 847_872,
+    "receiver_rtt_seconds_median": 0.0213,
+    "receiver_min_rtt_seconds": 0.0205,
+}
+PUSHES = {
+    "at the rate that its loss allows": (LOSS, 0.84, {}),
+    "of more": (LOSS, 0.6, {"loss_ratio": 0.02}),
+    "of less": (LOSS, 1.3, {"loss_ratio": 0.005}),
+    "a queue stands: the link is full": (None, 0.84, {"rtt_seconds_median": 0.05}),
+    "faster than so much loss allows": (None, 6.0, {}),
+    "far slower": (None, 0.1, {}),
+    "hardly any": (None, 0.84, {"loss_ratio": 0.0005, "rtt_seconds_median": 0.0205}),
+    "not told how much": (None, 0.84, {"loss_ratio": None}),
+    "no round trip": (None, 0.84, {"rtt_seconds_median": None}),
+    "a control that does not mind": (None, 0.84, {"congestion_control": "bbr"}),
+    "nothing waits for the path": (None, 0.84, {"unsent_bytes_median": 0}),
+    "10 Mbit/s: a policed link drops what is too much": (None, 1.175, {}),
+    "a short path": (None, 40.0, {"rtt_seconds_median": 0.0005, "min_rtt_seconds": 0.0004}),
+}
+PULLS = {
+    "after holes": (LOSS, 0.81, {}),
+    "a slower one": (LOSS, 0.7, {}),
+    "a faster one": (LOSS, 1.0, {}),
+    "one hole": (None, 0.81, {"out_of_order_segments": 20}),
+    "a full link with a short queue": (None, 10.8, {"out_of_order_segments": 4000}),
+    "the window is all that there is": (None, 0.81, {"own_window_bytes_median": 18_000}),
+    "the client does not take what came": (None, 0.81, {"unread_bytes_median": 40_000}),
+    "no round trip of a receiver": (None, 0.81, {"receiver_rtt_seconds_median": None}),
+    "not told what is unread": (None, 0.81, {"unread_bytes_median": None}),
+    "not told its window": (None, 0.81, {"own_window_bytes_median": None}),
+}
+
+
+@pytest.mark.parametrize(("named", "rate", "changes"), PUSHES.values(), ids=PUSHES)
+def test_a_push_at_the_rate_that_its_loss_allows_is_held_by_it(
+    alone, sockets, named, rate, changes, says
 ):
-    """TCP alone with one stream had a bad moment: the copy itself carries what several do."""
-    world = path(empty_world, 0.70, 1.1, LOSSY)
-    lossy = sockets(**LOSSY)
-    world.copy("pull.cached", (0.86, 0.87, 0.88), details={"sockets": lossy})
-    assert ("network", "path", "loss") not in world.ceilings()
+    alone.copy("push.cached", rate, details={"sockets": sockets(**{**PUSH, **changes})})
+    says(alone, *filter(None, [named]))
+    assert (alone.named()[2] == "loss") == (named == LOSS)
 
 
-def test_the_other_direction_is_told_of_only_where_its_loss_is_known(empty_world, sockets):
-    world = path(empty_world, 0.70, 2.8, LOSSY)
-    back = {**LOSSY, "loss_ratio": None, "retransmitted_segments": None}
-    world.entries = [e for e in world.entries if e[0].setting.get("verb") != "push"]
-    world.tcp("push", 0.7, limits={k: v for k, v in back.items() if v is not None})
-    world.copy("pull.cached", (0.7, 0.78, 0.83), details={"sockets": sockets(**LOSSY)})
-    found = diagnose(world.report()).copies[0]
-    assert found.verdict.named == ("network", "path", "loss")
-    assert not any("In the other direction" in line for line in found.evidence)
+@pytest.mark.parametrize(("named", "rate", "changes"), PULLS.values(), ids=PULLS)
+def test_a_pull_whose_packets_come_after_holes_is_held_by_loss(alone, named, rate, changes, says):
+    alone.copy("pull.cached", rate, details={"sockets": {**PULL, **changes}})
+    says(alone, *filter(None, [named]))
+    assert (alone.named()[2] == "loss") == (named == LOSS)
+
+
+def test_with_an_agent_both_ends_are_asked(world, says):
+    world.copy("pull.cached", 0.81, details={"sockets": PULL})
+    says(world, NOBODY)

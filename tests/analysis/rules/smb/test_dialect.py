@@ -22,129 +22,85 @@ def window(in_flight_bytes, request_bytes, took_seconds, rtt_seconds=ROUND_TRIP_
 
 OLD = window(1_300_480, 130_048, 0.0218)
 NEW = window(64 * MIB, MIB, 0.56)
+NEAR = {"rtt_seconds": 0.0002}
+LIKE_OLD = window(1_300_480, 130_048, 0.0218)
+SLOW = window(1_300_480, 130_048, 0.05)
+UNTOLD = {name: value for name, value in OLD.items() if name != "request_seconds_median"}
+DIALECT, NOBODY = "smb/client/dialect", "unknown/inconclusive"
+PAIRS = {
+    "SMB1 on a far path, where SMB 3 fills the link": (DIALECT, 108, NEW, 49.3, OLD),
+    "requests that waited for more than the way leave it to the rate": (
+        DIALECT,
+        108,
+        NEW,
+        56,
+        SLOW,
+    ),
+    "so does a time of theirs that is not told": (DIALECT, 108, NEW, 56, UNTOLD),
+    "on a short path the round trips are no reason": (
+        *(NOBODY, 108, {**NEW, **NEAR}, 50, {**OLD, **NEAR}),
+    ),
+    "round trips that allow far more than the copy took": (NOBODY, 108, NEW, 20, OLD),
+    "as much in flight: a newer dialect is faster for another reason": (
+        *("smb/server/round-trips", 81, LIKE_OLD, 56, OLD),
+    ),
+}
 
 
-def far(empty_world, link=117.6):
+@pytest.mark.parametrize(("named", "new", "newer", "old", "older"), PAIRS.values(), ids=PAIRS)
+def test_an_old_dialect_is_named_where_a_newer_one_shows_more(
+    between, named, new, newer, old, older, says
+):
     """20 ms to a server whose disks are faster than the path."""
-    world = empty_world()
-    for verb in ("pull", "push"):
-        world.tcp(verb, link)
-    for side in ("client", "server"):
-        for verb in ("read", "write"):
-            world.disk(side, verb, 400)
-    return world
+    world = between()
+    world.copy("push.uncached", (0.99 * new, new, 1.01 * new), details=newer)
+    rates = (0.98 * old, old, 1.02 * old)
+    world.copy("push.uncached", rates, dialect="smb1", details=older)
+    says(world, "network/path/link-rate" if new == 108 else NOBODY, named)
 
 
-def of_old(world, dialect="smb1"):
-    copies = diagnose(world.report()).copies
-    return next(each for each in copies if each.dialect == dialect)
-
-
-def test_smb1_on_a_far_path_is_named_where_smb3_fills_the_link(empty_world):
-    world = far(empty_world)
-    world.copy("push.uncached", (107, 108, 109), details=NEW)
-    world.copy("push.uncached", (49, 49.3, 50), dialect="smb1", details=OLD)
-    found = of_old(world)
-    assert found.verdict.named == ("smb", "client", "dialect")
-    assert found.verdict.confidence >= 0.85
-    assert found.verdict.sentence.startswith(
-        "Pushing this file uncached over SMB1 runs at 49.3 MB/s: over SMB1 1.24 MiB in flight, all "
-        "that the server allows, at a round trip of 20 ms carry no more than "
-    )
-    assert "while the same copy runs at 108 MB/s over SMB 3.1.1, with 64 MiB in flight" in (
-        found.verdict.sentence
-    )
-    assert "a newer dialect would give about " in found.verdict.sentence.lower()
-    assert found.advice[0].startswith("SMB 3.1.1 instead of SMB1 on the client (it ran the same ")
-    assert "108 MB/s" in found.advice[0]
-    assert ("smb", "server", "round-trips") not in [each.named for each in found.ceilings]
-
-
-def test_requests_that_waited_for_more_than_the_way_leave_it_to_the_rate(empty_world):
-    """It reaches what the round trips allow all the same, a little less sure."""
-    world = far(empty_world)
-    world.copy("pull.cached", (107, 108, 109), details=NEW)
-    old = window(1_300_480, 130_048, 0.05)
-    world.copy("pull.cached", (55, 56, 57), dialect="smb1", details=old)
-    assert of_old(world).verdict.named == ("smb", "client", "dialect")
-
-
-def test_smb2_0_2_that_is_started_by_the_server_is_the_servers_to_change(empty_world):
-    world = far(empty_world)
-    new = {"initiator": "server", "details": NEW}
-    world.copy("server.pull.cached", (107, 108, 109), **new)
-    old = window(MIB, 65536, 0.0215)
-    world.copy("server.pull.cached", (47, 48, 49), dialect="2.0.2", initiator="server", details=old)
-    assert of_old(world, "2.0.2").verdict.named == ("smb", "server", "dialect")
+def test_smb2_0_2_that_is_started_by_the_server_is_the_servers_to_change(between, says):
+    world, old = between(), window(MIB, 65536, 0.0215)
+    world.copy("server.pull.cached", (107, 108, 109), initiator="server", details=NEW)
+    more = {"initiator": "server", "dialect": "2.0.2"}
+    world.copy("server.pull.cached", (47, 48, 49), details=old, **more)
+    says(world, "network/path/link-rate", "smb/server/dialect")
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def test_two_dialects_that_run_alike_are_held_by_something_else(empty_world):
-    world = far(empty_world, link=48)
+def test_two_dialects_that_run_alike_are_held_by_something_else(between, says):
+    world = between(48)
     world.copy("pull.cached", (46, 47, 48), details=NEW)
     world.copy("pull.cached", (45, 46, 47), dialect="smb1", details=OLD)
-    assert of_old(world).verdict.named == ("network", "path", "link-rate")
-    assert all(each.cause != "dialect" for each in of_old(world).ceilings)
+    says(world, "network/path/link-rate", "network/path/link-rate")
 
 
-def test_on_a_short_path_the_round_trips_are_no_reason(empty_world):
-    world = far(empty_world)
-    near = {"rtt_seconds": 0.0002}
-    world.copy("pull.cached", (107, 108, 109), details={**NEW, **near})
-    world.copy("pull.cached", (49, 50, 51), dialect="smb1", details={**OLD, **near})
-    assert of_old(world).verdict.component == "unknown"
+NEWER = {
+    "altered": {"details": {**NEW, "hash_ok": False}},
+    "not told what is in flight": {"details": {**NEW, "in_flight_bytes": None}},
+    "another source": {"proven": False},
+    "slower": {"rate": (30, 31, 32)},
+    "another initiator": {"initiator": "server", "name": "server.pull.cached"},
+    "as old": {"dialect": "2.0.2"},
+}
 
 
-def test_round_trips_that_allow_far_more_than_the_copy_took_are_not_it(empty_world):
-    world = far(empty_world)
-    world.copy("pull.cached", (107, 108, 109), details=NEW)
-    world.copy("pull.cached", (19, 20, 21), dialect="smb1", details=OLD)
-    assert of_old(world).verdict.component == "unknown"
-
-
-def test_the_same_in_flight_in_both_dialects_is_the_paths_affair(empty_world):
-    """Then a newer dialect is faster for another reason."""
-    world = far(empty_world)
-    new = window(1_300_480, 130_048, 0.0218)
-    world.copy("pull.cached", (80, 81, 82), details=new)
-    world.copy("pull.cached", (49, 50, 51), dialect="smb1", details=OLD)
-    assert all(each.cause != "dialect" for each in of_old(world).ceilings)
-
-
-@pytest.mark.parametrize(
-    "newer",
-    [
-        None,
-        {"details": {**NEW, "hash_ok": False}},
-        {"details": {**NEW, "in_flight_bytes": None}},
-        {"proven": False},
-        {"rate": (30, 31, 32)},
-        {"initiator": "server", "name": "server.pull.cached"},
-        {"dialect": "2.0.2"},
-    ],
-    ids=["none", "altered", "untold", "source", "slower", "other initiator", "as old"],
-)
-def test_without_a_newer_dialect_that_is_faster_it_stays_with_the_round_trips(empty_world, newer):
-    world = far(empty_world)
+@pytest.mark.parametrize("newer", [None, *NEWER.values()], ids=["none", *NEWER])
+def test_without_a_newer_dialect_that_is_faster_it_stays_with_the_round_trips(between, newer, says):
+    world = between()
     if newer is not None:
-        name, rate = newer.pop("name", "pull.cached"), newer.pop("rate", (107, 108, 109))
-        world.copy(name, rate, **{"details": NEW, **newer})
+        more = {"name": "pull.cached", "rate": (107, 108, 109), "details": NEW, **newer}
+        world.copy(more.pop("name"), more.pop("rate"), **more)
     world.copy("pull.cached", (55, 56, 57), dialect="smb1", details=OLD)
-    assert of_old(world).verdict.named == ("smb", "server", "round-trips")
+    says(world)
+    old = next(each for each in diagnose(world.report()).copies if each.dialect == "smb1")
+    assert old.verdict.named == ("smb", "server", "round-trips")
 
 
-def test_a_newer_dialect_on_a_far_path_stays_with_the_round_trips(empty_world):
-    world = far(empty_world)
+def test_a_newer_dialect_on_a_far_path_stays_with_the_round_trips(between, says):
+    world = between()
     world.copy("pull.cached", (107, 108, 109), dialect="3.1.1", details=NEW)
     world.copy("pull.cached", (55, 56, 57), dialect="2.1", details=OLD)
-    assert of_old(world, "2.1").verdict.named == ("smb", "path", "round-trips")
-
-
-def test_a_copy_whose_request_time_is_not_told_is_judged_by_its_rate(empty_world):
-    world = far(empty_world)
-    world.copy("pull.cached", (107, 108, 109), details=NEW)
-    old = {name: value for name, value in OLD.items() if name != "request_seconds_median"}
-    world.copy("pull.cached", (55, 56, 57), dialect="smb1", details=old)
-    assert of_old(world).verdict.named == ("smb", "client", "dialect")
+    says(world, "network/path/link-rate", "smb/path/round-trips")
