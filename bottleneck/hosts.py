@@ -1,13 +1,10 @@
-"""Reach an agent: a pipe on this host, the system's ssh, or any command that passes streams."""
+"""An agent as its coordinator asks it: questions, what it holds, what it watches, what it runs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import queue
-import re
-import select
-import shlex
 import signal
 import subprocess
 import threading
@@ -17,63 +14,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
-from urllib.parse import unquote
+from typing import Any, Self
 
-from bottleneck import __version__, credentials, dialling, own_modules, told, travel, wire
-from bottleneck.replies import Replies, Unasked
+from bottleneck import __version__, bootstrap, credentials, dialling, told, wire
+from bottleneck.replies import AgentLost, StageError, Stream
 from probes.host import tools
-from probes.host.child import end_with_parent, one_line
+from probes.host.child import end_with_parent
 from probes.host.counters import Watched
 from probes.records import Details, Endpoint, HostFacts, Sample
 from probes.stage import Refused, Unavailable
 
+__all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Ran", "StageError")
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
 SILENT_SECONDS = 0.2
 """For the same of an agent that left one unanswered."""
-WRITE_SECONDS = 10.0
 LAST_WORDS_SECONDS = 1.0
-LONGEST_WORDS_BYTES = 500
-MOST_BANNER_LINES = 20
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
-# -I: no module of the folder where it starts, of the user's or of a variable's.
-TRAVELLING = ("python3", "-I", "-c", travel.STARTER)
-# Whoever installs for himself has it in ~/.local/bin, which a login without a terminal forgets.
-INSTALLED = ("sh", "-c", 'PATH="$PATH:$HOME/.local/bin"; exec bottleneck agent')
 INSTALLED_SECONDS = 6.0
 """For the greeting of what may be another program of that name."""
 
-SSH_OPTIONS = (
-    "BatchMode=yes",
-    "ConnectTimeout=10",
-    "ConnectionAttempts=1",
-    "ServerAliveInterval=5",
-    "ServerAliveCountMax=6",
-    # Nothing of the user's is lent to the server, whatever his configuration does for logins of
-    # his own: with -a and -x no agent, no display, and here no port.
-    "ClearAllForwardings=yes",
-    "Tunnel=no",
-    "PermitLocalCommand=no",
-    "EscapeChar=none",
-    # A connection of our own, which ends with us: neither another's, nor one for others.
-    "ControlMaster=no",
-    "ControlPath=none",
-    "ControlPersist=no",
-)
-
 Progress = Callable[[Sample], None]
-T = TypeVar("T")
-
-
-class StageError(Exception):
-    """A probe was tried and broke; the text says how, in one line."""
-
-
-class AgentLost(Exception):
-    """The agent does not answer or is gone; the text names host, step and remedy."""
 
 
 Pair = tuple[Any, Any]
@@ -111,73 +74,10 @@ class Observation:
             self.ask(self)
 
 
-def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
-    """The command that starts an agent where SPEC says; the travelling one, or an INSTALLED.
-
-    SPEC is `ssh://[user@]host[:port]`, `tcp://host:port` or `exec:PREFIX`; the prefix is split as a
-    shell would.
-
-    Raises:
-        Refused: kind "usage", a spec that is none or that would be taken for an option; "login",
-            where an agent that listens wants a token and nobody tells one.
-    """
-    if spec.startswith(dialling.SCHEME):
-        credentials.token()
-        return dialling.command(spec)
-    if spec.startswith("exec:"):
-        try:
-            prefix = shlex.split(spec.removeprefix("exec:"))
-        except ValueError as error:
-            raise Refused("usage", f"--agent exec:PREFIX: {error}") from None
-        return [*prefix, *starter]
-    if not spec.startswith("ssh://"):
-        raise Refused(
-            "usage",
-            "--agent is none of ssh://[user@]host[:port], tcp://host:port, exec:PREFIX, none",
-        )
-    user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
-    if ":" in user:
-        raise Refused("usage", "--agent takes no password: use a key or an ssh agent")
-    # The host as it is written: an alias in ssh's configuration minds its capitals.
-    found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
-    if found is None or at and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
-        raise Refused(
-            "usage",
-            "--agent ssh://... names no host that ssh could reach: ssh://[user@]host[:port]",
-        )
-    host, port = found[1] or found[2], found[3]
-    if port and not 0 < int(port) < 65536:
-        raise Refused("usage", f"--agent ssh://...: {port} is no port")
-    options = [word for option in SSH_OPTIONS for word in ("-o", option)]
-    if port:
-        options += ["-p", port]
-    if user:
-        options += ["-l", unquote(user)]
-    # ssh hands one string to the other side's shell: it is quoted here for that shell.
-    ssh = tools.find("ssh") or "ssh"
-    return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(starter)]
-
-
-def command_here(*arguments: str) -> list[str]:
-    """The command that starts the agent of this host, from this installation."""
-    return own_modules.command("bottleneck.agent", *arguments)
-
-
 @dataclass
-class Host:
+class Host(Stream):
     """An agent at the other end of a stream, as the coordinator sees it."""
 
-    side: str
-    process: subprocess.Popen[bytes]
-    banner: list[str] = field(default_factory=list)
-    """What stood in front of the greeting: shown, never obeyed."""
-    about: dict[str, Any] = field(default_factory=dict)
-    replies: Replies = field(default_factory=Replies)
-    lost: str = ""
-    number: int = 0
-    sending: threading.RLock = field(default_factory=threading.RLock)
-    errors: list[str] = field(default_factory=list)
-    """The last words of its stderr."""
     silent: bool = False
     """Whether it left a hold's closing unanswered."""
     unclosed: list[str] = field(default_factory=list)
@@ -247,101 +147,6 @@ class Host:
                 f"the {self.side}'s agent {trouble}{self._last_words()}; "
                 "try the same command by hand"
             )
-
-    def _last_words(self) -> str:
-        words = [*self.errors[-1:]] or self.banner[-1:]
-        return f" ({words[0][:200]})" if words else ""
-
-    def _read_errors(self) -> None:
-        assert self.process.stderr is not None
-        stream = self.process.stderr
-        for line in iter(lambda: stream.readline(LONGEST_WORDS_BYTES), b""):
-            text = line.decode(errors="replace").strip()
-            if text:
-                self.errors.append(text)
-                del self.errors[:-20]
-
-    def _read(self, program: bytes, greeted: queue.SimpleQueue[str]) -> None:
-        assert self.process.stdout is not None
-        stream = self.process.stdout
-        try:
-            self._write(program)
-            junk = 0
-            while not self.about:
-                line = stream.readline(wire.MAX_LINE_BYTES)
-                junk += len(line)
-                if not line or junk > wire.MAX_JUNK_BYTES:
-                    self.process.wait(1) if not line else None
-                    greeted.put("ended without a greeting" if not line else "only sent noise")
-                    return
-                self.about = wire.read_greeting(line) or {}
-                if not self.about and len(self.banner) < MOST_BANNER_LINES:
-                    self.banner.append(line.decode(errors="replace").rstrip())
-            greeted.put("")
-            while line := stream.readline(wire.MAX_LINE_BYTES + 1):
-                self.replies.put(line)
-            self._lose("ended")
-        except Unasked as error:
-            self._lose(str(error))
-        except Exception as error:  # whatever an agent sends, it is the agent that is lost
-            self._lose(f"broke off: {one_line(error)}")
-            greeted.put(self.lost)
-
-    def _lose(self, how: str) -> None:
-        self.lost = how
-        self.replies.lose(how)
-
-    def _write(self, line: bytes, patience_seconds: float = WRITE_SECONDS) -> None:
-        assert self.process.stdin is not None
-        # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
-        with self.sending:
-            until = time.monotonic() + patience_seconds
-            fd = self.process.stdin.fileno()
-            os.set_blocking(fd, False)
-            while line:
-                if not select.select([], [fd], [], max(0.0, until - time.monotonic()))[1]:
-                    raise TimeoutError("it takes no more requests")
-                line = line[os.write(fd, line) :]
-
-    def send(self, request: dict[str, Any]) -> int:
-        """Sends a request; its number."""
-        # In the order of their numbers: an agent takes a smaller one for a repetition.
-        with self.sending:
-            self.number += 1
-            number = self.number
-            self.replies.expect(number)
-            try:
-                self._write(wire.encode({"id": number, **request}))
-            except OSError as error:
-                self._lose(f"broke off: {error}")
-        if self.lost:
-            self.replies.lose(self.lost)
-        return number
-
-    def next(self, number: int, until: float, step: str) -> dict[str, Any]:
-        """The next reply to a request.
-
-        Raises:
-            Unavailable, Refused, StageError: as the probe said.
-            StageError: what it said cannot be.
-            AgentLost: nothing more will come.
-        """
-        try:
-            reply = self.replies.get(number, max(0.01, until - time.monotonic()))
-        except queue.Empty:
-            raise AgentLost(
-                f"{self.side}: the agent did not answer in {step}; is the host still up?"
-            ) from None
-        if "lost" in reply:
-            how = told.words(reply["lost"])
-            raise AgentLost(f"{self.side}: the agent {how} in {step}{self._last_words()}")
-        if "skipped" in reply:
-            raise Unavailable(told.words(reply["skipped"]))
-        if "refused" in reply:
-            raise self._checked(told.refusal, reply["refused"])
-        if "failed" in reply:
-            raise StageError(told.words(reply["failed"]))
-        return reply
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
         """The answer to one question of agent_requests.ASKS."""
@@ -511,13 +316,6 @@ class Host:
         both = (other[0], other[-1]) if other else None
         return Ran(tuple(samples), details, (own[0], own[-1]), both)
 
-    def _checked(self, check: Callable[[Any], T], value: object) -> T:
-        """What the agent told, as the check takes it; StageError where it does not."""
-        try:
-            return check(value)
-        except ValueError as error:
-            raise StageError(f"{self.side}: its agent tells what cannot be: {error}") from None
-
     def close(self, now: bool = False) -> None:
         """Closes the stream: the agent and its children end; what does not is killed."""
         process = self.process
@@ -564,7 +362,7 @@ class PartlyRan(Exception):
 
 def start_here() -> Host:
     """The agent of this host, the client."""
-    return Host.start("client", command_here())
+    return Host.start("client", bootstrap.command_here())
 
 
 def start_there(spec: str) -> Host:
@@ -574,9 +372,9 @@ def start_there(spec: str) -> Host:
         AgentLost: none answers as one.
         Refused: nobody listens there ("unreachable"), or not for this token ("login").
     """
-    command = command_for(spec)
+    command = bootstrap.command_for(spec)
     if not spec.startswith(dialling.SCHEME):
-        return Host.start("server", command, travel.program())
+        return Host.start("server", command, bootstrap.program())
     return Host.start("server", command, dialling.first_line(credentials.token()))
 
 
@@ -586,4 +384,6 @@ def start_installed(spec: str) -> Host:
     Raises:
         AgentLost: there is none.
     """
-    return Host.start("server", command_for(spec, INSTALLED), b"", INSTALLED_SECONDS)
+    return Host.start(
+        "server", bootstrap.command_for(spec, bootstrap.INSTALLED), b"", INSTALLED_SECONDS
+    )

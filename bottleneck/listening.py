@@ -24,9 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bottleneck import login_throttle, tls, wire
+from bottleneck.bootstrap import command_here
 from bottleneck.credentials import Token
 from bottleneck.dialling import wrong_token
-from bottleneck.hosts import command_here
 from bottleneck.login_throttle import Throttle
 from bottleneck.target import host_and_port
 from bottleneck.tls import Broken, Stream

@@ -1,15 +1,24 @@
-"""What an agent has replied and nobody has read yet: bounded, and only what was asked for.
+"""An agent's stream as its coordinator has it: requests out, replies in.
 
-As lines, which take as much memory as they have bytes: what is in them is made when they are read.
+What nobody has read yet is bounded, and only what was asked for; it waits as lines, which take as
+much memory as they have bytes: what is in them is made when they are read.
 """
 
 from __future__ import annotations
 
+import os
 import queue
+import select
+import subprocess
 import threading
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from bottleneck import wire
+from bottleneck import told, wire
+from probes.host.child import one_line
+from probes.stage import Unavailable
 
 MOST_BYTES = 2 << 20
 """Of all replies to one request: a run of a minute has 6 KB of samples."""
@@ -23,6 +32,18 @@ MOST_LATE = 1000
 ENDS = frozenset({"answer", "closed", "details", "observed", "failed", "skipped", "refused"})
 """What a reply has that is the last one of its request."""
 UNASKED = "sends what nobody asked for"
+WRITE_SECONDS = 10.0
+LONGEST_WORDS_BYTES = 500
+MOST_BANNER_LINES = 20
+T = TypeVar("T")
+
+
+class StageError(Exception):
+    """A probe was tried and broke; the text says how, in one line."""
+
+
+class AgentLost(Exception):
+    """The agent does not answer or is gone; the text names host, step and remedy."""
 
 
 class Unasked(Exception):
@@ -102,3 +123,122 @@ class Replies:
         with self._lock:
             for waiting in self._waiting.values():
                 waiting.put(how)
+
+
+@dataclass
+class Stream:
+    """An agent at the other end of a stream: requests out, replies in."""
+
+    side: str
+    process: subprocess.Popen[bytes]
+    banner: list[str] = field(default_factory=list)
+    """What stood in front of the greeting: shown, never obeyed."""
+    about: dict[str, Any] = field(default_factory=dict)
+    replies: Replies = field(default_factory=Replies)
+    lost: str = ""
+    number: int = 0
+    sending: threading.RLock = field(default_factory=threading.RLock)
+    errors: list[str] = field(default_factory=list)
+    """The last words of its stderr."""
+
+    def _last_words(self) -> str:
+        words = [*self.errors[-1:]] or self.banner[-1:]
+        return f" ({words[0][:200]})" if words else ""
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        stream = self.process.stderr
+        for line in iter(lambda: stream.readline(LONGEST_WORDS_BYTES), b""):
+            text = line.decode(errors="replace").strip()
+            if text:
+                self.errors.append(text)
+                del self.errors[:-20]
+
+    def _read(self, program: bytes, greeted: queue.SimpleQueue[str]) -> None:
+        assert self.process.stdout is not None
+        stream = self.process.stdout
+        try:
+            self._write(program)
+            junk = 0
+            while not self.about:
+                line = stream.readline(wire.MAX_LINE_BYTES)
+                junk += len(line)
+                if not line or junk > wire.MAX_JUNK_BYTES:
+                    self.process.wait(1) if not line else None
+                    greeted.put("ended without a greeting" if not line else "only sent noise")
+                    return
+                self.about = wire.read_greeting(line) or {}
+                if not self.about and len(self.banner) < MOST_BANNER_LINES:
+                    self.banner.append(line.decode(errors="replace").rstrip())
+            greeted.put("")
+            while line := stream.readline(wire.MAX_LINE_BYTES + 1):
+                self.replies.put(line)
+            self._lose("ended")
+        except Unasked as error:
+            self._lose(str(error))
+        except Exception as error:  # whatever an agent sends, it is the agent that is lost
+            self._lose(f"broke off: {one_line(error)}")
+            greeted.put(self.lost)
+
+    def _lose(self, how: str) -> None:
+        self.lost = how
+        self.replies.lose(how)
+
+    def _write(self, line: bytes, patience_seconds: float = WRITE_SECONDS) -> None:
+        assert self.process.stdin is not None
+        # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
+        with self.sending:
+            until = time.monotonic() + patience_seconds
+            fd = self.process.stdin.fileno()
+            os.set_blocking(fd, False)
+            while line:
+                if not select.select([], [fd], [], max(0.0, until - time.monotonic()))[1]:
+                    raise TimeoutError("it takes no more requests")
+                line = line[os.write(fd, line) :]
+
+    def send(self, request: dict[str, Any]) -> int:
+        """Sends a request; its number."""
+        # In the order of their numbers: an agent takes a smaller one for a repetition.
+        with self.sending:
+            self.number += 1
+            number = self.number
+            self.replies.expect(number)
+            try:
+                self._write(wire.encode({"id": number, **request}))
+            except OSError as error:
+                self._lose(f"broke off: {error}")
+        if self.lost:
+            self.replies.lose(self.lost)
+        return number
+
+    def next(self, number: int, until: float, step: str) -> dict[str, Any]:
+        """The next reply to a request.
+
+        Raises:
+            Unavailable, Refused, StageError: as the probe said.
+            StageError: what it said cannot be.
+            AgentLost: nothing more will come.
+        """
+        try:
+            reply = self.replies.get(number, max(0.01, until - time.monotonic()))
+        except queue.Empty:
+            raise AgentLost(
+                f"{self.side}: the agent did not answer in {step}; is the host still up?"
+            ) from None
+        if "lost" in reply:
+            how = told.words(reply["lost"])
+            raise AgentLost(f"{self.side}: the agent {how} in {step}{self._last_words()}")
+        if "skipped" in reply:
+            raise Unavailable(told.words(reply["skipped"]))
+        if "refused" in reply:
+            raise self._checked(told.refusal, reply["refused"])
+        if "failed" in reply:
+            raise StageError(told.words(reply["failed"]))
+        return reply
+
+    def _checked(self, check: Callable[[Any], T], value: object) -> T:
+        """What the agent told, as the check takes it; StageError where it does not."""
+        try:
+            return check(value)
+        except ValueError as error:
+            raise StageError(f"{self.side}: its agent tells what cannot be: {error}") from None

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from bottleneck import agent_checks, agent_limits, hosts, wire
+from bottleneck import agent_checks, agent_limits, bootstrap, hosts, wire
 from bottleneck.agent_checks import Session, check
 from bottleneck.agent_limits import Limits
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
@@ -226,7 +226,7 @@ def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
 @contextmanager
 def agent_for(peer):
     """The product's agent as a listener starts it."""
-    command = hosts.command_here("--peer", peer)
+    command = bootstrap.command_here("--peer", peer)
     with hosts.Host.start("server", command) as host:
         yield host
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.travel import names_and_sources
+from bottleneck.bootstrap import names_and_sources
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import hosts, travel, wire
+from bottleneck import bootstrap, hosts, wire
 from probes import loopback
 from probes.host import socket_watch
 from probes.records import Endpoint, HostFacts
@@ -34,8 +34,8 @@ def test_the_program_travels_through_any_command():
 
 @pytest.mark.long
 def test_what_travels_needs_nothing_but_python(tmp_path):
-    command = [sys.executable, "-I", "-S", "-c", travel.STARTER]
-    host = hosts.Host.start("server", command, travel.program())
+    command = [sys.executable, "-I", "-S", "-c", bootstrap.STARTER]
+    host = hosts.Host.start("server", command, bootstrap.program())
     with host:
         setting = loopback.Setting("push", 1, seconds=0.4)
         with host.hold("loopback", setting, Endpoint(), 20) as peer:
@@ -233,20 +233,20 @@ def test_an_unknown_question_is_an_answer_not_an_end():
 )
 def test_a_spec_that_is_none_is_refused(spec):
     with pytest.raises(Refused) as refused:
-        hosts.command_for(spec)
+        bootstrap.command_for(spec)
     assert refused.value.kind == "usage"
 
 
 def test_ssh_gets_its_host_behind_a_double_dash_and_asks_nothing():
-    command = hosts.command_for("ssh://anna@nas.example:2222")
+    command = bootstrap.command_for("ssh://anna@nas.example:2222")
     assert Path(command[0]).is_absolute() and Path(command[0]).name == "ssh"
     assert "BatchMode=yes" in command
     assert command[command.index("--") + 1] == "nas.example"
     assert command[command.index("-p") + 1] == "2222"
     assert command[command.index("-l") + 1] == "anna"
-    assert shlex.split(command[-1]) == ["python3", "-I", "-c", travel.STARTER]
-    assert "NAS" in hosts.command_for("ssh://NAS")  # an alias minds its capitals
-    assert hosts.command_for("ssh://[fe80::1]:2222")[-2] == "fe80::1"
+    assert shlex.split(command[-1]) == ["python3", "-I", "-c", bootstrap.STARTER]
+    assert "NAS" in bootstrap.command_for("ssh://NAS")  # an alias minds its capitals
+    assert bootstrap.command_for("ssh://[fe80::1]:2222")[-2] == "fe80::1"
 
 
 def test_a_command_that_anybody_could_have_put_into_path_is_not_run(tmp_path, monkeypatch):
@@ -263,9 +263,9 @@ def test_a_command_that_anybody_could_have_put_into_path_is_not_run(tmp_path, mo
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash"])
 def test_the_starter_is_one_line_that_shells_leave_alone(shell):
-    assert not set("\n'!`$\\") & set(travel.STARTER)
-    command = [shell, "-c", shlex.join(["python3", "-c", travel.STARTER])]
-    with hosts.Host.start("server", command, travel.program()) as host:
+    assert not set("\n'!`$\\") & set(bootstrap.STARTER)
+    command = [shell, "-c", shlex.join(["python3", "-c", bootstrap.STARTER])]
+    with hosts.Host.start("server", command, bootstrap.program()) as host:
         assert host.tell("counters")
 
 

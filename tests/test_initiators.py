@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck import __version__, hosts, plan
+from bottleneck import __version__, bootstrap, hosts, plan
 from bottleneck.cli import running
 from bottleneck.cli.options import Ends, Others
 from bottleneck.hosts import AgentLost
@@ -418,10 +418,10 @@ def test_what_is_no_share_is_refused_before_anything_starts(tmp_path: Path, shar
 
 
 def test_the_installed_agent_is_asked_for_by_the_same_way() -> None:
-    assert hosts.command_for("exec:docker exec -i nas", hosts.INSTALLED)[:5] == [
+    assert bootstrap.command_for("exec:docker exec -i nas", bootstrap.INSTALLED)[:5] == [
         *("docker", "exec", "-i", "nas"),
         "sh",
     ]
     with socket.socket() as _:
-        command = hosts.command_for("ssh://me@nas", hosts.INSTALLED)
+        command = bootstrap.command_for("ssh://me@nas", bootstrap.INSTALLED)
     assert command[0].endswith("/ssh") and command[-1].endswith("exec bottleneck agent'")

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bottleneck import credentials, dialling, hosts, listening, login_throttle, plan, tls
+from bottleneck import bootstrap, credentials, dialling, hosts, listening, login_throttle, plan, tls
 from bottleneck.credentials import (
     PART_BYTES,
     TOKEN_FILE_VARIABLE,
@@ -496,7 +496,7 @@ def test_what_cannot_be_listened_on_is_usage(bottleneck, spec):
 def test_a_spec_without_host_and_port_is_refused(monkeypatch, spec):
     monkeypatch.setattr("bottleneck.credentials._taken", {TOKEN_VARIABLE: TOKEN.text})
     with pytest.raises(Refused) as refused:
-        hosts.command_for(spec)
+        bootstrap.command_for(spec)
     assert refused.value.kind == "usage"
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bottleneck import hosts
+from bottleneck import bootstrap, hosts
 from probes import tcp
 from probes.records import Endpoint
 
@@ -69,7 +69,7 @@ def test_nothing_of_the_users_is_lent_to_the_server_and_no_connection_stays(
             f"  ControlMaster auto\n  ControlPath {tmp_path}/master\n  ControlPersist 10m\n"
             f"  PermitLocalCommand yes\n  LocalCommand touch {tmp_path}/ran\n"
         )
-    asked = hosts.command_for("ssh://nas", ("sh", "-c", "env; echo ready; read end"))
+    asked = bootstrap.command_for("ssh://nas", ("sh", "-c", "env; echo ready; read end"))
     there = subprocess.Popen(
         asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -58,8 +58,8 @@ def cleanup(
         import os
 
         from bottleneck import target as targets
+        from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
-        from bottleneck.hosts import command_for
         from bottleneck.leftovers import REMOVED, Cleanup
         from bottleneck.reports import terminal
         from probes.records import Access

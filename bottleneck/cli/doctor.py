@@ -28,10 +28,10 @@ def doctor(
         import os
 
         from bottleneck import target as targets
+        from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.doctor.checks import judged
         from bottleneck.doctor.look import MISSING, Wanted, look
-        from bottleneck.hosts import command_for
         from bottleneck.reports import terminal
         from bottleneck.reports.doctor import print_checks, to_json
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from bottleneck import credentials, plan
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
+from bottleneck.bootstrap import command_for
 from bottleneck.cli import command_line, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
-from bottleneck.hosts import command_for
 from bottleneck.report import Report
 from bottleneck.reports import units
 from bottleneck.session import measure

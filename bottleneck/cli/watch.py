@@ -44,8 +44,8 @@ def watch(
     """Diagnose a copy that is already running; nothing is sent and nothing is changed."""
     with interrupts.held():
         from bottleneck.bench import Event
+        from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
-        from bottleneck.hosts import command_for
         from bottleneck.watch import Options, Watch
         from probes.stage import Refused
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sinks
 
-from bottleneck import hosts, report
+from bottleneck import bootstrap, report
 from bottleneck import target as targets
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
@@ -59,7 +59,7 @@ def agent(spec: str) -> None:
     if spec.startswith("tcp://"):
         return  # asks for a token, which is no part of it
     try:
-        command = hosts.command_for(spec)
+        command = bootstrap.command_for(spec)
     except Refused as error:
         assert "\n" not in error.text, error.text
         return

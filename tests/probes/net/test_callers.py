@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from bottleneck import hosts
+from bottleneck import bootstrap, hosts
 from bottleneck.hosts import Host
 from probes import tcp
 from probes.net import port
@@ -33,7 +33,7 @@ def is_let_in(host: Host, told: str, caller: str) -> bool:
 
 
 def test_an_agent_that_listens_knows_its_caller() -> None:
-    command = hosts.command_here("--peer", PEER)
+    command = bootstrap.command_here("--peer", PEER)
     with Host.start("server", command) as host:
         assert is_let_in(host, OTHER, PEER)
         assert is_let_in(host, "", OWN)  # this host itself

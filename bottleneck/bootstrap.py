@@ -1,0 +1,164 @@
+"""How an agent is started: the command, the zip that travels, and the line of Python that runs it.
+
+A pipe on this host, the system's ssh, or any command that passes streams. Nothing is written on the
+other host: the modules are loaded from memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import shlex
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote
+
+import bottleneck
+import probes
+from bottleneck import credentials, dialling, own_modules
+from probes.host import tools
+from probes.stage import Refused
+
+STAYS_HOME = (
+    *("probes/smb/", "probes/smb_", "probes/small_files.py"),
+    *("probes/drivers/", "probes/tcp_by_"),
+)
+"""Needs libraries that the other host has not; the drivers that need none are named next."""
+TRAVELS_ALL_THE_SAME = tuple(f"probes/drivers/{n}.py" for n in ("__init__", "fio", "smbclient"))
+
+CARRIED = (
+    *("__init__", "agent", "agent_checks", "agent_limits", "agent_requests"),
+    *("bounded", "typed", "wire"),
+)
+"""The modules of the coordinator's package that the agent needs."""
+
+_STARTER_SOURCE = """
+import importlib.abc,importlib.util,io,os,sys,zipfile
+def take(n):
+ b=b""
+ while len(b)<n:
+  c=os.read(0,n-len(b))
+  if not c: sys.exit(1)
+  b+=c
+ return b
+n=b""
+while not n.endswith(b"\\n"): n+=take(1)
+z=zipfile.ZipFile(io.BytesIO(take(int(n))))
+class Carried(importlib.abc.InspectLoader):
+ s={n:z.read(n).decode() for n in z.namelist()}
+ def is_package(self,n): return n.replace(".","/")+"/__init__.py" in self.s
+ def get_source(self,n):
+  p=n.replace(".","/")
+  return self.s.get(p+"/__init__.py",self.s.get(p+".py"))
+ def find_spec(self,n,path=None,target=None):
+  if self.get_source(n) is not None: return importlib.util.spec_from_loader(n,self)
+sys.dont_write_bytecode=True
+sys.meta_path.insert(0,Carried())
+from bottleneck.agent import main
+main()
+"""
+"""Reads the zip's length and the zip from stdin, then serves on the same stream."""
+
+STARTER = (
+    'exec(__import__("base64").b64decode("'
+    + base64.b64encode(_STARTER_SOURCE.encode()).decode()
+    + '"))'
+)
+"""The same as one line without a single quote, a newline or a `!`: any login shell passes it on."""
+
+# -I: no module of the folder where it starts, of the user's or of a variable's.
+TRAVELLING = ("python3", "-I", "-c", STARTER)
+# Whoever installs for himself has it in ~/.local/bin, which a login without a terminal forgets.
+INSTALLED = ("sh", "-c", 'PATH="$PATH:$HOME/.local/bin"; exec bottleneck agent')
+
+SSH_OPTIONS = (
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ConnectionAttempts=1",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=6",
+    # Nothing of the user's is lent to the server, whatever his configuration does for logins of
+    # his own: with -a and -x no agent, no display, and here no port.
+    "ClearAllForwardings=yes",
+    "Tunnel=no",
+    "PermitLocalCommand=no",
+    "EscapeChar=none",
+    # A connection of our own, which ends with us: neither another's, nor one for others.
+    "ControlMaster=no",
+    "ControlPath=none",
+    "ControlPersist=no",
+)
+
+
+def names_and_sources() -> dict[str, bytes]:
+    """Path in the zip and source of each module that travels."""
+    root = Path(bottleneck.__file__).parent
+    carried = {f"bottleneck/{n}.py": (root / f"{n}.py") for n in CARRIED}
+    probes_root = Path(probes.__file__).parent
+    for path in sorted(probes_root.rglob("*.py")):
+        name = f"probes/{path.relative_to(probes_root).as_posix()}"
+        if name in TRAVELS_ALL_THE_SAME or not name.startswith(STAYS_HOME):
+            carried[name] = path
+    return {name: path.read_bytes() for name, path in carried.items()}
+
+
+def program() -> bytes:
+    """What is sent into a started STARTER: the length of a zip, a newline, the zip."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, source in names_and_sources().items():
+            bundle.writestr(name, source)
+    return b"%d\n" % packed.tell() + packed.getvalue()
+
+
+def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
+    """The command that starts an agent where SPEC says; the travelling one, or an INSTALLED.
+
+    SPEC is `ssh://[user@]host[:port]`, `tcp://host:port` or `exec:PREFIX`; the prefix is split as a
+    shell would.
+
+    Raises:
+        Refused: kind "usage", a spec that is none or that would be taken for an option; "login",
+            where an agent that listens wants a token and nobody tells one.
+    """
+    if spec.startswith(dialling.SCHEME):
+        credentials.token()
+        return dialling.command(spec)
+    if spec.startswith("exec:"):
+        try:
+            prefix = shlex.split(spec.removeprefix("exec:"))
+        except ValueError as error:
+            raise Refused("usage", f"--agent exec:PREFIX: {error}") from None
+        return [*prefix, *starter]
+    if not spec.startswith("ssh://"):
+        raise Refused(
+            "usage",
+            "--agent is none of ssh://[user@]host[:port], tcp://host:port, exec:PREFIX, none",
+        )
+    user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
+    if ":" in user:
+        raise Refused("usage", "--agent takes no password: use a key or an ssh agent")
+    # The host as it is written: an alias in ssh's configuration minds its capitals.
+    found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
+    if found is None or at and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
+        raise Refused(
+            "usage",
+            "--agent ssh://... names no host that ssh could reach: ssh://[user@]host[:port]",
+        )
+    host, port = found[1] or found[2], found[3]
+    if port and not 0 < int(port) < 65536:
+        raise Refused("usage", f"--agent ssh://...: {port} is no port")
+    options = [word for option in SSH_OPTIONS for word in ("-o", option)]
+    if port:
+        options += ["-p", port]
+    if user:
+        options += ["-l", unquote(user)]
+    # ssh hands one string to the other side's shell: it is quoted here for that shell.
+    ssh = tools.find("ssh") or "ssh"
+    return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(starter)]
+
+
+def command_here(*arguments: str) -> list[str]:
+    """The command that starts the agent of this host, from this installation."""
+    return own_modules.command("bottleneck.agent", *arguments)
