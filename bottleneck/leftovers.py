@@ -7,6 +7,7 @@ what becomes of a question that nobody answered.
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 from bottleneck import hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target import Target
-from probes.host.leftovers import Leftover
+from probes.host.leftovers import THERE, Leftover
 from probes.records import Access
 from probes.smb import leftovers as on_share
 from probes.stage import Refused, Unavailable
@@ -78,10 +79,10 @@ class Cleanup:
 
     def look(self) -> list[Found]:
         """All that has the name of a leftover. Raises StageError, AgentLost."""
-        there = () if self.server_folder is None else (self.server_folder,)
+        at_server = () if self.server_folder is None else (self.server_folder,)
         found: list[Found] = []
         for side, host in self.reached.items():
-            folders = self.folders if side == "client" else there
+            folders = self.folders if side == "client" else at_server
             asked = {"folders": list(folders), "older_seconds": self.older_seconds}
             told = host.ask("leftovers", LOOK_SECONDS, **asked)
             if not isinstance(told, list):
@@ -90,9 +91,12 @@ class Cleanup:
             found += [Found(side, each, each.path) for each in known]
         if self.target is not None:
             try:
-                found += self._on_share(self.target)[0]
+                there = self._on_share(self.target)[0]
             except (StageError, Unavailable, Refused) as error:
                 self.trouble = error
+            else:
+                names = {each.leftover.path for each in there}
+                found = [each for each in found if not _is_one_of(names, each.leftover)] + there
         return found
 
     def remove(self, chosen: list[Found]) -> list[Cleaned]:
@@ -126,6 +130,11 @@ class Cleanup:
             known = [wire.from_plain(Leftover, each) for each in met.facts["found"]]
             gone = [str(each) for each in met.facts["removed"]]
         return [Found("share", each, f"{target.name}/{each.path}") for each in known], gone
+
+
+def _is_one_of(names: set[str], seen: Leftover) -> bool:
+    """Whether it is a host's view of what was found on the share itself."""
+    return THERE in seen.why_left and re.split(r"[/\\]", seen.path)[-1] in names
 
 
 def _cleaned(found: Found, why_left: str) -> Cleaned:

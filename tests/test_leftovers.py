@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from bottleneck.cli.cleanup import print_cleaned
 from bottleneck.hosts import AgentLost, StageError
 from bottleneck.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Cleanup, Found
 from bottleneck.target import parse
-from probes.host.leftovers import Leftover
+from probes.host.leftovers import THERE, Leftover
 from probes.stage import Refused
 
 NAME = "bottleneck-0123456789abcdef"
@@ -57,3 +58,19 @@ def test_what_is_known_is_removed_or_left() -> None:
     removed, left = shown([Cleaned(REMOVED, found), Cleaned(LEFT, found, "somebody has it open")])
     assert removed.startswith("removed")
     assert left.startswith("left") and left.endswith("somebody has it open")
+
+
+@pytest.mark.parametrize("on_it", [[NAME], []])
+def test_what_was_found_on_the_share_is_not_told_of_as_left_here_too(
+    monkeypatch: pytest.MonkeyPatch, on_it: list[str]
+) -> None:
+    """The journal names it, a mount shows it; where the share does not, both stay."""
+    noted = {"path": f"//nas:445/media/{NAME}", "why_left": f"it lies on a share: {THERE} //nas"}
+    mounted = {"path": f"/mnt/{NAME}", "why_left": f"on another host: {THERE} //nas/media"}
+    own = {"path": f"/tmp/{NAME}", "why_left": "a run uses it"}
+    host: Any = SimpleNamespace(ask=lambda *_, **__: [noted, mounted, own])
+    cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})
+    there = [Found("share", Leftover(name, ""), f"//nas/media/{name}") for name in on_it]
+    monkeypatch.setattr(cleanup, "_on_share", lambda *_: (there, []))
+    here = [each["path"] for each in ([own] if on_it else [noted, mounted, own])]
+    assert [each.name for each in cleanup.look()] == [*here, *(each.name for each in there)]

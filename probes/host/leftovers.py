@@ -31,6 +31,8 @@ MOST_ENTRIES = 200_000
 FOLDER_SECONDS = 20.0
 SURE_SECONDS = 3600.0
 """What is younger goes only where every process can be seen: one that is hidden may use it."""
+THERE = "use bottleneck cleanup"
+"""Said of what lies on a share, which is looked at over SMB."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _named_removed(place: str, name: str, older_seconds: float) -> str:
 def _noted() -> Iterator[Leftover]:
     for facts, _ in journal.left(removal.RUN, removal.TREE, journal.SHARE):
         if facts["kind"] == journal.SHARE:
-            why: Optional[str] = f"it lies on a share: use bottleneck cleanup {facts['folder']}"
+            why: Optional[str] = f"it lies on a share: {THERE} {facts['folder']}"
         else:
             why = journal.look(facts)
         if why is not None:
@@ -227,7 +229,7 @@ def _elsewhere(place: str) -> str:
     if told.server is None or told.share is None:
         return f"{why}: run this there"
     folder = "".join("/" + each for each in told.folder.split("\\") if each)
-    return f"{why}: use bottleneck cleanup //{told.server}/{told.share}{folder}"
+    return f"{why}: {THERE} //{told.server}/{told.share}{folder}"
 
 
 class _Users:
