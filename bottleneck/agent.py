@@ -8,7 +8,6 @@ children end. Runs on Python 3.9 with the standard library alone: it is what tra
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import platform
 import select
@@ -22,7 +21,6 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from bottleneck import __version__, agent_limits, agent_requests, typed, wire
 from bottleneck.agent_checks import MOST_AT_ONCE, Session, check, plain_address
-from bottleneck.agent_requests import takes
 from probes import STAGES
 from probes.host import counters, tools
 from probes.host.child import Child, Event, Work, failure, keep_private, spawn
@@ -33,6 +31,12 @@ CLOSING_SECONDS = 3.0
 WRITE_SECONDS = 30.0
 """How long a caller may leave a reply unread."""
 LONGEST_PROGRAM_BYTES = 16 << 20
+WORK = {
+    "ask": agent_requests.ask,
+    "hold": agent_requests.hold,
+    "initiate": agent_requests.initiate,
+    "observe": agent_requests.observe,
+}
 
 
 class Ended(Exception):
@@ -84,17 +88,10 @@ def write(fd: int, line: bytes) -> None:
 
 def work_of(do: str, request: wire.Message, peer: str) -> Work:
     """What a child does for a request; peer: of the session."""
-    carried = takes(do, request["name"])
-    if do == "ask":
-        return agent_requests.ask(request, carried.carries_out)
-    module = importlib.import_module(carried.module)
-    if do == "observe":
-        return agent_requests.observe(request, module)
-    if do == "initiate":
-        return agent_requests.initiate(request, module)
-    if request["name"] in STAGES:
-        return agent_requests.respond(request, module, peer)
-    return agent_requests.hold(request, module)
+    wanted = agent_requests.takes(do, request["name"])
+    if do == "hold" and request["name"] in STAGES:
+        return agent_requests.respond(request, wanted, peer)
+    return WORK[do](request, wanted)
 
 
 def _event(line: bytes) -> Event:
@@ -210,7 +207,7 @@ class Agent:
         elif do == "counters":
             self.reply(number, {"answer": self.counters()})
         elif do == "preload":
-            importlib.import_module(takes(do, request["name"]).module).preload()
+            agent_requests.takes(do, request["name"]).imported().preload()
             self.reply(number, {"answer": None})
         else:
             self.start(number, do, request)

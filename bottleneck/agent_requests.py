@@ -38,6 +38,8 @@ class Takes:
     """It fills the network as fast as that goes."""
     gives: str = ""
     """What a hold's endpoint hands out: path, folder, local_path."""
+    record: str = ""
+    """Where its record stands, if its module cannot be imported without an SMB library."""
     strays: bool = False
     """Its program goes where its peer sends it, as smbclient follows DFS referrals."""
 
@@ -48,8 +50,12 @@ class Takes:
 
     @property
     def carries_out(self) -> Any:
-        """The function, or the record."""
-        return getattr(importlib.import_module(self.module), self.function)
+        """The function, or the record; the agent's own process knows it, without SMB libraries."""
+        return getattr(importlib.import_module(self.record or self.module), self.function)
+
+    def imported(self) -> Any:
+        """The module, with all that it takes: for a child. Errors: ImportError."""
+        return importlib.import_module(self.module)
 
 
 ASKS = {
@@ -81,7 +87,7 @@ HOLDS = {
     "run-folder": Takes("probes.smb.run_folder", calls="called"),
     "client-share": Takes("probes.smb.client_share", calls="called" + "?", gives="local_path"),
     "visit": Takes("probes.smb.offered", calls="called"),
-    "leftovers": Takes("probes.smb.leftovers", calls="called"),
+    "leftovers": Takes("probes.smb.leftovers", "OnShare", "called", record="probes.host.leftovers"),
 }
 """What a host can hold for a run beside the responders of its stages."""
 OBSERVERS = {
@@ -136,11 +142,11 @@ def takes(do: str, name: str) -> Takes:
 # -- what a child does: one piece of work for each kind of request --------------------------------
 
 
-def ask(request: wire.Message, answer: Callable[..., Any]) -> Work:
+def ask(request: wire.Message, takes: Takes) -> Work:
     """A function's answer."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        tell({"answer": wire.to_plain(answer(**request["arguments"]))})
+        tell({"answer": wire.to_plain(takes.carries_out(**request["arguments"]))})
 
     return work
 
@@ -149,22 +155,22 @@ def _peer(request: wire.Message) -> Endpoint:
     return wire.from_plain(Endpoint, request["peer"])
 
 
-def hold(request: wire.Message, module: Any) -> Work:
+def hold(request: wire.Message, takes: Takes) -> Work:
     """Something that is there until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        peer = _peer(request)
+        peer, module = _peer(request), takes.imported()
         held = module.hold(wire.from_plain(module.Setting, request["setting"]), peer)
         _keep(held, peer, tell, control_fd)
 
     return work
 
 
-def respond(request: wire.Message, module: Any, peer: str) -> Work:
+def respond(request: wire.Message, takes: Takes, peer: str) -> Work:
     """A stage's passive end, until it is closed; peer: of the session, empty: whoever it is."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        told = _peer(request)
+        told, module = _peer(request), takes.imported()
         callers.expect(told.host, peer)
         held = module.respond(wire.from_plain(module.Setting, request["setting"]))
         _keep(held, told, tell, control_fd)
@@ -179,11 +185,13 @@ def _keep(held: Any, peer: Endpoint, tell: Tell, control_fd: int) -> None:
     tell({"closed": True})
 
 
-def observe(request: wire.Message, module: Any) -> Work:
+def observe(request: wire.Message, takes: Takes) -> Work:
     """What was seen until it was closed."""
-    setting = wire.from_plain(module.Setting, request["setting"])
 
     def work(tell: Tell, control_fd: int) -> None:
+        module = takes.imported()
+        setting = wire.from_plain(module.Setting, request["setting"])
+
         def window() -> Any:
             """The copy's time, or None: nobody wants to know."""
             line = os.read(control_fd, select.PIPE_BUF)
@@ -194,10 +202,11 @@ def observe(request: wire.Message, module: Any) -> Work:
     return work
 
 
-def initiate(request: wire.Message, module: Any) -> Work:
+def initiate(request: wire.Message, takes: Takes) -> Work:
     """A stage's samples and details."""
 
     def work(tell: Tell, control_fd: int) -> None:
+        module = takes.imported()
         setting = wire.from_plain(module.Setting, request["setting"])
         running = module.initiate(setting, _peer(request))
         opened = False

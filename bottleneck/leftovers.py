@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 from bottleneck import hosts, wire
 from bottleneck.hosts import AgentLost, Host, StageError
 from bottleneck.target import Target
-from probes.host.leftovers import THERE, Leftover
+from probes.host.leftovers import THERE, Leftover, OnShare
 from probes.records import Access
-from probes.smb import leftovers as on_share
 from probes.stage import Refused, Unavailable
 
 LOOK_SECONDS = 90.0
 REMOVE_SECONDS = 60.0
 SHARE_SECONDS = 90.0
-"""More than on_share.LOOK_SECONDS, and the steps that are under way by then."""
+"""More than probes.smb.leftovers.LOOK_SECONDS, and the steps that are under way by then."""
 LOST = (StageError, Unavailable, Refused, AgentLost)
 """After these nobody knows how far a removal came."""
 REMOVED, LEFT, UNKNOWN = "removed", "left", "unknown"
@@ -124,7 +123,7 @@ class Cleanup:
     def _on_share(self, target: Target, *remove: str) -> tuple[list[Found], list[str]]:
         """What is still there, and what was removed."""
         peer = target.endpoint(self.access)
-        setting = on_share.Setting(self.older_seconds, remove)
+        setting = OnShare(self.older_seconds, remove)
         held = self.reached["client"].hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS)
         with held as met:
             known = [wire.from_plain(Leftover, each) for each in met.facts["found"]]

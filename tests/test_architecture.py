@@ -213,3 +213,20 @@ print(*[name for name in ("impacket", "smbprotocol", "cryptography") if name in 
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == []
+
+
+def test_looking_a_request_up_loads_no_smb_library() -> None:
+    """An agent does so in its own process; its child imports what carries the request out."""
+    code = """
+import sys
+from bottleneck import agent_requests as requests
+from probes import STAGES
+for do, listed in requests.LISTED.items():
+    for name in (*listed, *(STAGES if do in requests.OF_STAGES else ())):
+        assert requests.takes(do, name).keys is not None
+print(*[name for name in ("impacket", "smbprotocol", "cryptography") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []

@@ -15,13 +15,13 @@ import re
 import stat
 import time
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes.host import folders, journal, processes, removal
 from probes.host.child import NoAnswer, answered
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
-from probes.meaning import Folder, LeftoverPath, Number
+from probes.meaning import Folder, LeftoverPath, Number, Text
 
 RUN = r"bottleneck-[0-9a-f]{16}"
 """Name of a run's folder on a share."""
@@ -48,6 +48,15 @@ class Leftover:
     """Since anything in it was last changed; in the journal: since its run created it."""
     noted: bool = False
     """Whether the journal names it."""
+
+
+@dataclass(frozen=True)
+class OnShare:
+    """What to look for on a share (probes.smb.leftovers), and what to remove of it."""
+
+    older_seconds: Number
+    remove: Tuple[Text, ...] = ()
+    """Names that an earlier look gave: nothing else is looked at then."""
 
 
 class Foreign(Exception):

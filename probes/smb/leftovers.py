@@ -26,7 +26,7 @@ from smbprotocol.open import (
 
 from probes.host import journal
 from probes.host.leftovers import MOST_FOUND, RUN, RUN_FILE, Leftover
-from probes.meaning import Number, Text
+from probes.host.leftovers import OnShare as Setting
 from probes.records import Endpoint
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, SHARE_ALL
@@ -44,15 +44,6 @@ NAME_NOT_FOUND = 0xC0000034
 _LIST = DirectoryAccessMask.FILE_LIST_DIRECTORY | DirectoryAccessMask.SYNCHRONIZE
 _DELETE_FOLDER = _LIST | DirectoryAccessMask.DELETE | DirectoryAccessMask.FILE_READ_ATTRIBUTES
 _DELETE_FILE = FilePipePrinterAccessMask.DELETE | FilePipePrinterAccessMask.FILE_READ_ATTRIBUTES
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What to look for, and what to remove of it."""
-
-    older_seconds: Number
-    remove: tuple[Text, ...] = ()
-    """Names that an earlier look gave: nothing else is looked at then."""
 
 
 @contextmanager
