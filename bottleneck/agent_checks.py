@@ -143,7 +143,7 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
         _complete(given, takes.keys)
     if takes.strays and (session.peer or session.limits.peers is not None):
         what = f"{request['name']} may call others than its peer"
-        raise Refused("permission", _limited("peers", what))
+        raise _limited("peers", what)
     if "parts" in given and isinstance(given["parts"], list) and session.narrow:
         checked.below(given["folder"], given["parts"])
     checked.size_bytes *= max(1, given.get("files", 1))
@@ -154,7 +154,7 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
             checked.called("own" if on_loopback else takes.calls, request["peer"])
     calm = given.get("load") is False or on_loopback
     if session.limits.rate is not None and takes.unpaced and not calm:
-        raise Refused("permission", _limited("rate", f"nothing paces {request['name']}"))
+        raise _limited("rate", f"nothing paces {request['name']}")
 
 
 def _closed(given: Dict[str, Any], known: Iterable[str], where: str) -> None:
@@ -172,18 +172,22 @@ def _complete(given: Dict[str, Any], known: Iterable[str]) -> None:
 
 def _count(session: Session, size_bytes: int) -> None:
     if session.tasks >= MOST_TASKS:
-        raise Refused("permission", f"more than {MOST_TASKS} requests in one session of an agent")
+        raise _refused(f"more than {MOST_TASKS} requests in one session of an agent")
     limit = session.limits.bytes
     most = limit if limit is not None else MOST_PEER_BYTES if session.peer else None
     if most is not None and session.named_bytes + size_bytes > most:
         what = f"{session.named_bytes + size_bytes} bytes were asked for in this session"
-        raise Refused("permission", _limited("bytes", f"{what}, {most} are allowed"))
+        raise _limited("bytes", f"{what}, {most} are allowed")
     session.tasks += 1
     session.named_bytes += size_bytes
 
 
-def _limited(name: str, what: str) -> str:
-    return f"{socket.gethostname()}: {what}; see {name} in {PATH} there"
+def _refused(what: str) -> Refused:
+    return Refused("permission", what)
+
+
+def _limited(name: str, what: str) -> Refused:
+    return _refused(f"{socket.gethostname()}: {what}; see {name} in {PATH} there")
 
 
 class _Checked:
@@ -223,38 +227,19 @@ class _Checked:
             raise typed.NotTyped(f"{where} is too long, or has a NUL")
         return found
 
-    def truth(self, value: Any, where: str) -> None:
-        """True or false."""
-        typed.truth(value, where)
-
-    def number(self, value: Any, where: str) -> float:
-        """A finite amount."""
-        return typed.number(value, where)
-
-    def count(self, value: Any, where: str) -> int:
-        """A whole number that a machine can have of something."""
-        if typed.whole(value, where) > MOST_COUNT:
-            raise typed.NotTyped(f"{where} is out of range")
-        return int(value)
-
-    def port(self, value: Any, where: str) -> None:
-        """A TCP or UDP port, or none."""
-        if typed.whole(value, where) > 65535:
-            raise typed.NotTyped(f"{where} is out of range")
-
     def seconds(self, value: Any, where: str) -> None:
         """A time that a request may take."""
         limit = self.session.limits.seconds
         if typed.number(value, where) > MOST_SECONDS:
             raise typed.NotTyped(f"{where} is more than {MOST_SECONDS:.0f}")
         if limit is not None and value > limit:
-            raise Refused("permission", _limited("seconds", f"{value:.0f} s were asked for"))
+            raise _limited("seconds", f"{value:.0f} s were asked for")
 
     def rate(self, value: Any, where: str) -> None:
         """A pace that is kept to."""
         limit = self.session.limits.rate
         if typed.number(value, where) > (float("inf") if limit is None else limit):
-            raise Refused("permission", _limited("rate", f"{value:.0f} bytes/s were asked for"))
+            raise _limited("rate", f"{value:.0f} bytes/s were asked for")
 
     def size(self, value: Any, where: str) -> None:
         """Bytes that are read or written."""
@@ -275,7 +260,7 @@ class _Checked:
         text = self.text(value, where)
         bound = self.session.narrow or self.session.limits.peers is not None
         if bound and text and not plain_address(text):
-            raise Refused("permission", f"{where}: {text[:100]!r} is not an IP address")
+            raise _refused(f"{where}: {text[:100]!r} is not an IP address")
 
     def called_address(self, value: Any, where: str) -> None:
         """An address that is called; of a responder it is where it listens."""
@@ -285,15 +270,12 @@ class _Checked:
             self.address(value, where)
             return
         if peer and plain_address(text) != plain_address(peer):
-            raise Refused("permission", self._not_called(text))
+            raise _refused(
+                f"{socket.gethostname()}: its agent calls no other address than {peer}, "
+                f"where its caller is: not {text[:100]!r}"
+            )
         if peers is not None and not any(_in_network(plain_address(text), each) for each in peers):
-            raise Refused("permission", _limited("peers", f"it may not call {text[:100]!r}"))
-
-    def _not_called(self, text: str) -> str:
-        return (
-            f"{socket.gethostname()}: its agent calls no other address than {self.session.peer}, "
-            f"where its caller is: not {text[:100]!r}"
-        )
+            raise _limited("peers", f"it may not call {text[:100]!r}")
 
     def called(self, calls: str, peer: Dict[str, Any]) -> None:
         """A request's peer, by what the request does with it."""
@@ -302,7 +284,7 @@ class _Checked:
             limited = self.session.narrow or self.session.limits.peers is not None
             own = port in {each for _, each in self.session.held.values()}
             if limited and not (own and host in ("", "127.0.0.1", "::1")):
-                raise Refused("permission", "the agent calls no port of its own host but its own")
+                raise _refused("the agent calls no port of its own host but its own")
         elif calls == "called" or calls and peer.get("share"):
             self.called_address(host, "host")
 
@@ -315,10 +297,9 @@ class _Checked:
         path, limit = self.text(value, where), self.session.limits.folders
         if limit is not None:
             if not _is_below(path, limit):
-                raise Refused("permission", _limited("folders", f"{path} is in none of them"))
+                raise _limited("folders", f"{path} is in none of them")
         elif self.session.peer and not self._is_handed(path):
-            raise Refused(
-                "permission",
+            raise _refused(
                 f"{path} on {socket.gethostname()}: an agent that listens works only in the folder "
                 f"of its run; name others under folders in {PATH} there",
             )
@@ -327,8 +308,7 @@ class _Checked:
         """A file by its way down from a folder, no link on which leads out of what is allowed."""
         path, allowed = os.path.join(folder, *parts), self.session.limits.folders  # noqa: PTH118 - any bytes
         if not (os.path.lexists(path) and _is_below(path, allowed or (folder,))):  # noqa: PTH110 - any bytes
-            raise Refused(
-                "permission",
+            raise _refused(
                 f"{path} on {socket.gethostname()}: not there, or a link leads to another folder",
             )
 
@@ -342,8 +322,7 @@ class _Checked:
         """A file whose content may leave this host; empty: none."""
         path = self.text(value, where)
         if path and self.session.narrow and not self._is_handed(path):
-            raise Refused(
-                "permission",
+            raise _refused(
                 f"{path} on {socket.gethostname()}: its agent copies no file that it did not make",
             )
 
@@ -351,22 +330,27 @@ class _Checked:
         """A block device that is read; empty: none."""
         node, limit = self.text(value, where), self.session.limits.devices
         if node and (self.session.narrow or limit is not None) and node not in (limit or ()):
-            raise Refused("permission", _limited("devices", f"{node} may not be read"))
+            raise _limited("devices", f"{node} may not be read")
 
     def leftover(self, value: Any, where: str) -> None:
         """Something that a look for leftovers told of."""
         path = self.text(value, where)
         if self.session.narrow and path not in self.session.leftovers:
-            raise Refused("permission", f"{path}: the agent has told of no such leftover")
+            raise _refused(f"{path}: the agent has told of no such leftover")
+
+
+def _at_most(most: int, value: Any, where: str) -> None:
+    if typed.whole(value, where) > most:
+        raise typed.NotTyped(f"{where} is out of range")
 
 
 _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "text": _Checked.text,
-    "truth": _Checked.truth,
-    "number": _Checked.number,
-    "count": _Checked.count,
+    "truth": lambda checked, value, where: typed.truth(value, where),
+    "number": lambda checked, value, where: typed.number(value, where),
+    "count": lambda checked, value, where: _at_most(MOST_COUNT, value, where),
     "any": lambda checked, value, where: None,
-    "port": _Checked.port,
+    "port": lambda checked, value, where: _at_most(65535, value, where),
     "seconds": _Checked.seconds,
     "rate": _Checked.rate,
     "size": _Checked.size,

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bottleneck import login_throttle, tls, wire
+from bottleneck.agent_checks import plain_address
 from bottleneck.bootstrap import command_here
 from bottleneck.credentials import Token
 from bottleneck.dialling import wrong_token
@@ -99,8 +100,13 @@ def listener(spec: str, any_address: bool) -> socket.socket:
     return made
 
 
+def _plain(address: str) -> str:
+    """Without its interface, whatever that is called here."""
+    return plain_address(address.partition("%")[0])
+
+
 def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(login_throttle.plain(address))
+    return ipaddress.ip_address(_plain(address))
 
 
 def is_any(address: str) -> bool:
@@ -183,7 +189,7 @@ class Listening:
                 time.sleep(BREATH_SECONDS)
                 return
             connection.setblocking(False)
-            address = login_throttle.plain(str(address))
+            address = _plain(str(address))
             until = time.monotonic() + PROVING_SECONDS
             caller = Caller(connection, address, login_throttle.prefix(address), until)
             self._make_room(SILENT)
@@ -295,7 +301,7 @@ class Listening:
 
     def _judge(self, caller: Caller, stream: Stream, secret: bytes, rest: bytes) -> None:
         host, port = stream.connection.getsockname()[:2]
-        where = f"{login_throttle.plain(host)} port {port}"
+        where = f"{_plain(host)} port {port}"
         if not hmac.compare_digest(secret, self.token.secret.hex().encode()):
             stream.flush()
             stream.write(wire.refusal("login", wrong_token(where)))

@@ -15,12 +15,6 @@ FIRST_SECONDS, LONGEST_SECONDS = 0.25, 4.0
 MOST_PREFIXES = 1024
 
 
-def plain(address: str) -> str:
-    """An address without its interface, and of IPv4 where it only looks like IPv6."""
-    told = ipaddress.ip_address(address.partition("%")[0])
-    return str(getattr(told, "ipv4_mapped", None) or told)
-
-
 def prefix(address: str) -> str:
     """Whom a plain address belongs to: itself with IPv4, its /64 with IPv6 (RFC 6177)."""
     return str(ipaddress.ip_network(f"{address}/{64 if ':' in address else 32}", strict=False))
