@@ -11,7 +11,7 @@ from bottleneck import typed
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.history_file import HistoryError, opened, rows
-from bottleneck.redaction.names import UNNUMBERED
+from bottleneck.redaction.texts import UNNUMBERED
 from bottleneck.report import Report
 from bottleneck.trend import Kept, Point, Trend
 from probes.records import Spread

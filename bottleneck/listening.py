@@ -81,7 +81,7 @@ def listener(spec: str, any_address: bool) -> socket.socket:
             f"--listen {host} is every address of this host: name the one that the client uses, "
             "or give --any-address",
         )
-    if family == socket.AF_INET6 and _ip(str(address[0])).is_link_local:
+    if family == socket.AF_INET6 and ipaddress.ip_address(_plain(str(address[0]))).is_link_local:
         raise Refused(
             "usage",
             f"--listen {host}: a client cannot call a link-local address without the name of its "
@@ -105,13 +105,9 @@ def _plain(address: str) -> str:
     return plain_address(address.partition("%")[0])
 
 
-def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(_plain(address))
-
-
 def is_any(address: str) -> bool:
     """Whether an address stands for all of this host's."""
-    return _ip(address).is_unspecified
+    return ipaddress.ip_address(_plain(address)).is_unspecified
 
 
 @dataclass(eq=False)

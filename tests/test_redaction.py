@@ -17,7 +17,7 @@ from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
 from bottleneck.redaction import Redaction, redacted
-from bottleneck.redaction import keys as table
+from bottleneck.redaction import document as table
 from probes import STAGES
 from probes.records import FolderFacts, HostFacts, HostSetting, InterfaceFacts
 
@@ -248,7 +248,7 @@ def redaction_of(**more):
     document["hosts"]["client"]["name"] = more.get("client", "desk")
     document["hosts"]["server"]["name"] = more.get("server", "nas.example.lan")
     found = Redaction()
-    found.learn_arguments(["diagnose", "--user", more.get("user", "data")])
+    found.arguments(["diagnose", "--user", more.get("user", "data")])
     found.document(document)
     return found
 

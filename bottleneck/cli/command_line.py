@@ -226,7 +226,7 @@ class Pending:
             from bottleneck.redaction import Redaction
 
             self.redaction = Redaction()
-            self.redaction.learn_arguments(self.line.arguments)
+            self.redaction.arguments(self.line.arguments)
             exits.hide_by(self.redaction.text)
         return self.redaction
 

@@ -8,21 +8,92 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from bottleneck import report
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.redaction import keys as table
-from bottleneck.redaction.names import Names, TooManyNames, is_token
 from bottleneck.redaction.texts import (
     GONE,
+    Names,
     Texts,
+    TooManyNames,
     is_address,
     is_figure,
     is_interface,
+    is_token,
     may_stay,
 )
 from bottleneck.report import Report
+
+
+def _keys(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WORDS = _keys(
+    """
+    status stage initiator copy verb cache requested side pattern end engine security dialect
+    signing encryption signing_required_by encryption_required_by security_mode capabilities
+    share_flags share_capabilities over connection ended_by by rtt_by kind matters_for
+    engine_server told_by raid_level headline component cause standing about states
+    sender better duplex bond_mode
+    """
+)
+"""Keys of words that rules compare: they stay where they are the program's, and are injective."""
+TECHNICAL = _keys(
+    """
+    system distribution python virtual driver qdisc scheduler transport write_cache filesystem
+    subtype usb_version congestion_control version fio_version server_time started observations
+    schema ticket
+    """
+)
+"""Keys of what kernels, drivers and packages call themselves."""
+TECHNICAL_TABLES = frozenset(("socket_buffers", "tools", "tool"))
+"""Objects whose texts are all of that kind."""
+TECHNICAL_TEXT = re.compile(r"[\w .,:+()/@~#;-]{0,120}")
+SENTENCES = _keys(
+    """
+    reason error why remedy value option words refused notes sentence summary evidence advice
+    altered unknown not_measured program process tool client title peer url
+    """
+)
+"""Keys of free text, ours or somebody's."""
+PATHS = _keys(
+    """
+    path folder target_folder server_folder backing_file local_path group file file_name
+    mount_point
+    """
+)
+FILES = frozenset(("file", "file_name"))
+PLACES = frozenset(("address", "own_address", "peer_address", "host"))
+DEVICES = frozenset(("device", "members", "stack", "disk"))
+MOUNTS = frozenset(("mount_options", "options"))
+MODELS = frozenset(("model",))
+SERIAL = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{12,}", re.IGNORECASE)
+TOKENS = {"serial": "serial", "server_guid": "guid", "uuid": "guid", "mac": "address"}
+"""Keys whose whole text is replaced, with the role of what replaces it."""
+NAMED_DISKS = frozenset(("layers", "disks"))
+"""Lists whose objects' `name` is a disk's or a file system's."""
+KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.:\[\] /-]{0,63}")
+MOUNT_WORDS = _keys(
+    """
+    vers sec cache soft hard local_lock errors data commit barrier discard nconnect proto
+    iocharset compress subvolid space_cache mode_data upstream rsize wsize bsize
+    """
+)
+MOUNT_NAMES = {
+    **{"username": "user", "user": "user", "domain": "domain", "dom": "domain"},
+    **{"addr": "address", "ip": "address", "clientaddr": "address", "mountaddr": "address"},
+}
+ROLES = {"--user": "user", "--domain": "domain"}
+PATH_OPTIONS = frozenset(("--folder", "--server-folder", "--auth-file", "--file", "--history"))
+PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
+CLASSIFIED = frozenset(
+    (*WORDS, *TECHNICAL, *TECHNICAL_TABLES, *SENTENCES, *PATHS, *PLACES, *DEVICES, *MOUNTS)
+    + (*MODELS, *TOKENS, "name", "source", "share", "command")
+)
+"""Every key of texts that was thought of; any other is treated as a sentence."""
 
 Place = tuple[str, ...]
 """Keys from the document's top to a text; places in lists are left out."""
@@ -61,10 +132,6 @@ class Redaction:
         except TooManyNames as error:
             raise report.ReportError(str(error)) from None
 
-    def learn_arguments(self, arguments: Sequence[str]) -> None:
-        """Takes the names that a command line tells."""
-        self.arguments(arguments)
-
     def arguments(self, arguments: Sequence[str]) -> list[str]:
         """A command line: its options stay, what they are given is replaced."""
         found, option = [], ""
@@ -81,28 +148,25 @@ class Redaction:
         return found
 
     def _argument(self, option: str, text: str) -> str:
-        if option in table.ROLES:
-            return self.names.token(table.ROLES[option], text)
+        if option in ROLES:
+            return self.names.token(ROLES[option], text)
         if text.startswith(("//", "\\\\")):
             return self.texts.unc(text, "server-host")
-        if option in table.PATH_OPTIONS:
+        if option in PATH_OPTIONS:
             return self.names.token("path", text)
-        if option in table.PLACE_OPTIONS and "/" in text and "://" not in text:
+        if option in PLACE_OPTIONS and "/" in text and "://" not in text:
             return self.names.token("path", text)
         return self.text(text)
 
     def _learn(self, document: dict[str, Any]) -> None:
         """The hosts first: what they are called stands in many other fields."""
-        hosts, target = document.get("hosts"), document.get("target")
-        hosts = hosts if isinstance(hosts, dict) else {}
+        hosts, target = document.get("hosts") or {}, document.get("target") or {}
         for side in ("client", "server"):
-            host = hosts.get(side)
-            name = host.get("name") if isinstance(host, dict) else None
+            name = (hosts.get(side) or {}).get("name")
             if isinstance(name, str):
                 self._host_name(name, side)
-            share = target.get("share") if isinstance(target, dict) else None
-            if side == "client" and isinstance(share, str):
-                self._share(share)
+            if side == "client" and isinstance(target.get("share"), str):
+                self._share(target["share"])
 
     def _host_name(self, name: str, side: str) -> str:
         return self.texts.host(name, f"{side}-host") if name else name
@@ -120,7 +184,7 @@ class Redaction:
         return {self._key(key): self._value(value, (*place, key)) for key, value in told.items()}
 
     def _key(self, key: str) -> str:
-        return key if table.KEY.fullmatch(key) else self.names.token("key", key)
+        return key if KEY.fullmatch(key) else self.names.token("key", key)
 
     def _value(self, value: Any, place: Place) -> Any:
         if isinstance(value, dict):
@@ -129,10 +193,7 @@ class Redaction:
             if place[-2:] == ("tool", "command"):
                 return self.arguments([str(each) for each in value])
             return [self._value(each, place) for each in value]
-        return self._string(value, place) if isinstance(value, str) else value
-
-    def _string(self, text: str, place: Place) -> str:
-        return self._how(place)(text)
+        return self._how(place)(value) if isinstance(value, str) else value
 
     def _how(self, place: Place) -> Callable[[str], str]:
         """What is done with the text at a place."""
@@ -141,38 +202,37 @@ class Redaction:
             return self._how_named(place)
         if place[:1] == ("target",) and key == "share":
             return self._share
-        if any(each in table.TECHNICAL_TABLES for each in place[-2:-1]) or key in table.TECHNICAL:
+        if any(each in TECHNICAL_TABLES for each in place[-2:-1]) or key in TECHNICAL:
             return self._technical
-        if place[:1] == ("diagnosis",) and key not in table.DEVICES:
-            return self._word if key in table.WORDS else self.text
-        if key == "client" and "cache" not in place or key in table.SENTENCES:
+        if place[:1] == ("diagnosis",) and key not in DEVICES:
+            return self._word if key in WORDS else self.text
+        if key == "client" and "cache" not in place or key in SENTENCES:
             return self.text
         return self._how_in_details(key)
 
     def _how_in_details(self, key: str) -> Callable[[str], str]:
-        ways: dict[str, Callable[[str], str]] = {
-            **dict.fromkeys(table.WORDS, self._word),
-            **dict.fromkeys(table.PATHS, self._path),
-            **dict.fromkeys(table.PLACES, self._place),
-            **dict.fromkeys(table.DEVICES, self._device),
-            **dict.fromkeys(table.MOUNTS, self._mount_options),
-            **dict.fromkeys(table.MODELS, self._model),
-            **dict.fromkeys(table.FILES, self._file),
-            "source": self._source,
-            "share": self._share,
-        }
-        if key in table.TOKENS:
-            role = table.TOKENS[key]
-            return lambda text: self.names.token(role, text)
-        return ways.get(key, self.text)
+        ways = (
+            (WORDS, self._word),
+            (FILES, self._file),
+            (PATHS, self._path),
+            (PLACES, self.texts.place),
+            (DEVICES, self._device),
+            (MOUNTS, self._mount_options),
+            (MODELS, self._model),
+            (("source",), self._source),
+            (("share",), self._share),
+        )
+        if key in TOKENS:
+            return partial(self.names.token, TOKENS[key])
+        return next((way for keys, way in ways if key in keys), self.text)
 
     def _how_named(self, place: Place) -> Callable[[str], str]:
         if len(place) == 3 and place[0] == "hosts":
-            return lambda text: self._host_name(text, place[1])
+            return partial(self._host_name, side=place[1])
         above = place[-2] if len(place) > 1 else ""
         if above in ("interface", "lower"):
             return self._interface
-        return self._device if above in table.NAMED_DISKS else self.text
+        return self._device if above in NAMED_DISKS else self.text
 
     def _word(self, text: str) -> str:
         return text if may_stay(text) else self._split(text)
@@ -184,10 +244,7 @@ class Redaction:
         return self.names.token("word", text)
 
     def _technical(self, text: str) -> str:
-        return text if table.TECHNICAL_TEXT.fullmatch(text) else self.text(text)
-
-    def _place(self, text: str) -> str:
-        return self.texts.place(text)
+        return text if TECHNICAL_TEXT.fullmatch(text) else self.text(text)
 
     def _path(self, text: str) -> str:
         if not text or text == "." or is_token(text):
@@ -215,7 +272,7 @@ class Redaction:
 
     def _model(self, text: str) -> str:
         """Of a disk; what looks like a serial number in it is replaced."""
-        found = table.SERIAL.sub(lambda match: self.names.token("serial", match[0]), text[:80])
+        found = SERIAL.sub(lambda match: self.names.token("serial", match[0]), text[:80])
         return found if re.fullmatch(r"[\w .()/+-]*", found) else self.text(found)
 
     def _source(self, text: str) -> str:
@@ -238,9 +295,9 @@ class Redaction:
             return text
         if is_address(value):
             return f"{key}={self.texts.place(value)}"
-        if key in table.MOUNT_NAMES:
-            role = table.MOUNT_NAMES[key]
+        if key in MOUNT_NAMES:
+            role = MOUNT_NAMES[key]
             known = self.texts.place(value) if role == "address" else None
             return f"{key}={known or self.names.token(role, value)}"
-        stays = key in table.MOUNT_WORDS and may_stay(value)
+        stays = key in MOUNT_WORDS and may_stay(value)
         return f"{key}={value if stays else self.names.token('path', value)}"

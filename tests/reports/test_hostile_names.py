@@ -25,7 +25,7 @@ from bottleneck.analysis import diagnose
 from bottleneck.gate import judge
 from bottleneck.gate.judged import Judged
 from bottleneck.redaction import Redaction
-from bottleneck.redaction.keys import MODELS, TECHNICAL, TECHNICAL_TABLES
+from bottleneck.redaction.document import MODELS, TECHNICAL, TECHNICAL_TABLES
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
 from bottleneck.reports.html import html_text
