@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 from bottleneck import __version__, bootstrap, credentials, dialling, told, wire
@@ -165,6 +164,15 @@ class Host(Stream):
         """A request that the agent answers itself: watch, counters, preload."""
         return self._answer({"do": do, **fields}, time.monotonic() + 10.0, do)
 
+    def _begin(
+        self, do: str, name: str, setting: Any, seconds: float, peer: Endpoint | None = None
+    ) -> int:
+        """Sends what an agent begins for a setting; its number."""
+        request = {"do": do, "name": name, "setting": wire.to_plain(setting), "seconds": seconds}
+        if peer is not None:
+            request["peer"] = wire.endpoint_to_plain(peer)
+        return self.send(request)
+
     def watch(self, facts: HostFacts, peer_address: str, file_server: bool, **more: Any) -> None:
         """Whose traffic, and of which device, this host's counters count from now on."""
         watched = Watched(
@@ -180,15 +188,7 @@ class Host(Stream):
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float = 15.0
     ) -> Iterator[Endpoint]:
         """Has the host hold something (a responder, a file, a folder) until left."""
-        number = self.send(
-            {
-                "do": "hold",
-                "name": name,
-                "setting": wire.to_plain(setting),
-                "peer": wire.endpoint_to_plain(peer),
-                "seconds": seconds,
-            }
-        )
+        number = self._begin("hold", name, setting, seconds, peer)
         opened = False
         try:
             reply = self.next(number, time.monotonic() + opening_seconds, name)
@@ -220,14 +220,7 @@ class Host(Stream):
         It never fails what it watches. Whoever set a window finds in it, after the block, what was
         seen, or why nothing was.
         """
-        number = self.send(
-            {
-                "do": "observe",
-                "name": name,
-                "setting": wire.to_plain(setting),
-                "seconds": seconds,
-            }
-        )
+        number = self._begin("observe", name, setting, seconds)
         observation = Observation(partial(self._close_observation, number, name))
         try:
             yield observation
@@ -268,15 +261,7 @@ class Host(Stream):
         Raises:
             PartlyRan: it broke; what was seen is kept with it.
         """
-        number = self.send(
-            {
-                "do": "initiate",
-                "name": name,
-                "setting": wire.to_plain(setting),
-                "peer": wire.endpoint_to_plain(peer),
-                "seconds": seconds,
-            }
-        )
+        number = self._begin("initiate", name, setting, seconds, peer)
         until = time.monotonic() + seconds + ANSWER_SECONDS
         samples: list[Sample] = []
         own: list[Any] = []
@@ -341,12 +326,7 @@ class Host(Stream):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

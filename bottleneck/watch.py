@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 
 from bottleneck import __version__, hosts, sockets, watched, wire
@@ -80,12 +79,7 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stack.close()
 
     def reach(self) -> None:
@@ -101,11 +95,9 @@ class Watch:
         host = self.stack.enter_context(hosts.start_here())
         found = _find(host, pid=self.options.pid, address=address)
         if not watched.moves(found):
-            raise NothingRuns(
-                f"no copy runs: the {self.options.name} moved nothing in {FIND_SECONDS:.0f} s"
-                if self.options.pid
-                else f"no copy runs: no {self.options.name} moved anything in {FIND_SECONDS:.0f} s"
-            )
+            name = self.options.name
+            none = f"the {name} moved nothing" if self.options.pid else f"no {name} moved anything"
+            raise NothingRuns(f"no copy runs: {none} in {FIND_SECONDS:.0f} s")
         self.here = watched.side_of(found)
         host.side = self.here
         self.reached[self.here], self.running[self.here] = host, found
@@ -197,13 +189,8 @@ class Watch:
         link = self.running[self.here].link
         if link is None or not _quiet(readings, self.here):
             return False
-        now = _find(
-            self.reached[self.here],
-            own_address=link.own_address,
-            own_port=link.own_port,
-            peer_address=link.peer_address,
-            peer_port=link.peer_port,
-        )
+        ends = {name: getattr(link, name) for name in watched.turned(link)}
+        now = _find(self.reached[self.here], **ends)
         same = now.link is not None and watched.turned(now.link) == watched.turned(link)
         return not same or sum(now.moved.values()) < LEAST_BYTES
 
