@@ -14,6 +14,7 @@ from bottleneck.hosts import StageError
 from bottleneck.steps import copies, disks, native, schedule, turns
 from bottleneck.steps.files import locate
 from probes import loopback
+from probes.host import route
 from probes.records import HostFacts
 from probes.smb import run_folder
 from probes.smb.session import SMB_PORT, first_to_answer
@@ -41,7 +42,8 @@ def measure(bench: Bench) -> None:
         _reach(bench, stack)
         mounted = native.read_mount(bench) if in_folder else None
         at_server = bench.options.agent != "none" and bench.wants("disk")
-        if _needs_share(bench) or at_server and mounted is None:
+        needs_share = any("share" in each.needs for each in described(bench.options.stages))
+        if needs_share or at_server and mounted is None:
             bench.client.tell("preload", name="smb-copy")
             _open_share(bench, stack)
             _locate(bench)
@@ -66,10 +68,6 @@ def measure(bench: Bench) -> None:
             schedule.Explanations.of(bench).make()
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
-
-
-def _needs_share(bench: Bench) -> bool:
-    return any("share" in stage.needs for stage in described(bench.options.stages))
 
 
 def _note_unclosed(bench: Bench) -> None:
@@ -133,15 +131,10 @@ def _read_samba_config(bench: Bench) -> None:
 
 def _own_address(address: str) -> str:
     """This host's address towards another, empty where that is unknown; nothing is sent."""
-    if not address:
-        return ""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((address, 9))
-        except OSError as error:
-            raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
-        return str(probe.getsockname()[0])
+    try:
+        return route.source_address(address) if address else ""
+    except OSError as error:
+        raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
 
 
 def _open_share(bench: Bench, stack: ExitStack) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,25 +34,17 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("variable", [None, ":", ".", "../planted", "PLANTED"])
-def test_the_agent_of_this_host_runs_nothing_of_the_current_folder(
-    planted: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
+@pytest.mark.parametrize("start", [hosts.start_here, partial(hosts.start_there, "exec:env")])
+def test_an_agent_here_and_one_that_travels_run_nothing_of_the_current_folder(
+    planted: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str | None,
+    start: Callable[[], hosts.Host],
 ) -> None:
     if variable is not None:
         folder = str(planted.parent / "planted")
         monkeypatch.setenv("PYTHONPATH", folder if variable == "PLANTED" else variable)
-    with hosts.start_here() as host:
-        assert host.ask("facts", toward="127.0.0.1", folder=".")
-    assert not planted.exists()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("variable", [None, ":", "."])
-def test_nor_does_the_one_that_travels(
-    planted: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
-) -> None:
-    if variable is not None:
-        monkeypatch.setenv("PYTHONPATH", variable)
-    with hosts.start_there("exec:env") as host:
+    with start() as host:
         assert host.ask("facts", toward="127.0.0.1", folder=".")
     assert not planted.exists()
 

@@ -10,8 +10,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 INIT = ROOT / "bottleneck" / "__init__.py"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -105,19 +103,6 @@ def test_the_commands_refuse_to_start_beside_the_numeric_package(tmp_path: Path)
     assert "Bottleneck" in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
-
-
-@pytest.mark.long
-def test_the_commands_start_without_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bottleneck", "--version"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert literal_version() in done.stdout
 
 
 def test_the_licence_and_the_changelog_belong_to_this_version() -> None:

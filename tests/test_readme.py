@@ -117,16 +117,6 @@ def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
 
 
 @pytest.mark.long
-def test_the_test_command_hands_its_arguments_to_pytest():
-    command = [ROOT / "test", "tests/test_target.py", "-q"]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\d+ passed", done.stdout)
-
-
-@pytest.mark.long
 def test_the_verdict_shown_first_is_one_that_the_program_gives(bottleneck):
     """The picture is made of lines that the console prints for a recorded run of the lab."""
     block = README.split("```console\n", 1)[1].split("```", 1)[0].splitlines()[1:]

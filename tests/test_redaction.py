@@ -166,17 +166,6 @@ def test_canaries_change_no_verdict(hint):
     assert meaning(diagnose(Redaction().report(known))) == meaning(diagnose(known))
 
 
-def test_no_canary_is_left_on_the_terminal(capsys, tmp_path):
-    from bottleneck.cli import app
-
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps(with_canaries(ROOT / "tests/data/report-v1-comparisons.json")))
-    assert app.run(["explain", str(path), "--verbose", "--redact"]) == 0
-    out, err = capsys.readouterr()
-    assert "58 MB/s" in out
-    assert_no_canary(out + err)
-
-
 # -- every key has been thought of -------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bottleneck import plan
+from bottleneck import plan, wire
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from bottleneck.hosts import Host, StageError
 from probes import smb_copy
@@ -214,11 +214,8 @@ def look(bench: Bench) -> Looked:
     except (StageError, Refused) as error:
         raise Unavailable(f"{named.path}: {error}") from None
     try:
-        ratio = told["cached_ratio"]
-        cached = None if ratio is None else float(ratio)
-        device = None if told["device"] is None else str(told["device"])
-        return Looked(str(told["path"]), int(told["size_bytes"]), cached, device)
-    except (KeyError, TypeError, ValueError):
+        return wire.from_plain(Looked, told)
+    except wire.WireError:
         raise Unavailable(f"{named.path}: {named.side}'s agent told nonsense of it") from None
 
 
