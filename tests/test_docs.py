@@ -1,13 +1,22 @@
-"""The documentation holds what the program has: verdicts, exit codes, links, keys."""
+"""The documentation holds what the program has: pages, pictures, and the man page."""
 
+import importlib.util
 import re
+import shutil
+import struct
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from bottleneck import report_schema
 from bottleneck.analysis.rules import CAUSES
 from bottleneck.cli import exits
+from bottleneck.cli.app import tree
+from bottleneck.cli.command_line import commands_of, options_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -62,3 +71,98 @@ def test_the_reports_keys_are_those_of_its_schema():
         assert f"`{key}" in page or key == "schema", key
     for key in schema["$defs"]["copy"]["properties"] if "copy" in schema["$defs"] else ():
         assert f"`{key}`" in page, key
+
+
+# -- the man page, and what roff has to say about it ---------------------------------------------
+
+PAGE = ROOT / "docs/man/bottleneck.1"
+MAN_REMEDY = "run: .venv/bin/python scripts/manpage.py"
+
+
+def rendered(*options: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("groff") is None:
+        pytest.fail("groff is not installed: run ./test, which installs it")
+    return subprocess.run(
+        ["groff", "-man", "-ww", "-Tascii", "-P-c", "-rLL=120n", *options, str(PAGE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def plain() -> str:
+    """As a terminal without bold shows it, in one line."""
+    return " ".join(re.sub(".\b", "", rendered().stdout).split())
+
+
+@pytest.mark.long
+def test_the_page_is_the_one_that_the_commands_make():
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/manpage.py"), "-"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert PAGE.read_text() == made.stdout, MAN_REMEDY
+
+
+def test_roff_warns_of_nothing():
+    done = rendered("-z")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_and_every_option_is_in_it():
+    shown = plain()
+    for name, command in commands_of(tree()).items():
+        assert f"bottleneck {name}" in shown
+        for option in options_of(command):
+            for flag in option.flags:
+                assert re.search(rf"(?<![\w-]){flag}(?![\w-])", shown), (name, flag)
+
+
+def test_what_is_copied_from_it_is_plain_ascii():
+    assert PAGE.read_bytes().isascii()
+    text = plain()
+    assert r"\\host\share[\folder]" in text
+    assert 'agent = "ssh://nas"' in text
+    assert "source <(bottleneck --show-completion bash)" in text
+    assert "~/.config/copy-bottleneck/config.toml" in text
+
+
+def test_it_is_installed_where_man_looks():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    data = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    assert data == {"docs/man/bottleneck.1": "share/man/man1/bottleneck.1"}
+    assert PAGE.is_file()
+
+
+# -- the pictures, of a real run as the program shows it today ------------------------------------
+
+PICTURES = ROOT / "docs/pictures"
+PICTURE_REMEDY = "made anew by .venv/bin/python scripts/pictures.py"
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "scripts/pictures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_terminals_picture_is_what_the_program_prints():
+    assert (PICTURES / "terminal.svg").read_text() == script().terminal_svg(script().EXAMPLE), (
+        f"docs/pictures/terminal.svg is {PICTURE_REMEDY}"
+    )
+
+
+def test_the_terminals_picture_asks_for_nothing_outside_and_ends_with_a_whole_section():
+    drawing = (PICTURES / "terminal.svg").read_text()
+    assert "url(http" not in drawing and "@font-face" not in drawing and "href" not in drawing
+    shown = "".join(ElementTree.fromstring(drawing).itertext())
+    assert "the\u00a0server's\u00a0disk\u00a0reads" in shown
+
+
+def test_the_pages_picture_is_one_of_the_size_that_the_script_makes():
+    content = (PICTURES / "page.png").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">II", content[16:24]) == (script().WIDTH, script().HEIGHT)

@@ -540,3 +540,27 @@ def test_a_terminal_that_takes_no_more_ends_no_session(tmp_path, monkeypatch):
         for _ in range(2):
             with hosts.start_there(made.spec) as host:
                 assert host.tell("counters")
+
+
+def test_the_first_ones_are_free_and_each_one_more_costs_twice_as_much():
+    delays = [login_throttle.delay_seconds(count) for count in range(1, 80)]
+    assert set(delays[: login_throttle.FREE]) == {0.0}
+    assert delays[login_throttle.FREE + 1] == 2 * delays[login_throttle.FREE] > 0
+    assert set(delays[20:]) == {login_throttle.LONGEST_SECONDS}
+
+
+def test_a_network_of_ipv6_is_one_caller_and_of_ipv4_an_address():
+    of = login_throttle.prefix
+    assert of("2001:db8:0:1::5") == of("2001:db8:0:1:ffff::6") != of("2001:db8:0:2::5")
+    assert of("192.0.2.7") != of("192.0.2.8")
+
+
+def test_their_memory_is_bounded_and_a_right_one_makes_them_forgotten():
+    made = login_throttle.Throttle()
+    for number in range(login_throttle.MOST_PREFIXES + 10):
+        assert made.wrong(str(number)) == 1
+    assert len(made.counts) == login_throttle.MOST_PREFIXES
+    assert "0" not in made.counts
+    assert made.wrong("500") == 2
+    made.right("500")
+    assert made.wrong("500") < 1

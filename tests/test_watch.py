@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bottleneck import sockets, watch
-from bottleneck.hosts import AgentLost, Host, StageError
+from bottleneck.hosts import Host, StageError
 from bottleneck.plan import Side
 from bottleneck.watch import NothingRuns, Options, Watch
 from probes.host.counters import Counters
@@ -107,16 +107,6 @@ def test_whoever_wants_the_end_gets_what_was_seen() -> None:
     ((_, outcome),) = report.entries
     assert isinstance(outcome, Measured) and session.interrupted
     assert report.status == "interrupted" and outcome.runs[0][-1].elapsed_seconds < 30
-
-
-@pytest.mark.long
-def test_an_agent_that_does_not_start_ends_it() -> None:
-    with (
-        slow_writer(),
-        Watch(Options(os.getpid(), agent="exec:/nowhere/at/all"), quiet) as session,
-        pytest.raises(AgentLost),
-    ):
-        session.reach()
 
 
 @pytest.mark.long

@@ -104,20 +104,6 @@ def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
 
 
 @pytest.mark.long
-def test_an_ordinary_servers_buffer_grows_with_the_copy(bench: Callable[..., Any]) -> None:
-    with bench() as started:
-        ran = run(started, "push.cached", 256 * MIB, fill_source=True)
-        pulled = run(started, "pull.cached", 256 * MIB)
-        for each in (ran, pulled):
-            shown = each.details["sockets"]
-            assert shown["sender_seen"] and shown["receiver_seen"]
-            assert shown["send_buffer_bytes"] > 2 * PINNED_BYTES
-            assert shown["receive_buffer_bytes"] > 0
-            assert shown["process"] == "smbd"
-        assert started.ledger.notes == []
-
-
-@pytest.mark.long
 def test_without_an_agent_at_the_server_the_clients_end_is_told_alone(
     bench: Callable[..., Any],
 ) -> None:
