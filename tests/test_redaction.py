@@ -12,12 +12,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import bottleneck.redaction as table
 from bottleneck import report, report_schema
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
 from bottleneck.redaction import Redaction, redacted
-from bottleneck.redaction import document as table
 from probes import STAGES
 from probes.records import FolderFacts, HostFacts, HostSetting, InterfaceFacts
 

@@ -1,5 +1,303 @@
-"""Names, users, addresses and paths of a report replaced by tokens that stay the same."""
+"""A report's document with tokens in the place of names: what each key holds decides.
 
-from bottleneck.redaction.document import Redaction, redacted
+A key that is not in the table is treated as a sentence of unknown origin: its words stay only where
+they are the program's own. Figures, and the words that rules compare, stay as they are.
+"""
 
-__all__ = ["Redaction", "redacted"]
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from bottleneck import report
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.redaction.texts import (
+    GONE,
+    Names,
+    Texts,
+    TooManyNames,
+    is_address,
+    is_figure,
+    is_interface,
+    is_token,
+    may_stay,
+)
+from bottleneck.report import Report
+
+
+def _keys(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WORDS = _keys(
+    """
+    status stage initiator copy verb cache requested side pattern end engine security dialect
+    signing encryption signing_required_by encryption_required_by security_mode capabilities
+    share_flags share_capabilities over connection ended_by by rtt_by kind matters_for
+    engine_server told_by raid_level headline component cause standing about states
+    sender better duplex bond_mode
+    """
+)
+"""Keys of words that rules compare: they stay where they are the program's, and are injective."""
+TECHNICAL = _keys(
+    """
+    system distribution python virtual driver qdisc scheduler transport write_cache filesystem
+    subtype usb_version congestion_control version fio_version server_time started observations
+    schema ticket
+    """
+)
+"""Keys of what kernels, drivers and packages call themselves."""
+TECHNICAL_TABLES = frozenset(("socket_buffers", "tools", "tool"))
+"""Objects whose texts are all of that kind."""
+TECHNICAL_TEXT = re.compile(r"[\w .,:+()/@~#;-]{0,120}")
+SENTENCES = _keys(
+    """
+    reason error why remedy value option words refused notes sentence summary evidence advice
+    altered unknown not_measured program process tool client title peer url
+    """
+)
+"""Keys of free text, ours or somebody's."""
+PATHS = _keys(
+    """
+    path folder target_folder server_folder backing_file local_path group file file_name
+    mount_point
+    """
+)
+FILES = frozenset(("file", "file_name"))
+PLACES = frozenset(("address", "own_address", "peer_address", "host"))
+DEVICES = frozenset(("device", "members", "stack", "disk"))
+MOUNTS = frozenset(("mount_options", "options"))
+MODELS = frozenset(("model",))
+SERIAL = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{12,}", re.IGNORECASE)
+TOKENS = {"serial": "serial", "server_guid": "guid", "uuid": "guid", "mac": "address"}
+"""Keys whose whole text is replaced, with the role of what replaces it."""
+NAMED_DISKS = frozenset(("layers", "disks"))
+"""Lists whose objects' `name` is a disk's or a file system's."""
+KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.:\[\] /-]{0,63}")
+MOUNT_WORDS = _keys(
+    """
+    vers sec cache soft hard local_lock errors data commit barrier discard nconnect proto
+    iocharset compress subvolid space_cache mode_data upstream rsize wsize bsize
+    """
+)
+MOUNT_NAMES = {
+    **{"username": "user", "user": "user", "domain": "domain", "dom": "domain"},
+    **{"addr": "address", "ip": "address", "clientaddr": "address", "mountaddr": "address"},
+}
+ROLES = {"--user": "user", "--domain": "domain"}
+PATH_OPTIONS = frozenset(("--folder", "--server-folder", "--auth-file", "--file", "--history"))
+PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
+CLASSIFIED = frozenset(
+    (*WORDS, *TECHNICAL, *TECHNICAL_TABLES, *SENTENCES, *PATHS, *PLACES, *DEVICES, *MOUNTS)
+    + (*MODELS, *TOKENS, "name", "source", "share", "command")
+)
+"""Every key of texts that was thought of; any other is treated as a sentence."""
+
+Place = tuple[str, ...]
+"""Keys from the document's top to a text; places in lists are left out."""
+
+
+def redacted(document: dict[str, Any]) -> dict[str, Any]:
+    """A report's document with stable tokens in the place of names; loads as the other does."""
+    return Redaction().document(document)
+
+
+class Redaction:
+    """The redaction of one run: a name has the same token in all that the run writes."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.texts = Texts(self.names)
+
+    def text(self, sentence: str) -> str:
+        """A sentence for a person."""
+        try:
+            return self.texts.redacted(sentence)
+        except TooManyNames:
+            return GONE
+
+    def document(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The document of report.to_json."""
+        self._learn(document)
+        # Twice: what a later field names may stand in a sentence before it.
+        self._object(document, ())
+        return self._object(document, ())
+
+    def report(self, known: Report) -> Report:
+        """A report as it may be shown to anybody. Errors: ReportError, it cannot be written."""
+        try:
+            return report.from_json(self.document(report.to_json(known, Diagnosis(None, (), ""))))
+        except TooManyNames as error:
+            raise report.ReportError(str(error)) from None
+
+    def arguments(self, arguments: Sequence[str]) -> list[str]:
+        """A command line: its options stay, what they are given is replaced."""
+        found, option = [], ""
+        for at, each in enumerate(arguments):
+            name, equals, value = each.partition("=")
+            if each.startswith("-"):
+                found.append(f"{name}={self._argument(name, value)}" if equals else each)
+                option = "" if equals else name
+            elif at == 0 and each.isalpha():
+                found.append(each)
+            else:
+                found.append(self._argument(option or "TARGET", each))
+                option = ""
+        return found
+
+    def _argument(self, option: str, text: str) -> str:
+        if option in ROLES:
+            return self.names.token(ROLES[option], text)
+        if text.startswith(("//", "\\\\")):
+            return self.texts.unc(text, "server-host")
+        if option in PATH_OPTIONS:
+            return self.names.token("path", text)
+        if option in PLACE_OPTIONS and "/" in text and "://" not in text:
+            return self.names.token("path", text)
+        return self.text(text)
+
+    def _learn(self, document: dict[str, Any]) -> None:
+        """The hosts first: what they are called stands in many other fields."""
+        hosts, target = document.get("hosts") or {}, document.get("target") or {}
+        for side in ("client", "server"):
+            name = (hosts.get(side) or {}).get("name")
+            if isinstance(name, str):
+                self._host_name(name, side)
+            if side == "client" and isinstance(target.get("share"), str):
+                self._share(target["share"])
+
+    def _host_name(self, name: str, side: str) -> str:
+        return self.texts.host(name, f"{side}-host") if name else name
+
+    def _share(self, text: str) -> str:
+        if text.startswith(("//", "\\\\")):
+            found = self.texts.unc(text, "server-host")
+            # As a whole too: a share's name may have blanks, in which a sentence would be cut.
+            for one, other in (("/", "\\"), ("\\", "/")):
+                self.names.alias("share", text.replace(one, other), found.replace(one, other))
+            return found
+        return self.texts.path(text) if text.startswith(("/", ".")) else self.text(text)
+
+    def _object(self, told: dict[str, Any], place: Place) -> dict[str, Any]:
+        return {self._key(key): self._value(value, (*place, key)) for key, value in told.items()}
+
+    def _key(self, key: str) -> str:
+        return key if KEY.fullmatch(key) else self.names.token("key", key)
+
+    def _value(self, value: Any, place: Place) -> Any:
+        if isinstance(value, dict):
+            return self._object(value, place)
+        if isinstance(value, (list, tuple)):
+            if place[-2:] == ("tool", "command"):
+                return self.arguments([str(each) for each in value])
+            return [self._value(each, place) for each in value]
+        return self._how(place)(value) if isinstance(value, str) else value
+
+    def _how(self, place: Place) -> Callable[[str], str]:
+        """What is done with the text at a place."""
+        key = place[-1]
+        if key == "name":
+            return self._how_named(place)
+        if place[:1] == ("target",) and key == "share":
+            return self._share
+        if any(each in TECHNICAL_TABLES for each in place[-2:-1]) or key in TECHNICAL:
+            return self._technical
+        if place[:1] == ("diagnosis",) and key not in DEVICES:
+            return self._word if key in WORDS else self.text
+        if key == "client" and "cache" not in place or key in SENTENCES:
+            return self.text
+        return self._how_in_details(key)
+
+    def _how_in_details(self, key: str) -> Callable[[str], str]:
+        ways = (
+            (WORDS, self._word),
+            (FILES, self._file),
+            (PATHS, self._path),
+            (PLACES, self.texts.place),
+            (DEVICES, self._device),
+            (MOUNTS, self._mount_options),
+            (MODELS, self._model),
+            (("source",), self._source),
+            (("share",), self._share),
+        )
+        if key in TOKENS:
+            return partial(self.names.token, TOKENS[key])
+        return next((way for keys, way in ways if key in keys), self.text)
+
+    def _how_named(self, place: Place) -> Callable[[str], str]:
+        if len(place) == 3 and place[0] == "hosts":
+            return partial(self._host_name, side=place[1])
+        above = place[-2] if len(place) > 1 else ""
+        if above in ("interface", "lower"):
+            return self._interface
+        return self._device if above in NAMED_DISKS else self.text
+
+    def _word(self, text: str) -> str:
+        return text if may_stay(text) else self._split(text)
+
+    def _split(self, text: str) -> str:
+        """Several words, or somebody's: one token for them all, so that two stay two."""
+        if all(may_stay(each) for each in re.split(r"[\s,]+", text) if each):
+            return text
+        return self.names.token("word", text)
+
+    def _technical(self, text: str) -> str:
+        return text if TECHNICAL_TEXT.fullmatch(text) else self.text(text)
+
+    def _path(self, text: str) -> str:
+        if not text or text == "." or is_token(text):
+            return text
+        return self.texts.path(text) if text[0] in "/~" else self.names.token("path", text)
+
+    def _file(self, text: str) -> str:
+        if text:
+            base = re.split(r"[/\\]", text)[-1]
+            token = self.names.known(text, "file") or self.names.known(base, "file")
+            token = token or self.names.token("file", text)
+            self.names.alias("file", text, token)
+            self.names.alias("file", base, token)
+            return token
+        return text
+
+    def _interface(self, text: str) -> str:
+        return text if is_interface(text) else self.names.token("interface", text)
+
+    def _device(self, text: str) -> str:
+        filesystem = re.fullmatch(r"[a-z][a-z0-9]{1,11}(\.[a-z0-9_-]{1,32})?", text)
+        if filesystem and may_stay(text.partition(".")[0]):
+            return text
+        return self.texts.device(text)
+
+    def _model(self, text: str) -> str:
+        """Of a disk; what looks like a serial number in it is replaced."""
+        found = SERIAL.sub(lambda match: self.names.token("serial", match[0]), text[:80])
+        return found if re.fullmatch(r"[\w .()/+-]*", found) else self.text(found)
+
+    def _source(self, text: str) -> str:
+        """Of a mount: //nas/media, nas:/media or a device."""
+        if text.startswith(("//", "\\\\")):
+            return self._share(text)
+        host, colon, path = text.partition(":/")
+        if colon:
+            return f"{self.texts.place(host)}:/{self.names.token('path', path)}"
+        return self._path(text) if "/" in text else self._device(text)
+
+    def _mount_options(self, text: str) -> str:
+        return ",".join(self._mount_option(each) for each in text.split(","))
+
+    def _mount_option(self, text: str) -> str:
+        key, equals, value = text.partition("=")
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", key):
+            return GONE
+        if not equals or is_figure(value) and not is_address(value):
+            return text
+        if is_address(value):
+            return f"{key}={self.texts.place(value)}"
+        if key in MOUNT_NAMES:
+            role = MOUNT_NAMES[key]
+            known = self.texts.place(value) if role == "address" else None
+            return f"{key}={known or self.names.token(role, value)}"
+        stays = key in MOUNT_WORDS and may_stay(value)
+        return f"{key}={value if stays else self.names.token('path', value)}"

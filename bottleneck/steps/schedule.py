@@ -16,7 +16,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.steps import NATIVE
 from bottleneck.bench import Bench
 from bottleneck.report import Report
-from bottleneck.steps import disks, initiators, security, turns
+from bottleneck.steps import disks, initiators, turns
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Stage, described
 
 CLEAR_SHARE = 0.5
@@ -31,7 +31,7 @@ INITIATORS = Stage("initiators", "who should start the copy", usual_seconds=8.0)
 """The copies of smb-copy that the server starts: they explain the client's."""
 BY_HAND = {
     "disk": disks.explain_disks,
-    "smb-tax": security.measure_security,
+    "smb-tax": turns.measure_security,
     INITIATORS.name: initiators.measure_initiators,
 }
 """Of what explains copies, that which is more than turns one after the other."""

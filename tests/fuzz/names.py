@@ -37,7 +37,7 @@ def one_input(data: bytes) -> None:
     for text in (name, f"ssh://{name}", f"ssh://{name}@host", f"exec:{name}"):
         agent(text)
     redaction = Redaction()
-    redaction.learn_arguments(["diagnose", f"//{name}/share", "--user", name, f"--folder={name}"])
+    redaction.arguments(["diagnose", f"//{name}/share", "--user", name, f"--folder={name}"])
     redaction.text(f"{name} said no to {name}, at //{name}/{name}")
     if sum(data) % DOCUMENT_ONE_IN == 0:
         document(name, sinks.SINKS[len(data) % len(sinks.SINKS)])

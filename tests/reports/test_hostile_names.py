@@ -24,8 +24,7 @@ from bottleneck import report, ticket_figures
 from bottleneck.analysis import diagnose
 from bottleneck.gate import judge
 from bottleneck.gate.judged import Judged
-from bottleneck.redaction import Redaction
-from bottleneck.redaction.document import MODELS, TECHNICAL, TECHNICAL_TABLES
+from bottleneck.redaction import MODELS, TECHNICAL, TECHNICAL_TABLES, Redaction
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
 from bottleneck.reports.html import html_text
