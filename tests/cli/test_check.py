@@ -280,33 +280,6 @@ def test_a_server_that_hangs_is_unknown_soon_after_the_budget(begin, watched, si
     assert complaints
 
 
-HANGING = """
-import sys, time
-from bottleneck import cli
-from bottleneck.cli import running
-running.LATE_SECONDS = -4.0
-running.measure = lambda bench: time.sleep(60)
-sys.argv[0] = "bottleneck"
-cli.main()
-"""
-"""The program, with a measurement that knows no end, and a second after which it is ended."""
-
-
-@pytest.mark.long
-def test_what_has_no_time_out_of_its_own_is_ended_too(begin, watched, tmp_path):
-    process = begin(
-        *("check", "//nas/x", "--user", "a", "--yes", "--budget", "5"),
-        code=HANGING,
-        environment={"BOTTLENECK_PASSWORD": "p"},
-        cwd=tmp_path,
-    )
-    out, complaints = watched.finish(process, 30)
-    assert process.returncode == 3
-    assert out.startswith("BOTTLENECK UNKNOWN - ")
-    assert "had not ended 5 s after it began" in out
-    assert complaints
-
-
 @pytest.mark.long
 def test_an_interrupted_check_is_unknown(begin, watched, silent, tmp_path):
     process = begin(

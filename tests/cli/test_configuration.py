@@ -162,39 +162,29 @@ def test_a_password_is_refused_and_not_repeated(files: Files, key: str, section:
     assert "canary" not in caught.value.text
 
 
-@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_to_is_refused(files: Files, mode: int) -> None:
-    """It can start programs: `agent = "exec:..."`."""
-    files.write(files.user, "[defaults]\nzones = 4\n").chmod(mode)
-    with pytest.raises(Refused, match="others may write to it.*chmod go-w"):
-        files.values()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: only root can give a file away")
-def test_a_file_of_another_user_is_refused(files: Files) -> None:
-    path = files.write(files.user, "[defaults]\nzones = 4\n")
-    os.chown(path, 65534, 65534)
-    with pytest.raises(Refused, match="belongs to another user"):
-        files.values()
-
-
-def test_a_pipe_or_a_folder_does_not_hang_it(files: Files) -> None:
-    files.user.parent.mkdir(parents=True)
-    os.mkfifo(files.user, 0o600)
-    with pytest.raises(Refused, match="not a regular file"):
-        files.values()
-    files.user.unlink()
-    files.user.mkdir(mode=0o700)
-    with pytest.raises(Refused, match="not a regular file"):
-        files.values()
-
-
-def test_a_file_that_is_too_large_or_no_text_is_refused(files: Files) -> None:
-    files.write(files.user, "#" * (65 << 10))
-    with pytest.raises(Refused, match="larger than"):
-        files.values()
-    files.user.write_bytes(b"\xff\xfe")
-    with pytest.raises(Refused, match="not UTF-8"):
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        *(
+            (lambda path, mode=mode: path.chmod(mode), "others may write to it.*chmod go-w")
+            for mode in (0o620, 0o602, 0o666)
+        ),
+        pytest.param(
+            lambda path: os.chown(path, 65534, 65534),
+            "belongs to another user",
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: only root can do that"),
+        ),
+        (lambda path: (path.unlink(), os.mkfifo(path, 0o600)), "not a regular file"),
+        (lambda path: (path.unlink(), path.mkdir(mode=0o700)), "not a regular file"),
+        (lambda path: path.write_text("#" * (65 << 10)), "larger than"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), "not UTF-8"),
+    ],
+    ids=["group", "others", "all", "another-user", "pipe", "folder", "large", "no-text"],
+)
+def test_a_file_that_could_be_anybody_s_or_is_no_text_is_refused(files: Files, make, why) -> None:
+    """It can start programs: `agent = "exec:..."`; and none of it hangs."""
+    make(files.write(files.user, "[defaults]\nzones = 4\n"))
+    with pytest.raises(Refused, match=why):
         files.values()
 
 

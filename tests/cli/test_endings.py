@@ -18,7 +18,7 @@ import pytest
 
 from bottleneck import report, report_schema
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import app, exits
+from bottleneck.cli import app, exits, interrupts
 
 ROOT = Path(__file__).parents[2]
 
@@ -231,27 +231,24 @@ def test_a_closed_stream_changes_no_ending(tmp_path, closed):
 
 
 @pytest.mark.long
-def test_a_full_stdout_is_one_complaint(tmp_path, begin, watched):
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("tcp", "//no-such-host.invalid/x"), 69, ["no-such-host", "stdout"]),
+        (("nonsense",), 64, ["nonsense"]),
+    ],
+)
+def test_a_full_stdout_is_one_complaint_and_changes_no_ending(
+    tmp_path, begin, watched, arguments, code, said
+):
     process = begin(
-        *("probe", "tcp", "//no-such-host.invalid/x", "--json", "-"),
+        *("probe", *arguments, "--json", "-"),
         prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"],
         cwd=tmp_path,
     )
     _, complaints = watched.finish(process)
-    assert process.returncode == 69
-    assert len(complaints) == 2 and "stdout" in complaints[1]
-
-
-@pytest.mark.long
-def test_a_full_stdout_changes_no_refusal(tmp_path, begin, watched):
-    process = begin(
-        *("probe", "nonsense", "--json", "-"),
-        prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"],
-        cwd=tmp_path,
-    )
-    _, complaints = watched.finish(process)
-    assert process.returncode == 64
-    assert len(complaints) == 1 and "nonsense" in complaints[0]
+    assert process.returncode == code
+    assert all(word in each for word, each in zip(said, complaints, strict=True))
 
 
 @pytest.mark.long
@@ -266,6 +263,77 @@ def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path,
     assert process.returncode == 130
     assert 1 <= len(complaints) <= 2
     assert one_document(out)["status"] == "interrupted"
+
+
+def unwound():
+    """An error of the cleaning up, with the interrupt behind it."""
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("what was being closed broke")
+    except ValueError as error:
+        return error
+
+
+def told_otherwise():
+    """The same, told as another error that was raised from an older one."""
+    older = OSError("broken before")
+    try:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("it broke") from older
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "interrupted"),
+    [(unwound(), True), (told_otherwise(), True), (ValueError("alone"), False)],
+)
+def test_what_breaks_while_an_interrupt_unwinds_is_an_interruption(error, interrupted):
+    assert interrupts.is_behind(error) is interrupted
+
+
+HANGING = """
+import sys, time
+from bottleneck import cli
+from bottleneck.cli import running
+running.LATE_SECONDS, running.CLOSING_SECONDS, running.END_LOADINGS = -4.5, 0.2, 0.0
+def measure(bench):
+    try:
+        time.sleep(60)
+    finally:
+        time.sleep(60)
+running.measure = measure
+sys.argv[0] = "bottleneck"
+cli.main()
+"""
+"""The program, with a measurement and a closing that know no end; half a second is its time."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "code", "state"), [("diagnose", 69, "failed"), ("check", 3, "unknown")]
+)
+def test_what_knows_no_end_is_stopped_and_is_a_document(
+    begin, watched, tmp_path, command, code, state
+):
+    form = {"diagnose": ("--json", "-"), "check": ("--format", "json")}[command]
+    process = begin(
+        *(command, "//nas/x", "--user", "a", "--yes", "--budget", "5", *form),
+        code=HANGING,
+        environment={"BOTTLENECK_PASSWORD": "p"},
+        cwd=tmp_path,
+    )
+    out, complaints = watched.finish(process, 30)
+    assert process.returncode == code
+    found = json.loads(out)
+    assert state in (found.get("status"), found.get("state"))
+    (complaint,) = complaints
+    assert "no answer" in complaint and "cleanup" in complaint
+    assert "had not ended 5 s after it began" in complaint
 
 
 DEMO_SECONDS = 4.0

@@ -1,15 +1,11 @@
-"""A fault in mid-run: one line, the contract's code, what was measured so far, nothing left.
+"""An interrupt in mid-run, and what a server requires or nobody measured.
 
-Every fault at every moment is tests/hostile/faults.py's.
+Every fault at every moment is tests/hostile/faults.py's, kills are tests/lab/kills.py's.
 """
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
-import time
-from pathlib import Path
 
 import pytest
 
@@ -60,58 +56,6 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(folders, start, watch
         assert any(step["outcome"]["kind"] == "measured" for step in found["steps"])
         assert watched.gone(client, shared)
         assert watched.all_end(family)
-
-
-@pytest.mark.parametrize(
-    ("stage", "moment"),
-    [
-        ("tcp", "tcp pull x1"),
-        ("smb-copy", "push.cached 3"),
-    ],
-)
-def test_kill_9_leaves_no_file_and_no_process(folders, start, stage, moment, watched):
-    client, shared = folders
-    with private_samba(str(shared), password=PASSWORD) as server:
-        process, _ = start(
-            server, client, *("--agent", "exec:", "--budget", "30"), command=f"probe {stage}"
-        )
-        watched.wait_for(process, moment)
-        family = watched.descendants(process.pid)
-        assert family
-        process.kill()
-        process.wait()
-        assert watched.all_end(family)
-        assert watched.gone(client, shared)
-
-
-def test_a_server_killed_in_mid_copy_is_named_with_how_far_it_came(folders, start, watched):
-    client, shared = folders
-    with private_samba(str(shared), password=PASSWORD) as server:
-        process, report = start(
-            server, client, *("--budget", "40", "--size", "1GiB"), command="probe smb-copy"
-        )
-        until_copying(shared)
-        os.killpg(server.process_id, signal.SIGKILL)
-        watched.finish(process)
-        assert process.returncode in {3, 69}
-        found = json.loads(report.read_text())
-        broken = [s for s in found["steps"] if s["outcome"]["kind"] == "failed"]
-        assert broken and server.host in broken[0]["outcome"]["error"]
-        assert all(c["verdict"]["component"] == "unknown" for c in found["diagnosis"]["copies"])
-        assert watched.gone(client)
-
-
-def until_copying(shared, seconds=30):
-    """Waits until payload has arrived on the share."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        for parent, _, names in os.walk(shared):
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):
-                    if Path(parent, name).stat().st_size > 1 << 20:
-                        return
-        time.sleep(0.01)
-    raise AssertionError("no copy began")
 
 
 @pytest.mark.parametrize(
@@ -174,27 +118,3 @@ def test_without_an_agent_the_server_is_not_guessed_at(folders, start, watched):
         assert "agent" in uncached["sentence"]
         assert copies["pull.cached"]["bytes_per_second"] > 0
         assert watched.gone(client, shared)
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 24 MiB that is nearly full."""
-    if os.geteuid() != 0:
-        pytest.skip("not run: needs root to mount a small file system")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "small", folder], check=True)
-    (folder / "full").write_bytes(bytes(23 << 20))
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def test_a_full_disk_on_the_client_is_named(small_disk, folders, start, watched):
-    _, shared = folders
-    with private_samba(str(shared), password=PASSWORD) as server:
-        process, _ = start(server, small_disk, "--budget", "8")
-        out, complaints = watched.finish(process)
-        assert process.returncode == 3
-        assert str(small_disk) in "".join(complaints) + out
-        assert watched.names_in(small_disk) == [str(small_disk / "full")]
-        assert watched.gone(shared)

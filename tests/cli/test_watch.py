@@ -70,20 +70,32 @@ def transfer(reader_seconds=0.0):
             each.communicate()
 
 
-def watch(begin, watched, tmp_path, *arguments):
-    """Exit code, complaints and the report of a watch."""
-    file = tmp_path / "report.json"
-    process = begin("watch", *arguments, "--json", file, "--quiet")
-    _, complaints = watched.finish(process)
-    return process.returncode, complaints, json.loads(file.read_text())
+@pytest.fixture
+def watch(begin, watched, tmp_path):
+    """Exit code, complaints and the report of a watch, which is interrupted once it runs or not."""
+
+    def of(*arguments, code=None, interrupt=False):
+        file = tmp_path / "report.json"
+        process = begin("watch", *arguments, "--json", file, "--quiet", code=code)
+        if interrupt:
+            assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2, 20)
+            process.send_signal(signal.SIGINT)
+        _, complaints = watched.finish(process)
+        return process.returncode, complaints, json.loads(file.read_text())
+
+    return of
 
 
-def test_a_receiver_that_reads_slowly_is_where_the_bytes_wait(begin, watched, tmp_path):
+@pytest.fixture
+def sender():
+    """Sends to a receiver that reads slowly; its process's number."""
+    with transfer(reader_seconds=0.005) as process:
+        yield process.pid
+
+
+def test_a_receiver_that_reads_slowly_is_where_the_bytes_wait(watch, sender):
     """Its verdict names no component: neither its disk nor its CPU is busy."""
-    with transfer(reader_seconds=0.005) as sender:
-        code, complaints, report = watch(
-            begin, watched, tmp_path, sender.pid, "--seconds", "2", "--agent", "exec:"
-        )
+    code, complaints, report = watch(sender, "--seconds", "2", "--agent", "exec:")
     assert (code, complaints) == (INCOMPLETE, [])
     (step,) = report["steps"]
     assert (step["stage"], step["setting"]["copy"]) == ("running-copy", "push.cached")
@@ -93,46 +105,29 @@ def test_a_receiver_that_reads_slowly_is_where_the_bytes_wait(begin, watched, tm
     assert "unread at the server" in copy["verdict"]["sentence"]
 
 
-def test_an_interrupted_watch_is_one_line_and_a_report(begin, watched, tmp_path):
-    file = tmp_path / "report.json"
-    with transfer(reader_seconds=0.005) as sender:
-        process = begin("watch", sender.pid, "--seconds", "60", "--json", file, "--quiet")
-        assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2, 20)
-        process.send_signal(signal.SIGINT)
-        _, complaints = watched.finish(process)
-    assert process.returncode == INTERRUPTED and len(complaints) == 1
-    assert json.loads(file.read_text())["status"] == "interrupted"
+def test_an_interrupted_watch_is_one_line_and_a_report(watch, sender):
+    code, complaints, report = watch(sender, "--seconds", "60", interrupt=True)
+    assert code == INTERRUPTED and len(complaints) == 1
+    assert report["status"] == "interrupted"
 
 
-def test_an_interrupt_while_the_agents_close_loses_nothing(begin, watched, tmp_path):
-    file = tmp_path / "report.json"
-    with transfer(reader_seconds=0.005) as sender:
-        process = begin(
-            *("watch", sender.pid, "--seconds", "2", "--json", file, "--quiet"), code=LATE
-        )
-        _, complaints = watched.finish(process)
-    assert process.returncode == INTERRUPTED and len(complaints) == 1
-    (step,) = json.loads(file.read_text())["steps"]
-    assert step["outcome"]["kind"] == "measured"
+def test_an_interrupt_while_the_agents_close_loses_nothing(watch, sender):
+    code, complaints, report = watch(sender, "--seconds", "2", code=LATE)
+    assert code == INTERRUPTED and len(complaints) == 1
+    assert report["steps"][0]["outcome"]["kind"] == "measured"
 
 
-def test_where_the_analysis_breaks_what_was_seen_is_kept(begin, watched, tmp_path):
-    file = tmp_path / "report.json"
-    with transfer(reader_seconds=0.005) as sender:
-        process = begin(
-            *("watch", sender.pid, "--seconds", "2", "--json", file, "--quiet"), code=BROKEN
-        )
-        _, complaints = watched.finish(process)
-    assert process.returncode == INTERNAL and len(complaints) == 1
-    report = json.loads(file.read_text())
+def test_where_the_analysis_breaks_what_was_seen_is_kept(watch, sender):
+    code, complaints, report = watch(sender, "--seconds", "2", code=BROKEN)
+    assert code == INTERNAL and len(complaints) == 1
     assert report["status"] == "failed" and "an odd figure" in report["notes"][-1]
     assert report["steps"][0]["outcome"]["kind"] == "measured"
 
 
-def test_nothing_that_runs_is_said_in_one_line(begin, watched, tmp_path):
+def test_nothing_that_runs_is_said_in_one_line(watch):
     """A process that rests: this test's own child, which waits for its stdin."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as resting:
-        code, complaints, report = watch(begin, watched, tmp_path, resting.pid)
+        code, complaints, report = watch(resting.pid)
         resting.communicate(b"\n")
     assert code == INCOMPLETE and len(complaints) == 1 and "no copy runs" in complaints[0]
     assert report["steps"] == [] and "no copy runs" in report["notes"][0]
