@@ -24,43 +24,6 @@ StoredReport = Annotated[
         "Judge a stored report instead: a file, or the newest of a folder or 'pattern*'.",
     ),
 ]
-MaxAge = Annotated[
-    str | None,
-    options.value("--max-age", "AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d."),
-]
-Warn = Annotated[
-    list[str] | None,
-    options.value(
-        *("--warn", "EXPR"),
-        "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is "
-        "well: pull.uncached=80MB/s: . Repeatable.",
-    ),
-]
-Crit = Annotated[
-    list[str] | None, options.value("--crit", "EXPR", "CRITICAL where it holds; as --warn.")
-]
-ExpectCap = Annotated[
-    list[str] | None,
-    options.value(
-        *("--expect-cap", "CAP"),
-        "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable.",
-    ),
-]
-Baseline = Annotated[
-    Path | None,
-    options.value(
-        *("--baseline", "F"),
-        "An earlier report: what is slower by more than the noise of both is WARNING, and "
-        "CRITICAL from a third on.",
-    ),
-]
-Tolerance = Annotated[
-    str,
-    options.value(
-        *("--tolerance", "SHARE"),
-        "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
-    ),
-]
 Repeat = Annotated[
     int,
     options.value(
@@ -88,6 +51,49 @@ OutputFile = Annotated[
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What a report is held against."""
+
+    warn: Annotated[
+        list[str] | None,
+        options.value(
+            *("--warn", "EXPR"),
+            "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is "
+            "well: pull.uncached=80MB/s: . Repeatable.",
+        ),
+    ] = None
+    crit: Annotated[
+        list[str] | None, options.value("--crit", "EXPR", "CRITICAL where it holds; as --warn.")
+    ] = None
+    expect_cap: Annotated[
+        list[str] | None,
+        options.value(
+            *("--expect-cap", "CAP"),
+            "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable.",
+        ),
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        options.value(
+            *("--baseline", "F"),
+            "An earlier report: what is slower by more than the noise of both is WARNING, and "
+            "CRITICAL from a third on.",
+        ),
+    ] = None
+    tolerance: Annotated[
+        str,
+        options.value(
+            *("--tolerance", "SHARE"),
+            "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
+        ),
+    ] = "5%"
+    max_age: Annotated[
+        str | None,
+        options.value("--max-age", "AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d."),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Time(options.Time):
     """How long all runs may take."""
 
@@ -103,16 +109,11 @@ class Time(options.Time):
 def check(
     target: Target = None,
     report: StoredReport = None,
-    warn: Warn = None,
-    crit: Crit = None,
-    expect_cap: ExpectCap = None,
-    baseline: Baseline = None,
-    tolerance: Tolerance = "5%",
-    max_age: MaxAge = None,
+    *,
+    expected: Expected,
     format: Format = "text",
     output: OutputFile = None,
     repeat: Repeat = 1,
-    *,
     who: options.Login,
     ends: options.Ends,
     others: options.Others,
@@ -131,7 +132,7 @@ def check(
         from probes.stage import Refused
 
     check_runs.check_file(format, output)
-    terms = check_runs.terms(warn, crit, expect_cap, baseline, tolerance, max_age)
+    terms = check_runs.terms(expected)
     if (target is None) == (report is None):
         raise Refused("usage", "check: give TARGET to measure, or --report FILE to judge one")
     # Icinga takes stderr for a part of the plugin's output.

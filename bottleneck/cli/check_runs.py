@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 from bottleneck import plan as plans
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, documents, exits, loading, running
+from bottleneck.cli.check import Expected
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Time
 from bottleneck.gate import expectation, judge, judged, nothing_to_judge
@@ -70,28 +71,22 @@ class Terms:
         )
 
 
-def terms(
-    warn: list[str] | None,
-    crit: list[str] | None,
-    expect_cap: list[str] | None,
-    baseline: Path | None,
-    tolerance: str,
-    max_age: str | None,
-) -> Terms:
+def terms(expected: Expected) -> Terms:
     """The options, read.
 
     Raises:
         Refused: kind "usage": one is not what it has to be, or the baseline is no report.
     """
     found: list[Expectation] = []
-    found += [_read("--warn", expectation.limit, each, "warning") for each in warn or ()]
-    found += [_read("--crit", expectation.limit, each, "critical") for each in crit or ()]
-    found += [_read("--expect-cap", expectation.cap, each) for each in expect_cap or ()]
+    found += [_read("--warn", expectation.limit, e, "warning") for e in expected.warn or ()]
+    found += [_read("--crit", expectation.limit, e, "critical") for e in expected.crit or ()]
+    found += [_read("--expect-cap", expectation.cap, e) for e in expected.expect_cap or ()]
+    baseline, age = expected.baseline, expected.max_age
     return Terms(
         tuple(found),
         None if baseline is None else loading.load(baseline),
-        _read("--tolerance", expectation.share, tolerance),
-        None if max_age is None else _read("--max-age", expectation.age, max_age),
+        _read("--tolerance", expectation.share, expected.tolerance),
+        None if age is None else _read("--max-age", expectation.age, age),
     )
 
 

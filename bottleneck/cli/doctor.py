@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bottleneck.cli import exits, interrupts, options
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bottleneck.doctor.look import Check
+
+SCHEMA = "copy-bottleneck/doctor/1"
+LONGEST = 600
+STYLES = {"ok": "green", "costs": "yellow", "missing": "bold red"}
+HEADINGS = {"client": "This host", "share": "The share", "server": "The server"}
 Target = Annotated[
     str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose; without: this host.")
 ]
@@ -31,9 +41,8 @@ def doctor(
         from bottleneck.bootstrap import command_for
         from bottleneck.cli import documents, running
         from bottleneck.doctor.checks import judged
-        from bottleneck.doctor.look import MISSING, Wanted, look
+        from bottleneck.doctor.look import Wanted, look
         from bottleneck.reports import terminal
-        from bottleneck.reports.doctor import print_checks, to_json
 
     named = None if target is None else targets.parse(target, os.path.isdir)
     if named is not None and named.path:
@@ -57,4 +66,66 @@ def doctor(
     for each in checks:
         if each.kind:
             return exits.OF_REFUSAL.get(each.kind, exits.UNREACHABLE)
-    return exits.INCOMPLETE if any(each.state == MISSING for each in checks) else exits.DONE
+    return exits.INCOMPLETE if any(each.state == "missing" for each in checks) else exits.DONE
+
+
+def print_checks(checks: Sequence[Check], console: Console) -> None:
+    """Every check under its host's heading, with what to do about it and which stages it costs."""
+    from rich.text import Text
+
+    for where, heading in HEADINGS.items():
+        own = [each for each in checks if each.where == where]
+        if own:
+            console.print(Text(heading, style="bold"))
+        for each in own:
+            _print(each, console)
+    console.print(Text(summary(checks), style="bold"))
+
+
+def _print(check: Check, console: Console) -> None:
+    from rich.text import Text
+
+    from bottleneck.reports.safe import safe
+
+    line = Text.assemble((f"  {check.state:<8}", STYLES[check.state]))
+    line.append(safe(check.sentence, LONGEST))
+    console.print(line, soft_wrap=True)
+    if check.state == "ok":
+        return
+    more = [f"-> {check.remedy}"] if check.remedy else []
+    if check.stages:
+        word = "not measured" if check.state == "missing" else "touches"
+        more.append(f"{word}: {', '.join(check.stages)}")
+    if more:
+        console.print(Text(" " * 10 + safe("; ".join(more), LONGEST)), soft_wrap=True)
+
+
+def summary(checks: Sequence[Check]) -> str:
+    """One line: how much of it is well."""
+    missing = sum(each.state == "missing" for each in checks)
+    costs = sum(each.state == "costs" for each in checks)
+    detail = f"{costs} {'costs' if costs == 1 else 'cost'} detail"
+    if not missing:
+        return f"Ready: every stage can be measured{f'; {detail}' if costs else ''}."
+    lost = (
+        "1 thing is missing and costs"
+        if missing == 1
+        else f"{missing} things are missing, at the cost of"
+    )
+    return f"{lost} stages{f'; {detail}' if costs else ''}."
+
+
+def to_json(checks: Sequence[Check]) -> dict[str, Any]:
+    """The same as one document; stages of a check that is ok are empty."""
+    return {
+        "schema": SCHEMA,
+        "ready": all(each.state != "missing" for each in checks),
+        "checks": [
+            {
+                **{key: getattr(each, key) for key in ("where", "name", "state", "sentence")},
+                "remedy": each.remedy or None,
+                "stages": list(each.stages),
+            }
+            for each in checks
+        ],
+    }

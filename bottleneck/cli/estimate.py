@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import typer
@@ -13,54 +14,47 @@ from bottleneck.cli.options import value
 T = TypeVar("T")
 LEAST_SHARE = 1e-12
 """Of packets: less of them than any link loses is a slip, if it is not none."""
-
-
-Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Which way the bytes go.")]
-Link = Annotated[str | None, value("--link", "RATE", "The slowest link, as 1Gbit/s.")]
-Mtu = Annotated[int, value("--mtu", "BYTES", "Longest IP packet; 9000 for jumbo frames.")]
-Vlan = Annotated[bool, typer.Option("--vlan", help="Frames carry a VLAN tag.")]
-Ip = Annotated[str, value("--ip", "4|6", "Version of IP.")]
-Rtt = Annotated[str | None, value("--rtt", "TIME", "Round trip, as 0.5ms.")]
-Window = Annotated[str | None, value("--window", "BYTES", "TCP's receive window, as 64KiB.")]
-Streams = Annotated[int, value("--streams", "N", "TCP connections at once.")]
-Request = Annotated[
-    str | None,
-    value("--request", "BYTES", "Bytes of an SMB request; default: as the dialect has it."),
-]
-Depth = Annotated[
-    int | None, value("--depth", "N", "Requests at a time; default: as the dialect has it.")
-]
-Dialect = Annotated[str, value("--dialect", "D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.")]
 DISK = "RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
-DiskRead = Annotated[str | None, value("--disk-read", "DISK", f"The sender's: {DISK}")]
-DiskWrite = Annotated[str | None, value("--disk-write", "DISK", "The receiver's, likewise.")]
-Ram = Annotated[str | None, value("--ram", "BYTES", "The sender's RAM, where --cached.")]
-Size = Annotated[str | None, value("--size", "BYTES", "The file's size, as 10GB.")]
-Loss = Annotated[str | None, value("--loss", "SHARE", "Lost packets, as 0.1% or 0.001.")]
-Cached = Annotated[bool, typer.Option("--cached", help="The source lies in the sender's RAM.")]
+Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Which way the bytes go.")]
 Format = Annotated[str, value("--format", "F", "text or json.")]
 
 
-def estimate(
-    verb: Verb = "pull",
-    link: Link = None,
-    mtu: Mtu = 1500,
-    vlan: Vlan = False,
-    ip: Ip = "4",
-    rtt: Rtt = None,
-    window: Window = None,
-    streams: Streams = 1,
-    request: Request = None,
-    depth: Depth = None,
-    dialect: Dialect = "3.1.1",
-    disk_read: DiskRead = None,
-    disk_write: DiskWrite = None,
-    ram: Ram = None,
-    size: Size = None,
-    loss: Loss = None,
-    cached: Cached = False,
-    format: Format = "text",
-) -> int:
+@dataclass(frozen=True)
+class Figures:
+    """What is known of a path and its hosts."""
+
+    link: Annotated[str | None, value("--link", "RATE", "The slowest link, as 1Gbit/s.")] = None
+    mtu: Annotated[int, value("--mtu", "BYTES", "Longest IP packet; 9000 for jumbo frames.")] = 1500
+    vlan: Annotated[bool, typer.Option("--vlan", help="Frames carry a VLAN tag.")] = False
+    ip: Annotated[str, value("--ip", "4|6", "Version of IP.")] = "4"
+    rtt: Annotated[str | None, value("--rtt", "TIME", "Round trip, as 0.5ms.")] = None
+    window: Annotated[str | None, value("--window", "BYTES", "TCP's receive window, as 64KiB.")] = (
+        None
+    )
+    streams: Annotated[int, value("--streams", "N", "TCP connections at once.")] = 1
+    request: Annotated[
+        str | None,
+        value("--request", "BYTES", "Bytes of an SMB request; default: as the dialect has it."),
+    ] = None
+    depth: Annotated[
+        int | None, value("--depth", "N", "Requests at a time; default: as the dialect has it.")
+    ] = None
+    dialect: Annotated[str, value("--dialect", "D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.")] = (
+        "3.1.1"
+    )
+    disk_read: Annotated[str | None, value("--disk-read", "DISK", f"The sender's: {DISK}")] = None
+    disk_write: Annotated[
+        str | None, value("--disk-write", "DISK", "The receiver's, likewise.")
+    ] = None
+    ram: Annotated[str | None, value("--ram", "BYTES", "The sender's RAM, where --cached.")] = None
+    size: Annotated[str | None, value("--size", "BYTES", "The file's size, as 10GB.")] = None
+    loss: Annotated[str | None, value("--loss", "SHARE", "Lost packets, as 0.1% or 0.001.")] = None
+    cached: Annotated[
+        bool, typer.Option("--cached", help="The source lies in the sender's RAM.")
+    ] = False
+
+
+def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") -> int:
     """Ceilings and the rate to expect, from figures alone; nothing is measured."""
     with interrupts.held():
         from bottleneck.analysis.estimate import estimate as estimated
@@ -96,25 +90,25 @@ def estimate(
             raise ValueError(f"{error}; or one of {', '.join(KINDS)}") from None
 
     one_of("--format", format, ("text", "json"))
-    link_rate = read("--link", link, units.parse_rate)
+    link_rate = read("--link", figures.link, units.parse_rate)
     given = Envelope(
         verb=one_of("estimate", verb, ("pull", "push")),
-        cached=cached,
-        dialect=one_of("--dialect", dialect.lower(), DIALECTS),
+        cached=figures.cached,
+        dialect=one_of("--dialect", figures.dialect.lower(), DIALECTS),
         link_bits_per_second=None if link_rate is None else 8 * link_rate,
-        mtu_bytes=within("--mtu", mtu, 576, 65_535),
-        ipv6=one_of("--ip", ip, ("4", "6")) == "6",
-        vlan_tags=int(vlan),
-        rtt_seconds=read("--rtt", rtt, units.parse_seconds),
-        window_bytes=read("--window", window, units.parse_size),
-        streams=within("--streams", streams, 1, 10_000),
-        request_bytes=read("--request", request, units.parse_size),
-        depth=None if depth is None else within("--depth", depth, 1, 65_535),
-        loss_ratio=read("--loss", loss, _share),
-        read=read("--disk-read", disk_read, disk),
-        write=read("--disk-write", disk_write, disk),
-        ram_bytes=read("--ram", ram, units.parse_size),
-        size_bytes=read("--size", size, units.parse_size),
+        mtu_bytes=within("--mtu", figures.mtu, 576, 65_535),
+        ipv6=one_of("--ip", figures.ip, ("4", "6")) == "6",
+        vlan_tags=int(figures.vlan),
+        rtt_seconds=read("--rtt", figures.rtt, units.parse_seconds),
+        window_bytes=read("--window", figures.window, units.parse_size),
+        streams=within("--streams", figures.streams, 1, 10_000),
+        request_bytes=read("--request", figures.request, units.parse_size),
+        depth=None if figures.depth is None else within("--depth", figures.depth, 1, 65_535),
+        loss_ratio=read("--loss", figures.loss, _share),
+        read=read("--disk-read", figures.disk_read, disk),
+        write=read("--disk-write", figures.disk_write, disk),
+        ram_bytes=read("--ram", figures.ram, units.parse_size),
+        size_bytes=read("--size", figures.size, units.parse_size),
     )
     found = estimated(given)
     if not found.claims:

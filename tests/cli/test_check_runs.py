@@ -8,6 +8,7 @@ import pytest
 
 from bottleneck import report
 from bottleneck.cli import check_runs, exits
+from bottleneck.cli.check import Expected
 from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Time
@@ -69,7 +70,7 @@ def measure(monkeypatch):
 
 
 def expecting(*warn, baseline=None):
-    return terms(list(warn), None, None, baseline, "5%", None)
+    return terms(Expected(list(warn), baseline=baseline))
 
 
 def test_what_looks_as_before_is_measured_once(measure, baseline):
