@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Annotated
-
-import typer
+from dataclasses import dataclass
 
 from bottleneck.cli import exits, interrupts
-
-DEFAULT_IDLE_SECONDS = 600.0
-Listen = Annotated[
-    str | None,
-    typer.Option(
-        "--listen",
-        metavar="ADDRESS:PORT",
-        help="Wait on this one address, over TLS, for a coordinator that gives the token shown "
-        "here.",
-    ),
-]
-AnyAddress = Annotated[
-    bool, typer.Option("--any-address", help="ADDRESS may be all of this host's: 0.0.0.0 or [::].")
-]
-Idle = Annotated[
-    float,
-    typer.Option("--idle", metavar="SECONDS", help="End after so long without a coordinator."),
-]
+from bottleneck.cli.options import flag, value
 
 
-def agent(
-    listen: Listen = None, any_address: AnyAddress = False, idle: Idle = DEFAULT_IDLE_SECONDS
-) -> int:
+@dataclass(frozen=True)
+class Waiting:
+    """An agent that listens."""
+
+    listen: str | None = value(
+        "ADDRESS:PORT",
+        "Wait on this one address, over TLS, for a coordinator that gives the token shown here.",
+    )
+    any_address: bool = flag("ADDRESS may be all of this host's: 0.0.0.0 or [::].")
+    idle: float = value("SECONDS", "End after so long without a coordinator.", 600.0)
+
+
+def agent(waiting: Waiting) -> int:
     """Serve one agent over stdin and stdout; it ends when its input closes."""
-    if listen is None:
+    if waiting.listen is None:
         from bottleneck import agent as served
 
         served.main()
         return exits.DONE
-    return _listen(listen, any_address, idle)
+    return _listen(waiting.listen, waiting.any_address, waiting.idle)
 
 
 def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:

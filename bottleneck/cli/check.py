@@ -17,18 +17,11 @@ Target = Annotated[
     str | None,
     typer.Argument(metavar="TARGET", help="As for diagnose; or give --report."),
 ]
-StoredReport = Annotated[
-    str | None,
-    options.value(
-        *("--report", "F"),
-        "Judge a stored report instead: a file, or the newest of a folder or 'pattern*'.",
-    ),
-]
 Repeat = Annotated[
     int,
-    options.value(
-        *("--repeat", "N"),
-        "Measure so many times; a baseline wants 3 to 5. What alarms is repeated anyway, "
+    typer.Option(
+        metavar="N",
+        help="Measure so many times; a baseline wants 3 to 5. What alarms is repeated anyway, "
         "while the budget lasts.",
     ),
 ]
@@ -52,63 +45,44 @@ OutputFile = Annotated[
 
 @dataclass(frozen=True)
 class Expected:
-    """What a report is held against."""
+    """A stored report, and what it or a measurement is held against."""
 
-    warn: Annotated[
-        list[str] | None,
-        options.value(
-            *("--warn", "EXPR"),
-            "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is "
-            "well: pull.uncached=80MB/s: . Repeatable.",
-        ),
-    ] = None
-    crit: Annotated[
-        list[str] | None, options.value("--crit", "EXPR", "CRITICAL where it holds; as --warn.")
-    ] = None
-    expect_cap: Annotated[
-        list[str] | None,
-        options.value(
-            *("--expect-cap", "CAP"),
-            "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable.",
-        ),
-    ] = None
-    baseline: Annotated[
-        Path | None,
-        options.value(
-            *("--baseline", "F"),
-            "An earlier report: what is slower by more than the noise of both is WARNING, and "
-            "CRITICAL from a third on.",
-        ),
-    ] = None
-    tolerance: Annotated[
-        str,
-        options.value(
-            *("--tolerance", "SHARE"),
-            "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
-        ),
-    ] = "5%"
-    max_age: Annotated[
-        str | None,
-        options.value("--max-age", "AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d."),
-    ] = None
+    report: str | None = options.value(
+        "F", "Judge a stored report instead: a file, or the newest of a folder or 'pattern*'."
+    )
+    warn: list[str] | None = options.value(
+        "EXPR",
+        "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is well: "
+        "pull.uncached=80MB/s: . Repeatable.",
+    )
+    crit: list[str] | None = options.value("EXPR", "CRITICAL where it holds; as --warn.")
+    expect_cap: list[str] | None = options.value(
+        "CAP", "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable."
+    )
+    baseline: Path | None = options.value(
+        "F",
+        "An earlier report: what is slower by more than the noise of both is WARNING, and CRITICAL "
+        "from a third on.",
+    )
+    tolerance: str = options.value(
+        "SHARE",
+        "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
+        "5%",
+    )
+    max_age: str | None = options.value("AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d.")
 
 
 @dataclass(frozen=True)
 class Time(options.Time):
     """How long all runs may take."""
 
-    budget: Annotated[
-        float | None,
-        options.value(
-            *("--budget", "SECONDS"),
-            "Time of all runs; default 20 each, and of three with --baseline.",
-        ),
-    ] = None
+    budget: float | None = options.value(
+        "SECONDS", "Time of all runs; default 20 each, and of three with --baseline."
+    )
 
 
 def check(
     target: Target = None,
-    report: StoredReport = None,
     *,
     expected: Expected,
     format: Format = "text",
@@ -121,7 +95,7 @@ def check(
     time: Time,
     shown: options.Kept,
     yes: options.Yes = False,
-    quiet: options.Quiet = False,
+    quiet: options.Quiet,
 ) -> int:
     """Hold a measurement, or a stored report, against what you expect; for CI and monitoring.
 
@@ -133,12 +107,12 @@ def check(
 
     check_runs.check_file(format, output)
     terms = check_runs.terms(expected)
-    if (target is None) == (report is None):
+    if (target is None) == (expected.report is None):
         raise Refused("usage", "check: give TARGET to measure, or --report FILE to judge one")
     # Icinga takes stderr for a part of the plugin's output.
-    to = documents.output(shown, quiet or format == "nagios")
-    if report is not None:
-        loaded = to.showable(loading.newest(report))
+    to = documents.output(shown, quiet.quiet or format == "nagios")
+    if expected.report is not None:
+        loaded = to.showable(loading.newest(expected.report))
         return check_runs.give(loaded, terms.shown_by(to), format, output, to)
     planned = check_runs.plan(time, repeat, terms)
     chosen = running.choose(target or "", planned.each_seconds, ends, copies, others)

@@ -17,31 +17,30 @@ if TYPE_CHECKING:
 
     from bottleneck.leftovers import Cleaned, Found
 
-DEFAULT_SECONDS = 3600.0
 LONGEST = 600
 _PLACES = {"client": "here", "server": "server", "share": "share"}
 MINUTE_SECONDS, HOUR_SECONDS, DAY_SECONDS = 60, 3600, 86400
 Target = Annotated[
     str | None, typer.Argument(metavar="[TARGET]", help="A share or a mounted one's folder, too.")
 ]
-Folder = Annotated[
-    Path, typer.Option("--folder", metavar="DIR", help="Where this host's copies were made.")
-]
-OlderThan = Annotated[
-    float,
-    typer.Option(
-        "--older-than", metavar="SECONDS", help="Leave what was changed since: a run may use it."
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show it, and remove nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before removing.")]
 
 
 @dataclass(frozen=True)
 class Ends(options.Ends):
     """Where runs were made."""
 
-    folder: Folder = Path()
+    folder: Path = options.value("DIR", "Where this host's copies were made.", Path())
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What is removed, and whether somebody is asked."""
+
+    older_than: float = options.value(
+        "SECONDS", "Leave what was changed since: a run may use it.", 3600.0
+    )
+    dry_run: bool = options.flag("Show it, and remove nothing.")
+    yes: bool = options.flag("Do not ask before removing.")
 
 
 def cleanup(
@@ -49,9 +48,7 @@ def cleanup(
     *,
     who: options.Login,
     ends: Ends,
-    older_than: OlderThan = DEFAULT_SECONDS,
-    dry_run: DryRun = False,
-    yes: Yes = False,
+    removal: Removal,
 ) -> int:
     """Remove what a killed run left: its folders here, there and on the share; nothing else."""
     with interrupts.held():
@@ -65,6 +62,7 @@ def cleanup(
         from probes.records import Access
         from probes.stage import Refused
 
+    older_than = removal.older_than
     if not math.isfinite(older_than) or older_than < 0:
         raise Refused("usage", "--older-than: 0 seconds or more")
     named = None if target is None else targets.parse(target, os.path.isdir)
@@ -81,8 +79,8 @@ def cleanup(
         found = places.look()
         documents.shown(lambda: _print_found(found, terminal.console()))
         ours = [each for each in found if not each.leftover.why_left]
-        if ours and not dry_run:
-            if not yes:
+        if ours and not removal.dry_run:
+            if not removal.yes:
                 _ask(len(ours))
             cleaned = places.remove(ours)
     documents.shown(lambda: print_cleaned(cleaned, terminal.console()))

@@ -27,7 +27,7 @@ def diagnose(
     disk: options.Disk,
     copies: options.Copies,
     time: options.Time,
-    target_rate: options.TargetRate = None,
+    wanted: options.Wanted,
     *,
     shown: options.Kept,
     yes: options.Yes = False,
@@ -40,7 +40,7 @@ def diagnose(
     output = documents.output(shown, screen.quiet, screen.verbose)
     seconds = running.budget_seconds(time)
     chosen = running.choose(target, seconds, ends, copies, others, disk)
-    chosen = replace(chosen, target_rate_bytes_per_second=loading.target_rate(target_rate))
+    chosen = replace(chosen, target_rate_bytes_per_second=loading.target_rate(wanted.target_rate))
     access = running.log_in_as(who, chosen.target)
     running.ask_first(chosen, yes)
     return running.run(chosen, access, output)
@@ -53,12 +53,9 @@ DEFAULT_SECONDS = 45.0
 class DemoTime(options.Time):
     """How long it may take."""
 
-    budget: Annotated[
-        float | None,
-        options.value(
-            "--budget", "SECONDS", f"Time of the whole run; default {DEFAULT_SECONDS:.0f}."
-        ),
-    ] = None
+    budget: float | None = options.value(
+        "SECONDS", f"Time of the whole run; default {DEFAULT_SECONDS:.0f}."
+    )
 
 
 def demo(

@@ -16,7 +16,7 @@ from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, exits
 from bottleneck.cli.command_line import KINDS, STDOUT
-from bottleneck.cli.options import Documents, Kept
+from bottleneck.cli.options import Documents, Kept, Reading
 from bottleneck.report import Report
 from bottleneck.reports import terminal, units
 from bottleneck.reports.console import print_report
@@ -68,7 +68,7 @@ def in_order(paths: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
     return tuple((kind, path) for kind in KINDS if (path := paths.get(kind)) is not None)
 
 
-def output(wanted: Documents, quiet: bool = False, verbose: bool = False) -> Output:
+def output(wanted: Documents | Reading, quiet: bool = False, verbose: bool = False) -> Output:
     """Where the result goes, once it is sure that it can go there.
 
     Raises:

@@ -9,49 +9,36 @@ from typing import Annotated, TypeVar
 import typer
 
 from bottleneck.cli import exits, interrupts
-from bottleneck.cli.options import value
+from bottleneck.cli.options import flag, value
 
 T = TypeVar("T")
 LEAST_SHARE = 1e-12
 """Of packets: less of them than any link loses is a slip, if it is not none."""
 DISK = "RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
 Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Which way the bytes go.")]
-Format = Annotated[str, value("--format", "F", "text or json.")]
+Format = Annotated[str, typer.Option(metavar="F", help="text or json.")]
 
 
 @dataclass(frozen=True)
 class Figures:
     """What is known of a path and its hosts."""
 
-    link: Annotated[str | None, value("--link", "RATE", "The slowest link, as 1Gbit/s.")] = None
-    mtu: Annotated[int, value("--mtu", "BYTES", "Longest IP packet; 9000 for jumbo frames.")] = 1500
-    vlan: Annotated[bool, typer.Option("--vlan", help="Frames carry a VLAN tag.")] = False
-    ip: Annotated[str, value("--ip", "4|6", "Version of IP.")] = "4"
-    rtt: Annotated[str | None, value("--rtt", "TIME", "Round trip, as 0.5ms.")] = None
-    window: Annotated[str | None, value("--window", "BYTES", "TCP's receive window, as 64KiB.")] = (
-        None
-    )
-    streams: Annotated[int, value("--streams", "N", "TCP connections at once.")] = 1
-    request: Annotated[
-        str | None,
-        value("--request", "BYTES", "Bytes of an SMB request; default: as the dialect has it."),
-    ] = None
-    depth: Annotated[
-        int | None, value("--depth", "N", "Requests at a time; default: as the dialect has it.")
-    ] = None
-    dialect: Annotated[str, value("--dialect", "D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.")] = (
-        "3.1.1"
-    )
-    disk_read: Annotated[str | None, value("--disk-read", "DISK", f"The sender's: {DISK}")] = None
-    disk_write: Annotated[
-        str | None, value("--disk-write", "DISK", "The receiver's, likewise.")
-    ] = None
-    ram: Annotated[str | None, value("--ram", "BYTES", "The sender's RAM, where --cached.")] = None
-    size: Annotated[str | None, value("--size", "BYTES", "The file's size, as 10GB.")] = None
-    loss: Annotated[str | None, value("--loss", "SHARE", "Lost packets, as 0.1% or 0.001.")] = None
-    cached: Annotated[
-        bool, typer.Option("--cached", help="The source lies in the sender's RAM.")
-    ] = False
+    link: str | None = value("RATE", "The slowest link, as 1Gbit/s.")
+    mtu: int = value("BYTES", "Longest IP packet; 9000 for jumbo frames.", 1500)
+    vlan: bool = flag("Frames carry a VLAN tag.")
+    ip: str = value("4|6", "Version of IP.", "4")
+    rtt: str | None = value("TIME", "Round trip, as 0.5ms.")
+    window: str | None = value("BYTES", "TCP's receive window, as 64KiB.")
+    streams: int = value("N", "TCP connections at once.", 1)
+    request: str | None = value("BYTES", "Bytes of an SMB request; default: as the dialect has it.")
+    depth: int | None = value("N", "Requests at a time; default: as the dialect has it.")
+    dialect: str = value("D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.", "3.1.1")
+    disk_read: str | None = value("DISK", f"The sender's: {DISK}")
+    disk_write: str | None = value("DISK", "The receiver's, likewise.")
+    ram: str | None = value("BYTES", "The sender's RAM, where --cached.")
+    size: str | None = value("BYTES", "The file's size, as 10GB.")
+    loss: str | None = value("SHARE", "Lost packets, as 0.1% or 0.001.")
+    cached: bool = flag("The source lies in the sender's RAM.")
 
 
 def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") -> int:

@@ -30,8 +30,8 @@ Format = Annotated[
 def explain(
     file: File,
     format: Format = "text",
-    target_rate: options.TargetRate = None,
     *,
+    wanted: options.Wanted,
     shown: options.Documents,
     screen: options.Screen,
 ) -> int:
@@ -48,7 +48,7 @@ def explain(
             raise Refused("usage", f"--format {format} and --{format} F: it is written once")
         shown = replace(shown, **alone)
     output = documents.output(shown, screen.quiet, screen.verbose)
-    loaded = output.showable(loading.wanted(loading.load(file), target_rate))
+    loaded = output.showable(loading.wanted(loading.load(file), wanted.target_rate))
     if format == "svg":
         drawing = zone_curves_svg(loaded)
         if drawing is None:
@@ -70,9 +70,9 @@ def compare(
     before: Before,
     after: After,
     format: options.TextOrJson = "text",
-    units: options.Units = "si",
-    redact: options.Redact = False,
-    verbose: options.Verbose = False,
+    *,
+    shown: options.Shown,
+    screen: options.Verbose,
 ) -> int:
     """What changed between two reports, with the noise taken into account."""
     with interrupts.held():
@@ -83,7 +83,7 @@ def compare(
         from bottleneck.reports.document import points
         from bottleneck.reports.units import shown_as
 
-    output = documents.output(options.Documents(units=units, redact=redact))
+    output = documents.output(shown)
     first, second = (output.showable(loading.load(each)) for each in (before, after))
 
     found = changes.compare(first, second)
@@ -96,15 +96,15 @@ def compare(
             # Anew, since its sentences are made of rates.
             told = found if output.units == "si" else changes.compare(first, second)
             console = terminal.console()
-            print_change(told, console, verbose)
+            print_change(told, console, screen.verbose)
             for when, each in (("before", first), ("after", second)):
                 if "ticket" in each.tool:
                     title = f"The report {when} is a ticket"
                     terminal.show(console, points(title, each.notes, longest=LONGEST_NOTE))
 
-    shown = documents.shown(write)
+    done = documents.shown(write)
     made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]
-    return exits.DONE if shown and made else exits.INCOMPLETE
+    return exits.DONE if done and made else exits.INCOMPLETE
 
 
 MOST_LISTED = 10_000
@@ -120,7 +120,8 @@ def history(
     file: Kept = None,
     most: Most = 30,
     format: options.TextOrJson = "text",
-    units: options.Units = "si",
+    *,
+    reading: options.Reading,
 ) -> int:
     """List the runs that --history kept, each with the copy that its summary spoke of."""
     with interrupts.held():
@@ -135,7 +136,7 @@ def history(
 
     if not 1 <= most <= MOST_LISTED:
         raise Refused("usage", f"--most: from 1 to {MOST_LISTED}")
-    style = documents.output(options.Documents(units=units)).units
+    style = documents.output(reading).units
     if file is None:
         known = configuration.commands(context.find_root().command)
         told = configuration.settings("diagnose", known, os.environ)

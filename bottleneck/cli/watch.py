@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,23 +22,26 @@ What = Annotated[
         "connection of this host.",
     ),
 ]
-Agent = Annotated[
-    str,
-    options.value(
-        *("--agent", "SPEC"),
-        "The copy's other end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, none.",
-    ),
-]
-Seconds = Annotated[float, options.value("--seconds", "N", "How long to watch; default 10.")]
 LONGEST_NAMED = 40
 LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 
 
+@dataclass(frozen=True)
+class Watching:
+    """How a copy is watched."""
+
+    agent: str = options.value(
+        "SPEC",
+        "The copy's other end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, none.",
+        "none",
+    )
+    seconds: float = options.value("N", "How long to watch; default 10.", 10.0)
+
+
 def watch(
     what: What = None,
-    agent: Agent = "none",
-    seconds: Seconds = 10.0,
     *,
+    watching: Watching,
     shown: options.Kept,
     screen: options.Screen,
 ) -> int:
@@ -49,6 +53,7 @@ def watch(
         from bottleneck.watch import Options, Watch
         from probes.stage import Refused
 
+    agent, seconds = watching.agent, watching.seconds
     output = documents.output(shown, screen.quiet, screen.verbose)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")

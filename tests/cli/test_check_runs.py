@@ -70,7 +70,7 @@ def measure(monkeypatch):
 
 
 def expecting(*warn, baseline=None):
-    return terms(Expected(list(warn), baseline=baseline))
+    return terms(Expected(warn=list(warn), baseline=baseline))
 
 
 def test_what_looks_as_before_is_measured_once(measure, baseline):
