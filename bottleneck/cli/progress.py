@@ -100,32 +100,24 @@ def _ending(event: Event) -> str:
 # bytes are not asked. Elsewhere than on Linux nothing is known.
 
 
-@dataclass(frozen=True)
-class Load:
-    """A host's busiest core and its RAM in use; None where the system does not tell."""
-
-    busiest_core_ratio: float | None
-    memory_used_bytes: int | None
-
-
 @dataclass
 class OwnLoad:
     """Readings of this host, each told as what changed since the one before it."""
 
     read_at: float = 0.0
     cores: dict[int, CoreTimes] = field(default_factory=dict)
-    load: Load = Load(None, None)  # noqa: RUF009 - frozen
+    shown: str = ""
 
-    def now(self) -> Load:
-        """The load over the last second or more."""
+    def text(self) -> str:
+        """The busiest core over the last second or more, and the RAM in use: `31% 1 GiB`."""
         moment = time.monotonic()
         if moment - self.read_at >= LOAD_SECONDS:
-            cores = busy.read() or {}
-            memory = read_memory()
-            used = None if memory is None else memory.used_bytes
-            self.load = Load(_busiest(self.cores, cores), used)
-            self.read_at, self.cores = moment, cores
-        return self.load
+            cores, memory = busy.read() or {}, read_memory()
+            core = _busiest(self.cores, cores)
+            words = [] if core is None else [units.percent_text(min(1.0, core)).replace(" ", "")]
+            words += [] if memory is None else [units.size_text(memory.used_bytes)]
+            self.shown, self.read_at, self.cores = " ".join(words), moment, cores
+        return self.shown
 
 
 def _busiest(before: dict[int, CoreTimes], after: dict[int, CoreTimes]) -> float | None:
@@ -136,12 +128,6 @@ def _busiest(before: dict[int, CoreTimes], after: dict[int, CoreTimes]) -> float
     ]
     # The kernel's hundredths add up to a hair more than the whole.
     return min(1.0, max(ratios)) if ratios else None
-
-
-def _load_text(load: Load) -> str:
-    core, memory = load.busiest_core_ratio, load.memory_used_bytes
-    told = [] if core is None else [units.percent_text(min(1.0, core)).replace(" ", "")]
-    return " ".join(told if memory is None else [*told, units.size_text(memory)])
 
 
 # -- on a terminal -------------------------------------------------------------------------------
@@ -178,13 +164,12 @@ class Board:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The live line within the width that the terminal has now."""
         elapsed = self.elapsed_seconds + time.monotonic() - self.told_at
-        load = self.own.now()
         left = max(0.0, self.budget_seconds - elapsed)
         width = bar_columns(options.max_width)
         done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
         drawn = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
         cells = (
-            _load_text(load),
+            self.own.text(),
             f"{left:.0f} s left" if self.budget_seconds else "",
         )
         text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)

@@ -73,12 +73,8 @@ def shown_as(style: Style) -> Iterator[None]:
         _style.reset(before)
 
 
-def rate_text(bytes_per_second: float) -> str:
+def rate_text(bytes_per_second: float, digits: int = 3) -> str:
     """A rate for people in the style that is on: `23.6 MB/s`, `22.5 MiB/s`, `189 Mbit/s`."""
-    return _rate_text(bytes_per_second)
-
-
-def _rate_text(bytes_per_second: float, digits: int = 3) -> str:
     unit, scale = _unit_of(bytes_per_second, _style.get())
     return f"{_figure(bytes_per_second / scale, digits)} {unit}"
 
@@ -91,7 +87,7 @@ def _unit_of(bytes_per_second: float, style: Style) -> tuple[str, float]:
 
 def fine_rate_text(bytes_per_second: float) -> str:
     """A rate that is computed and not measured, one digit more: `117.7 MB/s`."""
-    return _rate_text(bytes_per_second, 4)
+    return rate_text(bytes_per_second, 4)
 
 
 def megabytes_text(bytes_per_second: float) -> str:
@@ -157,11 +153,8 @@ def bit_rate_text(bytes_per_second: float) -> str:
 
 def link_text(bits_per_second: float) -> str:
     """A link's rate: `100 Mbit/s`, `2.5 Gbit/s`."""
-    if bits_per_second >= 999.5e6:
-        return f"{_figure(bits_per_second / 1e9)} Gbit/s"
-    if bits_per_second >= 0.0995e6:
-        return f"{_figure(bits_per_second / 1e6)} Mbit/s"
-    return f"{_figure(bits_per_second / 1e3)} kbit/s"
+    unit, scale = _unit_of(bits_per_second / 8, "bits")
+    return f"{_figure(bits_per_second / 8 / scale)} {unit}"
 
 
 def explorer_text(bytes_per_second: float) -> str:
