@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -50,32 +50,16 @@ SEEN_AGAIN = ("bottleneck", "explain", "REPORT.json", "--format", "html")
 
 @dataclass(frozen=True)
 class Group:
-    """Blocks under a heading of their own, or set together in the way that the sheet names."""
+    """Blocks under a heading, set together, or folded away until a click or a key opens them."""
 
+    title: str
     blocks: tuple[Part, ...]
-    title: str = ""
     name: str = ""
+    """Of a section its place in the page; of others how the style sheet sets them."""
+    folded: Literal["", "shut", "open"] = ""
 
 
-@dataclass(frozen=True)
-class Folded:
-    """What opens at a click or a key, without a script."""
-
-    title: str
-    blocks: tuple[Part, ...]
-    opened: bool = False
-
-
-Part = Block | Plot | Chain | Group | Folded
-
-
-@dataclass(frozen=True)
-class Section:
-    """Its name in the page, its heading, and what it holds."""
-
-    name: str
-    title: str
-    blocks: tuple[Part, ...]
+Part = Block | Plot | Chain | Group
 
 
 def html_text(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
@@ -171,44 +155,45 @@ def _moment(started: str) -> str:
     return f"{when:%Y-%m-%d %H:%M}{offset if zone else ''}"
 
 
-def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Section]:
+def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Group]:
     chosen = diagnosis.chosen
     if chosen is not None:
-        yield Section("chain", "From disk to disk", (chain(chosen),))
+        yield Group("From disk to disk", (chain(chosen),), "chain")
     made = (*copies.grid(diagnosis), *copies.copies(diagnosis))
-    yield Section("copies", "Copies", made)
+    yield Group("Copies", made, "copies")
     if chosen is not None:
         held = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
-        yield Section("ladder", "What holds it", held)
-    yield Section("drawings", "Drawings", _group("plots", plots(report, diagnosis)))
-    yield Section("trend", "From run to run", _group("plots", trend_plots(trends)))
-    yield Section("comparisons", "Side by side", _group("columns", _compared(diagnosis)))
-    yield Section("evidence", "Evidence", tuple(_evidence(diagnosis)))
-    yield Section("stages", "Stages", tuple(stages.stages(report)))
+        yield Group("What holds it", held, "ladder")
+    yield Group("Drawings", _group("plots", plots(report, diagnosis)), "drawings")
+    yield Group("From run to run", _group("plots", trend_plots(trends)), "trend")
+    yield Group("Side by side", _group("columns", _compared(diagnosis)), "comparisons")
+    yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
+    yield Group("Stages", tuple(stages.stages(report)), "stages")
     hosts = (
-        Group((host_facts(report.client),), "Client"),
-        Group((host_facts(report.server),), "Server"),
-        Group((share_facts(report),), "Share"),
+        Group("Client", (host_facts(report.client),)),
+        Group("Server", (host_facts(report.server),)),
+        Group("Share", (share_facts(report),)),
     )
     below = (*path(report), *interface_points(report), *disk_points(report))
-    yield Section("hosts", "Hosts", (*_group("beside", hosts), *below))
-    yield Section("costs", "Costly settings", tuple(stages.costly(report)))
-    yield Section("missing", "Not measured", tuple(stages.missing(report)))
-    yield Section("notes", "Notes", tuple(_notes(report, diagnosis)))
-    yield Section("again", "This run", tuple(_run(report)))
+    yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
+    yield Group("Costly settings", tuple(stages.costly(report)), "costs")
+    yield Group("Not measured", tuple(stages.missing(report)), "missing")
+    yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
+    yield Group("This run", tuple(_run(report)), "again")
 
 
 def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:
     """Blocks that are set together; nothing where there are none."""
     found = tuple(blocks)
-    return (Group(found, name=name),) if found else ()
+    return (Group("", found, name),) if found else ()
 
 
 def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
     """The sentences of each kind, and behind them the figures that they are made of."""
     for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
         sentences, table = figures(about, list(found))
-        yield Group((Points("", tuple(sentences)), Folded("The figures", (table,))), table.title)
+        shown = Group("The figures", (table,), folded="shut")
+        yield Group(table.title, (Points("", tuple(sentences)), shown))
 
 
 def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
@@ -223,7 +208,7 @@ def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
             blocks += [*copies.advice(copy), *copies.ceilings(copy)]
             blocks += [*copies.ladder(copy), *copies.target(copy)]
         if blocks:
-            yield Folded(title, tuple(blocks), opened=copy is chosen)
+            yield Group(title, tuple(blocks), folded="open" if copy is chosen else "shut")
     if len(ordered) > MOST_COPIES:
         yield Text(f"and {len(ordered) - MOST_COPIES} more in the report", "quiet")
 
@@ -255,10 +240,10 @@ def _run(report: Report) -> Iterator[Part]:
     )
     again = command_words(report)
     if again:
-        yield Group((_typed(again),), "To measure it again")
-    yield Group((_typed(SEEN_AGAIN),), "To see it again, from its report")
+        yield Group("To measure it again", (_typed(again),))
+    yield Group("To see it again, from its report", (_typed(SEEN_AGAIN),))
     for each in stages.reasons(report):
-        yield Folded(each.title, (Points("", each.lines),))
+        yield Group(each.title, (Points("", each.lines),), folded="shut")
 
 
 def _typed(words: Sequence[str]) -> Verbatim:
