@@ -138,10 +138,10 @@ def run(arguments: list[str]) -> int:
         if not exits.said:
             exits.complain(sentence)
         _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
-    return _answered(code, sentence) if command_line.now().line.command == "check" else code
+    return _ended(code, sentence) if command_line.now().line.command == "check" else code
 
 
-def _answered(code: int, sentence: str) -> int:
+def _ended(code: int, sentence: str) -> int:
     """The ending of a check: a monitoring system reads stdout, and knows 0 to 3 alone."""
     try:
         from bottleneck.cli import check_runs

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -164,7 +165,8 @@ def _again(reports: list[Report], planned: Plan, terms: Terms) -> bool:
     return terms.baseline is not None and bool(suspects(known, diagnosis, terms.baseline))
 
 
-FORMATS = ("text", "nagios", "junit", "openmetrics", "github", "json")
+DOCUMENTS = ("nagios", "junit", "openmetrics", "github")
+"""Formats that are a module each, loaded where they are asked for."""
 FILED = ("junit", "openmetrics", "json")
 """Formats whose files are told from a user's own by how they begin: they may be written anew."""
 FIGURES = ("openmetrics", "json")
@@ -203,33 +205,18 @@ def give(report: Report, terms: Terms, form: str, file: str | None, output: Outp
     done = documents.written(report, diagnosis, output, texts) and done
     code = EXIT_CODES[judgement.state]
     code = code if done or code >= EXIT_CODES["critical"] else UNKNOWN
-    command_line.now().answered = code
+    command_line.now().exit_code = code
     return code
 
 
 def rendered(judgement: Judgement, name: str, share: str = "") -> str:
     """A judgement in a format; share: what was asked for, where no report tells it."""
-    match name:
-        case "nagios":
-            from bottleneck.reports.nagios import nagios_text
-
-            return nagios_text(judgement)
-        case "junit":
-            from bottleneck.reports.junit import junit_text
-
-            return junit_text(judgement)
-        case "openmetrics":
-            from bottleneck.reports.openmetrics import openmetrics_text
-
-            return openmetrics_text(judgement, share)
-        case "github":
-            from bottleneck.reports.github import github_text
-
-            return github_text(judgement)
-        case "json":
-            return judged.to_json(judgement)
-        case _:
-            return judged.text(judgement)
+    if name not in DOCUMENTS:
+        return judged.to_json(judgement) if name == "json" else judged.text(judgement)
+    write = getattr(import_module(f"bottleneck.reports.{name}"), f"{name}_text")
+    # Of a check that found no report this format alone needs to know what was asked for.
+    text: str = write(judgement, share) if name == "openmetrics" else write(judgement)
+    return text
 
 
 def _summary(judgement: Judgement) -> bool:
@@ -254,8 +241,8 @@ def ended(code: int, sentence: str) -> int:
     sentence: what broke it; empty: nothing did.
     """
     asked = command_line.now()
-    if asked.answered is not None:
-        return asked.answered if code in (asked.answered, exits.DONE) else UNKNOWN
+    if asked.exit_code is not None:
+        return asked.exit_code if code in (asked.exit_code, exits.DONE) else UNKNOWN
     if code == exits.DONE and not sentence:
         # --help was asked for
         return code

@@ -213,8 +213,8 @@ class Pending:
     """What a configuration says of options that were not given, by their parameters' names."""
     redaction: Redaction | None = None
     """Where names are to be hidden: it knows those of the command line."""
-    answered: int | None = None
-    """The exit code of the answer of a check, once stdout has it."""
+    exit_code: int | None = None
+    """That of a check, once stdout has what it found."""
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     began: float = field(default_factory=time.monotonic)
     loading_seconds: float = 0.0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from probes import native_copy
-from probes.host import folders, own_folder, page_cache, payload, source_file, tools
+from probes.host import folders, own_folder, payload, source_file, tools
 from probes.native_copy import Setting
 from probes.records import Endpoint
 from probes.stage import Refused

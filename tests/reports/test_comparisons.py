@@ -90,48 +90,11 @@ def test_every_row_and_every_sentence_is_there_when_asked_for(shown, report, abo
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_the_heat_map_has_each_cell_at_its_window_and_streams_and_the_knee_in_brackets(
-    shown, probed, encoding
+def test_of_tcp_alone_maps_bars_and_knees_are_as_they_were_looked_at(
+    shown, golden, probed, encoding
 ):
-    (found,) = (each for each in diagnose(probed).comparisons if each.about == "windows")
-    lines = section(shown(probed, encoding=encoding), "windows")
-    start = next(at for at, line in enumerate(lines) if line.startswith("push MB/s"))
-    streams = [int(each) for each in re.findall(r"x (\d+)", lines[start])]
-    sizes = {"auto": 0, "KiB": 1 << 10, "MiB": 1 << 20}
-    seen, below = {}, []
-    for line in lines[start + 1 :]:
-        if line.startswith("- "):
-            break
-        if line.startswith("BDP"):
-            below = [window for window, _ in seen]
-            continue
-        label = re.match(r"(?:(\d+) )?(\w+)", line)
-        amount, unit = label.groups()
-        figures = re.findall(r"\[?[\d.,]+\]?", line[label.end() :])
-        for many, figure in zip(streams, figures, strict=False):
-            seen[int(amount or 0) * sizes[unit], many] = figure
-    rows = {(row["window_bytes"], row["streams"]): row for row in found.rows}
-    assert set(seen) == set(rows)
-    assert max(below) < rows[0, 1]["bdp_bytes"] <= min(w for w, _ in seen if w not in {0, *below})
-    for place, row in rows.items():
-        assert float(seen[place].strip("[]")) == pytest.approx(row["bytes_per_second"] / 1e6, 0.01)
-        assert seen[place].startswith("[") == (row["standing"] == "knee")
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_the_longest_bar_is_the_best_buffers(shown, probed, encoding):
-    lines = section(shown(probed, encoding=encoding), "buffers")
-    drawn = [line.split("  ")[-1].split() for line in lines if line.startswith("client ")]
-    own = [bar for bar, *_ in drawn]
-    (found, _) = (each for each in diagnose(probed).comparisons if each.about == "buffers")
-    best = max(range(len(own)), key=lambda at: found.rows[at]["best_ratio"])
-    assert len(own) == len(found.rows)
-    assert len(own[best]) == max(map(len, own)) == 8
-    assert len(own[0]) == 1
-    knee = next(at for at, row in enumerate(found.rows) if row["standing"] == "knee")
-    sign = "◀" if encoding == "utf-8" else "<-"
-    assert [at for at, (_, *mark) in enumerate(drawn) if mark == [sign]] == [knee]
-    assert lines[0].endswith(f"{sign} knee")
+    """Each cell at its window and streams, the knee in brackets; the longest bar is the best's."""
+    golden(f"probed-80-{encoding}", shown(probed, encoding=encoding))
 
 
 def test_without_a_star_the_star_is_not_explained(shown, report):

@@ -89,7 +89,7 @@ def compared(diagnosis: Diagnosis, about: str, most: int) -> Iterator[tuple[str,
     """Comparisons of a kind: a plot's name each, and its sentence."""
     found = [each for each in diagnosis.comparisons if each.about == about]
     for at, each, more in numbered(found, most):
-        yield f"-{at}", each, shapes.told(each.sentence) + more
+        yield f"-{at}", each, shapes.opening(each.sentence) + more
 
 
 def bounded(drawn: Sequence[object], known: Sequence[object], what: str) -> str:

@@ -69,7 +69,7 @@ def drawing(
     return "\n".join(parts).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
-def told(sentences: str, most: int = 2) -> str:
+def opening(sentences: str, most: int = 2) -> str:
     """The first sentences that the analysis says of something, safe and bounded."""
     return safe(" ".join(_ENDS.split(sentences)[:most]), LONGEST_SENTENCE)
 

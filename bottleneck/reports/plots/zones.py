@@ -29,7 +29,7 @@ def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     told = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
     for at, curve, more in charts.numbered(list(zone_curves(report)), MOST_DISKS):
         each = curve.zones
-        sentence = shapes.told(told.get((each.found.index,), "The disk zone by zone.")) + more
+        sentence = shapes.opening(told.get((each.found.index,), "The disk zone by zone.")) + more
         sentence += charts.bounded(each.zones[:MOST_ZONES], each.zones, "zones")
         rows = (*_rows(each), *map(_file_row, curve.files))
         titles = ("place", "rate", "low to high", "the fitted disc", "")

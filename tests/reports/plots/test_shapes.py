@@ -6,7 +6,7 @@ import pytest
 
 from bottleneck.reports.plots import shapes
 from bottleneck.reports.plots.charts import numbered
-from bottleneck.reports.plots.shapes import WIDTH, shortened, text_width, told
+from bottleneck.reports.plots.shapes import WIDTH, opening, shortened, text_width
 
 
 def within(drawing, svg):
@@ -32,10 +32,10 @@ def test_a_shortened_text_is_no_wider_than_it_may_be(text, strong):
     assert shown == text or shown.endswith("...")
 
 
-def test_two_sentences_of_many_are_told():
-    assert told("One is 1.5. Two: 3 MB/s. Three.") == "One is 1.5. Two: 3 MB/s."
-    assert len(told("x" * 5000)) == 600
-    assert "\x1b" not in told("a\x1b[2J")
+def test_two_sentences_of_many_are_opening():
+    assert opening("One is 1.5. Two: 3 MB/s. Three.") == "One is 1.5. Two: 3 MB/s."
+    assert len(opening("x" * 5000)) == 600
+    assert "\x1b" not in opening("a\x1b[2J")
 
 
 def test_only_the_last_of_too_many_says_that_there_are_more():
