@@ -14,7 +14,7 @@ from bottleneck.hosts import StageError
 from bottleneck.steps import copies, disks, native, schedule, turns
 from bottleneck.steps.files import locate
 from probes import loopback
-from probes.host import route
+from probes.host import rtnetlink
 from probes.records import HostFacts
 from probes.smb import run_folder
 from probes.smb.session import SMB_PORT, first_to_answer
@@ -132,7 +132,7 @@ def _read_samba_config(bench: Bench) -> None:
 def _own_address(address: str) -> str:
     """This host's address towards another, empty where that is unknown; nothing is sent."""
     try:
-        return route.source_address(address) if address else ""
+        return rtnetlink.source_address(address) if address else ""
     except OSError as error:
         raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
 

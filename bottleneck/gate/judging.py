@@ -8,7 +8,7 @@ measured is unknown, never OK. Bytes that were altered on the way are critical, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
@@ -202,7 +202,10 @@ def _behind(told: Reading) -> str:
 
 def quantity_text(value: float, unit: str) -> str:
     """A metric's figure for a person."""
-    texts = {"bytes_per_second": rate_text, "seconds": seconds_text}
+    texts: dict[str, Callable[[float], str]] = {
+        "bytes_per_second": rate_text,
+        "seconds": seconds_text,
+    }
     return texts.get(unit, share_text)(value)
 
 
