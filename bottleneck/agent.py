@@ -77,15 +77,6 @@ class Requests:
         return unread[skipped:]
 
 
-def write(fd: int, line: bytes) -> None:
-    """Writes a line to whoever reads it. Errors: BrokenPipeError; Ended, nobody does."""
-    while line:
-        # So much does not block where a little can be written (pipe(7)).
-        if not select.select([], [fd], [], WRITE_SECONDS)[1]:
-            raise Ended(f"nobody read its replies for {WRITE_SECONDS:.0f} s")
-        line = line[os.write(fd, line[: select.PIPE_BUF]) :]
-
-
 def work_of(do: str, request: wire.Message, peer: str) -> Work:
     """What a child does for a request; peer: of the session."""
     wanted = agent_requests.takes(do, request["name"])
@@ -152,6 +143,9 @@ class Agent:
                     break
                 for line in self.requests.lines(chunk):
                     self.take(wire.decode(line))
+                    if self.closing:
+                        break
+                    self.end_overdue()
             self.end_overdue()
         self.end_all()
 
@@ -161,12 +155,25 @@ class Agent:
         return None if soonest == float("inf") else max(0.0, soonest - time.monotonic())
 
     def reply_bytes(self, line: bytes) -> None:
-        """Writes a line to the coordinator; its absence closes us."""
-        try:
-            if not self.closing:
-                write(self.replies_fd, line)
-        except BrokenPipeError:
-            self.closing = True
+        """Writes a line to the coordinator; its absence closes us.
+
+        What is overdue ends meanwhile: whoever reads slowly would keep it. Errors: Ended, nobody
+        reads, or the session is over.
+        """
+        until = time.monotonic() + WRITE_SECONDS
+        while line and not self.closing:
+            now = time.monotonic()
+            self.kill_overdue(now)
+            if now >= until:
+                raise Ended(f"nobody read its replies for {WRITE_SECONDS:.0f} s")
+            ahead = (each.deadline for each in self.tasks.values() if each.deadline > now)
+            soonest = min([until, self.session.ends(), *ahead])
+            # So much does not block where a little can be written (pipe(7)).
+            if select.select([], [self.replies_fd], [], soonest - now)[1]:
+                try:
+                    line = line[os.write(self.replies_fd, line[: select.PIPE_BUF]) :]
+                except BrokenPipeError:
+                    self.closing = True
 
     def reply(self, number: int, event: Event) -> None:
         """One event of a request."""
@@ -286,19 +293,23 @@ class Agent:
             with contextlib.suppress(BrokenPipeError):
                 os.write(task.child.control_fd, b".")
 
-    def end_overdue(self) -> None:
-        """Kills what has not ended in its time; the peer cannot extend it."""
-        now = time.monotonic()
+    def kill_overdue(self, now: float) -> None:
+        """Kills what has not ended in its time. Errors: Ended, the session's is over."""
         if now >= self.session.ends():
             raise Ended(f"its session is over; see seconds in {agent_limits.PATH} there")
-        for task in list(self.tasks.values()):
-            if now < task.deadline:
-                continue
+        for task in self.tasks.values():
+            if now >= task.deadline:
+                task.child.kill()
+
+    def end_overdue(self) -> None:
+        """Takes leave of what has not ended in its time; the peer cannot extend it."""
+        now = time.monotonic()
+        self.kill_overdue(now)
+        for task in [each for each in self.tasks.values() if now >= each.deadline]:
             if not task.told:
                 task.told = True
                 self.reply(task.number, {"failed": "did not end within its time and was stopped"})
             self.close_control(task)
-            task.child.kill()
             task.deadline = now + CLOSING_SECONDS
 
     def end_all(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import secrets
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +20,7 @@ from bottleneck import agent_checks, agent_limits, bootstrap, hosts, wire
 from bottleneck.agent_checks import Session, check
 from bottleneck.agent_limits import Limits
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
-from probes import STAGES, loopback, meaning, smb_copy, smbclient_copy
+from probes import STAGES, loopback, meaning, smb_copy, smbclient_copy, tcp
 from probes.host import source_file
 from probes.records import Endpoint
 from probes.stage import Refused
@@ -370,3 +372,62 @@ def test_a_session_ends_when_its_host_says_so():
     with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
         assert process.wait(20) == 70
         assert b"its session is over; see seconds in /etc" in process.stderr.read()
+
+
+COUNTERS = b"".join(wire.encode({"id": n, "do": "counters"}) for n in range(2, 1500))
+
+
+@pytest.fixture
+def agent_beside():
+    """An agent with a session of so many seconds, to be written to and read from by hand."""
+    started = []
+
+    def start(seconds="None"):
+        program = "from bottleneck import agent, agent_limits as limits; "
+        program += f"limits.load = lambda: limits.Limits(seconds={seconds}); agent.main()"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started.append(subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes))
+        assert b"version" in started[0].stdout.readline()
+        return started[0]
+
+    yield start
+    for each in started:
+        each.kill()
+        for end in (each.stdin, each.stdout, each.stderr):
+            end.close()
+        each.wait()
+
+
+def test_a_session_ends_although_nobody_reads_its_replies(agent_beside):
+    process = agent_beside("2.0")
+    process.stdin.write(COUNTERS[:60_000])
+    assert process.wait(20) == 70
+    assert b"its session is over" in process.stderr.read()
+
+
+def test_a_hold_ends_although_nobody_reads_its_replies(agent_beside):
+    process = agent_beside()
+    held = {"id": 1, "do": "hold", "name": "tcp", "seconds": 2.0}
+    held["setting"] = wire.to_plain(tcp.Setting())
+    held["peer"] = wire.endpoint_to_plain(Endpoint(host="127.0.0.1"))
+    process.stdin.write(wire.encode(held))
+    port = json.loads(process.stdout.readline())["endpoint"]["port"]
+    process.stdin.write(COUNTERS[:60_000])
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            break
+        time.sleep(0.05)
+    assert time.monotonic() < until and process.poll() is None
+
+
+def test_an_agent_whose_caller_has_gone_does_nothing_more(agent_beside):
+    process = agent_beside()
+    process.stdin.write(COUNTERS[:60_000])
+    began = time.monotonic()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait(20)
+    assert time.monotonic() - began < 5

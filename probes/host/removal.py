@@ -12,7 +12,7 @@ import re
 import signal
 import stat
 import time
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 RUN, TREE = "run", "tree"
 """Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of
@@ -79,31 +79,50 @@ def _is_folder(parent: int, name: str) -> bool:
 
 def empty(folder: int, kind: str, device: int) -> None:
     """Removes what a run put into an open folder, all of it where the kind is TREE."""
+    inner = _without_files(folder, kind, device)
+    while inner:
+        inner += _without_folder(folder, inner.pop(), device)
+
+
+def _without_files(folder: int, kind: str, device: int) -> List[str]:
+    """Removes the files of an open folder that go; the folders in it that go too."""
+    inner = []
     for name in os.listdir(folder):
         try:
             told = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(told.st_mode):
                 if kind == TREE and told.st_dev == device:
-                    _empty_inner(folder, name, told)
+                    inner.append(name)
             elif kind == TREE or (RUN_FILE.fullmatch(name) and _goes(told.st_mode)):
                 os.unlink(name, dir_fd=folder)
         except FileNotFoundError:  # a step that gave up on a slow disk removes its file itself
             continue
+    return inner
+
+
+def _without_folder(top: int, name: str, device: int) -> List[str]:
+    """Removes a folder in the top one, whose own folders are moved up; their new names.
+
+    Whoever fills a share nests as deep as he likes: no level may cost a descriptor or a frame.
+    """
+    lifted = []
+    inner = opened(name, top)
+    try:
+        if os.fstat(inner).st_dev != device:
+            return []
+        for each in _without_files(inner, TREE, device):
+            new = os.urandom(16).hex()
+            os.rename(each, new, src_dir_fd=inner, dst_dir_fd=top)
+            lifted.append(new)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=top)
+    return lifted
 
 
 def _goes(mode: int) -> bool:
     """A link goes by itself; what it leads to stays."""
     return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
-
-
-def _empty_inner(folder: int, name: str, told: os.stat_result) -> None:
-    inner = opened(name, folder)
-    try:
-        if os.path.samestat(os.fstat(inner), told):
-            empty(inner, TREE, told.st_dev)
-    finally:
-        os.close(inner)
-    os.rmdir(name, dir_fd=folder)
 
 
 def started_ticks(pid: int) -> Optional[int]:

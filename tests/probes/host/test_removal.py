@@ -147,3 +147,20 @@ def test_the_guardian_has_no_password_in_its_environment(tmp_path, monkeypatch):
         assert b"canary-47" not in Path(f"/proc/{pid}/environ").read_bytes()
         made_one.create()
         made_one.remove()
+
+
+@pytest.mark.parametrize("levels", [1, 3000])
+def test_no_depth_is_too_deep(tmp_path, parent, levels):
+    """Whoever holds a share's login nests as he likes; files lie on the way down."""
+    facts = {**made(tmp_path, files=()), "kind": removal.TREE}
+    at = os.open(tmp_path / NAME, os.O_RDONLY)
+    for _ in range(levels):
+        for each in ("inner", "beside"):
+            os.mkdir(each, dir_fd=at)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+        inner = os.open("inner", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    assert removal.remove(parent, facts) == removal.GONE
+    assert list(tmp_path.iterdir()) == []
