@@ -141,7 +141,8 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
     assert isinstance(given, dict)
     if do != "ask":
         _complete(given, takes.keys)
-    if takes.strays and (session.peer or session.limits.peers is not None):
+    bound = session.peer or session.limits.peers is not None
+    if takes.strays and do == "initiate" and bound:
         what = f"{request['name']} may call others than its peer"
         raise _limited("peers", what)
     if "parts" in given and isinstance(given["parts"], list) and session.narrow:

@@ -41,7 +41,7 @@ class Takes:
     record: str = ""
     """Where its record stands, if its module cannot be imported without an SMB library."""
     strays: bool = False
-    """Its program goes where its peer sends it, as smbclient follows DFS referrals."""
+    """It goes where its peer sends it, as smbclient follows DFS referrals."""
 
     @property
     def keys(self) -> Keys:
@@ -136,7 +136,9 @@ def takes(do: str, name: str) -> Takes:
     if name in LISTED[do]:
         return LISTED[do][name]
     stage = module_of(name).STAGE
-    return Takes(module_of(name).__name__, calls=stage.calls, unpaced=stage.unpaced)
+    return Takes(
+        module_of(name).__name__, calls=stage.calls, unpaced=stage.unpaced, strays=stage.strays
+    )
 
 
 # -- what a child does: one piece of work for each kind of request --------------------------------

@@ -29,6 +29,7 @@ CLOSING_SECONDS = 5.0
 SILENT_SECONDS = 0.2
 """For the same of an agent that left one unanswered."""
 LAST_WORDS_SECONDS = 1.0
+LONGEST_VERSION = 80
 ANSWER_SECONDS = 5.0
 """How much longer than its own time a request may take on the wire."""
 
@@ -137,7 +138,8 @@ class Host(Stream):
             raise self._checked(told.refusal, self.about["refused"])
         version = self.about.get("version")
         if not trouble and version != __version__:
-            trouble = f"has version {version}, this host {__version__}"
+            words = told.words(version)[:LONGEST_VERSION]
+            trouble = f"has version {words}, this host {__version__}"
         if trouble:
             if self.lost or self.process.poll() is not None:
                 # Its stream may have broken before its last words were read.

@@ -31,8 +31,14 @@ def folders() -> list[str]:
 
 
 def search_nowhere_else() -> None:
-    """Has this process import from those folders alone, from now on."""
-    sys.path[:] = folders()
+    """Has this process import from those folders alone, from now on, and our modules from HOME.
+
+    Another installation may stand before it on the way.
+    """
+    found = folders()
+    sys.path[:] = [HOME]
+    __import__("probes")
+    sys.path[:] = found
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -40,8 +46,9 @@ def command(module: str, *arguments: str) -> list[str]:
 
     -I: no variable PYTHON... and no folder of the user's has a say in it.
     """
+    ours = f"import sys; sys.path[:] = [{HOME!r}]; import bottleneck, probes"
     start = f"from {module} import main; main(*sys.argv[1:])"
-    code = f"import sys; sys.path[:] = {folders()!r}; {start}"
+    code = f"{ours}; sys.path[:] = {folders()!r}; {start}"
     return [sys.executable, "-I", "-c", code, *arguments]
 
 

@@ -6,6 +6,7 @@ much memory as they have bytes: what is in them is made when they are read.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import select
@@ -164,7 +165,10 @@ class Stream:
                 line = stream.readline(wire.MAX_LINE_BYTES)
                 junk += len(line)
                 if not line or junk > wire.MAX_JUNK_BYTES:
-                    self.process.wait(1) if not line else None
+                    if not line:
+                        # One that has closed its stream may live on.
+                        with contextlib.suppress(subprocess.TimeoutExpired):
+                            self.process.wait(1)
                     greeted.put("ended without a greeting" if not line else "only sent noise")
                     return
                 self.about = wire.read_greeting(line) or {}

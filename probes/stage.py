@@ -74,6 +74,8 @@ class Stage:
     calls: Calls = ""
     unpaced: bool = False
     """It fills the network as fast as that goes."""
+    strays: bool = False
+    """Its initiator may call others than its peer, where the peer leads it."""
     writes: bool = False
     """It writes files of its own on a disk, which a person is asked about first."""
     explains: bool = False

@@ -78,3 +78,14 @@ def test_a_current_folder_that_is_gone_is_no_hindrance(
     tmp_path.rmdir()
     monkeypatch.setattr(sys, "path", [own_modules.HOME, "relative"])
     assert own_modules.folders() == [own_modules.HOME]
+
+
+def test_another_installation_that_stands_before_ours_is_not_the_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("bottleneck", "probes"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit(9)\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with hosts.start_here() as host:
+        assert host.ask("facts", toward="127.0.0.1", folder=".")

@@ -32,6 +32,8 @@ USER = "bottleneck"
 GIVEN, SAMBA, IMPACKET = "given", "samba", "impacket"
 """Who serves the share: the user's server, a private Samba, impacket's server."""
 WATCH_SECONDS = 0.02
+MOST_INODES = 1000
+"""Of all that a run makes there, many times over."""
 WRITE_BACK_BYTES = 8 << 20
 
 
@@ -194,7 +196,7 @@ class _Reserve:
         """Ends its server at once."""
         self._made = made
         self._place = place
-        self._free_bytes = 0
+        self._free_bytes = self._inodes = 0
         self._looks = 0
         """Since it fell."""
         self._ended = ""
@@ -222,7 +224,8 @@ class _Reserve:
         self._free_bytes = free
         if fallen:
             self._looks = 0
-        if self._ended or not total or free - coming >= free_space.reserve_bytes(total):
+        enough = not total or free - coming >= free_space.reserve_bytes(total)
+        if self._ended or enough and self._names_left():
             return
         self._ended = (
             f"{self._place}: the share opened here was closed, since little more than the room "
@@ -230,6 +233,16 @@ class _Reserve:
         )
         self.end()
         self._made.empty()
+
+    def _names_left(self) -> bool:
+        """Whether others can make files there still: a full table of inodes leaves them no room.
+
+        A run itself needs a few of them; some file systems have as many as they have bytes.
+        """
+        about = os.fstatvfs(self._made.pin)
+        self._inodes = max(self._inodes, about.f_favail)
+        took = self._inodes - about.f_favail
+        return not about.f_files or took < MOST_INODES or about.f_favail >= about.f_files // 10
 
 
 def _clear(path: str) -> None:

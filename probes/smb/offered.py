@@ -12,8 +12,9 @@ import struct
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from probes.meaning import Called, Port, Text
 from probes.records import DIALECTS, Details, Endpoint
@@ -84,6 +85,16 @@ def compression(peer: Endpoint) -> tuple[str, ...] | None:
         return None
 
 
+def identity(peer: Endpoint) -> bytes:
+    """The ServerGuid of a file server, the same by each of its addresses; empty: none was told."""
+    with suppress(Refused):
+        for dialect in ("3.1.1", "3.0", "2.1"):
+            fields = _fields(_asked(peer, question(dialect)), dialect)
+            if fields is not None:
+                return bytes(fields[4])
+    return b""
+
+
 def _mode(peer: Endpoint, dialect: str) -> str | None:
     """What it says of signing in a dialect; None: it does not speak it."""
     if dialect == "smb1":
@@ -150,7 +161,7 @@ def parse_compression(message: bytes) -> tuple[str, ...] | None:
     return ()
 
 
-def _fields(message: bytes, dialect: str) -> tuple[int, ...] | None:
+def _fields(message: bytes, dialect: str) -> tuple[Any, ...] | None:
     """Of the body of a NEGOTIATE reply in that dialect; None: another message, or an error."""
     if len(message) < _HEADER2.size + _REPLY2.size:
         return None

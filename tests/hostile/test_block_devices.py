@@ -1,5 +1,6 @@
 """A block device is opened for reading only: whatever it is called, wherever it is named."""
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -277,9 +278,10 @@ def access_modes(pid, device):
     """How a process has a device open: descriptor to O_RDONLY, O_WRONLY or O_RDWR (proc(5))."""
     opened = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
-        if each.stat().st_rdev == device.number:
-            text = Path(f"/proc/{pid}/fdinfo/{each.name}").read_text()
-            opened[each.name] = int(text.split("flags:")[1].split()[0], 8) & os.O_ACCMODE
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if each.stat().st_rdev == device.number:
+                text = Path(f"/proc/{pid}/fdinfo/{each.name}").read_text()
+                opened[each.name] = int(text.split("flags:")[1].split()[0], 8) & os.O_ACCMODE
     return opened
 
 

@@ -66,6 +66,12 @@ def test_one_address_alone_is_the_way_in_use_and_costs_no_transfer(run_stage):
     assert not any("push_bytes_per_second" in each for each in details["ways"])
 
 
+@pytest.mark.parametrize("nonce", ["FLUSHALL\r\nconfig set dir /x\r\n...", "ab" * 15, 7, None])
+def test_a_nonce_that_says_something_is_said_to_nobody(nonce):
+    with pytest.raises(ValueError):
+        paths._nonce(nonce)
+
+
 def test_a_port_that_nobody_opened_is_unavailable(run_stage):
     with pytest.raises(Unavailable):
         run_stage(paths, Setting("127.0.0.1", 1, 1.0), Endpoint("127.0.0.1", 9, nonce="0" * 32))

@@ -221,12 +221,12 @@ def test_an_address_is_compared_without_its_scope_and_in_one_spelling() -> None:
 
 
 @contextmanager
-def nearly_full(tmp_path: Path, spare_bytes: int) -> Iterator[Path]:
+def nearly_full(tmp_path: Path, spare_bytes: int, more: str = "") -> Iterator[Path]:
     """A file system of its own, with so much beyond the 2 GiB that have to stay free."""
     folder = tmp_path / "small"
     folder.mkdir()
     size = free_space.reserve_bytes(0) + spare_bytes
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}{more}", "none", folder], check=True)
     try:
         yield folder
     finally:
@@ -258,6 +258,21 @@ def test_it_ends_when_what_is_written_to_it_comes_to_the_reserve(
         assert refused.value.kind == "space"
         # Half of it: on a machine with much else to do it is looked at late.
         assert min(least) >= free_space.reserve_bytes(0) // 2
+        assert list(folder.iterdir()) == []
+
+
+@needs_root
+def test_it_ends_when_the_files_that_are_written_to_it_take_the_last_names(tmp_path: Path) -> None:
+    """Empty files need no byte: without a free inode nobody there can make another."""
+    with nearly_full(tmp_path, 1 << 30, ",nr_inodes=6000") as folder:
+        with (
+            pytest.raises(Refused, match="the share opened here was closed"),
+            client_share.hold(setting(folder), Endpoint()) as peer,
+        ):
+            (made,) = folder.iterdir()
+            for number in range(5600):
+                (made / f"{number}").touch()
+            wait_until(lambda: not open_files.listeners(peer.host, peer.port))
         assert list(folder.iterdir()) == []
 
 
