@@ -146,12 +146,10 @@ class Talking:
         return None if self._thread.is_alive() else 0
 
     def wait(self, timeout: float | None = None) -> int:
-        """See Popen."""
         self._thread.join(timeout)
         return 0
 
     def end(self) -> None:
-        """Closes what is left of it."""
         for each in (self.stdin, self.stdout, self.stderr):
             with contextlib.suppress(OSError):
                 each.close()
@@ -203,30 +201,25 @@ def one_line(error: Exception) -> None:
 
 
 def facts(host: hosts.Host) -> None:
-    """A question."""
     with contextlib.suppress(wire.WireError, agent.Ended):
         wire.from_plain(HostFacts, host.ask("facts", 1.0))
 
 
 def counters(host: hosts.Host) -> None:
-    """What the agent answers itself."""
     host.tell("counters")
 
 
 def held(host: hosts.Host) -> None:
-    """Something that it holds."""
     with host.hold("loopback", Setting(), Endpoint(), 1.0, 1.0) as endpoint:
         assert isinstance(endpoint, Endpoint)
 
 
 def observed(host: hosts.Host) -> None:
-    """Something that it watches."""
     with host.observe("sockets", Setting(), 1.0) as seen:
         seen.window = (0.0, 1.0)
 
 
 def ran(host: hosts.Host) -> None:
-    """A stage."""
     found = host.initiate("loopback", Setting(), Endpoint(), 1.0, watch_too=host)
     assert told.is_window(list(found.samples))
 
@@ -249,7 +242,6 @@ class NoChild:
             self.kill()
 
     def kill(self) -> None:
-        """Ends it; there is nobody."""
         ends, self._ends = self._ends, ()
         for each in ends:
             os.close(each)

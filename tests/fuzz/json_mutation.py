@@ -52,7 +52,6 @@ def _changed(document: Any, chance: random.Random) -> Any:
 
 
 def _near(value: Any, chance: random.Random) -> Any:
-    """Another value of the same type."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
@@ -66,7 +65,6 @@ def _near(value: Any, chance: random.Random) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Holder and key of everything in it."""
     unseen = [value]
     while unseen:
         holder = unseen.pop()

@@ -32,7 +32,6 @@ def place(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Fuzzes the target that the first argument names."""
     name = sys.argv.pop(1)
     # libFuzzer starts itself anew to merge, by a line for the shell that begins with this
     sys.argv[0] = shlex.join([sys.executable, __file__, name])

@@ -70,7 +70,6 @@ def agent(spec: str) -> None:
 
 @functools.cache
 def recorded() -> str:
-    """A small report with strange names."""
     return REPORT.read_text(encoding="utf-8")
 
 

@@ -18,7 +18,6 @@ from probes.stage import Refused
 
 
 def one_input(data: bytes) -> None:
-    """The file's content."""
     fd = os.memfd_create("report")
     try:
         os.write(fd, data)

@@ -36,8 +36,6 @@ MOST_RESTARTS = 20
 
 @dataclass
 class Tally:
-    """What became of one target."""
-
     name: str
     executions: int = 0
     seconds: float = 0.0
@@ -49,7 +47,6 @@ class Tally:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As the table shows it."""
         rate = self.executions / self.seconds if self.seconds else 0.0
         figures = (self.executions, f"{rate:.0f}", self.edges, self.inputs)
         return tuple(map(str, (self.name, *figures, self.crashes, self.hangs, self.peak_mib)))
@@ -128,7 +125,6 @@ def kept(name: str) -> None:
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
-    """The rows under their titles."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -140,7 +136,6 @@ def table(rows: list[tuple[str, ...]]) -> str:
 
 
 def main() -> int:
-    """Fuzzes what the command line names; the exit code."""
     parser = argparse.ArgumentParser(description="fuzzes what reads foreign input")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, default=600, help="for each target")

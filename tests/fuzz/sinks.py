@@ -79,7 +79,6 @@ def html(known: Report, diagnosis: Diagnosis) -> None:
 
 
 def junit(known: Report, diagnosis: Diagnosis) -> None:
-    """For a test's report."""
     ET.fromstring(check_runs.rendered(judge(known, diagnosis), "junit"))
 
 
@@ -91,7 +90,6 @@ def nagios(known: Report, diagnosis: Diagnosis) -> None:
 
 
 def metrics(known: Report, diagnosis: Diagnosis) -> None:
-    """For Prometheus."""
     text = check_runs.rendered(judge(known, diagnosis), "openmetrics")
     plain(text)
     list(text_string_to_metric_families(text))

@@ -105,7 +105,6 @@ def frames(stream: bytes) -> list[bytes]:
 
 
 def framed(messages: list[bytes]) -> bytes:
-    """The stream of some messages."""
     return b"".join(struct.pack(">I", len(each)) + each for each in messages)
 
 
@@ -120,7 +119,6 @@ def signed(message: bytes) -> bytes:
 
 
 def link2(wire: Wire, sealer: Sealer | None = None, sign: bool = False) -> Link2:
-    """A session that is logged in."""
     return Link2(
         wire=wire,
         session_id=SESSION,
@@ -256,8 +254,6 @@ def answered_by(stream: bytes) -> Iterator[None]:
 
 
 def modern(dialect: str | None) -> Callable[[bytes], None]:
-    """SMB2 and SMB3 by smbprotocol."""
-
     def consume(data: bytes) -> None:
         with answered_by(data):
             session = Smb2Session(PEER, "").start(dialect, ())
@@ -271,7 +267,6 @@ def modern(dialect: str | None) -> Callable[[bytes], None]:
 
 
 def old(data: bytes) -> None:
-    """SMB1 by impacket."""
     with answered_by(data):
         session = Smb1Session(PEER, "").start(None, ())
         try:
@@ -281,7 +276,6 @@ def old(data: bytes) -> None:
 
 
 def visited(session: Session) -> None:
-    """All that the stages ask of a session."""
     session.facts.details()
     folder = session.create_folder("run")
     room = session.space(folder)

@@ -66,7 +66,6 @@ class Behaviour(Terms):
 
 
 def first(moment: str, *edits: Edit, nth: int = 1, every: bool = False) -> tuple[Tamper, ...]:
-    """One tamper."""
     return (Tamper(moment, edits, nth, every),)
 
 

@@ -72,7 +72,6 @@ def unsigned(message: Message, talk: Talk | None = None) -> None:
 
 
 def zeroed(message: Message, talk: Talk | None = None) -> None:
-    """A signature of zeros."""
     where = slice(14, 22) if message[:4] == SMB1 else slice(48, 64)
     message[where] = bytes(where.stop - where.start)
 
@@ -134,13 +133,11 @@ def dropped(message: Message, talk: Talk) -> Outcome:
 
 @edit
 def late(message: Message, talk: Talk, seconds: float) -> None:
-    """The message, after a while."""
     time.sleep(seconds)
 
 
 @edit
 def padded(message: Message, talk: Talk, size: int) -> None:
-    """So many bytes behind the message, in its frame."""
     message += bytes(size)
 
 
@@ -163,7 +160,6 @@ def replayed(message: Message, talk: Talk) -> Outcome:
 
 
 def instead(message: Message, talk: Talk) -> Outcome:
-    """An earlier message in its place, as it was."""
     return [framed(talk.kept["old"])]
 
 
@@ -213,19 +209,16 @@ def keep_alives(message: Message, talk: Talk) -> Outcome:
 
 @edit
 def trickled(message: Message, talk: Talk, seconds: float) -> Outcome:
-    """The message, a byte at a time."""
     return _slowly(talk, [bytes([each]) for each in framed(message)], seconds)
 
 
 @edit
 def preceded(message: Message, talk: Talk, piece: bytes) -> Outcome:
-    """Something else first."""
     return [piece, framed(message)]
 
 
 @edit
 def replaced(message: Message, talk: Talk, piece: bytes) -> Outcome:
-    """Something else, raw."""
     return [piece]
 
 
@@ -277,7 +270,6 @@ def stalled_server(message: Message, talk: Talk) -> Outcome:
 
 
 def reset(message: Message, talk: Talk) -> Outcome:
-    """RST in its place."""
     talk.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     talk.client.shutdown(socket.SHUT_RD)
     talk.client.close()
@@ -285,7 +277,6 @@ def reset(message: Message, talk: Talk) -> Outcome:
 
 
 def closed(message: Message, talk: Talk) -> Outcome:
-    """The connection ends in its place."""
     talk.client.shutdown(socket.SHUT_RDWR)
     return []
 

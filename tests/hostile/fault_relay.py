@@ -31,7 +31,6 @@ ALTERED: dict[str, Callable[[bytes], bytes]] = {
 
 
 def main() -> None:
-    """Until the agent has nothing more to say."""
     mode, *command = sys.argv[1:]
     agent = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert agent.stdout is not None

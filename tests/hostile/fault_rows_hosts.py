@@ -53,7 +53,6 @@ def group(world: World, controller: str, **limits: object) -> Path:
 
 
 def slow_cpu(world: World) -> None:
-    """A tenth of a core."""
     group(world, "cpu", cpu__cfs_period_us=100_000, cpu__cfs_quota_us=10_000)
 
 
@@ -65,7 +64,6 @@ def hogs(world: World) -> None:
 
 
 def little_memory(world: World) -> None:
-    """256 MiB, page cache included."""
     group(world, "memory", memory__limit_in_bytes=256 << 20)
 
 
@@ -223,13 +221,11 @@ def shim(world: World) -> None:
 
 @fault
 def fio(world: World, how: str) -> None:
-    """It fails from now on."""
     (world.own / "played").write_text(PLAYED.get(how, ""))
     (world.own / "mode").write_text(how)
 
 
 def hide(world: World) -> None:
-    """There is no fio any more."""
     world.mount(FIO, "--bind", "/dev/null")
 
 
@@ -243,7 +239,6 @@ def relayed(world: World) -> None:
 
 @fault
 def relay(world: World, how: str) -> None:
-    """It does so from now on."""
     (world.own / "relay").write_text(how)
 
 

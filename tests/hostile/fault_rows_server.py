@@ -41,7 +41,6 @@ def stop_server(world: World) -> None:
 
 @fault
 def lost(world: World, rule: str) -> None:
-    """What a rule of packets says is, from now on."""
     world.packets(rule)
 
 
@@ -62,13 +61,11 @@ def dead_resolver(world: World) -> None:
 
 
 def by_six(world: World) -> None:
-    """IPv6 alone."""
     world.address = "::1"
     world.call("ip", "address", "del", "127.0.0.1/8", "dev", "lo", check=False)
 
 
 def lose_six(world: World) -> None:
-    """The server's address goes."""
     world.call("ip", "-6", "address", "del", "::1/128", "dev", "lo")
     world.undo(world.call, "ip", "-6", "address", "add", "::1/128", "dev", "lo")
 
@@ -98,7 +95,6 @@ def _run_files(world: World) -> list[str]:
 
 
 def own_file(world: World) -> None:
-    """A file of the user's that the run is to pull."""
     (world.share / "own.bin").write_bytes(os.urandom(1 << 19))
     world.more += ["--file", "own.bin"]
 
@@ -112,7 +108,6 @@ def unknown_user(world: World) -> None:
 
 
 def disabled(world: World) -> None:
-    """The account."""
     world.call("pdbedit", "-s", world.smbd.configuration, "-c", "[D]", "-u", "root")
 
 

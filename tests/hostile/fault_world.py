@@ -64,8 +64,6 @@ def fault(work: Callable[Concatenate[World, Given], None]) -> Callable[Given, Fa
 
 @dataclass(frozen=True)
 class Row:
-    """One fault."""
-
     number: str
     title: str
     fault: Fault = lambda world: None
@@ -140,18 +138,15 @@ class World:
 
     @property
     def smbd(self) -> Samba:
-        """The server, which is up."""
         assert self.server is not None
         return self.server
 
     @property
     def run(self) -> subprocess.Popen[str]:
-        """Of the program, which has begun."""
         assert self.process is not None
         return self.process
 
     def served(self, port: int = 0) -> AbstractContextManager[Samba]:
-        """A server of the share."""
         conf = {"options": self.conf, "share_options": self.share_conf}
         return private_samba(self.share, password=PASSWORD, address=self.address, port=port, **conf)
 
@@ -175,7 +170,6 @@ class World:
         return done.stdout
 
     def mount(self, place: Path, *options: object) -> None:
-        """Mounts in the cell's own namespace, until the run is over."""
         self.call("mount", *options, place)
         self.undo(self.call, "umount", "--lazy", place)
 
@@ -199,11 +193,9 @@ class World:
         self.signal_server(signal.SIGHUP)
 
     def signal_server(self, number: int) -> None:
-        """To smbd and all its children."""
         os.killpg(self.smbd.process_id, number)
 
     def sessions(self) -> list[int]:
-        """The processes of smbd that serve somebody now."""
         told = self.call("ss", "-Htnp", f"sport = :{self.smbd.port}", check=False)
         return sorted({int(each) for each in re.findall(r"pid=(\d+)", told)})
 
@@ -213,7 +205,6 @@ class World:
         return sorted(each.pid for each in children if "python" in command_of(each.pid))
 
     def command(self) -> list[str]:
-        """The diagnosis."""
         host = self.host or self.address
         host = f"[{host}]" if ":" in host else host
         target = f"//{host}:{self.smbd.port}/{self.smbd.share}{self.below}"
@@ -224,7 +215,6 @@ class World:
         return [*self.prefix, *words, "--json", "-", *self.more]
 
     def variables(self) -> dict[str, str]:
-        """Of the run."""
         own = {"BOTTLENECK_PASSWORD": PASSWORD, "PYTHONPATH": str(ROOT)}
         own |= {"TMPDIR": str(self.folder / "tmp"), "HOME": str(self.folder / "home")}
         own |= {"XDG_STATE_HOME": str(self.folder / "home" / "state")}
@@ -256,8 +246,6 @@ def digest(path: Path) -> str:
 
 @dataclass
 class Seen:
-    """What came of a cell."""
-
     row: str
     moment: str
     faults: list[str]
@@ -286,7 +274,6 @@ def below(of: int, without: frozenset[int] = frozenset()) -> set[int]:
 
 
 def command_of(pid: int) -> str:
-    """How a process was started."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ").strip()
     return ""

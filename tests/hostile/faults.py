@@ -160,7 +160,6 @@ def told(title: str, cells: list[Seen]) -> str:
 
 
 def main() -> int:
-    """See above."""
     if sys.argv[1:2] == ["cell"]:
         inside(*sys.argv[2:])
         return KEPT

@@ -60,7 +60,6 @@ class Behaviour:
 
 
 def line(reply: Any) -> bytes:
-    """One line, with whatever is in it."""
     return json.dumps(reply).encode() + b"\n"
 
 
@@ -83,17 +82,14 @@ def raw(*lines: bytes, first: bool = False, pause_seconds: float | None = None) 
 
 
 def endless(chunk: bytes, pause_seconds: float = 0.0, first: bool = False) -> Instead:
-    """The same for ever."""
     return raw(chunk, first=first, pause_seconds=pause_seconds)
 
 
 def changed(key: str, value: Any) -> Instead:
-    """The reply with another value."""
     return lambda reply: iter([line({**reply, key: value})])
 
 
 def ends(reply: dict[str, Any]) -> Chunks:
-    """Is gone."""
     os._exit(1)
     yield b""
 
@@ -112,12 +108,10 @@ def large_counters(reply: dict[str, Any]) -> Chunks:
 
 
 def text(size: int) -> bytes:
-    """A long word in quotes."""
     return b'"' + b"x" * size + b'"'
 
 
 def many(kind: bytes, count: int) -> bytes:
-    """So many empty values in a list."""
     return b"[" + (kind + b",") * count + kind + b"]"
 
 
@@ -267,7 +261,6 @@ def pass_on_requests(agent: subprocess.Popen[bytes]) -> None:
 
 
 def write(chunk: bytes) -> None:
-    """All of it."""
     while chunk:
         chunk = chunk[os.write(1, chunk) :]
 
@@ -297,7 +290,6 @@ class Result(Ended):
 
 
 def run(behaviour: Behaviour) -> Result:
-    """One coordinator before one hostile agent."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.json")
         agent = [sys.executable, str(Path(__file__).resolve()), "act", behaviour.name]
@@ -331,7 +323,6 @@ def trial(chosen: Sequence[Behaviour], workers: int = 1) -> Iterator[tuple[Resul
 
 
 def main() -> int:
-    """Prints a line for each; 1 where one is at fault."""
     if sys.argv[1:2] == ["act"]:
         act(sys.argv[2], sys.argv[3:])
         return 0

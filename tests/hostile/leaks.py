@@ -40,7 +40,6 @@ PLANTED_SECONDS = 60.0
 
 
 def plant(folder: Path, *names: str) -> Ended:
-    """Puts the scanner before planted leaks."""
     secret = Secret()
     room = Room(folder / folder_name(names[0]), secret)
     room.path.mkdir()
@@ -108,14 +107,12 @@ def try_runs(folder: Path, only: str) -> list[str]:
 
 
 def show(name: str, leaks: tuple[Leak, ...]) -> None:
-    """A line of the table."""
     told = "; ".join(f"{leak.where} ({leak.form})" for leak in leaks[:3]) or "nothing"
     more = f" and {len(leaks) - 3} more" if len(leaks) > 3 else ""
     print(f"  {name:<48} {told}{more}", flush=True)
 
 
 def main() -> int:
-    """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="plants and runs with this in their name")
     parser.add_argument("--plants", action="store_true", help="the plants alone")

@@ -63,8 +63,6 @@ Peer = Callable[[Pair], Awaitable[object]]
 
 @dataclass
 class Result:
-    """What was seen."""
-
     quiet_seconds: float = 0.0
     """To the greeting before the crowd came."""
     greeting_seconds: list[float] = field(default_factory=list)
@@ -81,7 +79,6 @@ class Result:
     complaints: list[str] = field(default_factory=list)
 
     def faults(self, most_seconds: float = MOST_SECONDS) -> list[str]:
-        """Which promises were not kept."""
         waits = {
             "greeting": self.greeting_seconds,
             "answer": self.answer_seconds,
@@ -113,7 +110,6 @@ def hello(name: str) -> bytes:
 
 
 def peers(token: Token) -> tuple[Peer, ...]:
-    """Every kind of hostile peer."""
     ours, others = hello(token.name), hello("another.bottleneck")
     context = tls.calling()
 
@@ -191,7 +187,6 @@ def resident_bytes(pid: int) -> int:
 
 
 def descriptors(pid: int) -> int:
-    """How many a process has open."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
@@ -268,7 +263,6 @@ def guess_wrongly(place: tuple[str, int], token: Token) -> None:
 
 
 def run(count: int, sessions: int) -> Result:
-    """The whole trial."""
     result, began = Result(), time.monotonic()
     command = [sys.executable, "-P", "-m", "bottleneck", "agent", "--listen", f"{HERE}:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listener:
@@ -315,7 +309,6 @@ def run(count: int, sessions: int) -> Result:
 
 
 def main() -> int:
-    """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", type=int, default=1000)
     parser.add_argument("--sessions", type=int, default=20)

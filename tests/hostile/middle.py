@@ -58,8 +58,6 @@ class Witness:
 
 @dataclass
 class Talk:
-    """One connection under way, as a Tamper sees it."""
-
     client: socket.socket
     server: socket.socket
     seen: Counter[int] = field(default_factory=Counter)

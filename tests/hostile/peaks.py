@@ -15,8 +15,6 @@ LOOK_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Ended:
-    """One run of the program."""
-
     code: int
     """Below zero: the signal that ended it."""
     out: str

@@ -121,7 +121,6 @@ def imported_by_python_m() -> set[str]:
 
 
 def planted(root: Path, quick: bool) -> Planted:
-    """Plants everything."""
     made = Planted(root, module_names(libraries=not quick), program_names())
     made.marker.touch()
     made.marker.chmod(0o666)
@@ -223,7 +222,6 @@ def run(made: Planted, way: str, words: list[str], password: str, site: Path) ->
 
 
 def trial(root: Path, chosen: str, quick: bool) -> int:
-    """Plants, runs and counts."""
     made = planted(root, quick)
     print(
         f"{len(made.modules)} modules and {len(made.programs)} programs in 5 folders below {root}"
@@ -254,7 +252,6 @@ def trial(root: Path, chosen: str, quick: bool) -> int:
 
 
 def main() -> None:
-    """The command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="two short commands, fewer names")
     parser.add_argument("--only", default="", metavar="TEXT", help="commands that have this text")

@@ -138,7 +138,6 @@ PLANTS = SEEN | TRACED
 
 
 def main() -> None:
-    """Leaks, and stays until stdin ends."""
     secret, marked = Path(os.environ["LEAKS_SECRET"]).read_text().split("\n")
     for name in sys.argv[1:]:
         PLANTS[name](secret, marked)

@@ -46,7 +46,6 @@ class Place:
 
     @property
     def target(self) -> str:
-        """TARGET of the server."""
         return f"//{self.samba.host}:{self.samba.port}/{self.samba.share}"
 
 

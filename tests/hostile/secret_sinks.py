@@ -23,8 +23,6 @@ Forms = dict[str, bytes]
 
 @dataclass(frozen=True, order=True)
 class Leak:
-    """A secret where it must not be."""
-
     where: str
     form: str
 
@@ -83,7 +81,6 @@ class Sampler(threading.Thread):
         self._passed_over.add(pid)
 
     def run(self) -> None:
-        """Looks again and again."""
         while not self._ended.wait(LOOK_SECONDS):
             self.look()
 

@@ -33,8 +33,6 @@ During = Callable[[psutil.Process, Sampler], None]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a watched run ended."""
-
     code: int
     out: str
     err: str

@@ -22,8 +22,6 @@ SESSION = 0x77
 
 
 class Link:
-    """One client, as a script sees it."""
-
     def __init__(self, sock: socket.socket, witness: Witness) -> None:
         self.sock, self.witness = sock, witness
 
@@ -34,11 +32,9 @@ class Link:
         return asked
 
     def give(self, message: bytes) -> None:
-        """Sends one message in its frame."""
         self.raw(framed(message))
 
     def raw(self, data: bytes) -> None:
-        """Sends bytes as they are."""
         self.witness.applied += 1
         self.sock.sendall(data)
 
@@ -49,7 +45,6 @@ class Link:
             pass
 
     def again(self, data: bytes, seconds: float = 0.2) -> None:
-        """The same for ever."""
         while True:
             self.raw(data)
             time.sleep(seconds)
@@ -78,8 +73,6 @@ def script(work: Callable[Concatenate[Link, Given], object]) -> Callable[Given, 
 
 
 def playing(script: Script, secret: bytes) -> AbstractContextManager[tuple[int, Witness]]:
-    """A hostile server at work: its port, and what it saw."""
-
     def serve(client: socket.socket, witness: Witness) -> None:
         with client, contextlib.suppress(OSError, EOFError):
             script(Link(client, witness))
@@ -168,7 +161,6 @@ def nt_lm(capabilities: int, key: bytes) -> bytes:
 
 @script
 def shouts(link: Link, data: bytes) -> None:
-    """A server of another kind, that speaks first and then stays."""
     link.raw(data)
     link.stay()
 
@@ -215,7 +207,6 @@ def keeps_alive(link: Link) -> None:
 
 
 def waits(link: Link) -> None:
-    """STATUS_PENDING for ever."""
     link.again(framed(reply(link.take(), ERROR, PENDING)))
 
 

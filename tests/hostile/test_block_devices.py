@@ -40,8 +40,6 @@ ODD_NAMES = (
 
 
 class Device:
-    """A loop device with a known content."""
-
     def __init__(self, node, image):
         self.node, self.image = Path(node), image
         self.number = self.node.stat().st_rdev
@@ -149,7 +147,6 @@ def unwritten(device):
 
 
 def ran(arguments, capsys):
-    """Exit code of the command line, and its complaint."""
     code = app.run(arguments)
     return code, capsys.readouterr().err
 

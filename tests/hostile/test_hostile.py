@@ -13,6 +13,18 @@ from behaviour import Behaviour
 from trial import BEHAVIOURS, CHILD_BYTES, COORDINATOR_BYTES, SECRET, Result
 
 LEAST_BEHAVIOURS = 60
+TRIAL = Path(__file__).with_name("trial.py")
+
+
+@pytest.fixture(scope="session")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What trial.py found, run in a process of its own."""
+    results = tmp_path_factory.mktemp("hostile") / "results.json"
+    command = [sys.executable, str(TRIAL), "--json", str(results)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert results.exists(), done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(results.read_text())
+    return found
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=lambda each: each.name)
@@ -50,21 +62,8 @@ def test_the_password_is_nowhere(trial: dict[str, Any]) -> None:
 def test_a_fault_is_seen() -> None:
     """The judgement itself: an accepted lie, a late end, a second login, a foreign host."""
     lie = Behaviour("a lie", "wrong signature")
-    good = Result(
-        name=lie.name,
-        outcome="failed",
-        text="a reply came with a wrong signature",
-        hash_ok=None,
-        by="",
-        elapsed_seconds=1.0,
-        allowed_seconds=8.0,
-        child_peak_bytes=1,
-        logins=1,
-        weak_logins=0,
-        leaks=0,
-        applied=1,
-        asked=("127.0.0.1",),
-    )
+    text, asked = "a reply came with a wrong signature", ("127.0.0.1",)
+    good = Result(lie.name, "failed", text, None, "", 1.0, 8.0, 1, asked, logins=1, applied=1)
     assert good.faults(lie) == []
     for change in (
         {"outcome": "measured", "hash_ok": True},
@@ -85,14 +84,8 @@ def test_a_fault_is_seen() -> None:
 
 def test_the_table_can_be_printed(tmp_path: Path) -> None:
     """By hand: one row a behaviour, and the exit code."""
-    trial = str(Path(__file__).with_name("trial.py"))
-    done = subprocess.run(
-        [sys.executable, trial, "--only", "wrong password, 2.1"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=tmp_path,
-    )
+    command = [sys.executable, str(TRIAL), "--only", "wrong password, 2.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("ok     login: wrong password, 2.1")
     assert "1 behaviours, 0 fooled us" in done.stdout

@@ -28,7 +28,6 @@ def test_there_are_many_ways_and_each_has_its_name() -> None:
 
 
 def test_a_fault_of_a_coordinator_is_seen() -> None:
-    """The judgement itself."""
     good = Result(69, "", "bottleneck: the agent is gone\n", 5.0, 50 << 20)
     assert good.faults(5.0) == []
     for bad in (

@@ -30,7 +30,6 @@ def test_a_hundred_hostile_peers_keep_nobody_out(tmp_path: Path) -> None:
 
 
 def test_a_broken_promise_is_told() -> None:
-    """The judgement itself."""
     good = Result(greeting_seconds=[0.5], answer_seconds=[0.1], data_seconds=[0.1], ended_by=130)
     assert good.faults() == []
     for change in (

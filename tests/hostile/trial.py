@@ -287,7 +287,6 @@ def run(chosen: list[Behaviour], workers: int, show: bool) -> tuple[list[Result]
 
 
 def line(behaviour: Behaviour, result: Result) -> str:
-    """One row of the table."""
     faults = result.faults(behaviour)
     outcome = result.outcome
     if outcome == "measured":
@@ -300,7 +299,6 @@ def line(behaviour: Behaviour, result: Result) -> str:
 
 
 def main() -> int:
-    """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="behaviours with this in their name")
     parser.add_argument("--workers", type=int, default=16)

@@ -43,8 +43,6 @@ def wait(pid: int, options: int = 0) -> tuple[int, int]:
 
 
 class Watched(agent.Agent):
-    """An agent that logs each child's peak."""
-
     def reap(self, task: agent.Task) -> None:
         super().reap(task)
         log(number=task.number, peak_bytes=wait.peak_bytes)  # type: ignore[attr-defined]

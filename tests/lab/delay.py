@@ -60,8 +60,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class End:
-    """One end of the path."""
-
     address: str
     namespace_fd: int
 
@@ -86,8 +84,6 @@ class End:
 
 @dataclass(frozen=True)
 class DelayedPath:
-    """Both ends of a path that is up."""
-
     client: End
     server: End
     round_trip_seconds: float

@@ -72,7 +72,6 @@ def disc(planted: Disc, prepare: Callable[[Path, Path], None] | None = None) -> 
 
 @contextlib.contextmanager
 def _served(planted: Disc, content: int, file: Path) -> Iterator[None]:
-    """The file is the disc's content, at the disc's pace."""
     command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, str(SERVER)]
     command += [json.dumps(asdict(planted)), str(content), str(file)]
     server = subprocess.Popen(
@@ -149,7 +148,6 @@ def _call(*command: str | Path) -> str:
 
 
 def main() -> int:
-    """A disc by hand."""
     parser = argparse.ArgumentParser(description="A spinning disc, until the input ends.")
     for name, usual, what in (
         ("outer", 180.0, "rate at the outer edge, MB/s"),

@@ -27,7 +27,6 @@ class Foreign:
 
     @property
     def peak_cores(self) -> float:
-        """The worst window."""
         return max(self.windows_cores, default=0.0)
 
     @property

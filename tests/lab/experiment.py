@@ -24,8 +24,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Terms:
-    """How the product is run."""
-
     budget_seconds: int = 60
     """The least; a world may need more."""
     agent: bool = True
@@ -36,14 +34,11 @@ class Terms:
     """Where each report is kept."""
 
     def budget_of(self, chosen: LabWorld) -> int:
-        """The product's time in this world, seconds."""
         return max(self.budget_seconds, chosen.least_budget_seconds)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What one run of the product in one world gave."""
-
     world: str
     planted: str
     clear: bool
@@ -133,7 +128,6 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
 
 
 def size_options(chosen: LabWorld) -> list[str]:
-    """What the product is told of the files in this world."""
     size = [] if chosen.size_bytes is None else ["--size", str(chosen.size_bytes)]
     return size + ([] if chosen.file is None else ["--file", chosen.file])
 

@@ -34,8 +34,6 @@ DISCS = (
 
 @dataclass(frozen=True)
 class Figure:
-    """One planted value and what was found of it."""
-
     what: str
     planted: float
     found: float | None
@@ -43,7 +41,6 @@ class Figure:
 
     @property
     def right(self) -> bool:
-        """Whether it was found as well as it should be."""
         return (
             self.found is not None
             and abs(self.found - self.planted) <= self.tolerance * self.planted
@@ -96,7 +93,6 @@ def probe(device: Path, quick: bool) -> dict[str, Any]:
 
 
 def show(planted: Disc, found: list[Figure]) -> None:
-    """One disc's rows."""
     print(f"\n{planted}")
     for each in found:
         seen = "not found" if each.found is None else f"{each.found:14.5g}"
@@ -107,7 +103,6 @@ def show(planted: Disc, found: list[Figure]) -> None:
 
 
 def main() -> int:
-    """Plant, probe, compare."""
     parser = argparse.ArgumentParser(description="Planted discs against what probe disk finds.")
     parser.add_argument("--quick", action="store_true", help="the first disc alone, in 20 s")
     parser.add_argument("--json", type=Path, metavar="F", help="also write the results there")

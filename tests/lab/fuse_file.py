@@ -62,8 +62,6 @@ def mount(file: Path) -> int:
 
 
 class Server:
-    """One file, one disc."""
-
     def __init__(self, device: int, content: int, planted: Disc) -> None:
         self._device = device
         self._content = content
@@ -74,7 +72,6 @@ class Server:
         self._data = bytearray(LARGEST_BYTES)
 
     def serve(self) -> None:
-        """Until the file is unmounted."""
         while True:
             due = self._platter.due
             patience = None if due is None else max(0.0, due - time.monotonic())
@@ -153,7 +150,6 @@ class Server:
 
 
 def main() -> int:
-    """Serve by the command line."""
     planted, content, file = sys.argv[1:]
     facts = json.loads(planted)
     weak = facts.pop("weak")

@@ -42,8 +42,6 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Checked:
-    """One check."""
-
     slower: bool
     exit_code: int | None
     """None: it did not end."""
@@ -77,7 +75,6 @@ def holds(checks: Sequence[Checked]) -> bool:
 
 
 def lines(checks: Sequence[Checked]) -> list[str]:
-    """The tally, for a person."""
     slower = [each for each in checks if each.slower]
     same = [each for each in checks if not each.slower]
     unknown = [each for each in checks if each.exit_code not in (0, *ALARMS)]
@@ -89,7 +86,6 @@ def lines(checks: Sequence[Checked]) -> list[str]:
 
 
 def show(at: int, each: Checked) -> None:
-    """One line."""
     what = "slower" if each.slower else "same  "
     sign = "right" if each.right else "WRONG"
     disturbed = f" (others took more than {TOO_MUCH_CORES} cores)" if each.disturbed else ""
@@ -162,7 +158,6 @@ def _show_baseline(told: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """The pairs, and whether the gate is to be trusted."""
     parser = argparse.ArgumentParser(description="Checks against a baseline, changed and not.")
     parser.add_argument("--runs", type=int, default=20, help="of each kind")
     parser.add_argument("--slower", type=float, default=0.15, metavar="RATIO")

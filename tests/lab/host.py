@@ -50,8 +50,6 @@ exec nsenter --target {pid} --net --mount --uts -- {environment}"$@"
 
 @dataclass(frozen=True)
 class Host:
-    """A host that is up."""
-
     name: str
     pid: int
     """Process that holds the namespaces."""

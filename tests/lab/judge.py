@@ -28,8 +28,6 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True)
 class Judged:
-    """One copy's verdict against the truth."""
-
     copy: str
     dialect: str | None
     bytes_per_second: float | None

@@ -78,7 +78,6 @@ class Place:
         self.server = self.stack.enter_context(private_samba(str(self.share), password=PASSWORD))
 
     def left(self) -> list[str]:
-        """What lies in any of them."""
         found = []
         for folder in self.folders:
             for parent, folders, files in os.walk(folder):
@@ -90,8 +89,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One command that is killed."""
-
     name: str
     victims: tuple[str, ...]
     arguments: Callable[[Place], list[str]]

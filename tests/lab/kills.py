@@ -67,8 +67,6 @@ NOBODY = "nobody"
 
 @dataclass
 class Killed:
-    """What came of one kill."""
-
     scenario: str
     victim: str
     moment_seconds: float
@@ -292,7 +290,6 @@ def trial(
 
 
 def table(found: list[Killed]) -> str:
-    """A line for each scenario and victim."""
     lines = [
         f"{'scenario':9}{'killed':22}{'kills':>6}{'from s':>8}{'to s':>7}{'slowest s':>11}"
         f"{'waiting':>9}{'files':>7}{'processes':>11}{'fio':>5}{'mounts':>8}{'loops':>7}"
@@ -311,7 +308,6 @@ def table(found: list[Killed]) -> str:
 
 
 def main() -> int:
-    """Kills, prints the table, and what was left by which kill."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)

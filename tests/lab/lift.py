@@ -40,8 +40,6 @@ PROBE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Pair:
-    """One copy, before its cap was lifted and after."""
-
     world: str
     copy: str
     before_bytes_per_second: float
@@ -57,7 +55,6 @@ class Pair:
 
     @property
     def inside(self) -> bool:
-        """Whether the interval holds the actual rate."""
         return (
             self.low_bytes_per_second
             <= self.actual_bytes_per_second
@@ -107,7 +104,6 @@ def measured(told: dict[str, Any], copy: str, dialect: str) -> float | None:
 
 
 def lift(chosen: LabWorld, saved: Path | None, kept: Path | None) -> list[Pair]:
-    """The pairs of one world; what is not saved or kept is measured."""
     hoped = promises(chosen, _report(chosen, saved))
     if not hoped:
         return []
@@ -155,7 +151,6 @@ def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:
 
 
 def lines(pairs: Sequence[Pair]) -> list[str]:
-    """The pairs for a person, and how well they hold."""
     told = [f"{'world':24} {'copy':15} {'before':>8} {'predicted':>24} {'actual':>8}   error"]
     for each in pairs:
         span = f"{each.low_bytes_per_second / MB:.1f}-{each.high_bytes_per_second / MB:.1f}"
@@ -184,7 +179,6 @@ def holds(pairs: Sequence[Pair]) -> bool:
 
 
 def main() -> int:
-    """Lift the caps of the named worlds, of all that have one to be lifted without a name."""
     liftable = {name: each for name, each in WORLDS.items() if each.lifted is not None}
     parser = argparse.ArgumentParser(description="Predicted against actual, the cap taken away.")
     parser.add_argument("worlds", nargs="*", metavar="WORLD", help=" ".join(liftable))

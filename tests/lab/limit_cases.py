@@ -22,8 +22,6 @@ RATE_SLACK_RATIO = 1.03
 
 @dataclass(frozen=True)
 class Case:
-    """One transfer, and who limits it."""
-
     name: str
     truth: str
     path: Path

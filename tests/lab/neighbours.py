@@ -18,7 +18,6 @@ _SHARES = 1024
 
 @contextlib.contextmanager
 def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator[tuple[str, ...]]:
-    """Whatever traffic, work and I/O of others the plant names; yields the local ones' cgroups."""
     hogs = []
     with contextlib.ExitStack() as stack:
         for host, caps in ((client, plant.client), (server, plant.server)):

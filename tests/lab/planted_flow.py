@@ -37,8 +37,6 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Path:
-    """What lies between the two ends."""
-
     rtt_seconds: float
     """0.0 is the loopback device of one namespace."""
     bytes_per_second: float | None = None
@@ -66,12 +64,10 @@ class Seen:
     receiver: tuple[Glimpse, ...]
 
     def after(self, seconds: float) -> Seen:
-        """Without the looks before that moment."""
         return Seen(*(tuple(g for g in each if g.elapsed_seconds >= seconds) for each in self.both))
 
     @property
     def both(self) -> tuple[tuple[Glimpse, ...], tuple[Glimpse, ...]]:
-        """The sender's and the receiver's."""
         return self.sender, self.receiver
 
     def bytes_per_second(self) -> float:

@@ -81,7 +81,6 @@ class Platter:
         """When the next request is done; None: nothing is under way."""
 
     def take(self, request: Request) -> None:
-        """A request has come."""
         (self._flushes if request.verb == "flush" else self._waiting).append(request)
 
     def done(self, now: float) -> list[Request]:

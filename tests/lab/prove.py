@@ -69,7 +69,6 @@ def fill(host: Host, file: Path, size_mib: int) -> None:
 
 
 def evict(host: Host, file: Path) -> None:
-    """Take a file out of the page cache."""
     host.run(["python3", "-c", EVICT, file])
 
 
@@ -106,7 +105,6 @@ def _seconds(lab: World, dialect: str, words: str, secret: dict[str, str]) -> fl
 
 
 def prove(name: str) -> None:
-    """Build a world and print what foreign tools reach in it."""
     chosen = WORLDS[name]
     slow = chosen.slowest_bytes_per_second()
     size_mib = max(32, min(384, round(slow * 5 / (1 << 20)))) if slow else 384
@@ -133,7 +131,6 @@ def prove(name: str) -> None:
 
 
 def main() -> int:
-    """Prove the named worlds, all without a name."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("worlds", nargs="*", choices=[[], *WORLDS], metavar="WORLD")
     names = parser.parse_args().worlds or list(WORLDS)

@@ -33,7 +33,6 @@ ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, NO_LAB = 0, 1, 3, 69
 
 
 def grade(results: list[Ran]) -> int:
-    """Exit code of the whole lab."""
     grades = {row.grade for ran in results for row in ran.verdicts}
     if WRONG in grades or any(ran.broke or ran.left_behind for ran in results):
         return CONFIDENTLY_WRONG
@@ -70,7 +69,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    """Run the named worlds, all without a name."""
     parser = _parser()
     options = parser.parse_args()
     strange = [name for name in options.worlds if name not in WORLDS]

@@ -58,7 +58,6 @@ class Tally:
 
 
 def tally(results: Sequence[Ran]) -> Tally:
-    """The figures of these runs."""
     rows = [(ran, row) for ran in results for row in ran.counted]
     named = [row for _, row in rows if row.grade in (RIGHT, WRONG) and row.confidence is not None]
     clear = [ran for ran in results if ran.clear and not ran.broke]
@@ -143,7 +142,6 @@ def _sure(row: Judged) -> float:
 
 
 def lines(found: Tally) -> list[str]:
-    """The tally for a person."""
     told = ["", f"== {found.worlds} worlds", "", "true -> found (copies)"]
     for truth, row in found.matrix.items():
         for verdict, count in row.items():

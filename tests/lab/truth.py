@@ -62,8 +62,6 @@ _NAMES: dict[str, Any] = {"none": None, "yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Expected:
-    """The truth of one copy."""
-
     copy: str
     right: frozenset[Triple]
     """Verdicts that are true, the side and the cause included."""
@@ -73,8 +71,6 @@ class Expected:
 
 @dataclass(frozen=True)
 class LabWorld:
-    """One world and its truth."""
-
     name: str
     planted: str
     plant: Plant

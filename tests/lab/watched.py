@@ -33,8 +33,6 @@ LONGEST_SECONDS = 60
 
 @dataclass(frozen=True)
 class Case:
-    """One copy that smbclient makes, and what holds it."""
-
     plant: Plant
     verb: str
     """push or pull, of the client."""
@@ -73,8 +71,6 @@ CASES = {
 
 @dataclass(frozen=True)
 class Ran:
-    """What the product said of a copy that it watched."""
-
     report: dict[str, Any]
     exit_code: int
     message: str
@@ -83,13 +79,11 @@ class Ran:
 
     @property
     def copy(self) -> dict[str, Any]:
-        """Its diagnosis."""
         found: dict[str, Any] = self.report["diagnosis"]["copies"][0]
         return found
 
     @property
     def named(self) -> tuple[str, str | None, str]:
-        """The verdict's words."""
         verdict = self.copy["verdict"]
         return verdict["component"], verdict["side"], verdict["cause"]
 
@@ -151,7 +145,6 @@ def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes]) -> Ran:
 
 
 def main() -> int:
-    """Runs the named cases, all without a name."""
     parser = argparse.ArgumentParser(description="Copies that run already, watched.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=" ".join(CASES))
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")

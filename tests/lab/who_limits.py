@@ -40,8 +40,6 @@ ANSWERS = (*TRUTHS, "unknown")
 
 @dataclass(frozen=True)
 class Judged:
-    """One case as it came out."""
-
     case: Case
     seen: Seen
     free_bytes_per_second: float
@@ -124,7 +122,6 @@ def measured(
 
 
 def row(judged: Judged) -> str:
-    """One case in a line."""
     said = whole(judged.seen)
     verdict = "right" if said == judged.case.truth else "WRONG"
     if judged.why_not:
@@ -140,7 +137,6 @@ def share(judged: Sequence[Judged], rule: Rule) -> tuple[int, int]:
 
 
 def matrix(judged: Sequence[Judged]) -> list[str]:
-    """Planted against told."""
     counts = Counter((each.case.truth, whole(each.seen)) for each in judged if not each.why_not)
     lines = [f"{'planted / told':16}" + "".join(f"{answer:>15}" for answer in ANSWERS)]
     for truth in TRUTHS:
@@ -171,7 +167,6 @@ def _loaded(file: File, cases: Sequence[Case]) -> list[Judged]:
 
 
 def main() -> int:
-    """The command; returns its exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--tune", action="store_true", help="the cases to tune on")

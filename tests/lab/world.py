@@ -30,8 +30,6 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class World:
-    """A world that is up."""
-
     plant: Plant
     client: Host
     server: Host
