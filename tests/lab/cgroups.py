@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,3 +94,8 @@ def limit_dirty(device: str, most_bytes: int) -> None:
     """Let no more of a device's data, given as "major:minor", be dirty at a time."""
     (BDI / device / "strict_limit").write_text("1")
     (BDI / device / "max_bytes").write_text(str(most_bytes))
+
+
+def call(*command: str | Path) -> str:
+    """A program of the system's; what it prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

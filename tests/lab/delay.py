@@ -35,9 +35,10 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from probes.host.child import end_with_parent
 
@@ -68,18 +69,9 @@ class End:
         """Runs the command that follows it at this end, while the path is up."""
         return ["nsenter", f"--net=/proc/{os.getpid()}/fd/{self.namespace_fd}", "--"]
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """This process's network, and that of what it starts, is this end's inside the block."""
-        before = os.open(OWN_NAMESPACE, os.O_RDONLY)
-        try:
-            _enter(self.namespace_fd)
-            try:
-                yield
-            finally:
-                _enter(before)
-        finally:
-            os.close(before)
+        return _inside(Path(f"/proc/self/fd/{self.namespace_fd}"))
 
 
 @dataclass(frozen=True)
@@ -95,14 +87,14 @@ class Line:
     """What one direction does to every packet."""
 
     seconds: float
-    bytes_per_second: float | None
+    bytes_per_second: float | None = None
     """Of frames, their header of 14 bytes included; None: no rate is planted."""
-    loss_ratio: float
-    queue_bytes: int | None
+    loss_ratio: float = 0.0
+    queue_bytes: int | None = None
     """Of frames that wait for the rate; None: no end."""
-    largest_bytes: int | None
+    largest_bytes: int | None = None
     """Of an IP packet that passes; None: all do."""
-    seed: int
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.queue_bytes is not None and self.bytes_per_second is None:
@@ -121,17 +113,14 @@ def delayed(
     seconds_each_way: float,
     bytes_per_second: float | None = None,
     *,
-    loss_ratio: float = 0.0,
-    queue_bytes: int | None = None,
     mtu_bytes: int = MTU_BYTES,
-    largest_bytes: int | None = None,
-    seed: int = 0,
+    **poorer: Any,
 ) -> Iterator[DelayedPath]:
     """A path that holds every packet for seconds_each_way, and carries no more than that rate.
 
-    Raises ValueError for queue_bytes without a rate.
+    poorer: what else a Line does. Raises ValueError for queue_bytes without a rate.
     """
-    line = Line(seconds_each_way, bytes_per_second, loss_ratio, queue_bytes, largest_bytes, seed)
+    line = Line(seconds_each_way, bytes_per_second, **poorer)
     with ExitStack() as stack:
         client, client_device = _end(stack, CLIENT_ADDRESS, mtu_bytes)
         server, server_device = _end(stack, SERVER_ADDRESS, mtu_bytes)
@@ -141,18 +130,9 @@ def delayed(
 
 @contextmanager
 def joined(
-    ends: tuple[tuple[int, str, str], tuple[int, str, str]],
-    seconds_each_way: float,
-    bytes_per_second: float | None,
-    *,
-    loss_ratio: float = 0.0,
-    queue_bytes: int | None = None,
-    mtu_bytes: int = MTU_BYTES,
-    largest_bytes: int | None = None,
-    seed: int = 0,
+    ends: tuple[tuple[int, str, str], tuple[int, str, str]], line: Line, mtu_bytes: int = MTU_BYTES
 ) -> Iterator[None]:
     """Such a path between two hosts that are up: of each the process, device and address."""
-    line = Line(seconds_each_way, bytes_per_second, loss_ratio, queue_bytes, largest_bytes, seed)
     with ExitStack() as stack:
         devices = []
         for pid, name, address in ends:

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from cgroups import call
 from platter import Disc, Weak
 
 PREFIX = "bottleneck-disc-"
@@ -95,10 +96,10 @@ def _served(planted: Disc, content: int, file: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _attached(file: Path) -> Iterator[Path]:
     """A loop device over the file that goes with its last user, which is at least this block."""
-    device = Path(_call("losetup", "--find", "--show", "--direct-io=on", file).strip())
+    device = Path(call("losetup", "--find", "--show", "--direct-io=on", file).strip())
     holder = os.open(device, os.O_RDONLY)
     try:
-        _call("losetup", "--detach", device)  # as soon as nobody has it open
+        call("losetup", "--detach", device)  # as soon as nobody has it open
         queue = Path("/sys/block", device.name, "queue")
         (queue / "rotational").write_text("1")
         (queue / "discard_max_bytes").write_text("0")  # a spinning disc knows none
@@ -106,7 +107,7 @@ def _attached(file: Path) -> Iterator[Path]:
     finally:
         os.close(holder)
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while _call("losetup", "--associated", file):
+        while call("losetup", "--associated", file):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{device} is still in use")
             time.sleep(0.02)
@@ -119,12 +120,12 @@ def sweep() -> None:
         if not owner.isdigit() or Path("/proc", owner).exists():
             continue
         # by their text: the files themselves cannot be looked at any more
-        told = _call("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE")
+        told = call("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE")
         loops = [line.split(" ", 1) for line in told.splitlines()]
         dead = [device for device, backing in loops if backing.startswith(f"{folder}/")]
         for target, source in _mounts():
             if source in dead or target.startswith(f"{folder}/"):
-                _call("umount", "--lazy", target)
+                call("umount", "--lazy", target)
         for device in dead:  # those with a mount are going by themselves
             _try("losetup", "--detach", device)
         shutil.rmtree(folder)
@@ -141,10 +142,6 @@ def _mounts() -> list[tuple[str, str]]:
 
 def _try(*command: str | Path) -> None:
     subprocess.run(command, stderr=subprocess.DEVNULL, check=False)
-
-
-def _call(*command: str | Path) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def main() -> int:

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cgroups import call
+
 PLANTED = "planted-"
 """What the name of each planted file begins with, to tell it from one that was left behind."""
 FRAGMENTED = f"{PLANTED}film.bin"
@@ -63,7 +65,7 @@ def _taken_but_for(root: Path, from_bytes: float, to_bytes: float) -> None:
     """Takes all room and gives back what lies in the span: no allocator is trusted."""
     folder = root / f"{PLANTED}filler"
     folder.mkdir()
-    device = Path(_call("findmnt", "--noheadings", "--output", "SOURCE", root).strip())
+    device = Path(call("findmnt", "--noheadings", "--output", "SOURCE", root).strip())
     Path("/sys/fs/ext4", device.name, "reserved_clusters").write_text("0")
     for filler_bytes in FILLERS_BYTES:
         number = 0
@@ -104,12 +106,8 @@ def _fragmented(file: Path) -> None:
 def extents(file: Path) -> list[tuple[int, int]]:
     """Where a file's pieces begin and end on its device, in bytes, as filefrag(8) tells."""
     found = []
-    for line in _call("filefrag", "-v", "-b1", file).splitlines():
+    for line in call("filefrag", "-v", "-b1", file).splitlines():
         words = line.replace(":", " ").replace("..", " ").split()
         if words and words[0].isdigit():
             found.append((int(words[3]), int(words[4]) + 1))
     return found
-
-
-def _call(*command: str | Path) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

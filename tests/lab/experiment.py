@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from judge import MISSED, NOT_COUNTED, WRONG, Judged, Ratio, rates, verdicts
 from prove import iperf3
 from truth import MB, LabWorld
 from world import World, world
+
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.report import ReportError, load, to_json
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,27 +43,27 @@ class Terms:
 @dataclass(frozen=True)
 class Ran:
     world: str
-    planted: str
-    clear: bool
+    planted: str = ""
+    clear: bool = True
     """Whether the world has one clear cap."""
-    exit_code: int | None
+    exit_code: int | None = None
     """None: it did not end in time, or was made before."""
-    elapsed_seconds: float
+    elapsed_seconds: float = 0.0
     """Of the whole command, its start included; of a saved report, its own."""
-    allowed_seconds: float
-    iperf3_bytes_per_second: dict[str, float]
+    allowed_seconds: float = 60
+    iperf3_bytes_per_second: dict[str, float] = field(default_factory=dict)
     """By verb; empty where it was not run."""
-    verdicts: tuple[Judged, ...]
-    rates: tuple[Ratio, ...]
-    headline: str | None
+    verdicts: tuple[Judged, ...] = ()
+    rates: tuple[Ratio, ...] = ()
+    headline: str | None = None
     """The copy that the summary speaks of."""
-    left_behind: tuple[str, ...]
+    left_behind: tuple[str, ...] = ()
     """Files of the run that are still on either host."""
-    foreign_peak_cores: float
+    foreign_peak_cores: float = 0.0
     """CPU that processes outside of the lab took in the worst second, in cores."""
-    disturbed: bool
+    disturbed: bool = False
     """Whether that was enough to be a true cap by itself."""
-    message: str
+    message: str = ""
     """The end of stderr where the run broke."""
 
     @property
@@ -108,23 +111,55 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
     if terms.reports is not None and text:
         terms.reports.mkdir(parents=True, exist_ok=True)
         (terms.reports / f"{chosen.name}.json").write_text(text)
-    report: dict[str, Any] | None = json.loads(text) if text else None
-    return Ran(
-        world=chosen.name,
-        planted=chosen.planted,
-        clear=chosen.clear,
+    return judged(
+        chosen,
+        json.loads(text) if text else None,
+        terms,
         exit_code=code,
         elapsed_seconds=elapsed,
-        allowed_seconds=budget_seconds,
         iperf3_bytes_per_second=references,
-        verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
-        rates=tuple(rates(chosen, report, references)) if report else (),
-        headline=report["diagnosis"]["headline"] if report else None,
         left_behind=left,
         foreign_peak_cores=foreign.peak_cores,
         disturbed=foreign.disturbed,
         message=message,
     )
+
+
+def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen: Any) -> Ran:
+    """What a report says of a world, and what else was seen of its run."""
+    references = seen.get("iperf3_bytes_per_second", {})
+    return Ran(
+        world=chosen.name,
+        planted=chosen.planted,
+        clear=chosen.clear,
+        allowed_seconds=terms.budget_of(chosen),
+        verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
+        rates=tuple(rates(chosen, report, references)) if report else (),
+        headline=report["diagnosis"]["headline"] if report else None,
+        **seen,
+    )
+
+
+def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iterator[Ran]:
+    """What each world's saved report (WORLD.json) says with today's analysis: no measuring.
+
+    A world without one is left out; a file that is no report counts as a run that broke.
+    """
+    for chosen in worlds:
+        file = folder / f"{chosen.name}.json"
+        if file.exists():
+            try:
+                told = diagnosed(file)
+            except ReportError as error:
+                yield judged(chosen, None, terms, message=str(error))
+            else:
+                yield judged(chosen, told, terms, elapsed_seconds=told["elapsed_seconds"])
+
+
+def diagnosed(file: Path) -> dict[str, Any]:
+    """CONTRACT's document of a saved report, its diagnosis anew. Errors: ReportError."""
+    report = load(file)
+    return to_json(report, diagnose(report))
 
 
 def size_options(chosen: LabWorld) -> list[str]:

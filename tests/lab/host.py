@@ -13,6 +13,7 @@ from pathlib import Path
 
 import cgroups
 import disc_files
+from cgroups import call
 from disc import disc
 from plant import Caps
 
@@ -152,14 +153,14 @@ def _disk(image: Path) -> Iterator[Path]:
     with image.open("wb") as file:
         file.truncate(DISK_BYTES)
     options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
-    _call("mkfs.ext4", "-q", "-F", "-E", options, image)
-    device = Path(_call("losetup", "--find", "--show", image).strip())
+    call("mkfs.ext4", "-q", "-F", "-E", options, image)
+    device = Path(call("losetup", "--find", "--show", image).strip())
     try:
         yield device
     finally:
         deadline = time.monotonic() + 10
         # The kernel unmounts a little after the last process of the namespace has gone.
-        while _call("losetup", "--associated", image):
+        while call("losetup", "--associated", image):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{device} is still in use")
             subprocess.run(["losetup", "--detach", device], stderr=subprocess.DEVNULL, check=False)
@@ -195,12 +196,8 @@ def _namespaces(stash: Path, device: Path, folder: Path, name: str, options: str
         assert holder.stdout is not None
         if holder.stdout.readline() != "ready\n":
             raise RuntimeError(f"the lab's host {name} did not come up")
-        _call("losetup", "--detach", device)  # mounted by now: it goes with the namespace
+        call("losetup", "--detach", device)  # mounted by now: it goes with the namespace
         yield holder.pid
     finally:
         holder.kill()
         holder.communicate()
-
-
-def _call(*command: str | Path) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

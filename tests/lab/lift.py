@@ -24,8 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from again import diagnosed
-from experiment import Terms, experiment, product
+from experiment import Terms, diagnosed, experiment, product
 from judge import RIGHT, verdicts
 from truth import MB, WORLDS, LabWorld
 from world import missing, world

@@ -5,12 +5,11 @@ With a delay planted it is a pair of TUN devices instead.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from delay import MTU_BYTES, joined
+from cgroups import call
+from delay import MTU_BYTES, Line, joined
 from host import Host
 from plant import PAYLOAD_RATIO, Plant
 
@@ -56,15 +55,14 @@ def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
     if rate is not None and plant.mtu_bytes is None:
         rate *= PAYLOAD_RATIO  # its packets are long: what a frame's headers cost is taken off here
     ends = (client.pid, INTERFACE, CLIENT_ADDRESS), (server.pid, INTERFACE, SERVER_ADDRESS)
-    with joined(
-        ends,
+    line = Line(
         plant.round_trip_seconds / 2,
         rate,
-        mtu_bytes=plant.mtu_bytes or MTU_BYTES,
         loss_ratio=plant.loss_ratio,
         queue_bytes=plant.queue_bytes,
         largest_bytes=plant.largest_bytes,
-    ):
+    )
+    with joined(ends, line, plant.mtu_bytes or MTU_BYTES):
         yield
 
 
@@ -73,7 +71,7 @@ def connect(client: Host, server: Host, name: str, *addresses: str) -> None:
 
     The link ends with either host's namespace.
     """
-    _call(
+    call(
         *("ip", "link", "add", name, "netns", str(client.pid), "type", "veth"),
         *("peer", "name", name, "netns", str(server.pid)),
     )
@@ -93,7 +91,3 @@ def shape(host: Host, bits_per_second: int) -> None:
         ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf"]
         + ["rate", f"{bits_per_second}bit", "burst", str(burst), "limit", str(limit)]
     )
-
-
-def _call(*command: str | Path) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)

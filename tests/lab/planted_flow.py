@@ -6,11 +6,9 @@ second from a thread beside the one that moves bytes, as the product's tcp stage
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import random
-import select
-import signal
 import socket
 import threading
 import time
@@ -121,7 +119,7 @@ def observed(path: Path, ends: Ends, seconds: float, seed: int = 0) -> Seen:
             stack.enter_context(_Process(lambda: _end(sender, _source, ends, began, until))),
         ]
         received, sent = (each.told(until + ANSWER_SECONDS) for each in told)
-        return Seen(tuple(_glimpses(sent)), tuple(_glimpses(received)))
+        return Seen(tuple(sent), tuple(received))
 
 
 def _set(connection: socket.socket, option: int, size_bytes: int | None) -> None:
@@ -129,23 +127,19 @@ def _set(connection: socket.socket, option: int, size_bytes: int | None) -> None
         connection.setsockopt(socket.SOL_SOCKET, option, size_bytes)
 
 
-def _glimpses(told: Any) -> list[Glimpse]:
-    return [Glimpse(when, figures, unread, unsent) for when, figures, unread, unsent in told]
-
-
 Move = Callable[[socket.socket, Ends, float], None]
 
 
 def _end(connection: socket.socket, move: Move, ends: Ends, began: float, until: float) -> Any:
     """One end's whole work; returns its looks."""
-    seen: list[tuple[float, tcp_info.Figures, int | None, int | None]] = []
+    seen: list[Glimpse] = []
 
     def look() -> None:
         due = time.monotonic()
         while due < until:
             figures = tcp_info.read(connection)
             queues = tcp_info.unread_bytes(connection), tcp_info.unsent_bytes(connection)
-            seen.append((time.monotonic() - began, figures, *queues))
+            seen.append(Glimpse(time.monotonic() - began, figures, *queues))
             # Not in step with a peer that moves bytes at regular times.
             due += LOOK_SECONDS * random.uniform(0.5, 1.5)
             time.sleep(max(0.0, due - time.monotonic()))
@@ -193,39 +187,30 @@ class _Process:
     """A forked process that does one thing and tells what came of it; it ends with the block."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
-        self._out, into = os.pipe()
-        parent = os.getpid()
-        self._pid = os.fork()
-        if not self._pid:
-            try:
-                end_with_parent(parent)
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    signal.signal(number, signal.SIG_DFL)
-                with os.fdopen(into, "w") as file:
-                    json.dump(work(), file)
-            finally:
-                os._exit(0)
-        os.close(into)
+        fork, parent = multiprocessing.get_context("fork"), os.getpid()
+        self._said, saying = fork.Pipe(duplex=False)
+
+        def run() -> None:
+            end_with_parent(parent)
+            saying.send(work())
+
+        self._process = fork.Process(target=run, daemon=True)
+        self._process.start()
+        saying.close()
 
     def __enter__(self) -> _Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._out)
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        self._said.close()
+        self._process.kill()
+        self._process.join()
 
     def told(self, deadline: float) -> Any:
         """What it did; waits until the deadline of the monotonic clock."""
-        got = bytearray()
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._out], [], [], left)[0]:
-                raise RuntimeError("an end of the flow did not tell in time")
-            part = os.read(self._out, 1 << 20)
-            if not part:
-                break
-            got += part
-        if not got:
-            raise RuntimeError("an end of the flow broke")
-        return json.loads(got)
+        if not self._said.poll(max(0.0, deadline - time.monotonic())):
+            raise RuntimeError("an end of the flow did not tell in time")
+        try:
+            return self._said.recv()
+        except EOFError:
+            raise RuntimeError("an end of the flow broke") from None

@@ -20,8 +20,7 @@ from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from again import judged_again
-from experiment import Ran, Terms, experiment, show, undisturbed
+from experiment import Ran, Terms, experiment, judged_again, show, undisturbed
 from judge import MISSED, WRONG
 from tally import lines, tally
 from truth import GROUPS, WORLDS, LabWorld

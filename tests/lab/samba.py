@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +15,6 @@ from pathlib import Path
 
 from host import SHARE, USER, Host
 from plant import Plant
-from stalls import stalls
 
 _SLOW_CRYPTO = ("env", "GNUTLS_CPUID_OVERRIDE=0x1", "NETTLE_FAT_OVERRIDE=none")
 """What GnuTLS and Nettle, which smbd uses, take for a CPU without such instructions."""
@@ -47,6 +49,10 @@ path = {folder}
 read only = no
 valid users = {user}
 """
+
+
+WORKS_SECONDS = 0.01
+"""Of a server that stands still again and again, between two stops."""
 
 
 @dataclass(frozen=True)
@@ -104,3 +110,31 @@ def _wait_until_open(
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"smbd did not come up: {log.read_text()[-500:]}")
         time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def stalls(group: int, stop_seconds: float) -> Iterator[None]:
+    """Stop all processes of a group for so long, and again, until the block ends; 0: never.
+
+    What is stopped uses no CPU time and does not wait for any.
+    """
+    if not stop_seconds:
+        yield
+        return
+    ended = threading.Event()
+    thread = threading.Thread(target=_stop_and_go, args=(group, stop_seconds, ended))
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _stop_and_go(group: int, stop_seconds: float, ended: threading.Event) -> None:
+    """Ends with the group at work; a group that is gone ends it too."""
+    with contextlib.suppress(ProcessLookupError):
+        while not ended.wait(WORKS_SECONDS):
+            os.killpg(group, signal.SIGSTOP)
+            time.sleep(stop_seconds)
+            os.killpg(group, signal.SIGCONT)

@@ -8,12 +8,13 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from delay import delayed, missing
+from delay import DelayedPath, delayed, missing
 
 from probes import smb_copy
 from probes.drivers.samba import private_samba
@@ -31,47 +32,45 @@ def _needs_a_path() -> None:
         pytest.skip("not run: " + "; ".join(lacks))
 
 
+@contextlib.contextmanager
+def _joined(path: DelayedPath) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection over it: the client's end and the server's."""
+    with path.server.entered():
+        listener = socket.create_server((path.server.address, 0))
+    with path.client.entered():
+        client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    with listener, client, server:
+        yield client, server
+
+
+def _moved(client: socket.socket, server: socket.socket, content: bytes) -> bytes:
+    """What arrives of it."""
+    sender = threading.Thread(target=client.sendall, args=(content,))
+    sender.start()
+    arrived = bytearray()
+    while len(arrived) < len(content):
+        arrived += server.recv(MIB)
+    sender.join()
+    return bytes(arrived)
+
+
 @pytest.mark.long
 def test_all_that_is_sent_arrives_in_order_and_no_earlier_than_the_delay() -> None:
-    with delayed(0.02) as path:
-        with path.server.entered():
-            listener = socket.create_server((path.server.address, 0))
-        with path.client.entered():
-            client = socket.create_connection(listener.getsockname())
-        server, _ = listener.accept()
-        with listener, client, server:
-            began = time.monotonic()
-            client.sendall(b"?")
-            assert server.recv(1) == b"?"
-            server.sendall(b"!")
-            assert client.recv(1) == b"!"
-            assert time.monotonic() - began >= path.round_trip_seconds
-            content = os.urandom(8 * MIB)
-            sender = threading.Thread(target=client.sendall, args=(content,))
-            sender.start()
-            arrived = bytearray()
-            while len(arrived) < len(content):
-                arrived += server.recv(MIB)
-            sender.join()
-            assert arrived == content
+    with delayed(0.02) as path, _joined(path) as (client, server):
+        began = time.monotonic()
+        assert _moved(client, server, b"?") == b"?"
+        assert _moved(server, client, b"!") == b"!"
+        assert time.monotonic() - began >= path.round_trip_seconds
+        content = os.urandom(8 * MIB)
+        assert _moved(client, server, content) == content
 
 
 def test_a_planted_rate_is_not_exceeded() -> None:
-    with delayed(0.001, bytes_per_second=20e6) as path:
-        with path.server.entered():
-            listener = socket.create_server((path.server.address, 0))
-        with path.client.entered():
-            client = socket.create_connection(listener.getsockname())
-        server, _ = listener.accept()
-        with listener, client, server:
-            began = time.monotonic()
-            sender = threading.Thread(target=client.sendall, args=(bytes(4 * MIB),))
-            sender.start()
-            left = 4 * MIB
-            while left:
-                left -= len(server.recv(MIB))
-            sender.join()
-            assert time.monotonic() - began >= 4 * MIB / 20e6
+    with delayed(0.001, bytes_per_second=20e6) as path, _joined(path) as ends:
+        began = time.monotonic()
+        _moved(*ends, bytes(4 * MIB))
+        assert time.monotonic() - began >= 4 * MIB / 20e6
 
 
 def _arrivals(count: int, length: int, **poorer: Any) -> int:
@@ -124,11 +123,7 @@ def test_packets_longer_than_what_passes_vanish_and_short_ones_pass() -> None:
 
 
 def test_segments_suit_the_devices_frames() -> None:
-    with delayed(0.001, mtu_bytes=1500) as path, ExitStack() as stack:
-        with path.server.entered():
-            listener = stack.enter_context(socket.create_server((path.server.address, 0)))
-        with path.client.entered():
-            client = stack.enter_context(socket.create_connection(listener.getsockname()))
+    with delayed(0.001, mtu_bytes=1500) as path, _joined(path) as (client, _):
         segment = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
         assert segment == 1500 - 40 - 12  # IPv4, TCP, timestamps
 

@@ -17,10 +17,15 @@ def _copy(copy: str, rate: float | None, component: str, side: str | None, cause
     return {"copy": copy, "dialect": "3.1.1", "bytes_per_second": rate, "verdict": verdict}
 
 
-def _grade(world: str, *found: Any) -> str:
-    report = {"diagnosis": {"copies": [_copy(*found)]}, "steps": []}
-    (row,) = [each for each in verdicts(WORLDS[world], report) if each.copy == found[0]]
-    return row.grade
+def _grades(world: str, *copies: Any, steps: Any = (), agent: bool = True) -> dict[str, Any]:
+    """Of a report with these copies: each copy's grade, the first dialect's if there are two."""
+    report = {"diagnosis": {"copies": list(copies)}, "steps": list(steps)}
+    rows = verdicts(WORLDS[world], report, agent=agent)
+    return {row.copy: row.grade for row in reversed(rows)}
+
+
+def _grade(world: str, *found: Any) -> Any:
+    return _grades(world, _copy(*found))[found[0]]
 
 
 def test_the_planted_cap_is_right_and_another_is_wrong() -> None:
@@ -67,9 +72,8 @@ def test_the_flush_of_a_disk_without_a_plant_is_not_held_against_the_link() -> N
         ("client-write", 0.001, WRONG),
         ("server-write", 0.03, WRONG),
     ):
-        report = {"diagnosis": {"copies": [copy]}, "steps": [_made(flush_seconds)]}
-        (row,) = [each for each in verdicts(WORLDS[world], report) if each.copy == "push.cached"]
-        assert row.grade == grade, (world, flush_seconds)
+        found = _grades(world, copy, steps=[_made(flush_seconds)])
+        assert found["push.cached"] == grade, (world, flush_seconds)
 
 
 def test_a_copy_on_a_far_path_spends_round_trips_on_its_start_and_its_end() -> None:
@@ -94,9 +98,7 @@ def test_a_short_copy_spends_more_of_its_time_on_round_trips() -> None:
         step = _made(0.0)
         step["setting"]["copy"] = "pull.cached"
         step["outcome"]["samples"] = [[0.0, 0], [seconds, 10_000_000]]
-        report = {"diagnosis": {"copies": [copy]}, "steps": [step]}
-        rows = verdicts(WORLDS["sndbuf-client"], report)
-        assert [row.grade for row in rows if row.copy == "pull.cached"] == [grade], seconds
+        assert _grades("sndbuf-client", copy, steps=[step])["pull.cached"] == grade, seconds
 
 
 def test_a_step_without_a_rate_is_compared_with_nothing() -> None:
@@ -134,8 +136,7 @@ def test_a_shared_link_stays_shared() -> None:
 def test_a_copy_that_could_not_be_made_has_no_rate_and_is_missed() -> None:
     """A verdict without a rate is judged all the same; so is a copy that the report leaves out."""
     assert _grade("link-100", "pull.cached", None, "unknown", None, "not-measured") == MISSED
-    empty = verdicts(WORLDS["link-100"], {"diagnosis": {"copies": []}, "steps": []})
-    assert [(row.copy, row.grade) for row in empty] == [(copy, MISSED) for copy in COPIES]
+    assert _grades("link-100") == dict.fromkeys(COPIES, MISSED)
 
 
 def test_a_second_dialect_that_the_budget_left_out_is_no_miss() -> None:
@@ -157,11 +158,9 @@ def test_without_an_agent_a_copy_that_nobody_can_make_is_not_counted() -> None:
         (made, False, WRONG),
         (missed, False, ABSTAINED),
     ):
-        report = {"diagnosis": {"copies": [found]}, "steps": []}
-        rows = verdicts(WORLDS["server-read"], report, agent=agent)
-        assert [row.grade for row in rows if row.copy == found["copy"]] == [grade]
-    empty = verdicts(WORLDS["link-100"], {"diagnosis": {"copies": []}, "steps": []}, agent=False)
-    assert [row.grade for row in empty] == [MISSED, NOT_COUNTED, MISSED, MISSED]
+        assert _grades("server-read", found, agent=agent)[found["copy"]] == grade
+    missed_all = dict.fromkeys(COPIES, MISSED)
+    assert _grades("link-100", agent=False) == {**missed_all, "pull.uncached": NOT_COUNTED}
 
 
 def test_what_the_server_pushes_goes_the_way_of_what_the_client_pulls() -> None:
@@ -169,11 +168,10 @@ def test_what_the_server_pushes_goes_the_way_of_what_the_client_pulls() -> None:
     right = _copy("server.push.uncached", 25e6, "disk", "server", "read")
     wrong = _copy("server.pull.cached", 100e6, "disk", "server", "write")
     skipped = _copy("server.pull.uncached", None, "unknown", None, "not-measured")
-    report = {"diagnosis": {"copies": [right, wrong, skipped]}, "steps": []}
-    rows = {row.copy: row.grade for row in verdicts(WORLDS["server-read"], report)}
+    rows = _grades("server-read", right, wrong, skipped)
     assert (rows["server.push.uncached"], rows["server.pull.cached"]) == (RIGHT, WRONG)
     assert "server.pull.uncached" not in rows
-    assert len(verdicts(WORLDS["disc-sync"], report)) == len(COPIES)
+    assert len(_grades("disc-sync", right, wrong, skipped)) == len(COPIES)
 
 
 def test_rates_are_compared_where_the_truth_is_planted() -> None:

@@ -18,25 +18,9 @@ KTHREAD = (
 SHELL = "812 (bash) S 801 812 812 0 -1 4194304 900 8000 0 3 11 22 33 44 20 0 1 0 5000 9000000 1000"
 
 
-def _ran(*grades: str, disturbed: bool = False, **changes: Any) -> Ran:
+def _ran(*grades: str, **more: Any) -> Ran:
     rows = tuple(Judged("pull.cached", "3.1.1", 1e7, "", 0.9, each, ()) for each in grades)
-    facts: dict[str, Any] = {
-        "world": "link-100",
-        "planted": "",
-        "clear": True,
-        "headline": "pull.cached",
-        "exit_code": 0,
-        "elapsed_seconds": 1.0,
-        "allowed_seconds": 60,
-        "iperf3_bytes_per_second": {},
-        "verdicts": rows,
-        "rates": (),
-        "left_behind": (),
-        "foreign_peak_cores": 1.0 if disturbed else 0.0,
-        "disturbed": disturbed,
-        "message": "",
-    }
-    return Ran(**{**facts, **changes})
+    return Ran("link-100", verdicts=rows, **more)
 
 
 @pytest.mark.parametrize(

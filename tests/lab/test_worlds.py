@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from again import judged_again
-from experiment import Terms
+from experiment import Terms, judged_again
 from plant import Caps, Plant
 from truth import COPIES, GROUPS, WORLDS, LabWorld, planting
 
