@@ -26,10 +26,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
-from secret_forms import Secret
 from secret_plants import PLANTS, SEEN
 from secret_runs import RUNS, USER, Place, try_one
-from secret_sinks import Leak, Sampler
+from secret_scan import Leak, Sampler, Secret
 from secret_watch import Ended, Room, folder_name, watch
 from sshd import own_sshd
 

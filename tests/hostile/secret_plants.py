@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from impacket.ntlm import compute_nthash
 
-Plant = Callable[[str, str], object]
+Plant = Callable[[str], object]
 _waiting: list[subprocess.Popen[bytes]] = []
 
 
@@ -39,7 +39,7 @@ def _short(*arguments: str, environment: dict[str, str] | None = None) -> None:
     subprocess.run(["/bin/true", *arguments], env={**os.environ, **(environment or {})})
 
 
-def _file(name: str, text: str | bytes, folder: str = "") -> None:
+def _file(name: str, text: str | bytes, folder: str | Path = "") -> None:
     Path(folder, name).write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
@@ -93,44 +93,44 @@ def _base64(text: str, before: int = 0, coding: str = "utf-8") -> bytes:
 
 
 SEEN: dict[str, Plant] = {
-    "argument of a child": lambda secret, marked: _child(secret),
-    "argument of a child, HEX": lambda secret, marked: _child(secret.encode().hex().upper()),
-    "environment of a child": lambda secret, marked: _child(environment={"WORD": secret}),
-    "environment of a child, base64": lambda secret, marked: _child(
+    "argument of a child": _child,
+    "argument of a child, HEX": lambda secret: _child(secret.encode().hex().upper()),
+    "environment of a child": lambda secret: _child(environment={"WORD": secret}),
+    "environment of a child, base64": lambda secret: _child(
         environment={"AUTH": _base64(secret).decode()}
     ),
-    "log": lambda secret, marked: _file("run.log", f"login as anna with {secret}\n"),
-    "report as JSON": lambda secret, marked: _file("report.json", json.dumps({"note": secret})),
-    "page": lambda secret, marked: _file("page.html", f"<p>{escape(secret)}</p>"),
-    "ticket, base64 behind 1 byte": lambda secret, marked: _file("ticket.md", _base64(secret, 1)),
-    "journal": lambda secret, marked: _journal(secret),
-    "temporary file, base64 behind 2 bytes": lambda secret, marked: _file(
+    "log": lambda secret: _file("run.log", f"login as anna with {secret}\n"),
+    "report as JSON": lambda secret: _file("report.json", json.dumps({"note": secret})),
+    "page": lambda secret: _file("page.html", f"<p>{escape(secret)}</p>"),
+    "ticket, base64 behind 1 byte": lambda secret: _file("ticket.md", _base64(secret, 1)),
+    "journal": _journal,
+    "temporary file, base64 behind 2 bytes": lambda secret: _file(
         "state", _base64(secret, 2), tempfile.gettempdir()
     ),
-    "temporary file, UTF-16 in base64": lambda secret, marked: _file(
+    "temporary file, UTF-16 in base64": lambda secret: _file(
         "lock", _base64(secret, 1, "utf-16-le"), tempfile.gettempdir()
     ),
-    "file at home, NT hash": lambda secret, marked: _file(
-        ".smbpasswd", compute_nthash(secret).hex().upper(), str(Path.home())
+    "file at home, NT hash": lambda secret: _file(
+        ".smbpasswd", compute_nthash(secret).hex().upper(), Path.home()
     ),
-    "name of a file": lambda secret, marked: _file(quote(secret, safe=""), ""),
-    "stdout, URL": lambda secret, marked: print(f"smb://anna:{quote(secret)}@nas/share"),
-    "stdout, each byte of a URL": lambda secret, marked: print(
+    "name of a file": lambda secret: _file(quote(secret, safe=""), ""),
+    "stdout, URL": lambda secret: print(f"smb://anna:{quote(secret)}@nas/share"),
+    "stdout, each byte of a URL": lambda secret: print(
         "".join(f"%{each:02X}" for each in secret.encode())
     ),
-    "stderr, traceback": lambda secret, marked: _traceback(secret),
+    "stderr, traceback": _traceback,
 }
 """Those that need no strace."""
 
 TRACED: dict[str, Plant] = {
-    "core": lambda secret, marked: _die(secret),
-    "execve, argument in hex": lambda secret, marked: _short(secret.encode().hex()),
-    "execve, environment": lambda secret, marked: _short(environment={"WORD": secret}),
-    "write to a deleted file, UTF-16": lambda secret, marked: _deleted(secret.encode("utf-16-le")),
-    "writev to memory": lambda secret, marked: _memory_file(secret.encode()),
-    "send in clear": lambda secret, marked: _sent(b"PASS " + secret.encode()),
-    "sendmsg of the NT hash": lambda secret, marked: _sent(compute_nthash(secret), True),
-    "reply of an agent": lambda secret, marked: _pipe(
+    "core": _die,
+    "execve, argument in hex": lambda secret: _short(secret.encode().hex()),
+    "execve, environment": lambda secret: _short(environment={"WORD": secret}),
+    "write to a deleted file, UTF-16": lambda secret: _deleted(secret.encode("utf-16-le")),
+    "writev to memory": lambda secret: _memory_file(secret.encode()),
+    "send in clear": lambda secret: _sent(b"PASS " + secret.encode()),
+    "sendmsg of the NT hash": lambda secret: _sent(compute_nthash(secret), True),
+    "reply of an agent": lambda secret: _pipe(
         json.dumps({"id": 7, "failed": f"no login with {secret}"}).encode() + b"\n"
     ),
 }
@@ -138,9 +138,9 @@ PLANTS = SEEN | TRACED
 
 
 def main() -> None:
-    secret, marked = Path(os.environ["LEAKS_SECRET"]).read_text().split("\n")
+    secret, _ = Path(os.environ["LEAKS_SECRET"]).read_text().split("\n")
     for name in sys.argv[1:]:
-        PLANTS[name](secret, marked)
+        PLANTS[name](secret)
     sys.stdout.flush()
     Path("ready").touch()
     sys.stdin.read()

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from secret_forms import Secret
-from secret_sinks import Sampler
+from secret_scan import Sampler, Secret
 from secret_watch import During, Ended, Room, folder_name, watch
 from sshd import Sshd
 

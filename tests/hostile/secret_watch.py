@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import secret_trace
-from secret_forms import Secret, found_in
-from secret_sinks import Leak, Sampler, in_tree
+from secret_scan import Leak, Sampler, Secret, found_in, in_trace, in_tree, tracing
 
 RUN_SECONDS = 400.0
 PROMPT = b"Password"
@@ -39,7 +37,7 @@ class Ended:
     leaks: tuple[Leak, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Room:
     """The folders of one run: all that it may write to but the share."""
 
@@ -47,21 +45,14 @@ class Room:
     secret: Secret
     share: Path | None = None
 
-    @property
-    def cwd(self) -> Path:
-        """Where it is called."""
-        return self.path / "cwd"
+    def __post_init__(self) -> None:
+        self.cwd = self.path / "cwd"
 
     def environment(self) -> dict[str, str]:
         """HOME and TMPDIR of its own, and nothing of this process's but the way to programs."""
-        return {
-            "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
-            "HOME": str(self.path / "home"),
-            "TMPDIR": str(self.path / "tmp"),
-            "PYTHONPATH": str(ROOT),
-            "BOTTLENECK_CONFIG": "",
-            "LANG": "C.UTF-8",
-        }
+        own = {"HOME": str(self.path / "home"), "TMPDIR": str(self.path / "tmp")}
+        own |= {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "PYTHONPATH": str(ROOT)}
+        return {**own, "BOTTLENECK_CONFIG": "", "LANG": "C.UTF-8"}
 
 
 def folder_name(title: str) -> str:
@@ -88,7 +79,7 @@ def watch(
     forms = room.secret.forms()
     handed_over = any(found_in(each.encode(), forms) for each in whole.values())
     sampler = Sampler(forms, [room.path / "tmp", room.path / "home"], handed_over)
-    prefix = secret_trace.command(room.path / "trace") if traced else []
+    prefix = tracing(room.path / "trace") if traced else []
     with _started(room, [*prefix, *command], whole, typed) as (process, terminal):
         watched = _product(process, traced)
         if traced:
@@ -109,7 +100,7 @@ def watch(
             leaks.update(in_tree(folder, forms))
     if traced:
         told = watched.pid if watched is not None and handed_over else None
-        leaks |= secret_trace.in_trace(room.path / "trace", forms, room.secret.password, told)
+        leaks |= in_trace(room.path / "trace", forms, room.secret.password, told)
         shutil.rmtree(room.path / "trace")
     out, err = ((room.path / "said" / name).read_text(errors="replace") for name in ("out", "err"))
     return Ended(code, out, err, tuple(sorted(leaks)))

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from leaks import plant
-from secret_forms import Secret
 from secret_plants import SEEN
 from secret_runs import RUNS, Place, try_one
-from secret_trace import in_trace
+from secret_scan import Secret, in_trace
 
 
 def test_planted_leaks_are_found_in_files_processes_and_what_was_said(tmp_path: Path) -> None:
