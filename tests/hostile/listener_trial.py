@@ -20,7 +20,6 @@ import logging
 import math
 import multiprocessing
 import os
-import re
 import secrets
 import select
 import signal
@@ -34,6 +33,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from peaks import peak_bytes
 
 from bottleneck import credentials, dialling, hosts, tls
 from bottleneck.credentials import Token
@@ -57,8 +58,8 @@ NAMESPACE = (
     'ip route add default dev third; exec "$@"'
 )
 
-Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Peer = Callable[[Pair], Awaitable[object]]
+Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Peer = Callable[[Reader, Writer], Awaitable[object]]
 
 
 @dataclass
@@ -113,46 +114,39 @@ def peers(token: Token) -> tuple[Peer, ...]:
     ours, others = hello(token.name), hello("another.bottleneck")
     context = tls.calling()
 
-    def says(words: bytes) -> Peer:
-        async def run(pair: Pair) -> None:
-            pair[1].write(words)
-            await pair[0].read(4096)
+    def says(words: bytes, tells: bool = False) -> Peer:
+        """Words, as they are or inside TLS, and then as long as it is let."""
+
+        async def run(reader: Reader, writer: Writer) -> None:
+            if tells:
+                await writer.start_tls(context, server_hostname=token.name)
+            writer.write(words)
+            await reader.read(4096)
 
         return run
 
-    async def silent(pair: Pair) -> None:
-        await pair[0].read(1)
-
-    async def drips(pair: Pair) -> None:
+    async def drips(reader: Reader, writer: Writer) -> None:
         for at in range(len(ours)):
-            pair[1].write(ours[at : at + 1])
+            writer.write(ours[at : at + 1])
             await asyncio.sleep(0.2)
 
-    async def leaves(pair: Pair) -> None:
-        pair[1].close()
+    async def leaves(reader: Reader, writer: Writer) -> None:
+        writer.close()
 
-    async def resets(pair: Pair) -> None:
-        made = pair[1].get_extra_info("socket")
+    async def resets(reader: Reader, writer: Writer) -> None:
+        made = writer.get_extra_info("socket")
         made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    async def half_open(pair: Pair) -> None:
-        pair[1].write_eof()
-        await pair[0].read(1)
-
-    def guesses(secret: bytes) -> Peer:
-        async def run(pair: Pair) -> None:
-            await pair[1].start_tls(context, server_hostname=token.name)
-            pair[1].write(secret)
-            await pair[0].read(4096)
-
-        return run
+    async def half_open(reader: Reader, writer: Writer) -> None:
+        writer.write_eof()
+        await reader.read(1)
 
     wrong = secrets.token_hex(len(token.secret)).encode() + b"\n"
     return (
-        *(silent, drips, leaves, resets, half_open, says(secrets.token_bytes(4096))),
+        *(says(b""), drips, leaves, resets, half_open, says(secrets.token_bytes(4096))),
         *(says(b"GET / HTTP/1.1\r\n\r\n"), says(b"\x16\x03\x01\xff\xff" + bytes(1 << 20))),
         *(says(others), says(ours), says(ours[:100]), says(ours + bytes(1 << 16))),
-        *(guesses(wrong), guesses(b"x" * (1 << 20)), guesses(b"")),
+        *(says(wrong, True), says(b"x" * (1 << 20), True), says(b"", True)),
     )
 
 
@@ -171,19 +165,13 @@ def crowd(place: tuple[str, int], token: Token, count: int, met: object) -> None
                     pair = await asyncio.open_connection(*place, local_addr=(own, 0))
                     met.value += 1  # type: ignore[attr-defined]
                     with contextlib.closing(pair[1]):
-                        await kinds[(number + turn) % len(kinds)](pair)
+                        await kinds[(number + turn) % len(kinds)](*pair)
             await asyncio.sleep(0.01)
 
     async def all_of_them() -> None:
         await asyncio.gather(*(one(number) for number in range(count)))
 
     asyncio.run(all_of_them())
-
-
-def resident_bytes(pid: int) -> int:
-    """The most that a process held in memory at once."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) << 10
 
 
 def descriptors(pid: int) -> int:
@@ -203,8 +191,8 @@ def strangers_at(place: tuple[str, int]) -> Iterator[threading.Event]:
             for number in itertools.count():
                 if ended.wait(1 / DATA_STRANGERS_A_SECOND):
                     return
+                own = (f"127.9.{number // 250 % 250}.{1 + number % 250}", 0)
                 with contextlib.suppress(OSError):
-                    own = (f"127.9.{number // 250 % 250}.{1 + number % 250}", 0)
                     made = socket.create_connection(place, 1, source_address=own)
                     stack.enter_context(made)
                 if number == WRONG_BEFORE:
@@ -292,14 +280,12 @@ def run(count: int, sessions: int) -> Result:
             around.kill()
             around.join()
         result.hostile_connections = met.value
-        until = time.monotonic() + QUIET_SECONDS
-        while True:
+        until, few = time.monotonic() + QUIET_SECONDS, False
+        while not few and time.monotonic() < until:
+            time.sleep(0.1)
             result.descriptors_after = descriptors(listener.pid)
             few = result.descriptors_after <= result.descriptors_before
-            if few or time.monotonic() > until:
-                break
-            time.sleep(0.1)
-        result.resident_bytes = resident_bytes(listener.pid)
+        result.resident_bytes = peak_bytes(listener.pid)
         listener.send_signal(signal.SIGINT)
         result.ended_by = listener.wait(20)
     sent = Path("/sys/class/net/third/statistics/tx_packets").read_text()
