@@ -1,18 +1,15 @@
 """What many tests start: the program itself, and a real Samba of its own."""
 
 import ctypes
-import getpass
 import json
 import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ import pytest
 
 from probes.drivers.samba import private_samba
 from probes.host import tools
+from tests.hostile.sshd import own_sshd
 
 PR_CAPBSET_DROP, CAPABILITIES = 24, 64
 PASSWORD = "correct horse 47 %&'\"$"
@@ -194,68 +192,26 @@ def is_private():
     return look
 
 
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:" + os.environ.get("PATH", ""))
-
-
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory):
-    """Port and client configuration of an sshd of our own."""
-    if SSHD is None:
+    """An sshd of our own, and the configuration of its clients."""
+    if shutil.which("sshd", path=f"/usr/sbin:{os.environ['PATH']}") is None:
         pytest.fail("openssh-server is not installed: run ./test, which installs it")
     folder = tmp_path_factory.mktemp("sshd")
-    for name in ("host", "user"):
-        key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(key, check=True)
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (folder / "banner").write_text("This host belongs to nobody.\n")
-    (folder / "config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
-        f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
-        f"PasswordAuthentication no\nPermitRootLogin yes\nBanner {folder}/banner\n"
-    )
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    command = [SSHD, "-D", "-e", "-f", str(folder / "config")]
-    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        with socket.socket() as attempt:
-            if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    public = (folder / "host.pub").read_text().split()
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
-    yield folder, port
-    server.terminate()
-    server.wait(10)
+    with own_sshd(folder, banner="This host belongs to nobody.\n") as server:
+        yield server
 
 
 @pytest.fixture
-def ssh_on_path(sshd, tmp_path, monkeypatch):
-    """The system's ssh, with this test's configuration in place of the user's."""
-    folder, port = sshd
-    configuration = tmp_path / "ssh_config"
-    configuration.write_text(
-        f"Host nas\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/user\n"
-        f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known\n  User {getpass.getuser()}\n"
-    )
-    wrapper = tmp_path / "bin" / "ssh"
-    wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {configuration} "$@"\n')
-    wrapper.chmod(0o755)
-    # Here, and in the commands that are started: by PATH it would not be taken for the system's.
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "from probes.host import tools\nfind = tools.find\n"
-        f"tools.find = lambda name: {str(wrapper)!r} if name == 'ssh' else find(name)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(site))
-    find = tools.find
-    monkeypatch.setattr(tools, "find", lambda n: str(wrapper) if n == "ssh" else find(n))
-    return folder
+def ssh_on_path(sshd, monkeypatch):
+    """The system's ssh, with this test's configuration in place of the user's; the sshd's folder.
+
+    Here, and in the commands that are started: by PATH it would not be taken for the system's.
+    """
+    monkeypatch.setenv("PYTHONPATH", str(sshd.folder / "site"))
+    find, wrapper = tools.find, str(sshd.folder / "bin" / "ssh")
+    monkeypatch.setattr(tools, "find", lambda name: wrapper if name == "ssh" else find(name))
+    return sshd.folder
 
 
 @dataclass(frozen=True)

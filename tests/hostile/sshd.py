@@ -25,10 +25,11 @@ class Sshd:
 
 
 @contextmanager
-def own_sshd(folder: Path, login: str = "") -> Iterator[Sshd]:
+def own_sshd(folder: Path, login: str = "", banner: str = "") -> Iterator[Sshd]:
     """Serves until left; RuntimeError where it does not come up.
 
-    login: a shell script that every login runs, with its command in SSH_ORIGINAL_COMMAND.
+    banner: what it says before a login. login: a shell script that every login runs, its command
+    in SSH_ORIGINAL_COMMAND.
     """
     for name in ("host", "user"):
         key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
@@ -38,10 +39,11 @@ def own_sshd(folder: Path, login: str = "") -> Iterator[Sshd]:
     (folder / "login").write_text(login)
     forced = f'command="/bin/sh {folder}/login" ' if login else ""
     (folder / "authorized").write_text(forced + (folder / "user.pub").read_text())
+    (folder / "banner").write_text(banner)
     (folder / "config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
         f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
-        f"PasswordAuthentication no\nPermitRootLogin yes\n"
+        f"PasswordAuthentication no\nPermitRootLogin yes\nBanner {folder}/banner\n"
     )
     public = (folder / "host.pub").read_text().split()
     (folder / "known").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
