@@ -43,6 +43,7 @@ SAID = {
     "initiate": [{"sample": [0.0, 0]}, {"sample": [1.0, 5], "last": True}, {"details": {}}],
 }
 
+ENDS = (hosts.AgentLost, hosts.StageError, Refused, hosts.PartlyRan, Unavailable)
 LASTING = ("hold", "observe")
 """Children that end when they are told to."""
 
@@ -182,15 +183,13 @@ def coordinator(data: bytes) -> None:
     with started(data):
         try:
             host = hosts.Host.start("server", ["agent"], b"", 1.0)
-        except (hosts.AgentLost, hosts.StageError, Refused) as error:
+        except ENDS[:3] as error:
             one_line(error)
             return
         for step in (facts, counters, held, observed, ran):
             try:
                 step(host)
-            except (hosts.AgentLost, hosts.StageError, hosts.PartlyRan) as error:
-                one_line(error)
-            except (Refused, Unavailable) as error:
+            except ENDS as error:
                 one_line(error)
 
 

@@ -24,6 +24,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
 HERE = Path(__file__).parent
 TARGETS = ("fio_output", "names", "smb_replies", "agent_frames", "reports")
 TIMEOUT_SECONDS = 60
@@ -124,15 +127,11 @@ def kept(name: str) -> None:
             shutil.copy(each, seeds)
 
 
-def table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if at else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+def show(rows: list[Tally]) -> None:
+    table = Table(*TITLES, box=None)
+    for tally in rows:
+        table.add_row(*tally.cells)
+    Console(width=100).print(table)
 
 
 def main() -> int:
@@ -145,15 +144,15 @@ def main() -> int:
         parser.error(f"no target is called {', '.join(sorted(unknown))}")
     if importlib.util.find_spec("atheris") is None:
         parser.error("atheris is not installed: it has wheels for Linux on x86-64 alone")
-    rows = [TITLES]
+    rows: list[Tally] = []
     bad = 0
     for name in chosen.targets or TARGETS:
         tally = fuzzed(name, chosen.seconds)
         bad += tally.crashes + tally.hangs
-        rows.append(tally.cells)
+        rows.append(tally)
         if chosen.keep:
             kept(name)
-        print(table(rows), flush=True)
+        show(rows)
     return 1 if bad else 0
 
 

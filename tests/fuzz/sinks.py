@@ -11,6 +11,7 @@ import io
 import json
 import unicodedata
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -41,25 +42,24 @@ def again(known: Report, diagnosis: Diagnosis) -> None:
     assert report.loads(report.dumps(known, diagnosis).encode()) == known
 
 
-def console(known: Report, diagnosis: Diagnosis) -> None:
-    """On a terminal, all of it."""
+def printed(show: Callable[..., None], *told: object, width: int = 100, more: bool = True) -> None:
+    """On a terminal."""
     file = io.StringIO()
-    print_report(known, diagnosis, Console(file=file, width=100), True)
+    show(*told, Console(file=file, width=width), more)
     plain(file.getvalue())
+
+
+def console(known: Report, diagnosis: Diagnosis) -> None:
+    printed(print_report, known, diagnosis)
 
 
 def narrow(known: Report, diagnosis: Diagnosis) -> None:
-    """On a narrow terminal."""
-    file = io.StringIO()
-    print_report(known, diagnosis, Console(file=file, width=60))
-    plain(file.getvalue())
+    printed(print_report, known, diagnosis, width=60, more=False)
 
 
 def change(known: Report, diagnosis: Diagnosis) -> None:
     """Compared with itself."""
-    file = io.StringIO()
-    print_change(compare(known, known), Console(file=file, width=100), True)
-    plain(file.getvalue())
+    printed(print_change, compare(known, known))
 
 
 def ticket(known: Report, diagnosis: Diagnosis) -> None:
@@ -78,38 +78,39 @@ def html(known: Report, diagnosis: Diagnosis) -> None:
     assert found <= usual(), found - usual()
 
 
+def answer(known: Report, diagnosis: Diagnosis, form: str) -> str:
+    """What the gate says in a format."""
+    text = check_runs.rendered(judge(known, diagnosis), form)
+    if form != "junit":
+        plain(text)
+    return text
+
+
 def junit(known: Report, diagnosis: Diagnosis) -> None:
-    ET.fromstring(check_runs.rendered(judge(known, diagnosis), "junit"))
+    ET.fromstring(answer(known, diagnosis, "junit"))
 
 
 def nagios(known: Report, diagnosis: Diagnosis) -> None:
-    """For a monitoring system: figures stand behind one bar."""
-    text = check_runs.rendered(judge(known, diagnosis), "nagios")
-    plain(text)
+    """Figures stand behind one bar."""
+    text = answer(known, diagnosis, "nagios")
     assert text.count("|") <= 1, text
 
 
 def metrics(known: Report, diagnosis: Diagnosis) -> None:
-    text = check_runs.rendered(judge(known, diagnosis), "openmetrics")
-    plain(text)
-    list(text_string_to_metric_families(text))
+    list(text_string_to_metric_families(answer(known, diagnosis, "openmetrics")))
 
 
 def github(known: Report, diagnosis: Diagnosis) -> None:
-    """For a GitHub runner: commands of ours alone."""
-    judgement = judge(known, diagnosis)
-    text = check_runs.rendered(judgement, "github")
-    plain(text)
-    for line in text.splitlines():
+    """Commands of ours alone."""
+    for line in answer(known, diagnosis, "github").splitlines():
         assert not line.startswith("::") or line.startswith(COMMANDS), line
-    plain(github_summary(judgement))
+    plain(github_summary(judge(known, diagnosis)))
 
 
 def words(known: Report, diagnosis: Diagnosis) -> None:
     """In words, and as JSON."""
-    judgement = judge(known, diagnosis)
-    plain(check_runs.rendered(judgement, "text"))
-    json.loads(check_runs.rendered(judgement, "json"))
+    answer(known, diagnosis, "text")
+    json.loads(check_runs.rendered(judge(known, diagnosis), "json"))
 
 
 def redacted(known: Report, diagnosis: Diagnosis) -> None:

@@ -38,30 +38,6 @@ PROBE_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Pair:
-    world: str
-    copy: str
-    before_bytes_per_second: float
-    low_bytes_per_second: float
-    predicted_bytes_per_second: float
-    high_bytes_per_second: float
-    actual_bytes_per_second: float
-
-    @property
-    def error_ratio(self) -> float:
-        """How far the prediction is off, by the actual rate; positive: too much was promised."""
-        return self.predicted_bytes_per_second / self.actual_bytes_per_second - 1
-
-    @property
-    def inside(self) -> bool:
-        return (
-            self.low_bytes_per_second
-            <= self.actual_bytes_per_second
-            <= (self.high_bytes_per_second)
-        )
-
-
-@dataclass(frozen=True)
 class Promise:
     """What a report predicts of one copy whose cap it named rightly, bytes per second."""
 
@@ -71,6 +47,24 @@ class Promise:
     low: float
     median: float
     high: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One copy, before its cap was lifted and after."""
+
+    world: str
+    promise: Promise
+    actual_bytes_per_second: float
+
+    @property
+    def error_ratio(self) -> float:
+        """How far the prediction is off, by the actual rate; positive: too much was promised."""
+        return self.promise.median / self.actual_bytes_per_second - 1
+
+    @property
+    def inside(self) -> bool:
+        return self.promise.low <= self.actual_bytes_per_second <= self.promise.high
 
 
 def promises(chosen: LabWorld, told: dict[str, Any]) -> list[Promise]:
@@ -93,11 +87,8 @@ def measured(told: dict[str, Any], copy: str, dialect: str) -> float | None:
     for step in told["steps"]:
         setting, outcome = step["setting"], step["outcome"]
         made = step["stage"] == "smb-copy" and outcome["kind"] == "measured"
-        if made and (setting["copy"], setting["dialect"], setting["end"]) == (
-            copy,
-            dialect,
-            "folder",
-        ):
+        wanted = {"copy": copy, "dialect": dialect, "end": "folder"}
+        if made and setting.items() >= wanted.items():
             return float(outcome["bytes_per_second"]["median"])
     return None
 
@@ -114,18 +105,14 @@ def lift(chosen: LabWorld, saved: Path | None, kept: Path | None) -> list[Pair]:
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(after))
-    pairs = []
-    for each in hoped:
-        actual = measured(after, each.copy, each.dialect)
-        if actual is not None:
-            rates = (each.before, each.low, each.median, each.high, actual)
-            pairs.append(Pair(chosen.name, each.copy, *rates))
-    return pairs
+    made = ((each, measured(after, each.copy, each.dialect)) for each in hoped)
+    return [Pair(chosen.name, each, actual) for each, actual in made if actual is not None]
 
 
 def made_again(chosen: LabWorld, hoped: Sequence[Promise]) -> dict[str, Any]:
     """The report of the copies in the lifted world. Errors: RuntimeError where there is none."""
-    size_bytes = round(min(MOST_BYTES, max(LEAST_BYTES, _fastest(hoped) * COPY_SECONDS)))
+    fastest = max(each.median for each in hoped)
+    size_bytes = round(min(MOST_BYTES, max(LEAST_BYTES, fastest * COPY_SECONDS)))
     assert chosen.lifted is not None
     with world(chosen.lifted) as lab:
         file = lab.work / "report.json"
@@ -135,10 +122,6 @@ def made_again(chosen: LabWorld, hoped: Sequence[Promise]) -> dict[str, Any]:
             raise RuntimeError(f"no copies in {chosen.name} without its cap: {message}")
         after: dict[str, Any] = json.loads(file.read_text())
         return after
-
-
-def _fastest(hoped: Sequence[Promise]) -> float:
-    return max(each.median for each in hoped)
 
 
 def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:
@@ -152,13 +135,11 @@ def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:
 def lines(pairs: Sequence[Pair]) -> list[str]:
     told = [f"{'world':24} {'copy':15} {'before':>8} {'predicted':>24} {'actual':>8}   error"]
     for each in pairs:
-        span = f"{each.low_bytes_per_second / MB:.1f}-{each.high_bytes_per_second / MB:.1f}"
-        hoped = f"{each.predicted_bytes_per_second / MB:.1f} ({span})"
-        told.append(
-            f"{each.world:24} {each.copy:15} {each.before_bytes_per_second / MB:8.1f} {hoped:>24} "
-            f"{each.actual_bytes_per_second / MB:8.1f} {each.error_ratio:+8.1%}"
-            + ("" if each.inside else "  outside")
-        )
+        hoped, actual = each.promise, each.actual_bytes_per_second / MB
+        span = f"{hoped.median / MB:.1f} ({hoped.low / MB:.1f}-{hoped.high / MB:.1f})"
+        line = f"{each.world:24} {hoped.copy:15} {hoped.before / MB:8.1f} {span:>24} "
+        line += f"{actual:8.1f} {each.error_ratio:+8.1%}"
+        told.append(line + ("" if each.inside else "  outside"))
     if pairs:
         off = [abs(each.error_ratio) for each in pairs]
         worlds = len({each.world for each in pairs})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lift import Pair, holds, lines, measured, promises
+from lift import Pair, Promise, holds, lines, measured, promises
 from truth import WORLDS
 
 WORLD = WORLDS["server-read-link-300"]
@@ -29,7 +29,7 @@ def _report(*copies: Any) -> Any:
 
 
 def _pair(actual: float) -> Pair:
-    return Pair("w", "pull.uncached", 15e6, 90e6, 100e6, 110e6, actual)
+    return Pair("w", Promise("pull.uncached", "3.1.1", 15e6, 90e6, 100e6, 110e6), actual)
 
 
 def test_a_prediction_counts_where_the_cap_was_named_rightly() -> None:

@@ -70,37 +70,10 @@ QUEUES = ("receive_queue_bytes", "send_queue_bytes")
 BUFFERS = ("receive_buffer_bytes", "send_buffer_bytes")
 
 
-def chronographs(seen: Seen) -> str:
-    """For comparison: the largest of the kernel's times, as most tools judge."""
-    sender = limits.of_sender(seen.sender)
-    window, buffer = (sender[f"{each}_limited_ratio"] for each in ("receive_window", "send_buffer"))
-    shares = {
-        "receive-window": window,
-        "send-buffer": buffer,
-        "sender": 1 - sender["busy_ratio"],
-        "network": sender["busy_ratio"] - window - buffer,
-    }
-    return max(shares, key=lambda each: shares[each])
-
-
-def plain(seen: Seen) -> str:
-    """For comparison: fixed thresholds on both queues and the chronographs."""
-    sender, receiver = limits.of_sender(seen.sender), limits.of_receiver(seen.receiver)
-    if receiver["unread_bytes_median"] >= 16 << 10:
-        return "receiver"
-    if sender["send_buffer_limited_ratio"] > 0.2:
-        return "send-buffer"
-    if sender["receive_window_limited_ratio"] > 0.2:
-        return "receive-window"
-    return "sender" if sender["unsent_bytes_median"] < 64 << 10 else "network"
-
-
 RULES: dict[str, Rule] = {
     "who_limits": whole,
     "who_limits, queues not known": lambda seen: whole(seen, QUEUES),
     "who_limits, tcp_info alone": lambda seen: whole(seen, QUEUES + BUFFERS),
-    "fixed thresholds": plain,
-    "largest chronograph": chronographs,
 }
 
 
