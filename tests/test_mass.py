@@ -9,14 +9,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 61_500,
-    "lines of code": 43_600,
-    "modules": 387,
-    "lines of tests": 63_500,
-    "largest file": 580,
-    "largest function": 90,
-    "longest import chain": 20,
-    "circles of files": 6,
+    "lines": 59_400,
+    "lines of code": 41_900,
+    "modules": 315,
+    "lines of tests": 58_300,
+    "largest file": 400,
+    "largest function": 66,
+    "longest import chain": 19,
+    "circles of files": 5,
     "circles of folders": 2,
 }
 """To be lowered with what goes; a new capability may raise lines by 1,000 at the most."""
