@@ -31,21 +31,6 @@ def test_a_link_that_is_down_or_no_pci_express_is_none(rate, width):
     assert bus.parse_pci(rate, width, "8.0 GT/s PCIe", "8") == {}
 
 
-def test_a_folder_of_sysfs_is_read_by_the_cards_address(tmp_path):
-    folder = tmp_path / "0000:03:00.0"
-    folder.mkdir()
-    for name, word in (
-        ("current_link_speed", "2.5 GT/s PCIe"),
-        ("current_link_width", "1"),
-        ("max_link_speed", "5.0 GT/s PCIe"),
-        ("max_link_width", "4"),
-    ):
-        (folder / name).write_text(word + "\n")
-    found = bus.read_pci("0000:03:00.0", tmp_path)
-    assert (found["bytes_per_second"], found["able_bytes_per_second"]) == (250e6, 2e9)
-    assert bus.read_pci("0000:04:00.0", tmp_path) == {}
-
-
 @pytest.mark.parametrize("address", ["", "../../etc", "usb-0000:00:14.0-1", "N/A", "tap"])
 def test_what_is_no_pci_address_is_not_looked_for(address):
     assert bus.read_pci(address) == {}

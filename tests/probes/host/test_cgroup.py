@@ -74,17 +74,6 @@ def test_the_quotas_of_v1_are_read(placed, tmp_path):
     assert (found.quota_cores, found.throttled_periods) == (0.15, 40)
 
 
-def test_no_limit_is_none(placed, tmp_path):
-    placed(1, "memory")
-    group(
-        tmp_path / "outer" / "inner",
-        memory__limit_in_bytes="9223372036854771712\n",
-        memory__usage_in_bytes="5\n",
-    )
-    assert cgroup.memory_limit(1) is None
-    assert cgroup.quotas(1) == []
-
-
 def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(placed, tmp_path):
     placed(2, "memory")
     group(tmp_path / "outer", memory__max="1000000\n", memory__current="900000\n")

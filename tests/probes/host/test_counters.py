@@ -122,13 +122,6 @@ def test_quotas_are_those_of_the_carriers_groups_and_of_the_agents(two_clients, 
     assert [each.group for each in told.quotas] == ["/agent", "/ours"]
 
 
-def test_the_client_counts_no_file_server_as_its_own(two_clients, monkeypatch):
-    monkeypatch.setattr(counters.cgroup, "quotas", quota_of({71: "/ours"}))
-    told = counters.read_counters(Watched(file_server=False), os.getpid(), Account())
-    assert {each.pid for each in told.processes} & {70, 71, 72} == set()
-    assert told.quotas == ()
-
-
 def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clients, monkeypatch):
     monkeypatch.setattr(counters.cgroup, "shows_quotas", lambda pid: True)
     watched = Watched(peer_address="192.0.2.7")
@@ -208,11 +201,6 @@ def test_where_not_all_are_seen_the_cores_tell_the_rest():
     )
     # 9 busy seconds, 3 of interrupts and stolen, 2 of the copy
     assert usage(before, end).other_cpu_seconds == pytest.approx(4.0)
-
-
-def test_others_never_have_more_than_the_cores_were_busy():
-    end = after(other_cpu_seconds=900.0)
-    assert usage(START, end).other_cpu_seconds == pytest.approx(9.0)
 
 
 def test_the_lowest_quota_counts_and_the_group_that_was_stopped_most():

@@ -34,12 +34,6 @@ def test_a_gigabit_card_at_a_port_that_offers_100():
     assert found == ethtool.Negotiated(100_000_000, "full", True, 10**9, 10**8)
 
 
-def test_modes_beyond_the_first_word_count():
-    assert ethtool.fastest(struct.pack("=Q", modes(5, 47))) == 2_500_000_000
-    assert ethtool.fastest(struct.pack("=Q", modes(5, 48, 12))) == 10_000_000_000
-    assert ethtool.fastest(b"") is None
-
-
 @pytest.mark.parametrize("rate", [0, 0xFFFF, 0xFFFFFFFF])
 def test_without_a_link_no_rate_is_told(rate):
     found = ethtool.parse_negotiated(settings(rate, 0xFF, 1))

@@ -35,13 +35,6 @@ def test_no_block_device_is_none():
     assert folders.rotational_of("no-such-device") is None
 
 
-def test_a_real_folder_is_told(tmp_path):
-    facts = folders.folder_facts(str(tmp_path))
-    assert facts.path == str(tmp_path)
-    assert facts.filesystem
-    assert facts.total_bytes >= facts.free_bytes > 0
-
-
 def test_a_link_is_followed_to_what_it_lies_on(tmp_path):
     link = tmp_path / "link"
     link.symlink_to("/proc")
@@ -139,12 +132,6 @@ def test_what_lies_on_this_host_is_not_remote(path, filesystem):
     told = at(path)
     assert told.filesystem == filesystem
     assert not told.remote and told.server is None and told.share is None
-
-
-@pytest.mark.parametrize("version", sorted(folders.DIALECT_OF_VERSION))
-def test_every_version_that_the_kernel_shows_is_a_dialect(version):
-    text = f"41 23 0:51 / /m rw - cifs //nas/media rw,vers={version}\n"
-    assert folders.parse(text, "/m").dialect in ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,6 @@ def test_what_may_be_used_is_the_free_part_less_the_reserve_and_its_book_keeping
     assert free_space.usable_bytes("f") == 0
 
 
-def test_a_file_shrinks_to_whole_mib_that_fit(monkeypatch):
-    disk(monkeypatch, 100 * GIB, 10 * GIB + 7 * MIB + MIB // 2)
-    assert free_space.fitting(GIB, "f") == 7 * MIB
-    assert free_space.fitting(5 * MIB + 1, "f") == 5 * MIB + 1
-
-
 def test_less_than_4_mib_is_told_and_not_used(monkeypatch):
     disk(monkeypatch, 100 * GIB, 10 * GIB + 3 * MIB + MIB // 2)
     with pytest.raises(Unavailable, match="3 MiB may be used beside the 10240 MiB that stay free"):

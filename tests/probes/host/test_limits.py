@@ -211,16 +211,6 @@ def test_medians_highs_and_last_values_are_told():
     assert told["reduced_ratio"] == 0.5, "Recovery and Loss, as CWR"
 
 
-def test_the_receivers_figures_are_told():
-    glimpses = [
-        *looks(3, unread=0, own_window_bytes=65_536, out_of_order_segments=7),
-        *looks(1, unread=20_000, own_window_bytes=65_536, out_of_order_segments=9),
-    ]
-    told = limits.of_receiver(glimpses)
-    assert (told["unread_bytes_median"], told["full_ratio"]) == (0, 0.25)
-    assert (told["own_window_bytes_median"], told["out_of_order_segments"]) == (65_536, 2)
-
-
 def test_what_is_not_known_is_absent_and_not_zero():
     nothing = [Glimpse(0.02 * index, {}, None, None) for index in range(10)]
     assert limits.of_sender(nothing) == {"glimpses": 10}

@@ -66,11 +66,6 @@ def test_a_device_that_is_not_known_has_the_hosts_limit(host, device):
     assert memory.read_pressure(device, *host).dirty_limit_bytes == 1000 * PAGE
 
 
-def test_bytes_go_before_ratios():
-    told = {**USUAL, "dirty_bytes": 150, "dirty_background_bytes": 60}
-    assert memory.dirty_limits(told, 1000) == memory.DirtyLimit(60, 150)
-
-
 def test_a_background_limit_that_is_not_below_the_other_is_halved_from_it():
     assert memory.dirty_limits({**USUAL, "dirty_bytes": 80}, 1000) == memory.DirtyLimit(40, 80)
 

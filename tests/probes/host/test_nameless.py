@@ -46,8 +46,3 @@ def forget(monkeypatch):
 def test_a_folder_of_ones_own_is_the_only_one(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert nameless.on_disk() == str(tmp_path)
-
-
-def test_without_one_it_is_a_disk_and_the_usual_one(monkeypatch):
-    monkeypatch.delenv("TMPDIR", raising=False)
-    assert nameless.on_disk() == "/var/tmp"

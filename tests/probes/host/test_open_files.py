@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from probes.host import copy_watch, folders, open_files, running_copies
-from probes.host.copy_watch import Tally, parse_state, waits_for_disk
+from probes.host.copy_watch import Tally, waits_for_disk
 from probes.host.folders import MountEntry
 from probes.host.open_files import (
     OpenFile,
@@ -54,13 +54,6 @@ def test_the_file_that_moved_most_is_the_copys():
     after = [one("/small", 90), one("/large", 0, 10**9)]
     found = busiest(before, after, writes=False)
     assert found is not None and found.path == "/small"
-
-
-def test_of_files_whose_places_do_not_move_it_is_the_largest():
-    """smbd names the place with each request."""
-    files = [one("/a", size=5), one("/b", size=50), one("/c", size=7)]
-    found = busiest([], files, writes=False)
-    assert found is not None and found.path == "/b"
 
 
 def test_what_this_process_has_open_is_seen(tmp_path):
@@ -157,11 +150,6 @@ def test_files_of_unknown_size_are_told_apart_by_their_places():
     after = [OpenFile("/nas/a", None, 5, True, False), OpenFile("/nas/b", None, 9, True, False)]
     found = busiest(before, after, writes=False)
     assert found is not None and found.path == "/nas/b"
-
-
-def test_the_state_stands_behind_a_name_that_may_hold_anything():
-    assert parse_state("17 (a) D (b)) D 1 17 17 0") == "D"
-    assert parse_state("") == ""
 
 
 def test_of_processes_that_are_gone_nothing_is_known():

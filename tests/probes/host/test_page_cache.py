@@ -39,12 +39,6 @@ def test_evicting_writes_the_pages_and_drops_them(on_disk):
     assert (told.cached_ratio, told.dirty_bytes) == (0.0, 0)
 
 
-def test_warming_brings_them_back(on_disk):
-    page_cache.evict(on_disk)
-    page_cache.warm(on_disk, SIZE)
-    assert page_cache.state(on_disk, SIZE).cached_ratio == 1.0
-
-
 def test_mincore_of_an_older_kernel_agrees(on_disk):
     assert page_cache._resident_pages(on_disk, SIZE) == SIZE // page_cache.PAGE_BYTES
     page_cache.evict(on_disk)

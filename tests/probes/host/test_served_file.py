@@ -2,8 +2,6 @@
 
 import os
 import secrets
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -39,12 +37,6 @@ def test_what_is_there_stays_and_is_cut_or_continued(folder, size):
     (folder / NAME).write_bytes(content(3 * MIB))
     assert served_file.resize(str(folder), NAME, size, SEED, 30.0) == size
     assert (folder / NAME).read_bytes() == content(size)
-
-
-def test_continuing_ends_with_its_time(folder):
-    """Whole steps of 4 MiB: at least one, and what is told is there."""
-    made = served_file.resize(str(folder), NAME, 64 * MIB, SEED, 0.0, create=True)
-    assert made == (folder / NAME).stat().st_size == 4 * MIB
 
 
 @pytest.mark.parametrize("at", [0, MIB, 5 * MIB - 1])
@@ -131,18 +123,6 @@ def test_a_process_that_holds_the_folder_open_shows_it(share, nowhere):
     fd = os.open(share / LOCATE_NAME, os.O_RDONLY)
     assert served_file.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
     os.close(fd)
-
-
-def test_a_process_that_holds_the_file_in_it_open_shows_it(share, nowhere):
-    with (
-        (share / LOCATE_NAME / "source").open("rb") as source,
-        subprocess.Popen(
-            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=source
-        ) as holder,
-    ):
-        source.close()
-        assert served_file.locate(LOCATE_NAME, None) == str(share / LOCATE_NAME)
-        holder.communicate(b"\n")
 
 
 def test_the_paths_of_smb_conf_are_tried(share, nowhere, monkeypatch):

@@ -74,19 +74,6 @@ def test_it_says_what_ss_says_of_the_same_connection(raw):
     assert compared >= 24
 
 
-def test_what_ss_of_its_time_leaves_out_is_told_too():
-    told = tcp_info.decode(SENDER)
-    assert (told["state"], told["congestion_state"]) == (1, 0)
-    assert (told["total_rtos"], told["total_rto_recoveries"]) == (5, 5)
-    assert told["rto_time_seconds"] == 0.062
-    assert told["receive_window_limited_seconds"] == 6.656
-    assert told["peer_window_bytes"] == 0, "a closed window is known to be 0"
-    assert told["own_window_bytes"] == 77824 == tcp_info.decode(RECEIVER)["peer_window_bytes"]
-    assert told["retransmitted_segments"] == 61
-    assert all(told[each] == 1 for each in ("timestamps", "selective_acks", "window_scaling"))
-    assert told["ecn"] == 0 == told["app_limited"]
-
-
 def test_the_bits_of_a_big_endian_machine_lie_the_other_way_round():
     image = bytearray(8)
     image[5], image[6], image[7] = 4, 0x1B, 0x80
