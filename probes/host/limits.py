@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from probes.host.tcp_info import Figures
 from probes.records import Details
@@ -51,6 +51,14 @@ with a small buffer sends in bursts, which wait for themselves there though the 
 """
 _REDUCED = (2, 3, 4)
 """CWR, Recovery, Loss."""
+_COUNTED = (
+    ("retransmitted_segments", "retransmitted_segments"),
+    ("sent_bytes", "sent_bytes"),
+    ("retransmitted_bytes", "retransmitted_bytes"),
+    ("rto_time_seconds", "rto_seconds"),
+    ("duplicates_reported", "spurious_segments"),
+)
+"""Counters of tcp_info whose growth is told, and its names."""
 
 
 @dataclass(frozen=True)
@@ -75,35 +83,28 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
     told: Details = {"glimpses": len(glimpses)}
     if not glimpses:
         return told
-    first, last = glimpses[0], glimpses[-1]
-    seconds = last.elapsed_seconds - first.elapsed_seconds
+    seen = [_read(each) for each in glimpses]
+    seconds = glimpses[-1].elapsed_seconds - glimpses[0].elapsed_seconds
     for name in ("busy", "receive_window_limited", "send_buffer_limited"):
-        grown = _grown(f"{name}_seconds", first, last)
+        grown = _grown(f"{name}_seconds", seen)
         if grown is not None and seconds > 0:
             told[f"{name}_ratio"] = min(1.0, grown / seconds)
-    for name, key in (
-        ("retransmitted_segments", "retransmitted_segments"),
-        ("sent_bytes", "sent_bytes"),
-        ("retransmitted_bytes", "retransmitted_bytes"),
-        ("rto_time_seconds", "rto_seconds"),
-        ("duplicates_reported", "spurious_segments"),
-    ):
-        grown = _grown(name, first, last)
+    for name, key in _COUNTED:
+        grown = _grown(name, seen)
         if grown is not None:
             told[key] = grown
-    _spread(told, "unsent_bytes", _each(glimpses, _unsent))
-    _spread(told, "in_flight_bytes", _each(glimpses, _in_flight), high=True)
-    _spread(told, "rtt_seconds", _each(glimpses, _figure("rtt_seconds")), high=True)
-    _spread(told, "peer_window_bytes", _each(glimpses, _figure("peer_window_bytes")), high=True)
-    _spread(told, "congestion_window_bytes", _each(glimpses, _congestion_window))
+    for name in ("unsent_bytes", "congestion_window_bytes"):
+        _spread(told, name, seen)
+    for name in ("in_flight_bytes", "rtt_seconds", "peer_window_bytes"):
+        _spread(told, name, seen, high=True)
     for name in ("min_rtt_seconds", "segment_bytes", "path_mtu_bytes", "send_buffer_bytes"):
-        if name in last.figures:
-            told[name] = last.figures[name]
-    _share(told, "reduced_ratio", _each(glimpses, _reduced))
-    queue = _each(glimpses, _queue_of_buffer)
+        if name in seen[-1]:
+            told[name] = seen[-1][name]
+    queue = _each("queue_of_buffer", seen)
     waits = bool(queue) and max(queue) >= BLOCKS_RATIO
+    _share(told, "reduced_ratio", _each("reduced", seen))
     _share(told, "send_queue_full_ratio", [waits and each >= WAKES_RATIO for each in queue])
-    _share(told, "peer_window_full_ratio", _each(glimpses, _window_full))
+    _share(told, "peer_window_full_ratio", _each("peer_window_full", seen))
     lost = loss_ratio(told)
     if lost is not None:
         told["loss_ratio"] = lost
@@ -124,17 +125,18 @@ def loss_ratio(told: Details) -> Optional[float]:
 def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
     """What the receiver's socket tells of a span of time; what is not known is absent."""
     told: Details = {}
-    unread = _each(glimpses, lambda each: each.unread_bytes)
-    _spread(told, "unread_bytes", unread)
+    seen = [_read(each) for each in glimpses]
+    unread = _each("unread_bytes", seen)
+    _spread(told, "unread_bytes", seen)
     if unread:
         told["full_ratio"] = sum(each >= UNREAD_BYTES for each in unread) / len(unread)
         told["receiver_glimpses"] = len(unread)
-        grown = _grown("out_of_order_segments", glimpses[0], glimpses[-1])
+        grown = _grown("out_of_order_segments", seen)
         if grown is not None:
             told["out_of_order_segments"] = grown
     told.update(moved(glimpses, "received_bytes"))
-    _spread(told, "own_window_bytes", _each(glimpses, _figure("own_window_bytes")))
-    buffers = _each(glimpses, _figure("receive_buffer_bytes"))
+    _spread(told, "own_window_bytes", seen)
+    buffers = _each("receive_buffer_bytes", seen)
     if buffers:
         told["receive_buffer_bytes"] = buffers[-1]
     return told
@@ -228,87 +230,53 @@ def _writer_waits(sender: Details) -> Optional[bool]:
     return True if sender.get("unsent_bytes_median", 0) >= UNSENT_BYTES else None
 
 
-# -- looks ---------------------------------------------------------------------------------------
-
-
-Look = Callable[[Glimpse], Optional[float]]
-
-
-def _each(glimpses: Sequence[Glimpse], look: Look) -> List[float]:
-    return [value for value in map(look, glimpses) if value is not None]
-
-
-def _figure(name: str) -> Look:
-    return lambda glimpse: glimpse.figures.get(name)
-
-
-def _unsent(glimpse: Glimpse) -> Optional[float]:
-    if glimpse.unsent_bytes is not None:
-        return glimpse.unsent_bytes
-    return glimpse.figures.get("unsent_bytes")
-
-
-def _in_flight(glimpse: Glimpse) -> Optional[float]:
-    """Sent and not acknowledged: by bytes where they are counted, else by whole segments."""
-    known = glimpse.figures
-    try:
+def _read(glimpse: Glimpse) -> Figures:
+    """The figures of one look, and what follows from them; what is not known is absent."""
+    known = dict(glimpse.figures)
+    for name in ("unread_bytes", "unsent_bytes"):
+        value = getattr(glimpse, name)
+        if value is not None:
+            known[name] = value
+    segment = known.get("segment_bytes")
+    if {"sent_bytes", "retransmitted_bytes", "acknowledged_bytes"} <= set(known):
         sent = known["sent_bytes"] - known["retransmitted_bytes"]
-        return max(0, sent - known["acknowledged_bytes"])
-    except KeyError:
-        return _product(known, "unacknowledged_segments")
+        known["in_flight_bytes"] = max(0, sent - known["acknowledged_bytes"])
+    elif segment is not None and "unacknowledged_segments" in known:
+        known["in_flight_bytes"] = known["unacknowledged_segments"] * segment
+    if segment is not None and "congestion_window_segments" in known:
+        known["congestion_window_bytes"] = known["congestion_window_segments"] * segment
+    if "congestion_state" in known:
+        known["reduced"] = known["congestion_state"] in _REDUCED
+    flying, queue = known.get("in_flight_bytes"), known.get("send_queue_bytes")
+    if flying is not None and segment is not None and "peer_window_bytes" in known:
+        # it has no room for one more segment
+        known["peer_window_full"] = flying + segment > known["peer_window_bytes"]
+    if queue is None and flying is not None and "unsent_bytes" in known:
+        queue = (flying + known["unsent_bytes"]) / PAYLOAD_RATIO
+    if queue is not None and known.get("send_buffer_bytes"):
+        known["queue_of_buffer"] = queue / known["send_buffer_bytes"]
+    return known
 
 
-def _congestion_window(glimpse: Glimpse) -> Optional[float]:
-    return _product(glimpse.figures, "congestion_window_segments")
+def _each(name: str, seen: Sequence[Figures]) -> List[float]:
+    return [figures[name] for figures in seen if name in figures]
 
 
-def _product(figures: Figures, name: str) -> Optional[float]:
-    if name not in figures or "segment_bytes" not in figures:
+def _grown(name: str, seen: Sequence[Figures]) -> Optional[float]:
+    if not seen or name not in seen[0] or name not in seen[-1]:
         return None
-    return figures[name] * figures["segment_bytes"]
+    return seen[-1][name] - seen[0][name]
 
 
-def _reduced(glimpse: Glimpse) -> Optional[bool]:
-    state = glimpse.figures.get("congestion_state")
-    return None if state is None else state in _REDUCED
-
-
-def _queue_of_buffer(glimpse: Glimpse) -> Optional[float]:
-    """The send queue over its buffer; None: the buffer is not known."""
-    buffer = glimpse.figures.get("send_buffer_bytes")
-    if not buffer:
-        return None
-    queue = glimpse.figures.get("send_queue_bytes")
-    if queue is None:
-        flying, unsent = _in_flight(glimpse), _unsent(glimpse)
-        if flying is None or unsent is None:
-            return None
-        queue = (flying + unsent) / PAYLOAD_RATIO
-    return queue / buffer
-
-
-def _window_full(glimpse: Glimpse) -> Optional[bool]:
-    """Whether the peer's window has no room for one more segment."""
-    flying, known = _in_flight(glimpse), glimpse.figures
-    if flying is None or "peer_window_bytes" not in known or "segment_bytes" not in known:
-        return None
-    return flying + known["segment_bytes"] > known["peer_window_bytes"]
-
-
-def _grown(name: str, first: Glimpse, last: Glimpse) -> Optional[float]:
-    if name not in first.figures or name not in last.figures:
-        return None
-    return last.figures[name] - first.figures[name]
-
-
-def _spread(told: Dict[str, object], name: str, values: List[float], high: bool = False) -> None:
+def _spread(told: Details, name: str, seen: Sequence[Figures], high: bool = False) -> None:
+    values = _each(name, seen)
     if values:
         told[f"{name}_median"] = statistics.median(values)
         if high:
             told[f"{name}_high"] = max(values)
 
 
-def _share(told: Dict[str, object], name: str, values: Sequence[float]) -> None:
+def _share(told: Details, name: str, values: Sequence[float]) -> None:
     if values:
         told[name] = sum(values) / len(values)
 
