@@ -24,7 +24,8 @@ SECTOR_BYTES = 512
 DM_KINDS = (("LVM-", "lvm"), ("CRYPT-", "dm-crypt"))
 """Beginnings of a dm device's uuid, by who made it."""
 DM_TARGETS = (("mpath-", "multipath"), ("VDO-", "vdo"), ("DMRAID-", "dmraid"))
-THIN_POOL = "-tpool"
+POOLS = {"-tpool": "thin", "-vpool": "vdo"}
+"""End of the dm/uuid of what lies under a thin or deduplicated LVM volume (lvm2)."""
 REMOTE = re.compile(r"(nbd|rbd|drbd)\d+")
 """Disks that lie on another host."""
 _UNITS = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -46,8 +47,10 @@ def layer(name: str, sys_folder: Path) -> Details | None:
         found["members"] = sorted(names(folder / "slaves"))
     if kind in ("lvm", "dm-crypt", "dm"):
         slaves = (folder / "slaves" / each / "dm/uuid" for each in found["members"])
-        if any((word(each) or "").endswith(THIN_POOL) for each in slaves):
-            found["target"] = "thin"
+        for each in slaves:
+            pool = POOLS.get((word(each) or "")[-6:])
+            if pool:
+                found["target"] = pool
     if kind == "loop":
         found.update(_backing_file(folder))
     if kind == "disk":

@@ -9,12 +9,8 @@ import sys
 from pathlib import Path
 from typing import Iterable, List, NamedTuple, Optional, Tuple
 
-from probes.host import folders
-from probes.host.proc import there, word
+from probes.host import block, folders
 from probes.records import Details
-
-SECTOR_BYTES = 512
-"""Of sysfs's sizes, whatever the device's own sectors are (Documentation/ABI, sysfs-block)."""
 
 MOST_SPANS = 32
 SHORT_GAP_BYTES = 1 << 20
@@ -22,8 +18,6 @@ SHORT_GAP_BYTES = 1 << 20
 
 ADDRESSED = frozenset(("ext2", "ext3", "ext4", "xfs", "f2fs", "ntfs3", "gfs2", "ocfs2", "nilfs2"))
 """File systems whose extents are addresses on the one device below; those of btrfs are not."""
-SCATTERED = ("-tpool", "-vpool")
-"""End of the dm/uuid of what lies under a thin or deduplicated LVM volume (lvm2)."""
 
 _SYS = Path("/sys")
 
@@ -150,30 +144,19 @@ def _spans(found: List[Extent], device_bytes: int) -> List[Details]:
 
 
 def _volume(name: str) -> Optional[Volume]:
-    node = _SYS / "class/block" / name
-    sectors = word(node / "size") or ""
-    if not sectors.isdigit() or int(sectors) == 0:
+    layer = block.layer(name, _SYS) or {}
+    if not layer.get("bytes"):
         return None
-    size_bytes = int(sectors) * SECTOR_BYTES
-    if not there(node / "partition"):
-        return Volume(name, size_bytes, "", 0, 0)
-    disk = node.resolve().parent
-    start, whole = word(node / "start") or "", word(disk / "size") or ""
-    if not start.isdigit() or not whole.isdigit() or int(whole) == 0:
-        return Volume(name, size_bytes, "", 0, 0)
-    return Volume(name, size_bytes, disk.name, int(whole) * SECTOR_BYTES, int(start) * SECTOR_BYTES)
+    for disk in block.below(name, _SYS) if "offset_bytes" in layer else ():
+        whole_bytes = (block.layer(disk, _SYS) or {}).get("bytes")
+        if whole_bytes:
+            return Volume(name, layer["bytes"], disk, whole_bytes, layer["offset_bytes"])
+    return Volume(name, layer["bytes"], "", 0, 0)
 
 
 def _is_scattered(name: str) -> bool:
     """Whether a device gives out blocks as they are written: addresses on it are no places."""
-    below = _SYS / "class/block" / name / "slaves"
-    if (word(_SYS / "class/block" / name / "dm/uuid") or "").startswith("VDO-"):
-        return True
-    try:
-        slaves = list(below.iterdir())
-    except OSError:
-        return False
-    return any((word(each / "dm/uuid") or "").endswith(SCATTERED) for each in slaves)
+    return (block.layer(name, _SYS) or {}).get("target") in ("thin", "vdo")
 
 
 FS_IOC_FIEMAP = 0xC020660B
