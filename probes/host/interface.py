@@ -12,9 +12,9 @@ import re
 from pathlib import Path
 from typing import Any, Dict
 
-from probes.host import bus, ethtool, links, rtnetlink, tools
-from probes.host.links import Link
+from probes.host import bus, ethtool, rtnetlink, tools
 from probes.host.proc import text, there, word
+from probes.host.rtnetlink import Link
 from probes.records import InterfaceFacts
 
 CLASS = Path("/sys/class/net")
@@ -32,7 +32,7 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
     try:
         address = rtnetlink.source_address(toward)
         index = rtnetlink.outgoing_index(toward)
-        known = links.read_links()
+        known = rtnetlink.read_links()
     except (OSError, ValueError):
         return None
     link = next((each for each in known if each.index == index), None)
@@ -46,7 +46,7 @@ def counts(name: str) -> dict[str, int]:
     Cheap enough for both ends of a measured window; empty where nothing is told.
     """
     try:
-        known = links.read_links()
+        known = rtnetlink.read_links()
     except OSError:
         return {}
     found: dict[str, int] = {}
@@ -69,7 +69,7 @@ def growth(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 
 def _ports(link: Link, known: list[Link]) -> list[Link]:
-    below = links.lower(link, known)
+    below = rtnetlink.lower(link, known)
     below.sort(key=lambda each: each.kind is not None)
     return below[:MOST_PORTS]
 
@@ -139,7 +139,7 @@ def _kind(link: Link, folder: Path | None) -> str | None:
 
 def _shaping(link: Link) -> tuple[str | None, int | None]:
     try:
-        kind, rate = links.read_shaping(link.index)
+        kind, rate = rtnetlink.read_shaping(link.index)
     except OSError:
         return link.qdisc, None
     return kind or link.qdisc, rate

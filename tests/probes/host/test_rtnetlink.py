@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.host import links, rtnetlink
-from probes.host.links import ROOT, Queue
-from probes.host.rtnetlink import HEADER, reach
+from probes.host import rtnetlink
+from probes.host.rtnetlink import HEADER, ROOT, Queue, reach
 
 TO_LOOPBACK = bytes.fromhex(
     "6800000018000000010000003512000002200000fe0000020002008008000f00fe000000080001007f000001"
@@ -92,31 +91,31 @@ def recorded(name: str) -> bytes:
 
 def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **more: int):
     """An RTM_NEWLINK message; more: `below` and `master`, indices of other interfaces."""
-    told = attribute(links.IFNAME, name.encode() + b"\0")
-    told += attribute(links.MTU, struct.pack("=I", 1500))
+    told = attribute(rtnetlink.IFNAME, name.encode() + b"\0")
+    told += attribute(rtnetlink.MTU, struct.pack("=I", 1500))
     if kind:
-        info = attribute(links.INFO_KIND, kind.encode() + b"\0")
-        told += attribute(0x8000 | links.LINKINFO, info + attribute(links.INFO_DATA, data))
-    for word, number in (("below", links.LINK), ("master", links.MASTER)):
+        info = attribute(rtnetlink.INFO_KIND, kind.encode() + b"\0")
+        told += attribute(0x8000 | rtnetlink.LINKINFO, info + attribute(rtnetlink.INFO_DATA, data))
+    for word, number in (("below", rtnetlink.LINK), ("master", rtnetlink.MASTER)):
         if word in more:
             told += attribute(number, struct.pack("=I", more[word]))
-    body = links.BODY.pack(0, hardware, index, 0, 0) + told
+    body = rtnetlink.BODY.pack(0, hardware, index, 0, 0) + told
     length = rtnetlink.HEADER.size + len(body)
-    return rtnetlink.HEADER.pack(length, links.RTM_NEWLINK, 2, 1, 0) + body
+    return rtnetlink.HEADER.pack(length, rtnetlink.RTM_NEWLINK, 2, 1, 0) + body
 
 
 VLAN_ON_A_BOND = b"".join(
     (
         built(2, "enp3s0", master=4),
         built(3, "enp4s0", master=4),
-        built(4, "bond0", "bond", attribute(links.BOND_MODE, b"\4")),
-        built(5, "bond0.7", "vlan", attribute(links.VLAN_ID, b"\7\0"), below=4),
+        built(4, "bond0", "bond", attribute(rtnetlink.BOND_MODE, b"\4")),
+        built(5, "bond0.7", "vlan", attribute(rtnetlink.VLAN_ID, b"\7\0"), below=4),
     )
 )
 
 
 def test_a_recorded_list_names_every_interface_and_its_kind():
-    found = links.parse_links(recorded("links_of_a_namespace"))
+    found = rtnetlink.parse_links(recorded("links_of_a_namespace"))
     assert [(each.name, each.kind) for each in found] == [
         ("lo", "loopback"),
         ("br0", "bridge"),
@@ -132,8 +131,8 @@ def test_a_recorded_list_names_every_interface_and_its_kind():
 
 
 def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_other_end():
-    found = links.parse_links(recorded("links_of_a_namespace"))
-    below = {each.name: [one.name for one in links.lower(each, found)] for each in found}
+    found = rtnetlink.parse_links(recorded("links_of_a_namespace"))
+    below = {each.name: [one.name for one in rtnetlink.lower(each, found)] for each in found}
     assert below == {
         "lo": [],
         "br0": ["v0"],
@@ -146,21 +145,21 @@ def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_o
 
 
 def test_a_vlan_on_a_bond_on_two_cards_is_walked_down_to_the_cards():
-    found = links.parse_links(VLAN_ON_A_BOND)
+    found = rtnetlink.parse_links(VLAN_ON_A_BOND)
     vlan = found[-1]
     assert (vlan.kind, vlan.vlan_id) == ("vlan", 7)
-    (bond,) = links.lower(vlan, found)
+    (bond,) = rtnetlink.lower(vlan, found)
     assert (bond.kind, bond.bond_mode) == ("bond", "802.3ad")
-    assert [each.name for each in links.lower(bond, found)] == ["enp3s0", "enp4s0"]
+    assert [each.name for each in rtnetlink.lower(bond, found)] == ["enp3s0", "enp4s0"]
 
 
 def test_an_interface_whose_lower_one_is_in_another_namespace_has_none_below():
-    elsewhere = attribute(links.LINK_NETNSID, b"\0\0\0\0")
+    elsewhere = attribute(rtnetlink.LINK_NETNSID, b"\0\0\0\0")
     message = built(5, "eth0", "macvlan", below=2)
     whole = message + elsewhere
-    whole = rtnetlink.HEADER.pack(len(whole), links.RTM_NEWLINK, 2, 1, 0) + whole[16:]
-    found = links.parse_links(built(2, "enp3s0") + whole)
-    assert links.lower(found[1], found) == []
+    whole = rtnetlink.HEADER.pack(len(whole), rtnetlink.RTM_NEWLINK, 2, 1, 0) + whole[16:]
+    found = rtnetlink.parse_links(built(2, "enp3s0") + whole)
+    assert rtnetlink.lower(found[1], found) == []
 
 
 V1, V0 = 3, 4
@@ -173,56 +172,58 @@ def queue(handle: int, parent: int, kind: str, rate: int | None = None, default:
 
 def built_of_qdisc(kind: str, options: bytes) -> bytes:
     """An RTM_NEWQDISC message for interface 1."""
-    told = attribute(links.TCA_KIND, kind.encode() + b"\0") + attribute(links.TCA_OPTIONS, options)
-    body = links.QUEUE_BODY.pack(0, 1, 0x10000, ROOT, 0) + told
+    told = attribute(rtnetlink.TCA_KIND, kind.encode() + b"\0") + attribute(
+        rtnetlink.TCA_OPTIONS, options
+    )
+    body = rtnetlink.QUEUE_BODY.pack(0, 1, 0x10000, ROOT, 0) + told
     length = rtnetlink.HEADER.size + len(body)
-    return rtnetlink.HEADER.pack(length, links.RTM_NEWQDISC, 2, 1, 0) + body
+    return rtnetlink.HEADER.pack(length, rtnetlink.RTM_NEWQDISC, 2, 1, 0) + body
 
 
 def test_a_recorded_tbf_tells_its_100_mbit():
-    queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V0)
-    assert links.shaping(queues, []) == ("tbf", 12_500_000)
+    queues = rtnetlink.parse_queues(recorded("qdiscs_of_a_namespace"), V0)
+    assert rtnetlink.shaping(queues, []) == ("tbf", 12_500_000)
 
 
 def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
-    queues = links.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
-    classes = links.parse_queues(recorded("classes_of_v1"), V1)
-    assert links.shaping(queues, classes) == ("htb", 2_500_000)
+    queues = rtnetlink.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
+    classes = rtnetlink.parse_queues(recorded("classes_of_v1"), V1)
+    assert rtnetlink.shaping(queues, classes) == ("htb", 2_500_000)
 
 
 def test_netems_rate_stands_behind_its_fixed_part():
     options = bytes(24) + attribute(6, struct.pack("=Iiii", 1_250_000, 0, 0, 0))
-    (found,) = links.parse_queues(built_of_qdisc("netem", options), 1)
+    (found,) = rtnetlink.parse_queues(built_of_qdisc("netem", options), 1)
     assert found.rate_bytes_per_second == 1_250_000
 
 
 def test_a_rate_above_32_bits_stands_in_the_64_bit_attribute():
     narrow = attribute(1, struct.pack("=8xI24x", 0xFFFFFFFF))
     wide = attribute(4, struct.pack("=Q", 12_500_000_000))
-    (found,) = links.parse_queues(built_of_qdisc("tbf", narrow + wide), 1)
+    (found,) = rtnetlink.parse_queues(built_of_qdisc("tbf", narrow + wide), 1)
     assert found.rate_bytes_per_second == 12_500_000_000
-    (unlimited,) = links.parse_queues(built_of_qdisc("cake", attribute(2, bytes(8))), 1)
+    (unlimited,) = rtnetlink.parse_queues(built_of_qdisc("cake", attribute(2, bytes(8))), 1)
     assert unlimited.rate_bytes_per_second is None
 
 
 def test_a_shaper_below_netem_counts():
     queues = [queue(0x10000, ROOT, "netem"), queue(0x20000, 0x10001, "tbf", 1000)]
-    assert links.shaping(queues, []) == ("netem", 1000)
+    assert rtnetlink.shaping(queues, []) == ("netem", 1000)
 
 
 @pytest.mark.parametrize("root", ["prio", "mq", "fq_codel", "hfsc"])
 def test_a_shaper_below_a_qdisc_of_several_bands_shapes_only_a_part(root):
     queues = [queue(0x10000, ROOT, root), queue(0x20000, 0x10001, "tbf", 1000)]
-    assert links.shaping(queues, []) == (root, None)
+    assert rtnetlink.shaping(queues, []) == (root, None)
 
 
 def test_an_htb_that_lets_the_unclassified_past_shapes_only_a_part():
     classes = [queue(0x10010, ROOT, "htb", 1000)]
-    assert links.shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
-    assert links.shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == ("htb", 1000)
-    assert links.shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
+    assert rtnetlink.shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
+    assert rtnetlink.shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == ("htb", 1000)
+    assert rtnetlink.shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
 
 
 def test_qdiscs_that_are_each_others_parents_end():
     queues = [queue(0x10000, ROOT, "tbf", 5), queue(0x10000, 0x10001, "tbf", 5)]
-    assert links.shaping(queues, []) == ("tbf", 5)
+    assert rtnetlink.shaping(queues, []) == ("tbf", 5)
