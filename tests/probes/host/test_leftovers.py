@@ -67,38 +67,24 @@ def test_another_name_is_not_looked_at(tmp_path, name):
     assert (path / "source").exists()
 
 
-def plant_link(path):
-    (path / "evil").symlink_to("/etc/passwd")
-
-
-def plant_linked_source(path):
-    (path / "source").unlink()
-    (path / "source").symlink_to("/etc/passwd")
-
-
-def plant_folder(path):
-    (path / "pushed-0123456789abcdef").mkdir()
-
-
-def plant_strange_name(path):
-    (path / "x\x1b[2Jy").write_text("x")
-
-
-def plant_bytes(path):
-    Path(os.fsdecode(os.fsencode(path) + b"/\xff\xfe")).write_text("x")
-
-
-def plant_pipe(path):
-    os.mkfifo(path / "pushed-0123456789abcdef")
-
-
-def plant_second_name(path):
-    os.link(path / "source", path.parent / "kept")
-
-
-def plant_socket(path):
+def bind(path):
     with socket.socket(socket.AF_UNIX) as bound:
-        bound.bind(str(path / "pushed-0123456789abcdef"))
+        bound.bind(str(path))
+
+
+PUSHED = "pushed-0123456789abcdef"
+PLANTS = {
+    "a link": lambda path: (path / "evil").symlink_to("/etc/passwd"),
+    "a link as source": lambda path: (
+        (path / "source").unlink() or (path / "source").symlink_to("/etc/passwd")
+    ),
+    "a folder": lambda path: (path / PUSHED).mkdir(),
+    "a strange name": lambda path: (path / "x\x1b[2Jy").touch(),
+    "a name of bytes": lambda path: Path(os.fsdecode(os.fsencode(path) + b"/\xff\xfe")).touch(),
+    "a pipe": lambda path: os.mkfifo(path / PUSHED),
+    "a second name": lambda path: os.link(path / "source", path.parent / "kept"),
+    "a socket": lambda path: bind(path / PUSHED),
+}
 
 
 def test_a_folder_that_cannot_be_read_is_told_and_one_that_is_not_there_holds_nothing(tmp_path):
@@ -108,19 +94,7 @@ def test_a_folder_that_cannot_be_read_is_told_and_one_that_is_not_there_holds_no
     assert leftovers.find([str(tmp_path / "none")], 0) == []
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [
-        plant_link,
-        plant_linked_source,
-        plant_folder,
-        plant_strange_name,
-        plant_bytes,
-        plant_pipe,
-        plant_second_name,
-        plant_socket,
-    ],
-)
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
 def test_a_folder_with_anything_else_in_it_stays_whole(tmp_path, monkeypatch, plant):
     monkeypatch.chdir(tmp_path)
     path = made(Path())
