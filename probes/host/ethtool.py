@@ -13,7 +13,7 @@ import struct
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterator, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional
 
 STRING_BYTES = 32
 NO_RATE = (0, 0xFFFF, 0xFFFFFFFF)
@@ -177,12 +177,9 @@ class Card:
     bus: Optional[str] = None
     """Where it sits, for a PCI card its address: 0000:03:00.0."""
     negotiated: Negotiated = Negotiated()
-    pause: Dict[str, bool] = field(default_factory=dict)
-    offloads: Dict[str, bool] = field(default_factory=dict)
-    coalescing: Dict[str, float] = field(default_factory=dict)
-    adaptive: Dict[str, bool] = field(default_factory=dict)
-    rings: Dict[str, int] = field(default_factory=dict)
     counts: Dict[str, int] = field(default_factory=dict)
+    facts: Dict[str, Any] = field(default_factory=dict)
+    """pause, offloads, coalescing, adaptive and rings: see records.InterfaceFacts."""
 
 
 Ask = Callable[..., Optional[bytes]]
@@ -199,15 +196,17 @@ def read_card(name: str) -> Card:
             driver=driver,
             bus=bus,
             negotiated=_negotiated(ask) or Negotiated(),
-            pause=_flags(parse_words(ask(GPAUSEPARAM, 16), PAUSE)),
-            offloads=_offloads(ask),
-            coalescing={
-                key: value / 1e6 if key.endswith("_seconds") else float(value)
-                for key, value in parse_words(coalescing, WAITS).items()
-            },
-            adaptive=_flags(parse_words(coalescing, ADAPTIVE)),
-            rings=parse_words(ask(GRINGPARAM, 36), RINGS),
             counts=_counts(ask),
+            facts={
+                "pause": _flags(parse_words(ask(GPAUSEPARAM, 16), PAUSE)),
+                "offloads": _offloads(ask),
+                "coalescing": {
+                    key: value / 1e6 if key.endswith("_seconds") else float(value)
+                    for key, value in parse_words(coalescing, WAITS).items()
+                },
+                "adaptive": _flags(parse_words(coalescing, ADAPTIVE)),
+                "rings": parse_words(ask(GRINGPARAM, 36), RINGS),
+            },
         )
 
 

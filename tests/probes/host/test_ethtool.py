@@ -10,8 +10,8 @@ from probes.host import ethtool
 def test_the_loopback_answers_what_it_can():
     card = ethtool.read_card("lo")
     assert card.negotiated == ethtool.Negotiated()
-    assert card.pause == {}
-    assert "tcp_segmentation" in card.offloads
+    assert card.facts["pause"] == {}
+    assert "tcp_segmentation" in card.facts["offloads"]
 
 
 def settings(rate: int, duplex: int, negotiated: int, *masks: int) -> bytes:
