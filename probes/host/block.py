@@ -166,7 +166,18 @@ _FILES: Dict[str, Facts] = {
 
 ANSWER_SECONDS = 5.0
 OPTIONS = ("--json", "-a", "-n", "standby")
-SECONDS_PER_HOUR = 3600
+_NVME_LOG = "nvme_smart_health_information_log"
+_FIGURES: Tuple[Tuple[Any, ...], ...] = (
+    ("temperature_celsius", 1, "temperature", "current"),
+    ("power_on_seconds", 3600, "power_on_time", "hours"),
+    ("rotations_per_minute", 1, "rotation_rate"),
+    ("reallocated_sectors", 1, "scsi_grown_defect_list"),
+    ("wear_ratio", 1, "scsi_percentage_used_endurance_indicator"),
+    ("wear_ratio", 1, "endurance_used", "current_percent"),
+    ("wear_ratio", 1, _NVME_LOG, "percentage_used"),
+    ("media_errors", 1, _NVME_LOG, "media_errors"),
+)
+"""Key, unit and where it stands; of several the last that is told."""
 NOT_ASKED_BITS = 0b011
 """The command line was wrong, or the device was not opened (or sleeps)."""
 STATES = {3: "failing", 4: "below-threshold", 5: "was-below-threshold", 6: "errors-logged"}
@@ -211,29 +222,11 @@ def parse_smart(text: str) -> Details:
     states = [word for bit, word in STATES.items() if int(status) >> bit & 1]
     if states:
         found["states"] = states
-    for key, value in (*_common(told).items(), *_of_ata(told).items(), *_of_nvme(told).items()):
-        if value is not None:
-            found[key] = value
-    return found
-
-
-def _common(told: Details) -> Dict[str, float | None]:
-    hours = _number(told, "power_on_time", "hours")
-    return {
-        "temperature_celsius": _number(told, "temperature", "current"),
-        "power_on_seconds": None if hours is None else hours * SECONDS_PER_HOUR,
-        "rotations_per_minute": _number(told, "rotation_rate") or None,
-        "reallocated_sectors": _number(told, "scsi_grown_defect_list"),
-        "wear_ratio": _share(
-            _number(told, "endurance_used", "current_percent"),
-            _number(told, "scsi_percentage_used_endurance_indicator"),
-        ),
-    }
-
-
-def _of_ata(told: Details) -> Dict[str, float | None]:
+    for key, unit, *path in _FIGURES:
+        value = _number(told, *path)
+        if value is not None and (value or key != "rotations_per_minute"):
+            found[key] = value / 100 if key == "wear_ratio" else value * unit
     table = _in(told, "ata_smart_attributes", "table")
-    found: Dict[str, float | None] = {}
     for row in table if isinstance(table, list) else ():
         number, raw = _number(row, "id"), _number(row, "raw", "value")
         if raw is not None and number in ATTRIBUTES:
@@ -241,25 +234,11 @@ def _of_ata(told: Details) -> Dict[str, float | None]:
     return found
 
 
-def _of_nvme(told: Details) -> Dict[str, float | None]:
-    log = _in(told, "nvme_smart_health_information_log")
-    if not isinstance(log, dict):
-        return {}
-    return {
-        "wear_ratio": _share(_number(log, "percentage_used")),
-        "media_errors": _number(log, "media_errors"),
-    }
-
-
 def _sleeps(told: Details) -> bool:
     """smartctl tells it in a message: `Device is in STANDBY mode, exit(2)`."""
     messages = _in(told, "smartctl", "messages")
     texts = [_in(each, "string") for each in messages] if isinstance(messages, list) else []
     return any(isinstance(each, str) and each.startswith("Device is in S") for each in texts)
-
-
-def _share(*percents: float | None) -> float | None:
-    return next((each / 100 for each in percents if each is not None), None)
 
 
 def _in(told: Any, *keys: str) -> Any:

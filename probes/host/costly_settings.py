@@ -1,6 +1,6 @@
 """Which values of smb.conf and of a host's own TCP cost throughput, when, why, and what to do.
 
-Runs on Python 3.9 with the standard library alone. Sources: smb.conf(5) and the vfs_*(8) pages of
+Sources: smb.conf(5) and the vfs_*(8) pages of
 Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_write.c and aio.c.
 Documentation/networking/ip-sysctl.rst; xnu's bsd/netinet/tcp_sysctls.c and tcp_subr.c, the defaults
 of macOS 13: no Mac was at hand, and what is told of one is labelled untested.

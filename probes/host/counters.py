@@ -298,11 +298,10 @@ def _throttled_ratio(before: Counters, after: Counters, quotas: list[cgroup.Quot
     ratios = []
     for each in quotas:
         was = earlier.get(each.group)
-        if was is None or None in (each.periods, each.throttled_periods):
+        if was is None or was.periods is None or was.throttled_periods is None:
             continue
-        if was.periods is None or was.throttled_periods is None:
+        if each.periods is None or each.throttled_periods is None:
             continue
-        assert each.periods is not None and each.throttled_periods is not None
         periods = each.periods - was.periods
         stopped = each.throttled_periods - was.throttled_periods
         ratios.append(min(1.0, max(0.0, stopped / periods)) if periods > 0 else 0.0)

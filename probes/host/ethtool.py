@@ -120,14 +120,9 @@ def parse_counts(names: list[str], answer: bytes | None) -> dict[str, int]:
     return {name: value for name, value in zip(names, values) if matters(name)}
 
 
-def is_pause(name: str) -> bool:
-    """Whether a counter counts frames of flow control."""
-    return bool(_PAUSES.search(name))
-
-
 def matters(name: str) -> bool:
     """Whether a counter counts pause frames or lost packets, in whole."""
-    return not _NO_COUNTS.search(name) and bool(is_pause(name) or _LOSSES.search(name))
+    return not _NO_COUNTS.search(name) and bool(_PAUSES.search(name) or _LOSSES.search(name))
 
 
 def _text(raw: bytes) -> str:

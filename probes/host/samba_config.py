@@ -1,10 +1,9 @@
 """What in the configuration of this host's Samba costs throughput.
 
-Runs on Python 3.9 with the standard library alone: it travels to the server. Only options that
-cost something leave the host: no password, path or account is among them. testparm is run on
-nothing that anybody but root and this user had a say in: it opens what a configuration names, as
-its user, so that `registry shares` in the file of a stranger would have root make or overwrite the
-`registry.tdb` of that stranger's choice.
+Only options that cost something leave the host: no password, path or account is among them.
+testparm is run on nothing that anybody but root and this user had a say in: it opens what a
+configuration names, as its user, so that `registry shares` in the file of a stranger would have
+root make or overwrite the `registry.tdb` of that stranger's choice.
 """
 
 from __future__ import annotations
