@@ -60,16 +60,11 @@ def find(same_filesystem: bool) -> Program:
         python = f"{sys.version_info[0]}.{sys.version_info[1]}"
         arguments = (sys.executable, "-I", "-c", _GATED_PYTHON)
         return Program(f"shutil.copyfile of Python {python}", arguments)
-    maker, version = _of_cp(path)
+    told = tools.printed((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
+    maker, version = parse_maker(told), tools.parse_version(told) or ""
     options = ["--reflink=never"] if same_filesystem and maker.endswith("coreutils") else []
     gate = ("/bin/sh", "-c", _GATED_PROGRAM, "cp", path, *options)
     return Program(" ".join(filter(None, ("cp", *options, f"({maker}) {version}"))), gate)
-
-
-def _of_cp(path: str) -> Tuple[str, str]:
-    """Who made a cp, and its version; empty where it does not say."""
-    told = tools.printed((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
-    return parse_maker(told), tools.parse_version(told) or ""
 
 
 def parse_maker(text: str) -> str:

@@ -91,7 +91,6 @@ class Watch:
     counts: List[Count] = field(default_factory=list)
     every: int = 1
     """Each so-manieth count is kept."""
-    skipped: int = 0
     states: List[Tuple[float, bool]] = field(default_factory=list)
     """When, and whether a process waited for a disk."""
     tally: Tally = field(init=False)

@@ -292,10 +292,6 @@ def _nagle(value: str, _: Values) -> bool:
     return told is None or told[2] == "0"
 
 
-def _logs_much(value: str, _: Values) -> bool:
-    return any(int(level) >= 3 for level in re.findall(r"(?:^|[\s:])(\d+)(?=\s|@|$)", value))
-
-
 def _third_is_small(value: str, _: Values) -> bool:
     numbers = value.split()
     return len(numbers) == 3 and numbers[2].isdigit() and int(numbers[2]) < SMALL_BYTES
@@ -304,7 +300,9 @@ def _third_is_small(value: str, _: Values) -> bool:
 CONDITIONS: Dict[str, Callable[[str, Values], bool]] = {
     "fixed-buffers": lambda value, _: bool(re.search(r"(?i)\bSO_(SND|RCV)BUF\b", value)),
     "nagle": _nagle,
-    "level-3": _logs_much,
+    "level-3": lambda value, _: any(
+        int(level) >= 3 for level in re.findall(r"(?:^|[\s:])(\d+)(?=\s|@|$)", value)
+    ),
     "third-small": _third_is_small,
     "yes-and-strict-sync": lambda value, values: (
         _costs("yes", value, values) and not _costs("no", values.get("strict sync", ""), values)

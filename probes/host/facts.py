@@ -219,7 +219,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         clock_seconds=time.time(),
         encoding=locale.getpreferredencoding(False),
         programs=_programs(),
-        engines=_engines(),
+        engines=parse_engines(tools.printed(("fio", "--enghelp"), tools.ANSWER_SECONDS)),
         psutil=_psutil(),
         proc=Path("/proc/self/stat").exists() and Path("/proc/meminfo").exists(),
         cache=_cache(),
@@ -246,10 +246,6 @@ def parse_engines(printed: str) -> Tuple[str, ...]:
 def _programs() -> Dict[str, str]:
     found = {each: tools.version(each) or "?" for each in PROGRAMS if tools.find(each)}
     return {name: version[:40] for name, version in found.items()}
-
-
-def _engines() -> Tuple[str, ...]:
-    return parse_engines(tools.printed(("fio", "--enghelp"), tools.ANSWER_SECONDS))
 
 
 def _psutil() -> Optional[str]:

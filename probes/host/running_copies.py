@@ -99,7 +99,8 @@ def find(
         Refused: kind "unreachable", no such process; "permission", it is another user's.
         Unavailable: the kernel does not tell of sockets.
     """
-    _require_proc()
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
+        raise Unavailable("this system does not show what other processes do")
     wanted = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
     family = _family(wanted.pid) if wanted.pid else _Family()
     remotes = _remotes(family)
@@ -115,11 +116,6 @@ def counted(seen: Seen) -> Tuple[int, int]:
     """Payload that a connection has sent (and the peer acknowledged) and received, bytes."""
     figures = tcp_info.decode(seen.info)
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
-
-
-def _require_proc() -> None:
-    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - where it may not be looked at, it is none
-        raise Unavailable("this system does not show what other processes do")
 
 
 def _family(pid: int) -> _Family:

@@ -125,8 +125,8 @@ def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0)
             break
         _write_all(fd, payload.block(ring, offset, step), offset)
         sync_range(fd, offset, step, SYNC_WRITE)
-        if offset > start:
-            _finish_writing(fd, offset - STEP_BYTES, STEP_BYTES)
+        if offset > start and not sync_range(fd, offset - STEP_BYTES, STEP_BYTES, SYNC_WRITTEN):
+            os.fsync(fd)
         offset += step
         if time.monotonic() >= deadline:
             break
@@ -146,11 +146,6 @@ def _write_all(fd: int, block: memoryview, offset: int) -> None:
     done = 0
     while done < len(block):
         done += os.pwrite(fd, block[done:], offset + done)
-
-
-def _finish_writing(fd: int, offset: int, size: int) -> None:
-    if not sync_range(fd, offset, size, SYNC_WRITTEN):
-        os.fsync(fd)
 
 
 def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
