@@ -220,7 +220,7 @@ def _reached(holder: Host, address: str, caller: Host, called_from: str) -> str 
     setting = tcp.Setting(seconds=REACH_SECONDS, address=address)
     try:
         with holder.hold("tcp", setting, Endpoint(host=called_from), 4 * REACH_SECONDS) as peer:
-            place = {"host": address, "port": peer.port, "patience_seconds": REACH_SECONDS}
+            place = {"host": address, "port": peer.port, "wait_seconds": REACH_SECONDS}
             return str(caller.ask("reach", 3 * REACH_SECONDS, **place))
     except (StageError, Unavailable, Refused):
         return None

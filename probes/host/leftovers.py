@@ -181,7 +181,7 @@ def _seen(parent: int, place: str, name: str, older_seconds: float, users: _User
         for each in _files(parent, name, told):
             files, size = files + 1, size + each.st_size
             changed = max(changed, each.st_mtime, each.st_ctime)
-        why = users.of(path) or _elsewhere(place)
+        why = users.of(path) or _on_other_host(place)
     except Foreign as foreign:
         why = str(foreign)
     except PermissionError:
@@ -229,7 +229,7 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
     return found
 
 
-def _elsewhere(place: str) -> str:
+def _on_other_host(place: str) -> str:
     """Why what lies in a folder has no age that this host knows; empty: it has one."""
     told = folders.read_mount(place)
     if told is None or not told.remote:

@@ -156,7 +156,7 @@ def who_limits(sender: Details, receiver: Details) -> str:
         sender = {}
     if receiver.get("receiver_glimpses", LEAST_GLIMPSES) < LEAST_GLIMPSES:
         receiver = {}
-    if _much_is_unread(receiver) and not _held_elsewhere(sender):
+    if _much_is_unread(receiver) and not _path_holds(sender):
         return "receiver"
     if not sender:
         return "unknown"
@@ -182,7 +182,7 @@ def _much_is_unread(receiver: Details) -> bool:
     return unread > 0 and unread >= min(UNREAD_BYTES, UNREAD_RATIO * buffer)
 
 
-def _held_elsewhere(sender: Details) -> bool:
+def _path_holds(sender: Details) -> bool:
     """Whether the sender is kept waiting, and not by the peer's window: at a high rate a good deal
     is unread at any moment, though the receiver keeps up."""
     return bool(_writer_waits(sender)) and not _window_holds(sender, OPEN_RATIO, OPEN_RATIO)

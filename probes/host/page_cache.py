@@ -30,7 +30,7 @@ EVICT_PAUSE_SECONDS = 0.01
 EVICT_SECONDS = 2.0
 
 
-CACHED_ELSEWHERE = (0x2FC12FC1, 0x65735546)
+OTHER_CACHES = (0x2FC12FC1, 0x65735546)
 """ZFS (its ARC) and FUSE (its daemon, or the device below) hold data that the page cache does not
 show. statfs(2)."""
 
@@ -107,7 +107,7 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
         return None
     counts = _Counts()
     span = _Range(0, size_bytes)
-    if not sys.platform.startswith("linux") or _filesystem_number(fd) in CACHED_ELSEWHERE:
+    if not sys.platform.startswith("linux") or _filesystem_number(fd) in OTHER_CACHES:
         return None
     answer = _libc.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0)
     if answer == 0:

@@ -154,15 +154,15 @@ _SAYINGS = {
 }
 
 
-def reach(host: Called, port: Port, patience_seconds: Seconds) -> str:
+def reach(host: Called, port: Port, wait_seconds: Seconds) -> str:
     """Empty where a connection is taken within so many seconds, else why not, in a few words.
 
     The connection is closed at once and nothing is sent.
     """
     try:
-        socket.create_connection((host, port), timeout=patience_seconds).close()
+        socket.create_connection((host, port), timeout=wait_seconds).close()
     except socket.timeout:  # noqa: UP041 - only since Python 3.10 it is TimeoutError
-        return f"no answer within {patience_seconds:.0f} s"
+        return f"no answer within {wait_seconds:.0f} s"
     except socket.gaierror:
         return "the name does not resolve"
     except OSError as error:
@@ -261,14 +261,14 @@ def _link(fields: Tuple[int, ...], told: Dict[int, bytes]) -> Link | None:
         kind = "tap"
     mode = number(data, BOND_MODE, "=B") if kind == "bond" else None
     # veth's own link is its other end, beside it and not below.
-    elsewhere = LINK_NETNSID in told or kind == "veth"
+    not_below = LINK_NETNSID in told or kind == "veth"
     return Link(
         index=index,
         name=name,
         kind=kind,
         mtu_bytes=number(told, MTU),
         qdisc=text(told, QDISC),
-        below=None if elsewhere else number(told, LINK),
+        below=None if not_below else number(told, LINK),
         master=number(told, MASTER),
         vlan_id=number(data, VLAN_ID, "=H") if kind == "vlan" else None,
         bond_mode=BOND_MODES[mode] if mode is not None and mode < len(BOND_MODES) else None,

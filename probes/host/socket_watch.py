@@ -255,11 +255,11 @@ class Watch:
             used = time.thread_time()
             self._search(now)
             busy = any(track.busy(now) for track in self.tracks.values())
-            patience = max(
+            pause_seconds = max(
                 BUSY_SEARCH_SECONDS if busy else SEARCH_SECONDS,
                 (time.thread_time() - used) / SEARCH_SHARE,
             )
-            self.search_at = now + min(SLOWEST_SEARCH_SECONDS, patience)
+            self.search_at = now + min(SLOWEST_SEARCH_SECONDS, pause_seconds)
             if self.setting.serving:
                 self._name_owners(now)
             return

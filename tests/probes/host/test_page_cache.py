@@ -68,7 +68,7 @@ def test_on_tmpfs_nothing_is_dropped_and_that_is_told():
     os.close(fd)
 
 
-@pytest.mark.parametrize("number", page_cache.CACHED_ELSEWHERE)
+@pytest.mark.parametrize("number", page_cache.OTHER_CACHES)
 def test_a_file_system_that_caches_elsewhere_proves_nothing(on_disk, monkeypatch, number):
     monkeypatch.setattr(page_cache, "_filesystem_number", lambda fd: number)
     assert page_cache.state(on_disk, SIZE) is None
