@@ -252,7 +252,7 @@ def test_a_token_reads_no_file_of_the_agents_user(tmp_path):
         ):
             pass
         with pytest.raises(Refused, match="calls no other address"):
-            host.ask("reach", host="127.0.0.2", port=9, patience_seconds=1.0)
+            host.ask("reach", host="127.0.0.2", port=9, wait_seconds=1.0)
         assert not below(host.process.pid)
     assert list(tmp_path.iterdir()) == [secret]
 
