@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, Iterator, List, Tuple
 
-from probes.host import links, rtnetlink
+from probes.host import rtnetlink
 from probes.meaning import Address, Called, Port, Seconds
 from probes.net import callers, port, transfer
 from probes.net.port import Meeting
@@ -82,7 +82,7 @@ class Own:
 
 def own_addresses() -> List[Own]:
     """This host's addresses that others may call. Errors: OSError."""
-    known = {each.index: each for each in links.read_links()}
+    known = {each.index: each for each in rtnetlink.read_links()}
     answer = rtnetlink.dump(RTM_GETADDR, IFADDRMSG.pack(0, 0, 0, 0, 0))
     return [
         Own(address, bits, known[index].name, known[index].kind or "")
@@ -169,7 +169,7 @@ def _ways(host: str, own: List[Own], told: List[Details]) -> Tuple[List[Details]
     """
     near = [ipaddress.ip_network(f"{each.address}/{each.prefix_bits}", False) for each in own]
     ours = {each.address for each in own}
-    names = {each.index: each.name for each in links.read_links()}
+    names = {each.index: each.name for each in rtnetlink.read_links()}
     ways: Dict[str, Details] = {}
     beyond = []
     for each in sorted(told[:MOST_ADDRESSES], key=lambda one: str(one["address"]) != host):

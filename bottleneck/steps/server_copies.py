@@ -170,7 +170,7 @@ def _reach(bench: Bench, share: Endpoint) -> None:
         2 * REACH_SECONDS,
         host=share.host,
         port=share.port,
-        patience_seconds=REACH_SECONDS,
+        wait_seconds=REACH_SECONDS,
     )
     if why:
         own = ", or give --client-share" if bench.options.client_share is None else ""
