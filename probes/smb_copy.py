@@ -6,7 +6,6 @@ keep one request in flight and would measure themselves. Runs on the client alon
 
 from __future__ import annotations
 
-import secrets
 import statistics
 import time
 from collections import deque
@@ -20,7 +19,7 @@ from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
 from probes.smb.pipe import Flight, Pipe, fitting
-from probes.smb.run_folder import SOURCE, joined
+from probes.smb.run_folder import SOURCE, joined, new_file, source_of
 from probes.smb.session import Handle, Session, open_session
 from probes.stage import Last, Refused, Running, Stage, Unavailable, no_agent
 
@@ -320,24 +319,13 @@ def _opened(
 
 
 def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
-    """The user's file, or the run's source file.
-
-    The run's folder is opened first: the last to leave removes both.
-    """
     if setting.file:
         return session.open_file(setting.file, write=False)
-    session.open_folder(peer.folder)
-    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
-    if handle.size_bytes < setting.size_bytes:
-        raise ValueError(
-            f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
-            f"{setting.size_bytes} are to be pulled"
-        )
-    return handle
+    return source_of(session, peer, setting.size_bytes, "pulled")
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+    if not setting.fill_source:
+        return new_file(session, peer)
     session.open_folder(peer.folder)
-    if setting.fill_source:
-        return session.open_file(joined(peer.folder, SOURCE), write=True)
-    return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
+    return session.open_file(joined(peer.folder, SOURCE), write=True)

@@ -7,7 +7,6 @@ protocol on this path and no disk. Runs on the client alone (Python 3.11).
 from __future__ import annotations
 
 import math
-import secrets
 import statistics
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -20,7 +19,7 @@ from probes.records import Details, Endpoint, Sample
 from probes.smb import status
 from probes.smb.frames import Broken
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
-from probes.smb.run_folder import SOURCE, joined
+from probes.smb.run_folder import new_file, source_of
 from probes.smb.session import Handle, Session, open_session
 from probes.smb.steady import BLOCK_BYTES, Load
 from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
@@ -187,17 +186,10 @@ def _place(cell: Cell) -> tuple[int, int]:
 
 
 def region(session: Session, setting: Setting, peer: Endpoint) -> Handle:
-    """What is read or written. The folder is opened first: the last to leave removes both."""
-    session.open_folder(peer.folder)
+    """What is read or written."""
     if setting.verb == "push":
-        return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
-    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
-    if handle.size_bytes < setting.size_bytes:
-        raise ValueError(
-            f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
-            f"{setting.size_bytes} are to be read"
-        )
-    return handle
+        return new_file(session, peer)
+    return source_of(session, peer, setting.size_bytes, "read")
 
 
 def _cells(

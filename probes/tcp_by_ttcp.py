@@ -14,8 +14,9 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
+from probes.drivers import iperf3
 from probes.host import payload, tcp_info
-from probes.meaning import Count, Seconds, Text
+from probes.meaning import Count
 from probes.net import flow as flows
 from probes.net.flow import Flow
 from probes.records import Details, Endpoint, Sample
@@ -32,15 +33,10 @@ WARM_UP_RATIO = 0.2
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(iperf3.Setting):
     """One transfer; of a pull the other end alone decides when it is over."""
 
-    verb: Text = "push"
-    streams: Count = 1
     buffer_bytes: Count = 64 << 10
-    seconds: Seconds = 2.0
-    peer: Text = ""
-    """As the user named it."""
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

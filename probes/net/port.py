@@ -100,10 +100,14 @@ def opened(address: str, serve: Serve, receive_buffer_bytes: int = 0) -> Iterato
     try:
         yield Endpoint(host=address, port=listener.getsockname()[1], nonce=nonce)
     finally:
-        # A thread that waits in accept would keep a merely closed port open.
-        with contextlib.suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
+        close(listener)
+
+
+def close(listener: socket.socket) -> None:
+    """Closes a port: a thread that waits in accept would keep a merely closed one open."""
+    with contextlib.suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
 
 
 def meet(

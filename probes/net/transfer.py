@@ -19,8 +19,7 @@ from typing import Generator, Iterator, List, Optional, Tuple
 from probes.host import limits, payload, tcp_info
 from probes.net import busy, port
 from probes.net import flow as flows
-from probes.net.arrivals import Arrivals, Looks, spacing_seconds
-from probes.net.flow import Flow
+from probes.net.flow import Arrivals, Flow, Looks, spacing_seconds
 from probes.net.port import Meeting
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last

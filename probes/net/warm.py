@@ -231,10 +231,7 @@ def taking_cold(beside: socket.socket) -> Iterator[Tuple[int, str]]:
             threading.Thread(target=_take, args=arguments, daemon=True).start()
         yield listener.getsockname()[1], token
     finally:
-        # A thread that waits in accept would keep a merely closed port open.
-        with contextlib.suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
+        port.close(listener)
 
 
 def _take(listener: socket.socket, token: bytes) -> None:

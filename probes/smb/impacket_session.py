@@ -33,6 +33,7 @@ from probes.smb.pipe1 import (
     Link1,
     Pipe1,
 )
+from probes.smb.protection import Md5
 from probes.smb.session import (
     STEP_SECONDS,
     DialectMissing,
@@ -42,7 +43,6 @@ from probes.smb.session import (
     login,
     refuse_guest,
 )
-from probes.smb.signing import Md5
 from probes.stage import Unavailable
 
 CAP_LARGE_FILES = 0x0008

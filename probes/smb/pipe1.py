@@ -26,7 +26,7 @@ from probes.smb.pipe import (
     Verb,
     shape,
 )
-from probes.smb.signing import Md5
+from probes.smb.protection import Md5
 
 READ, WRITE, FLUSH, ECHO, CREATE, CLOSE = 0x2E, 0x2F, 0x05, 0x2B, 0xA2, 0x04
 COMMANDS: dict[Verb, int] = {

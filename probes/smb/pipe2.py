@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from probes.smb import status
-from probes.smb.encryption import HEAD_BYTES, Sealer
 from probes.smb.frames import Broken, Buffer, Wire
 from probes.smb.pipe import (
     EMPTY,
@@ -26,7 +25,7 @@ from probes.smb.pipe import (
     Verb,
     shape,
 )
-from probes.smb.signing import Signer
+from probes.smb.protection import HEAD_BYTES, Sealer, Signer
 
 READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, QUERY_INFO = 8, 9, 7, 13, 5, 6, 16
 COMMANDS: dict[Verb, int] = {

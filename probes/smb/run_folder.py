@@ -7,6 +7,7 @@ the last handle goes: closed by us, or by the server when our connection breaks.
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -46,6 +47,27 @@ def joined(folder: str, name: str) -> str:
     """A path on a share."""
     folder = folder.replace("/", "\\").strip("\\")
     return f"{folder}\\{name}" if folder else name
+
+
+def source_of(session: Session, peer: Endpoint, size_bytes: int, what: str) -> Handle:
+    """The run's source file, that long at least. peer.folder is the run's.
+
+    The folder is opened first: the last to leave removes both.
+    """
+    session.open_folder(peer.folder)
+    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
+    if handle.size_bytes < size_bytes:
+        raise ValueError(
+            f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "
+            f"{size_bytes} are to be {what}"
+        )
+    return handle
+
+
+def new_file(session: Session, peer: Endpoint) -> Handle:
+    """A file of a push's own in the run's folder, opened in the same way."""
+    session.open_folder(peer.folder)
+    return session.create_file(joined(peer.folder, f"pushed-{secrets.token_hex(8)}"))
 
 
 @contextmanager

@@ -17,11 +17,11 @@ from smbprotocol.tree import TreeConnect
 
 from probes.records import Endpoint
 from probes.smb import status
-from probes.smb.encryption import Sealer
 from probes.smb.facts import NUMBERS, Interface, SessionFacts
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe import EXISTING, FOLDER, Pipe
 from probes.smb.pipe2 import Link2, Pipe2
+from probes.smb.protection import Sealer, signer
 from probes.smb.session import (
     SMB_PORT,
     STEP_SECONDS,
@@ -32,7 +32,6 @@ from probes.smb.session import (
     login,
     refuse_guest,
 )
-from probes.smb.signing import signer
 from probes.smb.smbprotocol_connection import (
     GuardedConnection,
     GuardedSession,

@@ -24,14 +24,13 @@ from probes.smb import (
     transfer,
 )
 from probes.smb import session as sessions
-from probes.smb.encryption import Sealer
 from probes.smb.frames import Broken, Wire
 from probes.smb.impacket_session import Smb1Session
 from probes.smb.pipe import Pipe, received
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
+from probes.smb.protection import HmacSha256, Md5, Sealer
 from probes.smb.session import Session
-from probes.smb.signing import HmacSha256, Md5
 from probes.smb.smbprotocol_session import Smb2Session
 from probes.smb.steady import Load
 from probes.stage import Refused, Unavailable

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from probes.net import arrivals
-from probes.net.arrivals import Arrivals
-from probes.net.flow import Flow
+from probes.net import flow as arrivals
+from probes.net.flow import Arrivals, Flow
 
 BUFFER_BYTES = 100_000
 

@@ -9,9 +9,8 @@ import struct
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM
 
-from probes.smb.encryption import HEADER_BYTES, Sealer
 from probes.smb.frames import Broken
-from probes.smb.signing import Md5, signer
+from probes.smb.protection import HEADER_BYTES, Md5, Sealer, signer
 
 NAMES = ["aes-128-gcm", "aes-256-gcm", "aes-128-ccm", "aes-256-ccm"]
 SESSION = 0x1122334455667788

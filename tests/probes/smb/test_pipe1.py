@@ -9,7 +9,7 @@ import pytest
 
 from probes.smb.frames import Broken
 from probes.smb.pipe1 import READ, WRITE
-from probes.smb.signing import Md5
+from probes.smb.protection import Md5
 from probes.smb.status import ServerSaid
 
 USER, TREE, FILE = 7, 3, 0x4001

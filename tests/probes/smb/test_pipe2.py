@@ -10,7 +10,7 @@ import pytest
 
 from probes.smb.frames import Broken, Late
 from probes.smb.pipe2 import FLUSH, READ, WRITE
-from probes.smb.signing import Signer, signer
+from probes.smb.protection import Signer, signer
 from probes.smb.status import ServerSaid
 
 SESSION, TREE, FILE = 0xABC, 5, b"f" * 16
