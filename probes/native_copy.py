@@ -117,7 +117,7 @@ def _pull(
     with _closing(fd):
         with speaking_of(setting.target_folder):
             # A user's first copy finds nothing of the file in this host's own cache of the mount.
-            proven, ratio = answered(
+            found = answered(
                 setting.target_folder,
                 time.monotonic() + CACHE_SECONDS,
                 lambda: _cached(fd, setting.size_bytes, cached and not remote),
@@ -138,12 +138,10 @@ def _pull(
     return {
         **_told(setting, moments),
         "cache": {
-            "side": "server",
-            "requested": _requested(setting),
-            "proven": proven and not remote,
-            "cached_ratio_before": None if remote else ratio,
+            **{"side": "server", "requested": _requested(setting)},
+            **({"proven": False, "cached_ratio_before": None} if remote else found),
         },
-        "client_cached_ratio_before": ratio,
+        "client_cached_ratio_before": found["cached_ratio_before"],
         "hash_ok": intact,
         "checked_bytes": checked,
     }
@@ -167,7 +165,7 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
     try:
         with _closing(fd):
             cached = setting.copy.endswith(".cached")
-            proven, ratio = _cached(fd, setting.size_bytes, cached)
+            found = _cached(fd, setting.size_bytes, cached)
             moments = _Moments()
             ends = (f"/proc/self/fd/{fd}", path)
             yield from _copied(setting, moments, program, ends, fd, flush)
@@ -181,12 +179,7 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
             answered(path, until, lambda: _removed(path, opened))
     return {
         **_told(setting, moments),
-        "cache": {
-            "side": "client",
-            "requested": _requested(setting),
-            "proven": proven,
-            "cached_ratio_before": ratio,
-        },
+        "cache": {"side": "client", "requested": _requested(setting), **found},
         "hash_ok": intact,
         "checked_bytes": checked,
     }
@@ -295,17 +288,9 @@ def _shortened(path: str, size_bytes: int, named: bool) -> int:
     return fd
 
 
-def _cached(fd: int, size_bytes: int, wanted: bool) -> tuple[bool, Optional[float]]:
-    """Brings a file into this host's page cache or out of it; whether that is proven, its share."""
-    if wanted:
-        page_cache.warm(fd, size_bytes)
-    else:
-        page_cache.evict(fd)
-    told = page_cache.state(fd, size_bytes)
-    return (
-        page_cache.proven(told, wanted, page_cache.STRAY_RATIO),
-        None if told is None else told.cached_ratio,
-    )
+def _cached(fd: int, size_bytes: int, wanted: bool) -> Details:
+    page_cache.bring(fd, size_bytes, wanted)
+    return page_cache.found(fd, size_bytes, wanted)
 
 
 def _flushed(fd: int) -> int:

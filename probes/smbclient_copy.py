@@ -83,12 +83,14 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running:
     fd = os.open(peer.path, os.O_RDONLY)
     try:
-        found = os.fstat(fd).st_size
-        if found != setting.size_bytes:
-            raise ValueError(f"this host's file has {found} bytes, {setting.size_bytes} are to go")
-        _bring(fd, setting)
+        size = os.fstat(fd).st_size
+        if size != setting.size_bytes:
+            raise ValueError(f"this host's file has {size} bytes, {setting.size_bytes} are to go")
+        cached = _requested(setting) == "cached"
+        page_cache.bring(fd, setting.size_bytes, cached)
         with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
-            cache = _cache(fd, setting)
+            found = page_cache.found(fd, setting.size_bytes, cached)
+            cache = {"side": "server", "requested": _requested(setting), **found}
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
             with window.error_context():
@@ -210,26 +212,6 @@ def _remote(setting: Setting, peer: Endpoint) -> str:
 def _local(fd: int) -> str:
     """A name by which the program that inherits the descriptor opens its file, nameless or not."""
     return f"/proc/self/fd/{fd}"
-
-
-def _bring(fd: int, setting: Setting) -> None:
-    """Makes the sender's file cached, or drops it from the page cache."""
-    if _requested(setting) == "cached":
-        page_cache.warm(fd, setting.size_bytes)
-    else:
-        page_cache.evict(fd, setting.size_bytes)
-
-
-def _cache(fd: int, setting: Setting) -> Details:
-    """What the page cache holds of it right now, and whether that is what was wanted."""
-    requested = _requested(setting)
-    told = page_cache.state(fd, setting.size_bytes)
-    return {
-        "side": "server",
-        "requested": requested,
-        "proven": page_cache.proven(told, requested == "cached", page_cache.STRAY_RATIO),
-        "cached_ratio_before": None if told is None else told.cached_ratio,
-    }
 
 
 def _sent_bytes(pid: int, fd: int) -> int:

@@ -19,7 +19,7 @@ from probes.host import payload, tcp_info
 from probes.meaning import Count
 from probes.net import flow as flows
 from probes.net.flow import Flow
-from probes.records import Details, Endpoint, Sample
+from probes.records import Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 
 PORT = 5001
@@ -73,23 +73,21 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             yield Sample(time.monotonic() - began, _acknowledged(flow) - base)
         if flow.errors:
             raise RuntimeError(f"{peer.host}: the transfer broke{flow.why()}")
-        limits, control = _seen(connection)
+        figures, control = tcp_info.read(connection), tcp_info.congestion_control(connection)
         _await_close(connection, peer, time.monotonic() + STALL_SECONDS)
-        _check_acknowledged(connection, peer, sum(flow.moved))
+        acknowledged = tcp_info.read(connection).get("acknowledged_bytes")
+        if acknowledged is not None and acknowledged < sum(flow.moved):
+            # the rest moved nowhere
+            raise RuntimeError(f"{peer.host}: its ttcp left before it had received all")
         yield Last(time.monotonic() - began, sum(flow.moved) - base)
-    return _details(limits, control)
+    limits = {"by": "unknown", **figures}
+    return {"engine": "ttcp", "limits": limits, "congestion_control": control}
 
 
 def _acknowledged(flow: Flow) -> int:
     """Bytes that the other host's TCP has."""
     waiting = (tcp_info.unacknowledged_bytes(each) or 0 for each in flow.connections)
     return sum(flow.moved) - sum(waiting)
-
-
-def _seen(connection: socket.socket) -> tuple[Details, str | None]:
-    """What the sending kernel knows of the connection while it is still there."""
-    figures = tcp_info.read(connection)
-    return {"by": "unknown", **figures}, tcp_info.congestion_control(connection)
 
 
 def _await_close(connection: socket.socket, peer: Endpoint, until: float) -> None:
@@ -103,13 +101,6 @@ def _await_close(connection: socket.socket, peer: Endpoint, until: float) -> Non
             except TimeoutError:
                 break
         raise RuntimeError(f"{peer.host}: its ttcp did not end after the last byte")
-
-
-def _check_acknowledged(connection: socket.socket, peer: Endpoint, sent_bytes: int) -> None:
-    """Raises RuntimeError where the receiver left before it had all: the rest moved nowhere."""
-    acknowledged = tcp_info.read(connection).get("acknowledged_bytes")
-    if acknowledged is not None and acknowledged < sent_bytes:
-        raise RuntimeError(f"{peer.host}: its ttcp left before it had received all")
 
 
 def _pull(setting: Setting, peer: Endpoint) -> Running:
@@ -126,7 +117,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
         if flow.errors:
             raise RuntimeError(f"{peer.host}: the transfer broke{flow.why()}")
         yield Last(time.monotonic() - began, sum(flow.moved))
-    return _details({"by": "unknown"}, None)
+    return {"engine": "ttcp", "limits": {"by": "unknown"}, "congestion_control": None}
 
 
 def _answer(peer: Endpoint, port: int) -> socket.socket:
@@ -151,7 +142,3 @@ def _answer(peer: Endpoint, port: int) -> socket.socket:
         f"nobody at {peer.host} called within {CALL_SECONDS:.0f} s; start there, towards this "
         "host: ttcp -t -s -l 65536 -n 16384 (pcattcp -t)"
     )
-
-
-def _details(limits: Details, congestion_control: str | None) -> Details:
-    return {"engine": "ttcp", "limits": limits, "congestion_control": congestion_control}

@@ -14,6 +14,8 @@ import sys
 import time
 from dataclasses import dataclass
 
+from probes.records import Details
+
 CACHESTAT = 451
 """System call number on every architecture but alpha; Linux 6.5 (mm/filemap.c)."""
 
@@ -93,6 +95,23 @@ def warm(fd: int, size_bytes: int) -> None:
         if got == 0:
             return
         offset += got
+
+
+def bring(fd: int, size_bytes: int, cached: bool) -> None:
+    """A file of that size into the page cache, or out of it."""
+    if cached:
+        warm(fd, size_bytes)
+    else:
+        evict(fd, size_bytes)
+
+
+def found(fd: int, size_bytes: int, cached: bool) -> Details:
+    """What the cache holds of a file to be copied, and whether that is what was wanted."""
+    told = state(fd, size_bytes)
+    return {
+        "proven": proven(told, cached, STRAY_RATIO),
+        "cached_ratio_before": None if told is None else told.cached_ratio,
+    }
 
 
 def state(fd: int, size_bytes: int) -> CacheState | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import secrets
 import time
 from collections.abc import Iterator
 
-from probes.host import free_space, nameless, page_cache, payload
+from probes.host import free_space, nameless, page_cache, payload, served_file
 from probes.records import Details
 from probes.stage import Refused
 
@@ -21,9 +20,6 @@ CHECK_ONE_REPLY_IN = 16
 CHECK_BLOCK_BYTES = 4 * 1024 * 1024
 READ_AT_ONCE_BYTES = 256 * 1024
 """Of a file that is pushed by shorter requests: a call into the kernel for many of them."""
-
-_SYNC_FILE_RANGE_WRITE = 2  # sync_file_range(2)
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Check:
@@ -86,9 +82,7 @@ class FolderSink:
         self._since_writeback += size
         if self._since_writeback >= WRITEBACK_BYTES:
             self._since_writeback = 0
-            if hasattr(_libc, "sync_file_range"):
-                whole = ctypes.c_int64(0)
-                _libc.sync_file_range(self._fd, whole, whole, _SYNC_FILE_RANGE_WRITE)
+            served_file.start_write_back(self._fd)
 
     def finish(self) -> None:
         """Returns when all is on the disk."""
@@ -152,18 +146,11 @@ class FolderSource:
         if found < size_bytes:
             os.close(self._fd)
             raise ValueError(f"the client's file has {found} bytes, {size_bytes} are to be pushed")
-        if cached:
-            page_cache.warm(self._fd, size_bytes)
-        else:
-            page_cache.evict(self._fd, size_bytes)
+        page_cache.bring(self._fd, size_bytes, cached)
 
     def cache(self) -> Details:
         """What the page cache holds of the file right now, and whether that is what was wanted."""
-        told = page_cache.state(self._fd, self._size_bytes)
-        return {
-            "proven": page_cache.proven(told, self._cached, page_cache.STRAY_RATIO),
-            "cached_ratio_before": None if told is None else told.cached_ratio,
-        }
+        return page_cache.found(self._fd, self._size_bytes, self._cached)
 
     def give(self, offset: int, size: int) -> memoryview:
         """The file's bytes there, valid until the next call."""

@@ -126,13 +126,6 @@ class SessionFacts:
         return {**vars(self), **{name: list(getattr(self, name)) for name in lists}}
 
 
-class Negotiated(NamedTuple):
-    """The part of a NEGOTIATE reply that the library does not keep."""
-
-    security_mode: int
-    server_time: str | None
-
-
 class Share(NamedTuple):
     """What a TREE_CONNECT reply tells of the share."""
 
@@ -140,10 +133,12 @@ class Share(NamedTuple):
     capabilities: tuple[str, ...]
 
 
-def negotiated(body: bytes) -> Negotiated:
-    """Of the body of an SMB2 NEGOTIATE reply. Raises struct.error where it is cut short."""
-    fields = _NEGOTIATED.unpack_from(body)
-    return Negotiated(security_mode=fields[1], server_time=moment(fields[9]))
+def negotiated(body: bytes) -> str | None:
+    """The server's clock, of the body of an SMB2 NEGOTIATE reply.
+
+    Raises struct.error where it is cut short.
+    """
+    return moment(_NEGOTIATED.unpack_from(body)[9])
 
 
 def share(body: bytes) -> Share:

@@ -86,7 +86,6 @@ class Agreement:
         connection = self.connection
         window = connection.sequence_window
         mode = connection.server_security_mode
-        told = facts.negotiated(connection.told[Commands.SMB2_NEGOTIATE])
         share = facts.share(connection.told[Commands.SMB2_TREE_CONNECT])
         return SessionFacts(
             dialect=self.dialect,
@@ -110,7 +109,7 @@ class Agreement:
             credits=window["high"] - window["low"],
             multi_credit=bool(connection.supports_multi_credit),
             server_guid=str(connection.server_guid),
-            server_time=told.server_time,
+            server_time=facts.negotiated(connection.told[Commands.SMB2_NEGOTIATE]),
             capabilities=self._capabilities(),
             share_flags=share.flags,
             share_capabilities=share.capabilities,
