@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from probes.net import transfer
+from probes.net import port, transfer
 from probes.net.transfer import Shape
 from probes.records import Endpoint
 
@@ -37,6 +38,28 @@ class Routed:
 def transferred(drained: Callable[..., Any]) -> Callable[[Shape, Endpoint], Any]:
     """Samples of a transfer, and what it came to."""
     return lambda shape, peer: drained(transfer.initiate(shape, peer))
+
+
+@pytest.fixture
+def responder() -> Callable[[Any], AbstractContextManager[Endpoint]]:
+    """A responder that knows the nonce and works in its own way: work(meeting, over)."""
+
+    @contextmanager
+    def responding(work: Any) -> Iterator[Endpoint]:
+        over = threading.Event()
+
+        def serve(meeting: port.Meeting) -> None:
+            # the initiator may have left
+            with suppress(OSError):
+                work(meeting, over)
+
+        with port.opened("127.0.0.1", serve) as peer:
+            try:
+                yield peer
+            finally:
+                over.set()
+
+    return responding
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import threading
 import time
 import zlib
 from contextlib import contextmanager
@@ -27,24 +26,6 @@ SO_BUF_LOCK = 72
 """Which buffers a program has set: 1 the sending one, 2 the receiving one (Linux 5.14)."""
 
 
-@contextmanager
-def responding(work):
-    """A responder that works in its own way: work(meeting, over)."""
-    over = threading.Event()
-
-    def serve(meeting):
-        try:
-            work(meeting, over)
-        except OSError:
-            return  # the initiator has left
-
-    with port.opened(HERE, serve) as peer:
-        try:
-            yield peer
-        finally:
-            over.set()
-
-
 def told_of_a_sender(meeting):
     """What a sender that saw nothing tells; the other end waits for it."""
     meeting.tell({"seconds": 1.0, "moved_bytes": 0, "calls": 0, "granted_bytes": 0, "seen": {}})
@@ -53,7 +34,7 @@ def told_of_a_sender(meeting):
 # -- from when to when -----------------------------------------------------------------------------
 
 
-def test_what_comes_in_the_warm_up_is_in_no_rate(transferred):
+def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred):
     """A burst at first, as of a bucket or a slow start's last round, and little after it."""
     burst, after = [], []
 
@@ -71,14 +52,14 @@ def test_what_comes_in_the_warm_up_is_in_no_rate(transferred):
         told_of_a_sender(meeting)
         over.wait(10)
 
-    with responding(work) as peer:
+    with responder(work) as peer:
         samples, moved = transferred(Shape("pull", seconds=SECONDS), peer)
     assert (samples[0].elapsed_seconds, samples[0].moved_bytes) == (0.0, 0)
     assert 0 < samples[-1].moved_bytes <= sum(after) < sum(burst)
     assert moved.receiver["moved_bytes"] < sum(burst)
 
 
-def test_what_was_sent_and_has_not_arrived_is_in_no_rate(transferred):
+def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred):
     """A sink that takes 100 kB and no more: the sender's own count is its buffers' content."""
     taken = []
 
@@ -95,7 +76,7 @@ def test_what_was_sent_and_has_not_arrived_is_in_no_rate(transferred):
                 pass
         over.wait(10)
 
-    with responding(work) as peer:
+    with responder(work) as peer:
         samples, moved = transferred(Shape("push", seconds=0.4), peer)
     assert samples[-1].moved_bytes == 100_000
     assert moved.receiver["moved_bytes"] == 100_000
@@ -114,7 +95,7 @@ def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(transferred, verb):
 # -- of what ---------------------------------------------------------------------------------------
 
 
-def test_the_payload_does_not_compress(transferred):
+def test_the_payload_does_not_compress(responder, transferred):
     kept = bytearray()
 
     def work(meeting, over):
@@ -122,7 +103,7 @@ def test_the_payload_does_not_compress(transferred):
         while len(kept) < 6_000_000:
             kept.extend(connection.recv(1 << 18))
 
-    with responding(work) as peer, pytest.raises((RuntimeError, OSError)):
+    with responder(work) as peer, pytest.raises((RuntimeError, OSError)):
         transferred(Shape("push", seconds=0.4), peer)
     assert len(zlib.compress(bytes(kept), 1)) > 0.99 * len(kept)
 

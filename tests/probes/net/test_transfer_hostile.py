@@ -7,7 +7,8 @@ import socket
 import struct
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -38,24 +39,6 @@ def fails(shape, peer):
     return broke.value, samples
 
 
-@contextmanager
-def responding(work):
-    """A responder that knows the nonce and works in its own way: work(meeting)."""
-    over = threading.Event()
-
-    def serve(meeting):
-        try:
-            work(meeting, over)
-        except OSError:
-            return  # the initiator has left, as it should
-
-    with port.opened(HERE, serve) as peer:
-        try:
-            yield peer
-        finally:
-            over.set()
-
-
 def swallow(connection):
     """Takes all that comes, in a thread."""
 
@@ -75,16 +58,17 @@ def reset(connection):
     connection.close()
 
 
-def telling(line):
+@pytest.fixture
+def telling(responder):
     """A sink that tells a line of its own instead of what it saw."""
 
-    def work(meeting, over):
+    def work(line, meeting, over):
         for each in meeting.connections:
             swallow(each)
         meeting.control.sendall(line + b"\n")
         over.wait(LATE_SECONDS)
 
-    return responding(work)
+    return lambda line: responder(partial(work, line))
 
 
 def told(**instead):
@@ -114,19 +98,19 @@ def told(**instead):
         json.dumps(TOLD).encode(),
     ],
 )
-def test_a_receiver_that_tells_nonsense_fails_the_transfer(line):
+def test_a_receiver_that_tells_nonsense_fails_the_transfer(telling, line):
     with telling(line) as peer:
         fails(Shape("push", seconds=SECONDS), peer)
 
 
-def test_a_receiver_that_never_reads_fails_it_in_time():
-    with responding(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
+def test_a_receiver_that_never_reads_fails_it_in_time(responder):
+    with responder(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
         fails(Shape("push", streams=2, seconds=SECONDS), peer)
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 @pytest.mark.parametrize("how", [reset, socket.socket.close])
-def test_an_end_that_goes_away_in_the_middle_fails_it(verb, how):
+def test_an_end_that_goes_away_in_the_middle_fails_it(responder, verb, how):
     def work(meeting, over):
         for each in meeting.connections:
             each.sendall(b"x" * 5000) if verb == "pull" else each.recv(5000)
@@ -134,7 +118,7 @@ def test_an_end_that_goes_away_in_the_middle_fails_it(verb, how):
         for each in (*meeting.connections, meeting.control):
             how(each)
 
-    with responding(work) as peer:
+    with responder(work) as peer:
         error, _ = fails(Shape(verb, seconds=SECONDS), peer)
     assert isinstance(error, RuntimeError)
 
@@ -143,25 +127,25 @@ def test_an_end_that_goes_away_in_the_middle_fails_it(verb, how):
 
 
 @pytest.mark.long
-def test_a_sender_that_never_sends_fails_it_in_time():
-    with responding(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
+def test_a_sender_that_never_sends_fails_it_in_time(responder):
+    with responder(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
         error, samples = fails(Shape("pull", seconds=SECONDS), peer)
     assert "no payload arrived" in str(error)
     assert not samples
 
 
-def test_a_sender_that_stops_after_a_byte_gives_no_figure():
+def test_a_sender_that_stops_after_a_byte_gives_no_figure(responder):
     def work(meeting, over):
         meeting.connections[0].sendall(b"x")
         over.wait(LATE_SECONDS)
 
-    with responding(work) as peer:
+    with responder(work) as peer:
         error, samples = fails(Shape("pull", seconds=SECONDS), peer)
     assert "nothing arrived after the warm-up" in str(error)
     assert {each.moved_bytes for each in samples} == {0}
 
 
-def test_a_sender_that_never_stops_is_stopped_by_the_clock():
+def test_a_sender_that_never_stops_is_stopped_by_the_clock(responder):
     sent = []
 
     def work(meeting, over):
@@ -169,7 +153,7 @@ def test_a_sender_that_never_stops_is_stopped_by_the_clock():
         while not over.is_set():
             sent.append(meeting.connections[0].send(block))
 
-    with responding(work) as peer:
+    with responder(work) as peer:
         _, samples = fails(Shape("pull", seconds=SECONDS), peer)
         before = len(sent)
         assert samples[-1].moved_bytes > 0
@@ -178,7 +162,7 @@ def test_a_sender_that_never_stops_is_stopped_by_the_clock():
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"[]", b"{}", b'{"seen":[]}', b'{"error":"full"}'])
-def test_a_sender_that_tells_nonsense_fails_the_transfer(line):
+def test_a_sender_that_tells_nonsense_fails_the_transfer(responder, line):
     def work(meeting, over):
         def pour():
             try:
@@ -192,7 +176,7 @@ def test_a_sender_that_tells_nonsense_fails_the_transfer(line):
         meeting.control.sendall(line + b"\n")
         over.wait(LATE_SECONDS)
 
-    with responding(work) as peer:
+    with responder(work) as peer:
         fails(Shape("pull", seconds=SECONDS), peer)
 
 

@@ -67,6 +67,18 @@ def files(folder: Path) -> list[str]:
     return sorted(name for _, *kinds in os.walk(folder) for names in kinds for name in names)
 
 
+def holding(peer: Endpoint, folder: Path, dialect: str) -> int:
+    """A process of its own that holds the run's folder until it is killed."""
+
+    def work() -> None:
+        with hold(Setting(run=RUN, dialect=dialect), peer):
+            time.sleep(60)
+
+    holder = forked(work)
+    assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+    return holder
+
+
 @DIALECTS
 def test_it_is_there_while_it_is_held_and_gone_afterwards(share: Any, dialect: str) -> None:
     with share(NT1) as (peer, folder, _):
@@ -101,13 +113,7 @@ def test_a_held_folder_is_refused_to_a_second_run_of_the_same_name(
 @DIALECTS
 def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
     with share(NT1) as (peer, folder, _):
-
-        def work() -> None:
-            with hold(Setting(run=RUN, dialect=dialect), peer):
-                time.sleep(60)
-
-        holder = forked(work)
-        assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+        holder = holding(peer, folder, dialect)
         kill(holder)
         assert becomes(lambda: files(folder) == [], 2)
 
@@ -119,13 +125,7 @@ def test_kill_9_of_holder_and_running_copy_leaves_nothing(
     share: Any, dialect: str, copy: str
 ) -> None:
     with share(NT1) as (peer, folder, _):
-
-        def work() -> None:
-            with hold(Setting(run=RUN, dialect=dialect), peer):
-                time.sleep(60)
-
-        holder = forked(work)
-        assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+        holder = holding(peer, folder, dialect)
         held = replace(peer, folder=FOLDER)
         setting = smb_copy.Setting(
             copy="push.cached",
@@ -162,13 +162,7 @@ def test_what_was_killed_with_its_server_goes_with_the_next_run_there(
 ) -> None:
     """As at a container's end, DELETE_ON_CLOSE or not; what else lies there stays."""
     with share(NT1) as (peer, folder, server):
-
-        def work() -> None:
-            with hold(Setting(run=RUN, dialect=dialect), peer):
-                time.sleep(60)
-
-        holder = forked(work)
-        assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+        holder = holding(peer, folder, dialect)
         kill_children(server)
         kill(holder)
         (folder / "bottleneck-0123abce").mkdir()
