@@ -21,7 +21,7 @@ from probes.smb.frames import Broken
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
 from probes.smb.run_folder import new_file, source_of
 from probes.smb.session import Handle, Session, open_session
-from probes.smb.steady import BLOCK_BYTES, Load
+from probes.smb.transfer import BLOCK_BYTES, Load
 from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
 STAGE = Stage(

@@ -22,7 +22,7 @@ from probes.smb import status
 from probes.smb.frames import Broken
 from probes.smb.pipe import Flight, fitting
 from probes.smb.session import Handle, open_session
-from probes.smb.steady import Load
+from probes.smb.transfer import Load
 from probes.stage import (
     LONG_BUDGET_SECONDS,
     Known,

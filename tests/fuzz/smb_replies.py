@@ -32,7 +32,7 @@ from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.protection import HmacSha256, Md5, Sealer
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
-from probes.smb.steady import Load
+from probes.smb.transfer import Load
 from probes.stage import Refused, Unavailable
 
 PEER = Endpoint(host="server", port=445, share="share", access=Access("user", "secret"))

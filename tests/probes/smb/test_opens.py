@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -171,13 +172,22 @@ class Store:
         return struct.pack("<HBBIII", 17, 80, 0, len(data), 0, 0) + data, 0
 
 
-def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(
-    pipe2: Any, ends: Any, served: Any
-) -> None:
-    pipe, peer = pipe2()
-    store = Store(most=20)
-    served(lambda: store.serve(peer))
-    files = SmallFiles(pipe, "small", SIZE, RING)
+@pytest.fixture
+def stored(pipe2: Any, served: Any, ends: Any) -> Iterator[Callable[..., Any]]:
+    """Small files at such a server, and that."""
+
+    def start(most: int, lies: bool = False) -> tuple[SmallFiles, Store]:
+        pipe, peer = pipe2()
+        store = Store(most, lies)
+        served(lambda: store.serve(peer))
+        return SmallFiles(pipe, "small", SIZE, RING), store
+
+    yield start
+    ends[0]._sock.close()
+
+
+def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(stored: Any) -> None:
+    files, store = stored(most=20)
     made = 0
     while files.push(made) is not None:
         made += 1
@@ -187,14 +197,10 @@ def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(
     assert files.intact and len(store.contents) == 19
     files.remove()
     assert store.contents == {} and store.handles == {}
-    ends[0]._sock.close()
 
 
-def test_what_was_made_at_once_is_pulled_one_by_one(pipe2: Any, ends: Any, served: Any) -> None:
-    pipe, peer = pipe2()
-    store = Store(most=30)
-    served(lambda: store.serve(peer))
-    files = SmallFiles(pipe, "small", SIZE, RING)
+def test_what_was_made_at_once_is_pulled_one_by_one(stored: Any) -> None:
+    files, store = stored(most=30)
     files.make(29, time.monotonic() + 60)
     assert len(files.numbers) == 29 and not files.full
     assert sorted(map(bytes, store.contents.values())) == sorted(
@@ -208,34 +214,23 @@ def test_what_was_made_at_once_is_pulled_one_by_one(pipe2: Any, ends: Any, serve
     assert files.full and len(files.numbers) == 30
     files.remove()
     assert store.contents == {}
-    ends[0]._sock.close()
 
 
-def test_making_ends_with_its_time(pipe2: Any, ends: Any, served: Any) -> None:
-    pipe, peer = pipe2()
-    store = Store(most=100)
-    served(lambda: store.serve(peer))
-    files = SmallFiles(pipe, "small", SIZE, RING)
+def test_making_ends_with_its_time(stored: Any) -> None:
+    files, store = stored(most=100)
     files.make(50, time.monotonic())
     assert files.numbers == []
-    ends[0]._sock.close()
 
 
 @pytest.mark.parametrize("way", ["pull", "read_back"])
-def test_a_server_that_gives_other_bytes_is_found(
-    pipe2: Any, ends: Any, served: Any, way: str
-) -> None:
-    pipe, peer = pipe2()
-    store = Store(most=100, lies=True)
-    served(lambda: store.serve(peer))
-    files = SmallFiles(pipe, "small", SIZE, RING)
+def test_a_server_that_gives_other_bytes_is_found(stored: Any, way: str) -> None:
+    files, store = stored(most=100, lies=True)
     files.make(2, time.monotonic() + 60)
     if way == "pull":
         files.pull(1)
     else:
         files.read_back()
     assert not files.intact
-    ends[0]._sock.close()
 
 
 def test_one_line_says_what_broke_where() -> None:

@@ -329,27 +329,6 @@ def read_file(peer: Endpoint, dialect: str) -> None:
         assert bytes(pipe.wait().view) == b"genuine"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("command", [3, 5, 8], ids=["tree", "create", "read"])
-@pytest.mark.parametrize("dialect", ["2.1", "3.0.2", "3.1.1"])
-def test_a_signature_stripped_on_the_way_is_not_accepted(
-    share: Any, dialect: str, command: int
-) -> None:
-    def strip(message: bytes) -> bytes:
-        if message[:4] != b"\xfeSMB" or struct.unpack_from("<H", message, 12)[0] != command:
-            return message
-        (flags,) = struct.unpack_from("<I", message, 16)
-        return message[:16] + struct.pack("<I", flags & ~8) + message[20:]
-
-    with share("server signing = mandatory") as (peer, folder, _):
-        (folder / "file").write_bytes(b"genuine")
-        with impostor(relay(peer, strip)) as between:
-            middle = replace(peer, port=between.port)
-            with pytest.raises((Refused, Broken), match="without the signature"):
-                read_file(middle, dialect)
-            read_file(peer, dialect)
-
-
 def test_a_signature_of_smb1_is_checked_before_and_during_a_copy(share: Any) -> None:
     for command in (0xA2, 0x2E):
 
