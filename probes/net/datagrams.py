@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
 from probes.host.tcp_info import RECEIVING, wait_at_most
+from probes.net.callers import plain
 from probes.records import Details
 
 HEADER = struct.Struct("!16sQQ")
@@ -114,7 +115,6 @@ HELLO = (1 << 64) - 1
 """The number of a datagram that only makes the way known."""
 HELLO_INTERVAL_SECONDS = 0.05
 
-_MAPPED = "::ffff:"
 _LINUX = sys.platform.startswith("linux")
 # asm-generic/socket.h and linux/in.h, in6.h; Python 3.9 has no names for them
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS, _SO_MEMINFO = 33, 35, 55
@@ -257,6 +257,5 @@ def hear_hello(
 
 def _plain(family: int, address: Tuple[Any, ...]) -> Tuple[int, Tuple[Any, ...]]:
     """An address, of IPv4 where it only looks like IPv6 (RFC 4291 section 2.5.5.2)."""
-    if family == socket.AF_INET6 and address[0].lower().startswith(_MAPPED) and "." in address[0]:
-        return socket.AF_INET, (address[0][len(_MAPPED) :], address[1])
-    return family, address
+    text = plain(address[0])
+    return (family, address) if text == address[0] else (socket.AF_INET, (text, address[1]))

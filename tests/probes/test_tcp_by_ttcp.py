@@ -109,19 +109,13 @@ def test_a_receiver_that_talks_for_ever_extends_nothing(run, monkeypatch):
             run(tcp_by_ttcp.Setting("push", seconds=0.2), peer)
 
 
-def test_nobody_there_is_a_reason_with_a_remedy(run):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with pytest.raises(Unavailable, match="ttcp -r -s"):
-        run(tcp_by_ttcp.Setting("push"), Endpoint(host="127.0.0.1", port=port))
-
-
-def test_nobody_who_calls_is_a_reason_with_a_remedy(run, monkeypatch):
+@pytest.mark.parametrize(("verb", "remedy"), [("push", "ttcp -r -s"), ("pull", "ttcp -t -s")])
+def test_nobody_there_or_who_calls_is_a_reason_with_a_remedy(run, monkeypatch, verb, remedy):
     monkeypatch.setattr(tcp_by_ttcp, "CALL_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(Unavailable, match="ttcp -t -s"):
-        run(tcp_by_ttcp.Setting("pull"), Endpoint(host="127.0.0.1", port=port))
+    with pytest.raises(Unavailable, match=remedy):
+        run(tcp_by_ttcp.Setting(verb), Endpoint(host="127.0.0.1", port=port))
 
 
 def test_a_caller_from_elsewhere_is_not_taken(run, monkeypatch):
