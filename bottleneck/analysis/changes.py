@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from bottleneck.analysis import diagnosis, noise, sentences, steps
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Verdict, Words
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict, Words
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
@@ -127,24 +127,19 @@ def compare(before: Report, after: Report) -> Change:
     made = steps.made_copies(before), steps.made_copies(after)
     copies = tuple(_change(old, new, *made) for old, new in pairs)
     paired = {id(each) for pair in pairs for each in pair}
+    alone = (
+        dict.fromkeys(f"{e.copy} ({e.dialect})" for e in found.copies if id(e) not in paired)
+        for found in (first, second)
+    )
     # The headline's copy where both have it, else one that both have, else any.
     known = [each for each in copies if each.ratio is not None] or copies
     chosen = max(known, key=lambda each: each.copy == first.headline, default=None)
     return Change(
-        summary="The two reports share no copy." if chosen is None else chosen.sentence,
-        copies=copies,
-        stages=tuple(_stages(before, after)),
-        facts=tuple(_changed_facts(before, after)),
-        only_before=_alone(first, paired),
-        only_after=_alone(second, paired),
-    )
-
-
-def _alone(found: Diagnosis, paired: set[int]) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            f"{each.copy} ({each.dialect})" for each in found.copies if id(each) not in paired
-        )
+        "The two reports share no copy." if chosen is None else chosen.sentence,
+        copies,
+        tuple(_stages(before, after)),
+        tuple(_changed_facts(before, after)),
+        *map(tuple, alone),
     )
 
 
@@ -164,15 +159,16 @@ def _pairs(first: Diagnosis, second: Diagnosis) -> Iterator[tuple[CopyDiagnosis,
 Made = dict[tuple[str, str, str, float], Found]
 
 
-def _spread(made: Made, copy: CopyDiagnosis) -> Spread | None:
-    if copy.bytes_per_second is None:
-        return None
-    return made[copy.copy, copy.dialect, copy.initiator, copy.bytes_per_second].rate
-
-
 def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -> CopyChange:
-    was, now = _spread(before, old), _spread(after, new)
-    lift = None if was is None or now is None else _lift(old, new, was, now)
+    was, now = (
+        None
+        if each.bytes_per_second is None
+        else made[each.copy, each.dialect, each.initiator, each.bytes_per_second].rate
+        for each, made in ((old, before), (new, after))
+    )
+    lift = ratio = None
+    if was is not None and now is not None:
+        lift, ratio = _lift(old, new, was, now), now.median / was.median
     return CopyChange(
         copy=old.copy,
         initiator=old.initiator,
@@ -180,7 +176,7 @@ def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -
         after_dialect=new.dialect,
         before_bytes_per_second=was,
         after_bytes_per_second=now,
-        ratio=None if was is None or now is None else now.median / was.median,
+        ratio=ratio,
         significant=was is not None and now is not None and noise.differ(was, now),
         before_verdict=old.verdict,
         after_verdict=new.verdict,
@@ -192,36 +188,25 @@ def _change(old: CopyDiagnosis, new: CopyDiagnosis, before: Made, after: Made) -
 def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> Lift | None:
     """The cap of before, where it is not the cap any more or its ceiling rose; else None."""
     cap = old.verdict
-    level = cap.ceiling_bytes_per_second
-    if level is None or new.verdict.ceiling_bytes_per_second is None:
+    level, to = cap.ceiling_bytes_per_second, new.verdict.ceiling_bytes_per_second
+    if level is None or to is None:
         return None
-    to = None
+    predicted = old.predicted_bytes_per_second
     if cap.named == new.verdict.named:
-        to = new.verdict.ceiling_bytes_per_second
         if to < RAISED_RATIO * level:
             return None
-    elif any(each.named == cap.named and _still(each, level) for each in new.ceilings):
-        # It is as low as before: what caps the copy now came in front of it.
-        return None
-    predicted = _predicted(old, was, None if to is None else to / level)
+        if predicted is not None:
+            # No more than so many times the rate where the cap rose alone.
+            predicted = Band.over(min, predicted, Band.of(was, to / level))
+    else:
+        to = None
+        for each in new.ceilings:
+            still = each.bytes_per_second < RAISED_RATIO * level
+            if still and each.named == cap.named and each.standing in ("measured", "inferred"):
+                # It is as low as before: what caps the copy now came in front of it.
+                return None
     judged = None if predicted is None else _judged(predicted, now)
-    return Lift(cap.component, cap.side, cap.cause, level, to, predicted, judged)
-
-
-def _still(ceiling: Ceiling, level: float) -> bool:
-    low = ceiling.standing not in ("at-least", "estimated")
-    return low and ceiling.bytes_per_second < RAISED_RATIO * level
-
-
-def _predicted(old: CopyDiagnosis, was: Spread, times: float | None) -> Band | None:
-    """What the earlier report said; no more than so many times the rate where the cap rose alone.
-
-    times: how far it rose; None: it is gone.
-    """
-    told = old.predicted_bytes_per_second
-    if told is None or times is None:
-        return told
-    return Band.over(min, told, Band.of(was, times))
+    return Lift(*cap.named, level, to, predicted, judged)
 
 
 def _judged(predicted: Band, now: Spread) -> Judged:
@@ -255,7 +240,10 @@ def _sentence(
 
 def _by(lift: Lift | None, new: CopyDiagnosis, now: Spread) -> str:
     """What was lifted and whether the gain is the predicted one; else what holds it now."""
-    holds = _holds(new.verdict)
+    level = new.verdict.ceiling_bytes_per_second
+    holds = "What caps it now was not found."
+    if level is not None:
+        holds = f"Its cap is now {_part(new.verdict)}, {rate_text(level)}."
     if lift is None:
         return f" {holds}"
     name = _part(lift)
@@ -269,13 +257,6 @@ def _by(lift: Lift | None, new: CopyDiagnosis, now: Spread) -> str:
     ranged = range_text(told.low, told.high)
     got = f"predicted {rate_text(told.median)} ({ranged}), got {rate_text(now.median)}"
     return f"{was}: {got}: {lift.judged}. {holds}"
-
-
-def _holds(verdict: Verdict) -> str:
-    level = verdict.ceiling_bytes_per_second
-    if level is None:
-        return "What caps it now was not found."
-    return f"Its cap is now {_part(verdict)}, {rate_text(level)}."
 
 
 def _part(cap: Words) -> str:
@@ -326,7 +307,7 @@ def _changed_facts(before: Report, after: Report) -> Iterator[FactChange]:
 
     Of a host that one report alone has seen its name stands for all of them.
     """
-    both = {side for side in SIDES if _host(before, side) and _host(after, side)}
+    both = {side for side in SIDES if getattr(before, side) and getattr(after, side)}
     first, second = dict(_facts(before, both)), dict(_facts(after, both))
     for fact in dict.fromkeys((*first, *second)):
         old, new = first.get(fact), second.get(fact)
@@ -334,15 +315,11 @@ def _changed_facts(before: Report, after: Report) -> Iterator[FactChange]:
             yield FactChange(fact, old, new)
 
 
-def _host(report: Report, side: str) -> HostFacts | None:
-    return report.client if side == "client" else report.server
-
-
 def _facts(report: Report, sides: set[str]) -> Iterator[tuple[str, Any]]:
     for name in _TARGET:
         yield f"target.{name}", steps.word(report.target, name)
     for side in SIDES:
-        host = _host(report, side)
+        host = getattr(report, side)
         if host is not None:
             told = _of_host(side, host)
             yield from told if side in sides else [next(told)]
