@@ -8,10 +8,10 @@ rate(x) = outer * sqrt(1 - x * (1 - (inner / outer)^2)), x from 0 (outer edge) t
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean, median
 
 LEAST_ZONES = 3
 """Two points lie on every curve."""
@@ -113,22 +113,18 @@ def fitted(zones: Sequence[Zone]) -> Curve | None:
     places = {each.centre_ratio for each in zones}
     if len(places) < LEAST_ZONES:
         return None
-    kept = list(range(len(zones)))
-    start = _through_medians(zones)
-    sigma = 0.0
+    kept, start = list(zones), _through_medians(zones)
     if len(places) >= LEAST_FOR_WEAK and start is not None:
-        away = [_away(zone, *start) for zone in zones]
-        sigma = _NORMAL * statistics.median(abs(each) for each in away)
-        bound = max(WEAK_RATIO, WEAK_SIGMAS * sigma)
-        kept = [at for at in kept if abs(away[at]) <= bound]
-    if len({zones[at].centre_ratio for at in kept}) < LEAST_ZONES:
+        away = [abs(_away(zone, *start)) for zone in zones]
+        bound = max(WEAK_RATIO, WEAK_SIGMAS * _NORMAL * median(away))
+        kept = [zone for zone, each in zip(zones, away, strict=True) if each <= bound]
+    if len({each.centre_ratio for each in kept}) < LEAST_ZONES:
         return None
-    found = _least_squares([zones[at] for at in kept])
+    found = _least_squares(kept)
     if found is None:
         return None
     square, slope, variance = found
-    left = [abs(_away(zones[at], square, slope)) for at in kept]
-    residual = math.sqrt(statistics.fmean(each * each for each in left))
+    residual = math.sqrt(fmean(_away(each, square, slope) ** 2 for each in kept))
     if residual > ROUGH_RATIO:
         return None
     inner = math.sqrt((square + slope) / square)
@@ -153,29 +149,23 @@ def _through_medians(zones: Sequence[Zone]) -> tuple[float, float] | None:
     """The line through the medians of the squares (Theil, Sen): a few zones do not move it."""
     points = [(each.centre_ratio, each.bytes_per_second**2) for each in zones]
     slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
-    slope = statistics.median(slopes)
-    square = statistics.median(y - slope * x for x, y in points)
+    slope = median(slopes)
+    square = median(y - slope * x for x, y in points)
     return (square, slope) if square > 0 and square + slope > 0 else None
 
 
 def _least_squares(zones: Sequence[Zone]) -> tuple[float, float, float] | None:
     """Square, slope and the slope's variance; None: no rate is left at an edge."""
-    points = [
-        (each.centre_ratio, each.bytes_per_second**2, (2 * each.doubt * each.bytes_per_second**2))
-        for each in zones
-    ]
-    weights = [1 / sigma**2 for *_, sigma in points]
-    total = math.fsum(weights)
-    x_mean = math.fsum(w * x for w, (x, *_) in zip(weights, points, strict=True)) / total
-    y_mean = math.fsum(w * y for w, (_, y, _) in zip(weights, points, strict=True)) / total
+    points = [(each.centre_ratio, each.bytes_per_second**2) for each in zones]
+    weights = [1 / (2 * each.doubt * each.bytes_per_second**2) ** 2 for each in zones]
+    x_mean, y_mean = (fmean(each, weights) for each in zip(*points, strict=True))
     pairs = list(zip(weights, points, strict=True))
-    spread = math.fsum(w * (x - x_mean) ** 2 for w, (x, _, _) in pairs)
+    spread = math.fsum(w * (x - x_mean) ** 2 for w, (x, _) in pairs)
     if not spread > 0:
         return None
-    slope = math.fsum(w * (x - x_mean) * (y - y_mean) for w, (x, y, _) in pairs) / spread
+    slope = math.fsum(w * (x - x_mean) * (y - y_mean) for w, (x, y) in pairs) / spread
     square = y_mean - slope * x_mean
     if not (square > 0 and square + slope > 0 and math.isfinite(square + slope)):
         return None
-    around = math.fsum(w * (y - square - slope * x) ** 2 for w, (x, y, _) in pairs)
-    scatter = max(1.0, around / (len(points) - 2))
-    return square, slope, scatter / spread
+    around = math.fsum(w * (y - square - slope * x) ** 2 for w, (x, y) in pairs)
+    return square, slope, max(1.0, around / (len(points) - 2)) / spread

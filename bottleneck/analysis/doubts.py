@@ -58,11 +58,6 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
         for copy in steps.copies(report)
         if copy.made is not None and scattered(copy.made.rate)
     }
-    own = (
-        each
-        for each in diagnosis.copies
-        if each.initiator == "client" and each.dialect in dialects and each.bytes_per_second
-    )
     return tuple(
         Doubt(
             each.copy,
@@ -71,7 +66,8 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
             _reason(each),
             unstable=(each.copy, each.dialect, each.initiator) in apart,
         )
-        for each in own
+        for each in diagnosis.copies
+        if each.initiator == "client" and each.dialect in dialects and each.bytes_per_second
         if each.verdict.component == "unknown" or each.verdict.confidence < CLEAR_CONFIDENCE
     )
 
@@ -127,14 +123,14 @@ def _reason(copy: CopyDiagnosis) -> str:
 def next_look(found: Iterable[Doubt], speaking: Speaking) -> Look | None:
     """The stage of those left that speaks of the most doubts; None: none speaks of any."""
     found = tuple(found)
-    counted = {
-        stage: [each for each in found if _speaks([_words(word) for word in words], each)]
+    spoken = {
+        stage: [each for each in found if _speaks(tuple(map(_words, words)), each)]
         for stage, words in speaking.items()
     }
-    most = max(counted, key=lambda stage: len(counted[stage]), default=None)
-    if most is None or not counted[most]:
+    most = max(spoken, key=lambda stage: len(spoken[stage]), default=None)
+    if most is None or not spoken[most]:
         return None
-    return Look(most, f"it tells suspects apart: {counted[most][0].reason}")
+    return Look(most, f"it tells suspects apart: {spoken[most][0].reason}")
 
 
 def _words(verdict: str) -> Words:
@@ -142,11 +138,7 @@ def _words(verdict: str) -> Words:
     return component, cause or None
 
 
-def _speaks(words: list[Words], doubt: Doubt) -> bool:
-    if not doubt.suspects:
-        return bool(words)
-    return any(
-        component == suspect and cause in (None, other)
-        for component, cause in words
-        for suspect, other in doubt.suspects
-    )
+def _speaks(words: tuple[Words, ...], doubt: Doubt) -> bool:
+    """Where everything is suspected, whatever speaks of anything does."""
+    suspects = doubt.suspects | {(component, None) for component, _ in doubt.suspects}
+    return bool(words) and not (suspects and suspects.isdisjoint(words))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -29,7 +29,8 @@ OURS = ("impacket",)
 KEPT_RATIO = 0.9
 """Of a source in the page cache, from which on what is missing is no matter."""
 T = TypeVar("T")
-Folders = dict[Key, tuple[int, Step, Outcome]]
+Entry = tuple[int, Step, Outcome]
+"""A step of the report, with its index."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +198,9 @@ def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
     return Found(index, step, outcome, rate) if rate.low > 0 else None
 
 
-def _intact(index: int, step: Step, outcome: Outcome) -> Found | None:
+def _intact(entry: Entry | None) -> Found | None:
     """What others are measured by; None too where the bytes were altered."""
-    found = _found(index, step, outcome)
+    found = None if entry is None else _found(*entry)
     return found if found is not None and found.intact else None
 
 
@@ -231,31 +232,26 @@ def security(found: Found) -> str | None:
 
 def copies(report: Report) -> tuple[Copy, ...]:
     """Every copy of the report; the operating system's own first, then the newest dialect."""
-    memories: dict[Key, Found | None] = {}
-    folders: Folders = {}
+    memories: dict[Key, Entry] = {}
+    folders: dict[Key, Entry] = {}
     for index, (step, outcome) in enumerate(report.entries):
         key = _copy_key(step)
-        if key is None:
-            continue
-        if step.setting.get("end") == "memory":
-            memories.setdefault(key, _intact(index, step, outcome))
-        else:
-            folders.setdefault(key, (index, step, outcome))
+        if key is not None:
+            of = memories if step.setting.get("end") == "memory" else folders
+            of.setdefault(key, (index, step, outcome))
     found = [
         Copy(
-            engine=key[3],
-            setting=view(Setting, step.setting),
-            beside=_beside(folders, key),
-            name=key[0],
-            dialect=key[1],
-            initiator=key[2],
-            outcome=outcome,
-            index=index,
-            made=_found(index, step, outcome),
-            memory=memories.get(key),
+            *key[:3],
+            outcome=entry[2],
+            index=entry[0],
+            made=_found(*entry),
+            memory=_intact(memories.get(key)),
             twin=_twin(folders, key),
+            engine=key[3],
+            beside=_beside(folders, key),
+            setting=view(Setting, entry[1].setting),
         )
-        for key, (index, step, outcome) in folders.items()
+        for key, entry in folders.items()
     ]
     return tuple(sorted(found, key=lambda copy: -age(copy.dialect)))
 
@@ -269,18 +265,17 @@ def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
     }
 
 
-def _twin(folders: Folders, key: Key) -> Found | None:
+def _twin(folders: Mapping[Key, Entry], key: Key) -> Found | None:
     name = key[0].replace(".uncached", ".cached")
-    entry = folders.get((name, *key[1:]))
-    found = None if entry is None or name == key[0] else _intact(*entry)
+    found = None if name == key[0] else _intact(folders.get((name, *key[1:])))
     return found if found is not None and from_ram(found) else None
 
 
-def _beside(folders: Folders, key: Key) -> Found | None:
+def _beside(folders: Mapping[Key, Entry], key: Key) -> Found | None:
     if key[1] != NATIVE:
         return None
     alike = (key[0], key[2], OWN)
-    made = (_intact(*folders[each]) for each in folders if (each[0], *each[2:]) == alike)
+    made = (_intact(entry) for each, entry in folders.items() if (each[0], *each[2:]) == alike)
     return fastest(each for each in made if each is not None)
 
 

@@ -88,16 +88,10 @@ def _condition(match: re.Match[str], severity: Severity) -> Limit:
     metric, sign = metrics.check(match["metric"]), match["sign"]
     value = _quantity(match["limit"], metric, bare=False)
     low, high = (value, math.inf) if sign in ("<", "<=") else (-math.inf, value)
-    return Limit(
-        metric,
-        severity,
-        f"{_HOLDS[sign]} {match['limit']}",
-        f"{_BREAKS[sign]} {match['limit']}",
-        _nagios(low, high),
-        low,
-        high,
-        strict=sign in ("<=", ">="),
-    )
+    words, broken = (f"{each[sign]} {match['limit']}" for each in (_HOLDS, _BREAKS))
+    nagios = f"{_plain(low)}:" if high == math.inf else f"~:{_plain(high)}"
+    strict = sign in ("<=", ">=")
+    return Limit(metric, severity, words, broken, nagios, low, high, strict=strict)
 
 
 def _range(metric: str, text: str, severity: Severity) -> Limit:
@@ -115,9 +109,8 @@ def _range(metric: str, text: str, severity: Severity) -> Limit:
         told = Range(plain)
     except ValueError as error:
         raise ExpectationError(f"{text[:80]!r} is no range: {error}") from None
-    words = f"in {text}"
-    ends = (told.start, told.end)
-    return Limit(metric, severity, words, f"not {words}", plain, *ends, inside=told.invert)
+    words = (f"in {text}", f"not in {text}")
+    return Limit(metric, severity, *words, plain, told.start, told.end, inside=told.invert)
 
 
 def _quantity(text: str, metric: str, bare: bool) -> float:
@@ -142,10 +135,6 @@ def _ratio(word: str) -> float | None:
     elif _BARE.fullmatch(word):
         value = float(word)
     return value if math.isfinite(value) else None
-
-
-def _nagios(low: float, high: float) -> str:
-    return f"{_plain(low)}:" if high == math.inf else f"~:{_plain(high)}"
 
 
 def _plain(value: float) -> str:

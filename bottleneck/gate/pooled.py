@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bottleneck.analysis import steps
 from bottleneck.report import STATUSES, Report, Step
 from probes.records import Details, Failed, Measured, Outcome, rates
 
@@ -47,26 +47,20 @@ def _key(step: Step) -> str:
 
 def _together(step: Step, outcomes: Sequence[Outcome]) -> Outcome:
     measured = [each for each in outcomes if isinstance(each, Measured)]
+    broken = [each for each in outcomes if isinstance(each, Failed)]
     if not measured:
-        return next((each for each in outcomes if isinstance(each, Failed)), outcomes[0])
+        return (broken or outcomes)[0]
     sequential = step.setting.get("pattern", "sequential") == "sequential"
     if len(measured) == 1 or not (step.stage in _POOLED or step.stage == "disk" and sequential):
         return measured[0]
-    middle = _middle(measured)
-    details = dict(middle.details)
-    details.update(_proofs([each.details for each in measured]))
-    broken = [each.error for each in outcomes if isinstance(each, Failed)]
-    failed = [*_texts(details.get("failed_runs")), *broken]
+    # What the one saw whose rate is the median, of an even number the lower, stands for all.
+    middle = sorted(measured, key=_rate)[(len(measured) - 1) // 2]
+    details = {**middle.details, **_proofs([each.details for each in measured])}
+    failed = [*steps.texts(middle.details, "failed_runs"), *(each.error for each in broken)]
     if failed:
         details["failed_runs"] = failed
     runs = tuple(run for each in measured for run in each.runs)
     return replace(middle, runs=runs, details=details)
-
-
-def _middle(measured: Sequence[Measured]) -> Measured:
-    """The one whose rate is the median, of an even number the lower; what it saw stands for all."""
-    ordered = sorted(measured, key=_rate)
-    return ordered[statistics.median_low(range(len(ordered)))]
 
 
 def _rate(measured: Measured) -> float:
@@ -81,14 +75,10 @@ def _proofs(details: Sequence[Details]) -> Details:
     """What holds only where it held each time: unaltered bytes, a proven cache."""
     found: dict[str, Any] = {}
     if any("hash_ok" in each for each in details):
-        looks = [each.get("hash_ok") for each in details]
-        found["hash_ok"] = False if False in looks else None if None in looks else True
+        told = [each.get("hash_ok") for each in details]
+        found["hash_ok"] = False if False in told else None if None in told else True
     caches = [each["cache"] for each in details if isinstance(each.get("cache"), dict)]
     if caches:
-        unproven = [each for each in caches if each.get("proven") is not True]
-        found["cache"] = (unproven or caches)[0]
+        unproven = (each for each in caches if each.get("proven") is not True)
+        found["cache"] = next(unproven, caches[0])
     return found
-
-
-def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
