@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis import disk_zones, steps
-from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
 from bottleneck.reports import document, units

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.cli.app import run
 from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.plots.zones import zone_curves_svg

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import fmean
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import pairs as paired
-from bottleneck.analysis.comparisons import stretches
 from bottleneck.analysis.comparisons.pairs import Row
-from bottleneck.analysis.comparisons.stretches import Change
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import path_rate, transfers
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.noise import SINGLE_RATIO, factor
+from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.steps import OWN, SYSTEM, Copy, Found
 from bottleneck.report import Report, median_run
 from bottleneck.reports.units import count_text, rate_text, seconds_text, size_text, times_text
+from probes.records import Run, Sample, Spread
 
 FIRST_SECONDS = 5.0
 """What is called the beginning of a copy whose rate does not change at once."""
@@ -35,6 +36,13 @@ FAR_SECONDS = 0.005
 """A shorter round trip is past its slow start before it can be seen."""
 ROUNDS_DOUBT = 3.0
 """A slow start may take so many times its least: it leaves early, and loses."""
+LEAST_WINDOWS = 5
+"""In each stretch: fewer lie together by chance."""
+MOST_WINDOWS = 40
+LEAST_SECONDS = 0.25
+"""Of each stretch: what is shorter is a buffer that fills."""
+ODD_ONES = 8
+"""One window of so many may be anything: somebody else's moment."""
 
 
 Begun = tuple[str, Row]
@@ -65,7 +73,7 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
         return
     # What a push had in flight: its samples tell what was acknowledged.
     fill = 0.0 if copy.verb == "pull" else made.details.in_flight_bytes or 0.0
-    changed = stretches.change(median_run(made.outcome), fill)
+    changed = change(median_run(made.outcome), fill)
     if changed is not None and _repeats(made, fill, changed):
         reasons = (_fell if changed.falls else _rose)(report, copy, changed)
         mechanism, why = next(reasons, ("unexplained", "nothing that was measured explains it"))
@@ -79,7 +87,7 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
         return
     late = tuple(_flushed_late(copy, made))
     yield from late
-    whole = stretches.split(median_run(made.outcome), FIRST_SECONDS)
+    whole = split(median_run(made.outcome), FIRST_SECONDS)
     if not late and whole is not None and min(whole.first.rate, whole.rest.rate) > 0:
         first, rest = whole.first.rate, whole.rest.rate
         yield (
@@ -91,7 +99,7 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
 
 def _repeats(made: Found, fill: float, told: Change) -> bool:
     """Whether the other runs changed to the same side."""
-    others = [stretches.change(run, fill) for run in made.outcome.runs]
+    others = [change(run, fill) for run in made.outcome.runs]
     return all(each is not None and each.falls == told.falls for each in others)
 
 
@@ -105,7 +113,7 @@ def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]
             "own RAM took it: a mount that caches writes",
         )
     for each in transfers(report, copy.sender):
-        alone = stretches.change(median_run(each.outcome))
+        alone = change(median_run(each.outcome))
         if alone is not None and alone.falls and factor(alone.rest.rate, rest) <= SAME_RATIO:
             yield (
                 "shaper",
@@ -173,3 +181,117 @@ def _row(
         "significant": mechanism != "none",
         "mechanism": mechanism,
     }
+
+
+# -- where a rate changes for good: two stretches apart by more than their own noise -------------
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a run, as windows of samples."""
+
+    begin: Sample
+    end: Sample
+    window_rates: tuple[float, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.end.elapsed_seconds - self.begin.elapsed_seconds
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second over all of it."""
+        return (self.end.moved_bytes - self.begin.moved_bytes) / self.seconds
+
+    @property
+    def spread(self) -> Spread:
+        """The rate, between the rates of its windows but for the odd ones."""
+        rates = sorted(self.window_rates, key=lambda each: abs(each - self.rate))
+        kept = rates[: len(rates) - len(rates) // ODD_ONES]
+        return Spread(self.rate, min(kept), max(kept), 1)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A run's beginning and the rest of it."""
+
+    first: Stretch
+    rest: Stretch
+
+    @property
+    def falls(self) -> bool:
+        """Whether the rest is slower."""
+        return self.rest.rate < self.first.rate
+
+    @property
+    def seconds(self) -> float:
+        """When it changed, since the run began."""
+        return self.rest.begin.elapsed_seconds
+
+    @property
+    def moved_bytes(self) -> int:
+        """What had arrived until then."""
+        return self.rest.begin.moved_bytes
+
+
+def change(run: Run, fill_bytes: float = 0.0) -> Change | None:
+    """The one change of a run's rate; None: there is none, or too few samples to tell.
+
+    Args:
+        run: of which the last sample is left out: it holds the flush.
+        fill_bytes: what may be in flight: so much at the beginning and at the end of a push is
+            acknowledged at another rate than it moves.
+    """
+    windows = _windows(_inner(run, fill_bytes))
+    options = [_split(windows, at) for at in range(LEAST_WINDOWS, len(windows) - LEAST_WINDOWS)]
+    lasting = [
+        each for each in options if min(each.first.seconds, each.rest.seconds) >= LEAST_SECONDS
+    ]
+    best = min(lasting, key=_misfit, default=None)
+    if best is None or min(best.first.rate, best.rest.rate) <= 0:
+        return None
+    return best if differ(best.first.spread, best.rest.spread) else None
+
+
+def split(run: Run, seconds: float) -> Change | None:
+    """A run before and after a moment; None: too few samples on one side of it."""
+    windows = _windows(run[:-1])
+    at = sum(each.elapsed_seconds <= seconds for each in windows) - 1
+    if not LEAST_WINDOWS <= at < len(windows) - LEAST_WINDOWS:
+        return None
+    return _split(windows, at)
+
+
+def _inner(run: Run, fill_bytes: float) -> Run:
+    """The samples between the first fill of the pipe and the last."""
+    last = run[-1].moved_bytes - fill_bytes
+    return tuple(each for each in run[:-1] if fill_bytes <= each.moved_bytes <= last)
+
+
+def _windows(samples: Run) -> Run:
+    """At most so many samples, evenly taken, the clock moving on between any two."""
+    every = -(-len(samples) // MOST_WINDOWS) or 1
+    kept: list[Sample] = []
+    for each in samples[::every]:
+        if not kept or each.elapsed_seconds > kept[-1].elapsed_seconds:
+            kept.append(each)
+    return tuple(kept)
+
+
+def _split(windows: Run, at: int) -> Change:
+    return Change(_stretch(windows[: at + 1]), _stretch(windows[at:]))
+
+
+def _stretch(windows: Run) -> Stretch:
+    rates = tuple(
+        (after.moved_bytes - before.moved_bytes) / (after.elapsed_seconds - before.elapsed_seconds)
+        for before, after in zip(windows, windows[1:], strict=False)
+    )
+    return Stretch(windows[0], windows[-1], rates)
+
+
+def _misfit(found: Change) -> float:
+    """How badly two constant rates describe the run."""
+    parts = (found.first.window_rates, found.rest.window_rates)
+    return sum((rate - fmean(rates)) ** 2 for rates in parts for rate in rates)

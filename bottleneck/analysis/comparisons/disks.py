@@ -1,4 +1,4 @@
-"""Disks beside their zones: where a file lies, single small reads, writing for long.
+"""Disks zone by zone, where a file lies on them, single small reads, writing for long.
 
 Sources of a knee in long writes: the kernel's dirty limit (see sysctl/vm.rst in its documentation),
 the cache of a RAID controller, the SLC part of an SSD.
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import Row
-from bottleneck.analysis.comparisons.zones import all_zones, disk_name
+from bottleneck.analysis.disc import Zone
 from bottleneck.analysis.disk_zones import Place, Span, Zones
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.rules.disk.zone import where_text
@@ -20,6 +20,7 @@ from bottleneck.report import Report
 from bottleneck.reports.units import (
     count_text,
     percent_text,
+    range_text,
     rate_text,
     seconds_text,
     size_text,
@@ -27,12 +28,111 @@ from bottleneck.reports.units import (
 )
 from probes.records import SIDES
 
+DOES = {"read": "reads", "write": "writes"}
 MATTERS_RATIO, LEAST_SEEKING_RATIO = 1.25, 0.05
 """Edge over place, and seeks in all of the time, from which on they are worth a word."""
 _FILES = {"sequential": "this run's own file", "file": "the file"}
 DEPTHS = (1, 32)
 KNEE_TOLERANCE_RATIO = 0.35
 """Pages that are written meanwhile move the knee: it lies at the dirty limit or a bit beyond."""
+
+
+# -- zone by zone: each zone, the curve through them, and what is weak ----------------------------
+
+
+def by_zone(report: Report) -> Iterator[Comparison]:
+    """One comparison for each disk that was measured zone by zone."""
+    for each in all_zones(report):
+        yield Comparison(
+            about="zones",
+            sentence=_zone_sentence(each),
+            rows=tuple(_zone_row(each, at, zone) for at, zone in enumerate(each.zones)),
+            ratio=each.curve.ratio if each.curve is not None and each.curve.ratio >= 1 else None,
+            significant=each.curve is not None and each.curve.falls,
+            steps=(each.found.index,),
+        )
+
+
+def all_zones(report: Report) -> Iterator[Zones]:
+    """Every measured disk with its zones, in the report's order."""
+    for found in steps.measured(report, "disk"):
+        if disk_zones.pattern(found) == "zones":
+            told = disk_zones.zones_of(found)
+            if told.zones:
+                yield told
+
+
+def _side(found: Found) -> str:
+    return found.setting.side or found.step.initiator
+
+
+def disk_name(zones: Zones) -> str:
+    """As a person calls it: `the server's disk sda`."""
+    return f"the {_side(zones.found)}'s disk {zones.device}".rstrip()
+
+
+def _zone_sentence(each: Zones) -> str:
+    does, name = DOES.get(each.found.setting.verb or "read", "moves"), disk_name(each)
+    name = name[0].upper() + name[1:]
+    seek = each.seek_seconds
+    jump = f" A jump to another place costs {seconds_text(seek)}." if seek is not None else ""
+    return f"{name} {does} {_curve_words(each)}{_weak_words(each)}.{jump}"
+
+
+def _curve_words(each: Zones) -> str:
+    curve = each.curve
+    if curve is None:
+        rates = [zone.bytes_per_second for zone in each.zones]
+        many = "one zone" if len(rates) == 1 else f"{len(rates)} zones"
+        why = "too few for a curve" if len(rates) < 3 else "on no curve that a disc would have"
+        return f"{range_text(min(rates), max(rates))} in {many}, {why}"
+    outer, inner = curve.outer_bytes_per_second, curve.inner_bytes_per_second
+    if curve.flat:
+        healthy = (zone for at, zone in enumerate(each.zones) if at not in curve.weak)
+        rates = [zone.bytes_per_second for zone in healthy]
+        within = percent_text((max(rates) - min(rates)) / max(rates))
+        usual = rate_text(sum(rates) / len(rates))
+        return f"{usual}, the same everywhere within {within}: no spinning disc shows there"
+    if not curve.falls:
+        return (
+            f"{rate_text(outer)} at its first address and {rate_text(inner)} at its last, where a "
+            "spinning disc falls off"
+        )
+    return (
+        f"{rate_text(outer)} at its outer edge and {rate_text(inner)} at the inner, "
+        f"{curve.ratio:.2f} to 1, as a spinning disc does"
+    )
+
+
+def _weak_words(each: Zones) -> str:
+    curve = each.curve
+    if curve is None or not curve.weak:
+        return ""
+    told = [
+        f"zone {at + 1} is weak ({rate_text(each.zones[at].bytes_per_second)} where "
+        f"{rate_text(curve.rate_at(each.zones[at].centre_ratio))} were due)"
+        for at in curve.weak
+    ]
+    return f"; {', '.join(told)}"
+
+
+def _zone_row(each: Zones, at: int, zone: Zone) -> Row:
+    curve, told, setting = each.curve, each.told[at], each.found.setting
+    return {
+        "side": _side(each.found),
+        "verb": setting.verb or None,
+        "device": each.device or None,
+        "zone": at + 1,
+        "from_ratio": zone.from_ratio,
+        "to_ratio": zone.to_ratio,
+        "bytes_per_second": zone.bytes_per_second,
+        "low_bytes_per_second": zone.low_bytes_per_second,
+        "high_bytes_per_second": zone.high_bytes_per_second,
+        "curve_bytes_per_second": None if curve is None else curve.rate_at(zone.centre_ratio),
+        "standing": "weak" if curve is not None and at in curve.weak else None,
+        "latency_median_seconds": steps.amount(told, "latency_seconds", "median"),
+        "latency_p99_seconds": steps.amount(told, "latency_seconds", "p99"),
+    }
 
 
 # -- where a file lies, and what one piece at the edge would give ------------------------------
@@ -45,7 +145,7 @@ def places(report: Report) -> Iterator[Comparison]:
         whole = disk_zones.pattern(found) in _FILES and setting.verb == "read"
         if place is None or not whole or setting.cache != "uncached":
             continue
-        side = setting.side or found.step.initiator
+        side = _side(found)
         zones = disk_zones.zones_under(report, side, "read", place)
         spans = place.spans_on(zones.device) if zones is not None else place.spans
         row = _place_row(found, side, place, zones, spans)
@@ -146,7 +246,7 @@ def _random_rows(each: Zones) -> Iterator[Row]:
         if size is None or rate is None:
             continue
         yield {
-            "side": each.found.setting.side or each.found.step.initiator,
+            "side": _side(each.found),
             "device": each.device or None,
             "depth": depth,
             "read_bytes": size,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis.comparisons.zones import compare
+from bottleneck.analysis.comparisons.disks import by_zone
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
@@ -46,7 +46,7 @@ def zone_curves_svg(report: Report) -> str | None:
     found = list(zone_curves(report))[:MOST_ALONE]
     if not found:
         return None
-    told = [safe(each.sentence, SENTENCE_CHARACTERS) for each in compare(report)][:MOST_ALONE]
+    told = [safe(each.sentence, SENTENCE_CHARACTERS) for each in by_zone(report)][:MOST_ALONE]
     parts: list[str] = []
     below = 0.0
     for curve in found:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.comparisons.zones import all_zones
+from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.plots import plots
 
