@@ -66,6 +66,22 @@ def as_if(recorded):
 
 
 @pytest.fixture
+def changed():
+    """A report whose steps of some setting have another one, or whose outcomes are other ones."""
+
+    def made(known, outcome=lambda made: made, setting=None, **of):
+        entries = tuple(
+            (replace(step, setting={**step.setting, **(setting or {})}), outcome(made))
+            if of.items() <= step.setting.items()
+            else (step, made)
+            for step, made in known.entries
+        )
+        return replace(known, entries=entries)
+
+    return made
+
+
+@pytest.fixture
 def judged():
     """Judges a report, with what it means."""
 

@@ -86,53 +86,39 @@ def test_another_path_is_unknown(judged, as_if):
         assert suspects(other, diagnose(other), known) == ()
 
 
-def _in(known, dialect):
-    entries = tuple(
-        (replace(step, setting={**step.setting, "dialect": dialect}), outcome)
-        if "dialect" in step.setting
-        else (step, outcome)
-        for step, outcome in known.entries
-    )
-    return replace(known, entries=entries)
-
-
-def test_another_dialect_is_unknown(as_if, says):
-    says(_in(as_if(), "2.1"), baseline=as_if())
-
-
-def test_a_dialect_that_is_tried_only_where_there_is_time_may_be_missing(as_if, says):
+def test_another_dialect_is_unknown(as_if, changed, says):
     known = as_if()
-    beside = [each for each in _in(known, "smb1").entries if each[0].stage == "smb-copy"]
+    (own,) = {step.setting["dialect"] for step, _ in known.entries if "dialect" in step.setting}
+    says(changed(known, setting={"dialect": "2.1"}, dialect=own), baseline=known)
+
+
+def test_a_dialect_that_is_tried_only_where_there_is_time_may_be_missing(as_if, changed, says):
+    known = as_if()
+    old = changed(known, setting={"dialect": "smb1"}).entries
+    beside = [each for each in old if each[0].stage == "smb-copy"]
     more = replace(known, entries=(*known.entries, *beside))
     says(known, baseline=more)
     says(more, baseline=known)
-    slow = [(step, replace(made, runs=_times(made.runs, 0.5))) for step, made in beside]
+    slow = [(step, times(0.5)(made)) for step, made in beside]
     says(replace(known, entries=(*known.entries, *slow)), baseline=more)
 
 
-def _times(runs, factor, seconds=1.0):
-    return tuple(
-        tuple(Sample(s.elapsed_seconds * seconds, round(s.moved_bytes * factor)) for s in run)
-        for run in runs
+def times(factor, seconds=1.0):
+    """Changes an outcome to one of so many times the bytes and the time."""
+    return lambda made: replace(
+        made,
+        runs=tuple(
+            tuple(Sample(s.elapsed_seconds * seconds, round(s.moved_bytes * factor)) for s in run)
+            for run in made.runs
+        ),
     )
 
 
-def _with_copy(known, factor, seconds):
-    entries = tuple(
-        (step, replace(made, runs=_times(made.runs, factor, seconds)))
-        if step.setting.get("copy") == "pull.uncached"
-        else (step, made)
-        for step, made in known.entries
-    )
-    return replace(known, entries=entries)
-
-
-def test_another_file_size_is_unknown_but_not_where_the_copy_took_as_long(as_if, says):
+def test_another_file_size_is_unknown_but_not_where_the_copy_took_as_long(as_if, changed, says):
     known = as_if()
-    tenth = _with_copy(known, 0.1, 0.1)
-    says(tenth, baseline=known)
+    says(changed(known, times(0.1, 0.1), copy="pull.uncached"), baseline=known)
     # a run makes the file of a slow path so small that the copy takes as long
-    says(_with_copy(known, 0.3, 1.0), baseline=known)
+    says(changed(known, times(0.3), copy="pull.uncached"), baseline=known)
 
 
 def test_what_is_faster_asks_for_a_new_baseline(as_if, says):

@@ -19,25 +19,11 @@ def entry(known, stage, **setting):
     return found
 
 
-def _elsewhere(known):
-    """As another run would have it: a folder and a size of its own."""
-    return replace(
-        known,
-        entries=tuple(
-            (
-                replace(step, setting={**step.setting, "folder": "/other", "size_bytes": 7})
-                if "folder" in step.setting
-                else step,
-                outcome,
-            )
-            for step, outcome in known.entries
-        ),
-    )
-
-
-def test_the_runs_of_each_step_stand_side_by_side(as_if):
+def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
+    """Also of another run's folder and size."""
     one, two = as_if(usual=(1.0,)), as_if(usual=(0.9,))
-    three = pooled([one, _elsewhere(two), as_if(usual=(1.1,))])
+    other = changed(two, setting={"folder": "/other", "size_bytes": 7}, end="folder")
+    three = pooled([one, other, as_if(usual=(1.1,))])
     assert len(three.entries) == len(one.entries)
     copy = entry(three, "smb-copy", copy="pull.uncached", end="folder")
     spread = rates(copy)
@@ -78,26 +64,26 @@ def test_a_step_that_broke_once_is_told(as_if):
     assert isinstance(pooled([broken, broken]).entries[at][1], Failed)
 
 
-def _with_details(known, **told):
-    entries = tuple(
-        (step, replace(made, details={**made.details, **told}))
-        if step.setting.get("copy") == "pull.uncached"
-        else (step, made)
-        for step, made in known.entries
-    )
-    return replace(known, entries=entries)
+@pytest.fixture
+def told(as_if, changed):
+    """The report whose copy tells something besides."""
+
+    def made(**details):
+        more = lambda made: replace(made, details={**made.details, **details})  # noqa: E731
+        return changed(as_if(), more, copy="pull.uncached")
+
+    return made
 
 
-def test_bytes_that_were_altered_once_are_altered(as_if):
-    found = pooled([as_if(), _with_details(as_if(), hash_ok=False), as_if()])
-    assert diagnose(found).altered
-    unlooked = pooled([as_if(), _with_details(as_if(), hash_ok=None)])
+def test_bytes_that_were_altered_once_are_altered(as_if, told):
+    assert diagnose(pooled([as_if(), told(hash_ok=False), as_if()])).altered
+    unlooked = pooled([as_if(), told(hash_ok=None)])
     assert entry(unlooked, "smb-copy", copy="pull.uncached").details["hash_ok"] is None
 
 
-def test_a_cache_that_was_not_proven_once_is_not_proven(as_if):
+def test_a_cache_that_was_not_proven_once_is_not_proven(as_if, told):
     proof = {"side": "server", "requested": "uncached", "proven": False}
-    found = pooled([as_if(), _with_details(as_if(), cache=proof), as_if()])
+    found = pooled([as_if(), told(cache=proof), as_if()])
     assert entry(found, "smb-copy", copy="pull.uncached").details["cache"]["proven"] is False
 
 
