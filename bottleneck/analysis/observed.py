@@ -18,7 +18,7 @@ from bottleneck.analysis.link_end import claimed_payload, is_told, slower_link
 from bottleneck.analysis.noise import factor
 from bottleneck.analysis.steps import Copy
 from bottleneck.analysis.supplied import place_text
-from bottleneck.analysis.unexplained import unexplained
+from bottleneck.analysis.unknown import unexplained
 from bottleneck.report import Report
 from bottleneck.reports.units import (
     count_text,
