@@ -10,8 +10,10 @@ import pytest
 
 from bottleneck import typed
 from bottleneck.analysis import diagnose
-from bottleneck.analysis.finding import CopyDiagnosis, Named
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named
+from bottleneck.observations import SCHEMA, loads, told_report
 from bottleneck.report import Report, Step
+from bottleneck.reports.units import rate_text
 from probes.records import (
     SIDES,
     Failed,
@@ -108,6 +110,11 @@ class World:
         self.server: HostFacts | None = host("server") if agent else None
         self.status = "complete"
         self.busy: dict[str, dict[str, Any]] = {"client": {}, "server": {}}
+        self.target_rate: float | None = None
+        self.target: dict[str, Any] = {
+            **{"share": "//nas/media", "dialect": "3.1.1"},
+            **{"signing": "aes-gmac", "encryption": None},
+        }
 
     def add(
         self,
@@ -355,12 +362,8 @@ class World:
             "tool": {"version": "0.1.0", "python": "3.11.2", "fio": "3.33"},
             "started": "2026-11-20T23:45:00+00:00",
             "elapsed_seconds": 41.3,
-            "target": {
-                "share": "//nas/media",
-                "dialect": "3.1.1",
-                "signing": "aes-gmac",
-                "encryption": None,
-            },
+            "target": dict(self.target),
+            "target_rate_bytes_per_second": self.target_rate,
             "client": self.client,
             "server": self.server,
             "entries": tuple(self.entries),
@@ -455,3 +458,43 @@ def world() -> World:
     made.disk("server", "read", (205, 210, 214))
     made.disk("server", "write", (185, 190, 193))
     return made
+
+
+@pytest.fixture
+def told() -> Callable[[str], Report]:
+    """Makes the report of an observations file with these tables."""
+    head = f'schema = "{SCHEMA}"\ntitle = "A ticket"\ndate = "2026-11-20"\n'
+    return lambda text: told_report(loads((head + text).encode()))
+
+
+def text(named: Named) -> str:
+    """A verdict's words, as `disk/server/read` or `unknown/inconclusive`."""
+    return "/".join(filter(None, named))
+
+
+def level(ceiling: Ceiling) -> str:
+    """A ceiling with its rate, and what it is from."""
+    rate = rate_text(ceiling.bytes_per_second)
+    steps = " ".join(map(str, ceiling.steps))
+    return f"{text(ceiling.named)} {rate} {ceiling.standing} [{steps}]"
+
+
+@pytest.fixture
+def says(golden: Callable[[str], None]) -> Callable[..., None]:
+    """Takes a world, what has to be named of its copies in turn, and more of its target; keeps all
+    that is said of them.
+    """
+
+    def noted(world: Any, *expected: str, **target: Any) -> None:
+        report = world if isinstance(world, Report) else world.report()
+        report.target.update(target)
+        found = diagnose(report).copies
+        for each in found:
+            golden(f"{text(each.verdict.named)} {each.verdict.confidence}")
+            golden(f"  {each.verdict.sentence}")
+            golden(f"  {'; '.join(map(level, each.ceilings))}")
+            for line in (*each.evidence, *each.advice):
+                golden(f"  - {line}")
+        assert tuple(text(each.verdict.named) for each in found[: len(expected)]) == expected
+
+    return noted

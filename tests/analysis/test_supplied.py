@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck import observations
-from bottleneck.analysis import diagnose
-from bottleneck.observations import SCHEMA
-
 HOSTS = """
 [client]
 link = "1 Gbit/s"
@@ -22,6 +18,8 @@ tcp_wmem = "4096 16384 131072"
 [path]
 rtt = "100 ms"
 """
+LINK = '[client]\nlink = "1 Gbit/s"\n'
+BARE = HOSTS.replace("tcp_", "# ")
 TABLE = """
 [[latency]]
 connection = "warm"
@@ -33,11 +31,11 @@ table = [
 ]
 """
 """1 ms + n / 100 MB/s."""
+FLAT = TABLE.replace("1.1 ms", "1.01 ms").replace("2 ms", "1.01 ms").replace("11 ms", "1.01 ms")
 
 
-def told(text: str):
-    head = f'schema = "{SCHEMA}"\ntitle = "A ticket"\ndate = "2026-11-20"\n'
-    return observations.told_report(observations.loads((head + text).encode()))
+def without(line: str) -> str:
+    return "".join(each for each in HOSTS.splitlines(keepends=True) if line not in each)
 
 
 def copy(name: str, **more: object) -> str:
@@ -45,127 +43,56 @@ def copy(name: str, **more: object) -> str:
     return f'[[copy]]\ncopy = "{name}"\n{"".join(lines)}'
 
 
-def found(text: str):
-    return diagnose(told(text)).copies[0]
+def tcp(rate: str, window: str) -> str:
+    return f'[[tcp]]\nsender = "server"\nrate = "{rate}"\nwindow = "{window}"\n'
 
 
-def ceiling(each, component: str, cause: str):
-    return [
-        (one.side, one.bytes_per_second)
-        for one in each.ceilings
-        if (one.component, one.cause) == (component, cause)
-    ]
+PUSH, PULL = copy("push.cached"), copy("pull.cached")
+WINDOW, BUFFER = "tcp/server/receive-window", "tcp/server/send-buffer"
+FULL, TRIPS = "network/path/link-rate", "smb/path/round-trips"
+PATHS = {
+    "the receiver's largest window over the round trip": (WINDOW, HOSTS + PUSH),
+    "of a pull it is the server's send buffer": (BUFFER, HOSTS + PULL),
+    "streams share what the link asks for": (WINDOW, HOSTS + copy("push.cached", streams=10)),
+    "a window that holds the path asks for nothing": (
+        *(FULL, HOSTS.replace("100 ms", "0.2 ms") + PUSH),
+    ),
+    "no such ceiling without a round trip": (FULL, without("rtt") + PUSH),
+    "nor without a size": ("tcp/client/send-buffer", without("tcp_rmem") + PUSH),
+    "without a link nobody knows what would fill it": (WINDOW, without("link") + PUSH),
+    "TCP that its window held leaves the link as it was told": (
+        *(FULL, BARE + tcp("640 kB/s", "64KiB") + PULL),
+    ),
+    "TCP that nothing held is the path": (FULL, BARE + tcp("300 Mbit/s", "64MiB") + PULL),
+    "losses leave what Mathis says": (
+        *("network/path/loss", HOSTS + "loss = 0.001\n" + copy("push.cached", streams=100)),
+    ),
+    "no losses": (FULL, '[path]\nrtt = "100 ms"\nloss = 0.0\n' + LINK + PUSH),
+    "losses without a round trip": (FULL, "[path]\nloss = 0.01\n" + LINK + PUSH),
+}
 
 
-# -- buffers -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(("named", "text"), PATHS.values(), ids=PATHS)
+def test_told_figures_of_the_path_bound_a_copy(told, named, text, says):
+    says(told(text), named)
 
 
-def test_the_receivers_largest_window_over_the_round_trip_is_a_ceiling():
-    each = found(HOSTS + copy("push.cached"))
-    assert ceiling(each, "tcp", "receive-window") == [("server", pytest.approx(1_747_600))]
-    assert ceiling(each, "tcp", "send-buffer") == [("client", pytest.approx(41_943_040))]
-    verdict = each.verdict
-    assert verdict.named == ("tcp", "server", "receive-window")
-    assert "A receive window of 11.2 MiB or more for one connection" in each.advice[0]
+REQUESTS = {
+    "a size that was timed": (TRIPS, TABLE, "1kB", 1),
+    "four of them": (TRIPS, TABLE, "1kB", 4),
+    "the line's, of another size": (TRIPS, TABLE, "2kB", 1),
+    "long ones wait for the link and not for answers": (FULL, TABLE + LINK, "1MB", 1),
+    "without a table the round trip tells": (TRIPS, BARE, "64KiB", None),
+    "with neither nothing is known of them": (FULL, LINK, "64KiB", None),
+    "a table without a line tells a size that it has": (TRIPS, FLAT, "10kB", None),
+    "and no other": ("unknown/not-measured", FLAT, "20kB", None),
+}
 
 
-def test_of_a_pull_it_is_the_servers_send_buffer():
-    verdict = found(HOSTS + copy("pull.cached")).verdict
-    assert verdict.named == ("tcp", "server", "send-buffer")
-
-
-def test_streams_share_what_the_link_asks_for():
-    each = found(HOSTS + copy("push.cached", streams=10))
-    assert ceiling(each, "tcp", "receive-window") == [("server", pytest.approx(17_476_000))]
-    assert "1.12 MiB or more for each connection" in each.advice[0]
-    assert "with 10 streams" in each.verdict.sentence
-
-
-def test_a_window_that_holds_the_path_asks_for_nothing():
-    each = found(HOSTS.replace("100 ms", "0.2 ms") + copy("push.cached"))
-    assert each.verdict.cause == "link-rate"
-
-
-@pytest.mark.parametrize("missing", ['rtt = "100 ms"', "tcp_rmem"])
-def test_without_round_trip_or_size_there_is_no_such_ceiling(missing):
-    text = "\n".join(line for line in HOSTS.splitlines() if missing not in line)
-    assert ceiling(found(text + "\n" + copy("push.cached")), "tcp", "receive-window") == []
-
-
-def test_without_a_link_nobody_knows_what_would_fill_it():
-    text = HOSTS.replace('link = "1 Gbit/s"', "")
-    each = found(text + copy("push.cached"))
-    assert each.verdict.cause == "receive-window"
-    assert "fill the link" not in each.verdict.sentence
-
-
-# -- TCP alone ---------------------------------------------------------------------------------
-
-
-def test_a_transfer_that_its_window_held_leaves_the_link_as_it_was_told():
-    text = HOSTS + '[[tcp]]\nsender = "server"\nrate = "640 kB/s"\nwindow = "64KiB"\n'
-    each = found(text.replace("tcp_", "# ") + copy("pull.cached"))
-    assert ceiling(each, "network", "link-rate")[-1][1] == pytest.approx(117.7e6, rel=1e-3)
-
-
-def test_one_that_nothing_held_is_the_path():
-    text = HOSTS + '[[tcp]]\nsender = "server"\nrate = "300 Mbit/s"\nwindow = "64MiB"\n'
-    each = found(text.replace("tcp_", "# ") + copy("pull.cached"))
-    assert [rate for _, rate in ceiling(each, "network", "link-rate")] == [pytest.approx(37.5e6)]
-
-
-# -- losses ------------------------------------------------------------------------------------
-
-
-def test_losses_at_a_round_trip_leave_what_mathis_says():
-    each = found(HOSTS + "loss = 0.001\n" + copy("push.cached", streams=100))
-    assert each.verdict.cause == "loss"
-    ((_, rate),) = ceiling(each, "network", "loss")
-    assert 3.2e6 * 10 < rate < 5.6e6 * 10
-
-
-@pytest.mark.parametrize("path", ['[path]\nrtt = "100 ms"\nloss = 0.0\n', "[path]\nloss = 0.01\n"])
-def test_no_losses_or_no_round_trip_leave_no_such_ceiling(path):
-    each = found(path + '[client]\nlink = "1 Gbit/s"\n' + copy("push.cached"))
-    assert ceiling(each, "network", "loss") == []
-
-
-# -- requests ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("size", "depth", "rate"),
-    [("1kB", 1, 1000 / 1.01e-3), ("1kB", 4, 4000 / 1.01e-3), ("2kB", 1, 2000 / 1.02e-3)],
-)
-def test_short_requests_carry_what_their_answers_let_them(size, depth, rate):
-    """Of a size that was timed its own time; of others the line's."""
-    each = found(TABLE + copy("push.cached", request=f'"{size}"', depth=depth))
-    assert ceiling(each, "smb", "round-trips") == [("path", pytest.approx(rate, rel=1e-3))]
-    assert "of it for the bytes themselves" in each.verdict.sentence
-
-
-def test_long_requests_wait_for_the_link_and_not_for_answers():
-    text = TABLE + '[client]\nlink = "1 Gbit/s"\n' + copy("push.cached", request='"1MB"', depth=1)
-    each = found(text)
-    assert each.verdict.cause == "link-rate"
-
-
-def test_without_a_table_the_round_trip_tells():
-    each = found(HOSTS.replace("tcp_", "# ") + copy("push.cached", request='"64KiB"'))
-    assert ceiling(each, "smb", "round-trips") == [("path", pytest.approx(655_360))]
-
-
-def test_with_neither_nothing_is_known_of_requests():
-    text = '[client]\nlink = "1 Gbit/s"\n' + copy("push.cached", request='"64KiB"')
-    assert ceiling(found(text), "smb", "round-trips") == []
-
-
-def test_a_table_without_a_line_tells_the_sizes_that_it_has():
-    flat = TABLE.replace("1.1 ms", "1.01 ms").replace("2 ms", "1.01 ms").replace("11 ms", "1.01 ms")
-    each = found(flat + copy("push.cached", request='"10kB"'))
-    assert ceiling(each, "smb", "round-trips") == [("path", pytest.approx(1e4 / 1.01e-3))]
-    each = found(flat + copy("push.cached", request='"20kB"'))
-    assert ceiling(each, "smb", "round-trips") == []
+@pytest.mark.parametrize(("named", "text", "size", "depth"), REQUESTS.values(), ids=REQUESTS)
+def test_requests_carry_what_their_answers_let_them(told, named, text, size, depth, says):
+    more = {} if depth is None else {"depth": depth}
+    says(told(text + copy("push.cached", request=f'"{size}"', **more)), named)
 
 
 # -- disks -------------------------------------------------------------------------------------
@@ -182,72 +109,44 @@ side = "server"
 verb = "write"
 zones = [{at = 0.1, rate = "200 MB/s"}, {at = 0.9, rate = "80 MB/s"}]
 """
+ONE_ZONE = ZONES.replace(', {at = 1.0, rate = "80 MB/s"}', "")
+ONE_RATE = '[[disk]]\nside = "client"\nverb = "read"\nrate = "60 MB/s"\n'
+READ, ZONE = "disk/client/read", "disk/client/zone"
 
 
-@pytest.mark.parametrize(
-    ("place", "rate", "cause"),
-    [
-        (1.0, 80e6, "zone"),
-        (0.5, ((200e6**2 + 80e6**2) / 2) ** 0.5, "zone"),
-        (0.1, (200e6**2 - 0.1 * (200e6**2 - 80e6**2)) ** 0.5, "read"),
-        (0.0, 200e6, "read"),
-    ],
-)
-def test_a_disc_gives_what_its_place_gives(place, rate, cause):
-    each = found(ZONES + copy("push.uncached", from_place=place))
-    assert ceiling(each, "disk", cause) == [("client", pytest.approx(rate))]
+def pushed(**more: object) -> str:
+    return copy("push.uncached", **more)
 
 
-@pytest.mark.parametrize(
-    ("place", "words"),
-    [(1.0, "the inner edge"), (0.6, "60 % of the way to the inner edge"), (0.0, "the outer edge")],
-)
-def test_a_place_is_told_in_words(place, words):
-    each = found(ZONES + copy("push.uncached", from_place=place))
-    assert f"uncached from {words} can run" in each.verdict.sentence
+DISKS = {
+    "at the inner edge": (ZONE, ZONES + pushed(from_place=1.0)),
+    "in the middle": (ZONE, ZONES + pushed(from_place=0.5)),
+    "further inside": (ZONE, ZONES + pushed(from_place=0.6)),
+    "not far inside": (READ, ZONES + pushed(from_place=0.1)),
+    "at the outer edge": (READ, ZONES + pushed(from_place=0.0)),
+    "beyond the last zone": ("disk/server/zone", EDGES + copy("push.cached", to_place=0.95)),
+    "before the first one": ("disk/server/write", EDGES + copy("push.cached", to_place=0.0)),
+    "one zone alone is the disc": (READ, ONE_ZONE + pushed(from_place=0.0)),
+    "a place that is not told may be the outer edge": (READ, ZONES + pushed()),
+    "a cached source is read from no disk": ("unknown/not-measured", ZONES + PUSH),
+    "a disk of one rate has no zones": (READ, ONE_RATE + pushed(from_place=0.9)),
+}
 
 
-@pytest.mark.parametrize(("place", "rate"), [(0.95, 80e6), (0.0, 200e6)])
-def test_beyond_the_zones_that_were_told_it_is_the_nearest(place, rate):
-    each = found(EDGES + copy("push.cached", to_place=place))
-    assert each.verdict.ceiling_bytes_per_second == pytest.approx(rate)
+@pytest.mark.parametrize(("named", "text"), DISKS.values(), ids=DISKS)
+def test_a_disc_gives_what_its_place_gives(told, named, text, says):
+    says(told(text), named)
 
 
-def test_one_zone_alone_is_the_disc():
-    text = ZONES.replace(', {at = 1.0, rate = "80 MB/s"}', "")
-    each = found(text + copy("push.uncached", from_place=0.0))
-    assert ceiling(each, "disk", "read") == [("client", pytest.approx(200e6))]
-
-
-def test_a_file_whose_place_is_not_told_may_lie_at_the_outer_edge():
-    each = found(ZONES + copy("push.uncached"))
-    assert ceiling(each, "disk", "read") == [("client", pytest.approx(200e6))]
-
-
-def test_a_cached_source_is_read_from_no_disk():
-    each = found(ZONES + copy("push.cached"))
-    assert each.verdict.component == "unknown"
-
-
-def test_a_disk_of_one_rate_has_no_zones():
-    text = '[[disk]]\nside = "client"\nverb = "read"\nrate = "60 MB/s"\n'
-    each = found(text + copy("push.uncached", from_place=0.9))
-    assert ceiling(each, "disk", "read") == [("client", pytest.approx(60e6))]
-
-
-def test_strange_zones_are_left_out():
-    report = told(ZONES + copy("push.uncached", from_place=1.0))
-    (step, outcome), copied = report.entries
+def test_strange_zones_are_left_out(told, says):
+    report = told(ZONES + pushed(from_place=1.0))
     odd = [{"at_ratio": "far"}, {"at_ratio": 0.0, "bytes_per_second": 2e8}]
-    details = {**outcome.details, "zones": odd}
-    report = replace(report, entries=((step, replace(outcome, details=details)), copied))
-    assert diagnose(report).copies[0].verdict.ceiling_bytes_per_second == pytest.approx(2e8)
+    report.entries[0][1].details["zones"] = odd
+    says(report, READ)
 
 
-def test_measured_reports_get_no_such_ceiling(world):
+def test_measured_reports_get_no_such_ceiling(world, says):
     world.copy("push.cached", 60)
     report = world.report()
-    report = replace(report, target={**report.target, "connect_seconds": 0.1, "loss_ratio": 0.01})
-    assert all(
-        each.cause not in ("loss", "receive-window") for each in diagnose(report).copies[0].ceilings
-    )
+    target = {**report.target, "connect_seconds": 0.1, "loss_ratio": 0.01}
+    says(replace(report, target=target), "unknown/inconclusive")

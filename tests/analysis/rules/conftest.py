@@ -1,4 +1,4 @@
-"""Planted worlds, and all that is said of their copies, held against what is kept beside a test."""
+"""Planted worlds that the rules' tests begin with."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from bottleneck.analysis import diagnose
-from bottleneck.analysis.finding import Ceiling, Named
-from bottleneck.report import Report
-from bottleneck.reports.units import rate_text
 
 
 @pytest.fixture
@@ -44,36 +39,3 @@ def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
         return world
 
     return make
-
-
-def text(named: Named) -> str:
-    """A verdict's words, as `disk/server/read` or `unknown/inconclusive`."""
-    return "/".join(filter(None, named))
-
-
-def level(ceiling: Ceiling) -> str:
-    """A ceiling with its rate, and what it is from."""
-    rate = rate_text(ceiling.bytes_per_second)
-    steps = " ".join(map(str, ceiling.steps))
-    return f"{text(ceiling.named)} {rate} {ceiling.standing} [{steps}]"
-
-
-@pytest.fixture
-def says(golden: Callable[[str], None]) -> Callable[..., None]:
-    """Takes a world, what has to be named of its copies in turn, and more of its target; keeps all
-    that is said of them.
-    """
-
-    def noted(world: Any, *expected: str, **target: Any) -> None:
-        report = world if isinstance(world, Report) else world.report()
-        report.target.update(target)
-        found = diagnose(report).copies
-        for each in found:
-            golden(f"{text(each.verdict.named)} {each.verdict.confidence}")
-            golden(f"  {each.verdict.sentence}")
-            golden(f"  {'; '.join(map(level, each.ceilings))}")
-            for line in (*each.evidence, *each.advice):
-                golden(f"  - {line}")
-        assert tuple(text(each.verdict.named) for each in found[: len(expected)]) == expected
-
-    return noted

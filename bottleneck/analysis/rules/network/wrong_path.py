@@ -74,11 +74,9 @@ def faster(report: Report, sender: str) -> Faster | None:
         ways = view(Ways, outcome.details).ways
         used = next((each for each in ways if each.in_use), None)
         better = max(ways, key=lambda each: each.carried(sender), default=None)
-        if (
-            used is not None
-            and better is not None
-            and 0 < FASTER_RATIO * used.carried(sender) <= better.carried(sender)
-        ):
+        if used is None or better is None:
+            continue
+        if better.carried(sender) >= FASTER_RATIO * used.carried(sender) > 0:
             return Faster(index, used, better)
     return None
 
