@@ -52,17 +52,14 @@ def shown_without(report: Report, copy: Copy, gone: Sequence[Ceiling]) -> Refere
 
 def _without_disks(report: Report, copy: Copy, parts: set[Part]) -> Reference | None:
     sending, own = ("disk", copy.sender), ("disk", copy.initiator)
-    cached = next((each for each in _likes(report, copy) if each.name == _cached(copy)), None)
-    memory = cached.memory if cached is not None and _from_ram(cached.memory) else None
+    name = copy.name.replace(".uncached", ".cached")
+    memory = next((each.memory for each in _likes(report, copy) if each.name == name), None)
+    memory = memory if memory is not None and steps.from_ram(memory) else None
     found = [(copy.twin, {sending}), (copy.memory, {own}), (memory, {sending, own})]
     for made, lacks in found:
         if made is not None and parts <= lacks:
             return Reference(made.rate, frozenset(lacks))
     return None
-
-
-def _from_ram(made: Found | None) -> bool:
-    return made is not None and steps.from_ram(made)
 
 
 def _placed_well(report: Report, copy: Copy) -> Reference | None:
@@ -107,10 +104,6 @@ def _likes(report: Report, copy: Copy) -> Iterator[Copy]:
     for each in steps.copies(report):
         if (each.dialect, each.initiator, each.engine) == key:
             yield each
-
-
-def _cached(copy: Copy) -> str:
-    return copy.name.replace(".uncached", ".cached")
 
 
 def demonstrated(report: Report, copy: Copy) -> float:

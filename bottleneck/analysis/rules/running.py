@@ -2,33 +2,30 @@
 
 Nothing else was measured, so that nothing tells what a component could carry: a ceiling here is
 the copy's own rate at a component that was seen to hold it. What is known of processors and windows
-comes from the rules for every copy. Sources: probes/host/limits.py; tcp(7); iostats.rst.
+comes from the rules for every copy. A device with I/O in flight all the time may still have room
+(many of them serve several requests at once), and a process that never waits for its disk is not
+held by it: both have to agree where both were seen. Sources: probes/host/limits.py; tcp(7);
+iostats.rst (field 10); proc(5) (state D); mm/page-writeback.c.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bottleneck.analysis import model
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.evidence.details import DiskRow, End
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk import contention as disk_contention
 from bottleneck.analysis.rules.disk.alone import CAUSES, DOES
 from bottleneck.analysis.rules.network import contention, link_rate, loss
 from bottleneck.analysis.rules.network.contention import FOREIGN_RATIO, foreign_rate
 from bottleneck.analysis.rules.smb import round_trips
-from bottleneck.analysis.running_ends import (
-    WAITS_RATIO,
-    DiskUse,
-    both,
-    disk_use,
-    end_of,
-    full_interface,
-    written_behind,
-)
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
+from probes.records import SIDES, HostFacts
 
 ONE_SIDED_TRUST = 0.8
 """The most that one end alone may be sure of."""
@@ -41,6 +38,17 @@ FILLED_RATIO, OVERFILLED_RATIO = 0.6, 1.3
 LEAST_WINDOW_BYTES = 16 << 10
 BEHIND_RATIO = 0.2
 """Of the copy's bytes, that are worth telling where they are not on the disk yet."""
+WAITS_RATIO = 0.3
+"""Share of the looks at which a process waited for a disk, from which on that held it."""
+BUSY_RATIO = 0.9
+CARRIED_RATIO = 0.5
+"""Of the copy's bytes, that a disk has to have moved to be on its way."""
+THROTTLED_RATIO = 0.9
+"""Dirty memory over the level from which on the kernel slows writers down."""
+OTHERS_RATIO = 0.5
+"""Bytes that others moved on the disk over the copy's own, from which on they share it."""
+FULL_RATIO = 0.93
+"""Of what an interface can, by its own counters."""
 NOT_AT_AN_END = ("network", "receive-window", "send-buffer")
 """Where the bytes waited, other than at an end's program."""
 
@@ -230,8 +238,10 @@ def _remarks(copy: Copy, made: Found) -> Iterator[str]:
             f"verdict is surer than {percent_text(ONE_SIDED_TRUST)}."
         )
     receiver = "client" if copy.on_one_host else copy.receiver
-    behind = written_behind(made, receiver)
-    if behind is not None and behind >= BEHIND_RATIO * made.moved_bytes:
+    end = end_of(made, receiver) or End()
+    row = end.writes.device and _row(end, end.writes.device, False, 0.0)
+    behind = made.moved_bytes - row.written_bytes if row else 0.0
+    if behind >= BEHIND_RATIO * made.moved_bytes:
         yield (
             f"{size_text(behind)} of what arrived waits in the {receiver}'s memory: how fast its "
             "disk is shows once that is full."
@@ -280,3 +290,110 @@ def what_to_try(copy: Copy, made: Found) -> str:
         f"Watch both ends (--agent ssh://USER@{unseen.upper()}): it adds 3 things that only the "
         f"{unseen} shows: its socket's queues, its disk and its CPU."
     )
+
+
+# -- both ends ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DiskUse:
+    """One disk during the copy."""
+
+    side: str
+    verb: str
+    moved_bytes: float
+    """Of the copy, by its processes or the device."""
+    others_bytes: float
+    """What else the device moved."""
+    busy_ratio: float | None
+    wait_ratio: float | None
+    """Share of the looks at which the copy's processes waited for a disk; None: not to be seen."""
+    throttled: bool
+    """Whether so much waits in memory to be written that the kernel slows writers down."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether the device had I/O in flight nearly all of the time."""
+        return self.busy_ratio is not None and self.busy_ratio >= BUSY_RATIO
+
+    @property
+    def holds(self) -> bool:
+        """Whether the copy waited for it."""
+        if self.wait_ratio is not None:
+            return self.wait_ratio >= WAITS_RATIO
+        # What is written at leisure keeps a device busy, and nobody waits for it.
+        return self.busy and (self.verb == "read" or self.throttled)
+
+    @property
+    def shared(self) -> bool:
+        """Whether others moved so much on it that they may be what holds it."""
+        return self.others_bytes > OTHERS_RATIO * self.moved_bytes
+
+
+def end_of(made: Found, side: str) -> End | None:
+    """What was seen at a side; None: nobody watched there."""
+    return made.details.ends.client if side == "client" else made.details.ends.server
+
+
+def both(made: Found) -> bool:
+    """Whether all of the copy was seen: both hosts, or the one that it stays on."""
+    alone = made.setting.over == "disk"
+    return alone or all(end_of(made, side) is not None for side in SIDES)
+
+
+def disk_use(made: Found, side: str, verb: str) -> DiskUse | None:
+    """The disk that an end reads from or writes to; None: not to be seen, or not on the way."""
+    end = end_of(made, side) or End()
+    reads, own, total = verb == "read", end.processes, made.moved_bytes
+    file = end.reads if reads else end.writes
+    if file.remote:
+        return None
+    row = _row(end, file.device, reads, CARRIED_RATIO * total) or DiskRow()
+    its = own.disk_read_bytes if reads else own.disk_written_bytes
+    carried = max(its, min(total, _moved(row, reads)))
+    level = THROTTLED_RATIO * (end.dirty.free_run_bytes or 0.0)
+    throttled = not reads and 0 < level <= (end.dirty.high_bytes or 0.0)
+    if carried < CARRIED_RATIO * total and not throttled:
+        return None
+    # A copy from one folder of a disk to another one reads and writes it.
+    both_ways = own.disk_read_bytes + own.disk_written_bytes
+    whole = row.read_bytes + row.written_bytes
+    return DiskUse(
+        side=side,
+        verb=verb,
+        moved_bytes=carried,
+        others_bytes=max(0.0, whole - max(carried, total, both_ways)),
+        busy_ratio=row.busy_ratio,
+        # A process that works on a mount waits for the network in the same state.
+        wait_ratio=None if end.kernel else own.disk_wait_ratio,
+        throttled=throttled,
+    )
+
+
+def _moved(row: DiskRow, reads: bool) -> float:
+    return row.read_bytes if reads else row.written_bytes
+
+
+def _row(end: End, device: str | None, reads: bool, least: float) -> DiskRow | None:
+    """The device of the copy's file; where it is not known the busiest that carried as much."""
+    if device is not None:
+        return next((row for row in end.disks if row.name == device), None)
+    carrying = [row for row in end.disks if _moved(row, reads) >= least]
+    return max(carrying, key=lambda row: row.busy_ratio or 0.0, default=None)
+
+
+def full_interface(given: Evidence) -> HostFacts | None:
+    """The host whose interface moved all that its link carries, in the copy's direction."""
+    able = model.payload_efficiency() / model.counted_efficiency() / 8
+    for side in SIDES:
+        usage, host = given.made.usage(side), given.host(side)
+        if usage is None or host is None or host.interface is None or usage.wall_seconds <= 0:
+            continue
+        sends = side == given.sender
+        counted = usage.interface_sent_bytes if sends else usage.interface_received_bytes
+        bits = host.interface.rate_bits_per_second
+        if not counted or not bits or host.interface.virtual:
+            continue
+        if counted / usage.wall_seconds >= FULL_RATIO * able * bits:
+            return host
+    return None

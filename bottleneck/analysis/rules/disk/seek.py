@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import Place, disk_steps, pattern, place_of, zones_of
@@ -23,41 +22,6 @@ _DEFRAGMENT = {
     "btrfs": "btrfs filesystem defragment",
     "ntfs": "defrag",
 }
-
-
-@dataclass(frozen=True)
-class Scattered:
-    """What the fragments of a file cost."""
-
-    fragments: float
-    whole_bytes_per_second: float
-    """In one piece at the same place."""
-    seek_seconds: float
-    """A random access, as measured."""
-    seeks_seconds: float
-    read_seconds: float
-    """Of the whole file, seeks included, by arithmetic."""
-    step: int
-    """That the rate in one piece is of."""
-
-    @property
-    def share(self) -> float:
-        """Share of the time that the seeks take."""
-        return self.seeks_seconds / self.read_seconds
-
-
-def scattered(alone: Alone) -> Scattered | None:
-    """The cost of the fragments of a step's file; None: not known, or it lies in one piece."""
-    place = alone.place
-    if place is None or place.fragments is None or place.fragments < 2:
-        return None
-    seek = _seek_seconds(alone)
-    whole = _in_one_piece(alone, place)
-    if seek is None or whole is None:
-        return None
-    rate, step = whole
-    seeks = place.seeks_seconds(seek, rate)
-    return Scattered(place.fragments, rate, seek, seeks, place.size_bytes / rate + seeks, step)
 
 
 def _seek_seconds(alone: Alone) -> float | None:
@@ -86,20 +50,22 @@ def _in_one_piece(alone: Alone, place: Place) -> tuple[float, int] | None:
 
 def claims(alone: Alone) -> Iterator[Claim]:
     """The rate that a file in fragments is read at, where its seeks explain it."""
-    if alone.verb != "read":
+    place, seek = alone.place, _seek_seconds(alone)
+    if alone.verb != "read" or place is None or (place.fragments or 0) < 2 or seek is None:
         return
-    found = scattered(alone)
-    if found is None or found.share < SHARE_RATIO:
+    whole = _in_one_piece(alone, place)
+    if whole is None:
         return
-    lost_ratio = 1 - alone.rate / found.whole_bytes_per_second
-    place = alone.place
-    if place is None or lost_ratio < SHARE_RATIO * 0.8:
+    rate, step = whole
+    seeks_seconds = place.seeks_seconds(seek, rate)
+    seconds = place.size_bytes / rate + seeks_seconds
+    lost_ratio = 1 - alone.rate / rate
+    if seeks_seconds < SHARE_RATIO * seconds or lost_ratio < SHARE_RATIO * 0.8:
         return
-    size = place.size_bytes
-    lost_seconds = size / alone.rate - size / found.whole_bytes_per_second
-    if not AGREES_LOW <= lost_seconds / found.seeks_seconds <= AGREES_HIGH:
+    lost_seconds = place.size_bytes / alone.rate - place.size_bytes / rate
+    if not AGREES_LOW <= lost_seconds / seeks_seconds <= AGREES_HIGH:
         return
-    count = count_text(found.fragments)
+    count = count_text(place.fragments or 0)
     yield claim(
         CAUSE,
         alone.side,
@@ -108,21 +74,19 @@ def claims(alone: Alone) -> Iterator[Claim]:
         f"{rate_text(alone.rate)}: {percent_text(lost_ratio)} of the time it seeks",
         source="measured",
         evidence=(
-            f"{count} fragments at {seconds_text(found.seek_seconds)} a seek make "
-            f"{seconds_text(found.seeks_seconds)} of the {seconds_text(found.read_seconds)} that "
+            f"{count} fragments at {seconds_text(seek)} a seek make "
+            f"{seconds_text(seeks_seconds)} of the {seconds_text(seconds)} that "
             f"reading the file takes by arithmetic; it was read at {rate_text(alone.rate)}.",
         ),
-        remedy=_remedy(alone, found),
+        remedy=_remedy(alone, rate),
     )
-    where = "where the file lies, were it in one piece"
-    yield alone.without(where, found.whole_bytes_per_second, found.step)
+    yield alone.without("where the file lies, were it in one piece", rate, step)
 
 
-def _remedy(alone: Alone, found: Scattered) -> str:
-    """What puts a file together again, and the rate it is read at then."""
+def _remedy(alone: Alone, whole: float) -> str:
+    """What puts a file together again, and the rate it is read at then, bytes per second."""
     host = alone.given.host(alone.side)
     kind = host.folder.filesystem if host is not None and host.folder is not None else None
     program = _DEFRAGMENT.get(kind or "")
     how = f"defragmented ({program}) or copied anew" if program else "copied anew"
-    rate = rate_text(found.whole_bytes_per_second)
-    return f"The file in one piece, {how} (the disk reads {rate} there)"
+    return f"The file in one piece, {how} (the disk reads {rate_text(whole)} there)"

@@ -74,9 +74,8 @@ def faster(report: Report, sender: str) -> Faster | None:
         ways = view(Ways, outcome.details).ways
         used = next((each for each in ways if each.in_use), None)
         better = max(ways, key=lambda each: each.carried(sender), default=None)
-        if used is None or better is None:
-            continue
-        if better.carried(sender) >= FASTER_RATIO * used.carried(sender) > 0:
+        least = 0.0 if used is None else FASTER_RATIO * used.carried(sender)
+        if used is not None and better is not None and better.carried(sender) >= least > 0:
             return Faster(index, used, better)
     return None
 
