@@ -133,7 +133,7 @@ class Agent:
         )
         self.selector.register(self.requests_fd, selectors.EVENT_READ, None)
         while not self.closing:
-            for key, _ in self.selector.select(self.patience()):
+            for key, _ in self.selector.select(self.timeout_seconds()):
                 if key.data is not None:
                     self.read_child(key.data)
                     continue
@@ -149,7 +149,7 @@ class Agent:
             self.end_overdue()
         self.end_all()
 
-    def patience(self) -> Optional[float]:
+    def timeout_seconds(self) -> Optional[float]:
         """Seconds until the next deadline; None: there is none."""
         soonest = min([self.session.ends(), *(task.deadline for task in self.tasks.values())])
         return None if soonest == float("inf") else max(0.0, soonest - time.monotonic())

@@ -13,7 +13,7 @@ from typing import Any
 
 from bottleneck import __version__, hosts, plan, wire
 from bottleneck.hosts import Host, PartlyRan, Ran, StageError
-from bottleneck.ledger import Ledger, Pass
+from bottleneck.ledger import Ledger, Repeat
 from bottleneck.report import Report, Step
 from bottleneck.sockets import watching
 from probes.host import interface
@@ -297,7 +297,7 @@ class Bench:
         counted = _interface_counts(step, ran)
         if counted:
             known["interface_counts"] = counted
-        self.ledger.add(step, Pass(ran.samples, used[0], used[1], known))
+        self.ledger.add(step, Repeat(ran.samples, used[0], used[1], known))
 
 
 def _interface_counts(step: Step, ran: Ran) -> dict[str, Any]:

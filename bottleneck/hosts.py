@@ -89,7 +89,7 @@ class Host(Stream):
         side: str,
         command: list[str],
         program: bytes = b"",
-        patience_seconds: float | None = None,
+        timeout_seconds: float | None = None,
     ) -> Self:
         """Starts an agent and waits for its greeting.
 
@@ -119,21 +119,21 @@ class Host(Stream):
             raise AgentLost(f"the {side}'s agent did not start: {what}") from None
         host = cls(side, process)
         try:
-            host._greet(program, patience_seconds or GREETING_SECONDS)
+            host._greet(program, timeout_seconds or GREETING_SECONDS)
         except BaseException:
             host.close(now=True)
             raise
         return host
 
-    def _greet(self, program: bytes, patience_seconds: float) -> None:
+    def _greet(self, program: bytes, timeout_seconds: float) -> None:
         listening = threading.Thread(target=self._read_errors, daemon=True)
         listening.start()
         greeted: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(program, greeted), daemon=True).start()
         try:
-            trouble = greeted.get(timeout=patience_seconds)
+            trouble = greeted.get(timeout=timeout_seconds)
         except queue.Empty:
-            trouble = f"said nothing for {patience_seconds:.0f} s"
+            trouble = f"said nothing for {timeout_seconds:.0f} s"
         if "refused" in self.about:
             raise self._checked(told.refusal, self.about["refused"])
         version = self.about.get("version")
@@ -204,11 +204,11 @@ class Host(Stream):
     def _close_hold(self, number: int, name: str, opened: bool) -> None:
         if self.lost:
             return
-        patience_seconds = SILENT_SECONDS if self.silent else CLOSING_SECONDS
+        timeout_seconds = SILENT_SECONDS if self.silent else CLOSING_SECONDS
         try:
-            self._write(wire.encode({"id": number, "do": "close"}), patience_seconds)
+            self._write(wire.encode({"id": number, "do": "close"}), timeout_seconds)
             if opened:
-                self.next(number, time.monotonic() + patience_seconds, f"closing {name}")
+                self.next(number, time.monotonic() + timeout_seconds, f"closing {name}")
             self.silent = False
         except (AgentLost, StageError, Refused, Unavailable, OSError) as error:
             # The others are asked to close, too, and nobody waits for each of them.

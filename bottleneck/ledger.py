@@ -11,7 +11,7 @@ from probes.records import Failed, Measured, Outcome, Run, Skipped, Usage, run_r
 
 
 @dataclass(frozen=True)
-class Pass:
+class Repeat:
     """One run of a step, with what its hosts were busy with."""
 
     run: Run
@@ -25,7 +25,7 @@ class Ledger:
     """Steps in the order in which they were first made."""
 
     steps: list[Step] = field(default_factory=list)
-    passes: dict[int, list[Pass]] = field(default_factory=dict)
+    repeats: dict[int, list[Repeat]] = field(default_factory=dict)
     ends: dict[int, Skipped | Failed] = field(default_factory=dict)
     failures: dict[int, list[str]] = field(default_factory=dict)
     """Errors of a step's runs, each of them."""
@@ -48,9 +48,9 @@ class Ledger:
             reasons.append(self.why)
         return index
 
-    def add(self, step: Step, made: Pass) -> None:
+    def add(self, step: Step, made: Repeat) -> None:
         """One more run of a step."""
-        self.passes.setdefault(self._known(step), []).append(made)
+        self.repeats.setdefault(self._known(step), []).append(made)
 
     def end(self, step: Step, outcome: Skipped | Failed) -> None:
         """A step that could not be made, or broke; runs that were measured before it stand."""
@@ -59,14 +59,14 @@ class Ledger:
         if isinstance(outcome, Failed):
             self.failures.setdefault(index, []).append(outcome.error)
 
-    def latest(self, step: Step) -> Pass | None:
+    def latest(self, step: Step) -> Repeat | None:
         """The last run of a step; None: none was measured."""
-        made = self.passes.get(self._index(step)) if step in self.steps else None
+        made = self.repeats.get(self._index(step)) if step in self.steps else None
         return made[-1] if made else None
 
     def rate(self, step: Step) -> float | None:
         """Median rate of a step's runs, bytes per second."""
-        made = self.passes.get(self._index(step)) if step in self.steps else None
+        made = self.repeats.get(self._index(step)) if step in self.steps else None
         return statistics.median(run_rate(each.run) for each in made) if made else None
 
     def entries(self) -> tuple[tuple[Step, Outcome], ...]:
@@ -81,7 +81,7 @@ class Ledger:
         return not self.ends
 
     def _outcome(self, index: int) -> Outcome:
-        made = self.passes.get(index)
+        made = self.repeats.get(index)
         if not made:
             return self.ends[index]
         ordered = sorted(made, key=lambda each: run_rate(each.run))

@@ -188,11 +188,11 @@ class Stream:
         self.lost = how
         self.replies.lose(how)
 
-    def _write(self, line: bytes, patience_seconds: float = WRITE_SECONDS) -> None:
+    def _write(self, line: bytes, timeout_seconds: float = WRITE_SECONDS) -> None:
         assert self.process.stdin is not None
         # Past the buffer: its lock, held by a thread that waits, would hold up closing as well.
         with self.sending:
-            until = time.monotonic() + patience_seconds
+            until = time.monotonic() + timeout_seconds
             fd = self.process.stdin.fileno()
             os.set_blocking(fd, False)
             while line:

@@ -8,7 +8,7 @@ import pytest
 
 from bottleneck import plan
 from bottleneck.bench import Bench, Event
-from bottleneck.ledger import Pass
+from bottleneck.ledger import Repeat
 from bottleneck.report import Step
 from bottleneck.target import parse
 from probes.records import Access, Sample, Usage
@@ -32,7 +32,7 @@ def test_a_step_ends_with_its_rate_and_what_each_host_was_busy_with(told, initia
     step = Step("tcp", {"verb": "push"}, initiator)
     own, other = (IDLE, BUSY) if initiator == "client" else (BUSY, IDLE)
     with bench.outcome(step, "tcp push x1"):
-        bench.ledger.add(step, Pass((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
+        bench.ledger.add(step, Repeat((Sample(0.0, 0), Sample(2.0, 200)), own, other, {}))
     begin, end = events
     assert (begin.step, begin.outcome, begin.client) == ("tcp push x1", "", None)
     assert (end.outcome, end.bytes_per_second, end.budget_seconds) == ("measured", 100.0, 20.0)

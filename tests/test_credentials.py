@@ -97,21 +97,15 @@ def test_the_prompt_is_the_last_way():
     assert asked == ["Password of anna: "]
 
 
-def test_a_password_behind_the_user_is_refused():
-    with pytest.raises(Refused, match="--auth-file") as refused:
-        credentials.access("anna%secret", None, None, False, None)
+@pytest.mark.parametrize(
+    ("user", "says"),
+    [("anna%secret", "--auth-file"), (None, "--user"), ("anna", credentials.PASSWORD_VARIABLE)],
+)
+def test_whoever_nobody_knows_or_has_no_password_is_refused(user, says):
+    with pytest.raises(Refused, match=says) as refused:
+        credentials.access(user, None, None, False, None)
     assert "secret" not in refused.value.text
-
-
-def test_nobody_is_refused_unless_a_guest_will_do():
-    with pytest.raises(Refused, match="--user"):
-        credentials.access(None, None, None, False, None)
     assert credentials.access(None, None, None, True, None) == Access(allow_guest=True)
-
-
-def test_without_a_terminal_a_missing_password_is_refused():
-    with pytest.raises(Refused, match=credentials.PASSWORD_VARIABLE):
-        credentials.access("anna", None, None, False, None)
 
 
 CODE = """

@@ -52,25 +52,25 @@ def test_a_banner_in_front_of_the_stream_is_tolerated_and_shown():
         assert host.tell("counters")["clock_seconds"] > 0
 
 
-def test_endless_noise_ends_with_a_sentence():
-    with pytest.raises(hosts.AgentLost, match="noise"):
-        hosts.Host.start("server", ["sh", "-c", "while :; do echo noise; done"])
+OLDER = shlex.quote(wire.greeting("0.0.7", "3.9.0", "nas").decode())
 
 
-def test_a_command_that_is_no_agent_ends_with_its_own_last_word():
-    with pytest.raises(hosts.AgentLost, match="no such container"):
-        hosts.Host.start("server", ["sh", "-c", "echo no such container: nas >&2; exit 1"])
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("while :; do echo noise; done", "noise"),
+        ("echo no such container: nas >&2; exit 1", "no such container"),
+        (f"printf %s {OLDER}; sleep 9", r"0\.0\.7"),
+    ],
+)
+def test_what_is_no_agent_of_this_version_ends_with_a_sentence(script, says):
+    with pytest.raises(hosts.AgentLost, match=says):
+        hosts.Host.start("server", ["sh", "-c", script])
 
 
 def test_a_command_that_does_not_exist_is_named():
     with pytest.raises(hosts.AgentLost, match="surely-no-such-command"):
         hosts.start_there("exec:surely-no-such-command")
-
-
-def test_another_version_is_refused_with_both(tmp_path):
-    line = wire.greeting("0.0.7", "3.9.0", "nas").decode()
-    with pytest.raises(hosts.AgentLost, match=r"0\.0\.7"):
-        hosts.Host.start("server", ["sh", "-c", f"printf %s {shlex.quote(line)}; sleep 9"])
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.ledger import Ledger, Pass
+from bottleneck.ledger import Ledger, Repeat
 from bottleneck.report import Step
 from probes.records import Failed, Measured, Sample, Skipped, Usage
 
@@ -11,7 +11,7 @@ IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 
 
 def made(rate, **details):
-    return Pass((Sample(0.0, 0), Sample(1.0, rate)), IDLE, None, details)
+    return Repeat((Sample(0.0, 0), Sample(1.0, rate)), IDLE, None, details)
 
 
 def outcome(*passes, ends=()):

@@ -44,18 +44,8 @@ def test_every_stored_report_loads_for_ever_and_obeys_the_schema(path):
     again = json.loads(reports.dumps(report, diagnose(report)))
     VALIDATOR.validate(again)
     assert reports.from_json(again) == report
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_what_was_saved_is_what_was_measured(path):
-    """Every key but the diagnosis survives a load and a save unchanged."""
-    before = json.loads(path.read_text())
-    report = reports.loads(path.read_bytes())
-    after = json.loads(reports.dumps(report, diagnose(report)))
-    before.pop("diagnosis")
-    after.pop("diagnosis")
-    assert after == before
+    if path in STORED:  # every key but the diagnosis survives a load and a save unchanged
+        assert {**again, "diagnosis": None} == {**json.loads(path.read_text()), "diagnosis": None}
 
 
 def test_the_schema_is_one_and_knows_the_verdicts_words():

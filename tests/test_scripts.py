@@ -115,20 +115,24 @@ def test_missing_packages_without_root_print_one_line_and_end_with_69(clone: Pat
     assert done.stdout == ""
 
 
-def test_a_system_without_apt_is_told_what_to_install(clone: Path) -> None:
+@pytest.mark.parametrize(
+    ("python", "says"),
+    [
+        (PYTHON, "package manager: fio"),
+        (
+            '[ "$1" = --version ] && echo Python 3.9.2 || exit 1',
+            "Python 3.11 or newer is needed; here is Python 3.9.2",
+        ),
+    ],
+)
+def test_a_system_without_apt_or_with_an_older_python_is_told(
+    clone: Path, python: str, says: str
+) -> None:
     path = tools(clone, *BASICS)
-    program(path / "python3", PYTHON)
+    program(path / "python3", python)
     done = run(clone / "scripts/bootstrap", "demo", path=str(path))
     assert done.returncode == 69
-    assert "package manager: fio" in done.stderr
-
-
-def test_an_older_python_is_named(clone: Path) -> None:
-    path = tools(clone, *BASICS)
-    program(path / "python3", '[ "$1" = --version ] && echo Python 3.9.2 || exit 1')
-    done = run(clone / "scripts/bootstrap", "demo", path=str(path))
-    assert done.returncode == 69
-    assert "Python 3.11 or newer is needed; here is Python 3.9.2" in done.stderr
+    assert says in done.stderr
 
 
 def ready(clone: Path) -> str:

@@ -40,7 +40,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
     Raises:
         Refused: the client's folder cannot be written to; pushes would have no source.
     """
-    if _looks(bench):
+    if _only_reads(bench):
         return
     for side, host in bench.reached.items():
         folder = bench.folder(side)
@@ -90,7 +90,7 @@ def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
         _measure(bench, each, device, times)
 
 
-def _looks(bench: Bench) -> bool:
+def _only_reads(bench: Bench) -> bool:
     """Whether a device or a file was named and nothing else was asked for: nothing is written."""
     steps = plan.disk_steps(plan.SIDES, bench.options, bench.alone("disk"))
     return all(each.pattern in ("zones", "file") for each in steps)
@@ -176,11 +176,11 @@ def _devices(bench: Bench, each: plan.DiskStep) -> list[str]:
     facts = bench.facts.get(each.side)
     below = facts.folder.device if facts is not None and facts.folder is not None else None
     own = files.device(bench, each.side)
-    found = [own] if _looks(bench) else [below, own]
+    found = [own] if _only_reads(bench) else [below, own]
     # The kernel writes a slash in a node's name as ! (drivers/base/core.c).
     nodes = dict.fromkeys(f"/dev/{name.replace('!', '/')}" for name in found if name)
     readable = [node for node in nodes if _readable(bench, each.side, node)]
-    if readable or _looks(bench):
+    if readable or _only_reads(bench):
         return readable or list(nodes)
     # Files that are placed in the folder show its zones, but have to be written first.
     return [""] if plan.has_time_to_write(bench.options, bench.alone("disk")) else []
