@@ -116,20 +116,16 @@ def check(request: wire.Message, session: Session) -> None:
         if do == "watch":
             checked.keys(keys(Watched), request.get("watched"), "watched")
         elif do == "close" and request.get("window") is not None:
-            _check_window(request["window"])
+            ends = typed.array(request["window"], "window")
+            if len(ends) != 2:
+                raise typed.NotTyped("window must be two numbers")
+            for each in ends:
+                typed.number(each, "window")
         elif "seconds" in ENVELOPES[do]:
             _check_work(request, agent_requests.takes(do, request["name"]), checked)
             _count(session, checked.size_bytes)
     except typed.NotTyped as error:
         raise Refused("usage", f"the agent refuses a request: {error}") from None
-
-
-def _check_window(window: object) -> None:
-    ends = typed.array(window, "window")
-    if len(ends) != 2:
-        raise typed.NotTyped("window must be two numbers")
-    for each in ends:
-        typed.number(each, "window")
 
 
 def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
@@ -139,8 +135,10 @@ def _check_work(request: wire.Message, takes: Takes, checked: _Checked) -> None:
     given = request.get("arguments" if do == "ask" else "setting")
     checked.keys(takes.keys, given, "a setting")
     assert isinstance(given, dict)
-    if do != "ask":
-        _complete(given, takes.keys)
+    for key in takes.keys if do != "ask" else ():
+        # One that is left out would be what nobody has checked: its default.
+        if key not in given:
+            raise typed.NotTyped(f"a setting lacks {key!r}")
     bound = session.peer or session.limits.peers is not None
     if takes.strays and do == "initiate" and bound:
         what = f"{request['name']} may call others than its peer"
@@ -162,13 +160,6 @@ def _closed(given: Dict[str, Any], known: Iterable[str], where: str) -> None:
     for key in given:
         if key not in known:
             raise typed.NotTyped(f"{where} has an unknown key {key[:40]!r}")
-
-
-def _complete(given: Dict[str, Any], known: Iterable[str]) -> None:
-    """A key that is left out would be what nobody has checked: its default."""
-    for key in known:
-        if key not in given:
-            raise typed.NotTyped(f"a setting lacks {key!r}")
 
 
 def _count(session: Session, size_bytes: int) -> None:

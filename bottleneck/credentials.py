@@ -65,17 +65,13 @@ def private_text(path: Path, told_by: str) -> str:
     """
     try:
         # The opened file is judged, through links too, and not what the name may mean later.
-        with open(path, opener=_open_at_once) as file:
+        # At once: opening a pipe without a writer would wait for ever.
+        with open(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             _check(f"{told_by} {path}", path, os.fstat(file.fileno()))
             return file.read(1 << 16)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
         raise Refused("usage", f"{told_by} {path}: {why}") from None
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # Opening a pipe without a writer would wait for ever.
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _check(name: str, path: Path, about: os.stat_result) -> None:

@@ -71,15 +71,10 @@ def _check(place: Place) -> None:
         head = os.pread(fd, HEAD_BYTES, 0)
     finally:
         os.close(fd)
-    if not _is_ours(head):
+    began = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if not any(began.startswith(first) and mark in began for first, mark in MARKS):
         text = "there is a file that is no report of this program, and it stays; name another one"
         raise OSError(errno.EEXIST, text)
-
-
-def _is_ours(head: bytes) -> bool:
-    """Whether a file that begins so is a document of this program."""
-    began = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    return any(began.startswith(first) and mark in began for first, mark in MARKS)
 
 
 def write(path: str | Path, text: str) -> None:

@@ -86,6 +86,7 @@ class Report:
 
 def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
     """The document of CONTRACT: plain values, bytes, seconds and ratios."""
+    wanted = report.target_rate_bytes_per_second
     return {
         "schema": SCHEMA,
         "status": report.status,
@@ -108,14 +109,9 @@ def to_json(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
             for step, outcome in report.entries
         ],
         "notes": list(report.notes),
-        **_wanted(report),
+        **({} if wanted is None else {"target_rate_bytes_per_second": wanted}),
         "diagnosis": to_plain(diagnosis),
     }
-
-
-def _wanted(report: Report) -> dict[str, float]:
-    wanted = report.target_rate_bytes_per_second
-    return {} if wanted is None else {"target_rate_bytes_per_second": wanted}
 
 
 def _outcome_to_json(outcome: Outcome, initiator: str) -> dict[str, Any]:
@@ -178,15 +174,12 @@ def load(path: str | Path) -> Report:
 
 def read(path: str | Path) -> bytes:
     """What a regular file holds, up to one byte more than a report may. Errors: as load()."""
-    with open(path, "rb", opener=_open_at_once) as file:
+    # A pipe without a writer would be waited for, for ever; a terminal become this process's own.
+    at_once = os.O_NONBLOCK | os.O_NOCTTY
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReportError("not a regular file")
         return file.read(LIMITS.content_bytes + 1)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # A pipe without a writer would be waited for, for ever; a terminal become this process's own.
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def loads(content: bytes) -> Report:

@@ -161,25 +161,25 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
     return str(found[0][4][0]), None
 
 
+def _trouble(error: Exception) -> Trouble:
+    return Trouble(error.kind if isinstance(error, Refused) else "unreachable", str(error))
+
+
 def _share(client: Host, wanted: Wanted) -> dict[str, Any]:
     target = wanted.target
     assert target is not None
     try:
         offered = client.ask("offered", OFFERED_SECONDS, host=target.host, port=target.port)
-    except Refused as refused:
-        return {"share_trouble": Trouble(refused.kind, refused.text)}
-    except (StageError, Unavailable) as error:
-        return {"share_trouble": Trouble("unreachable", str(error))}
+    except (Refused, StageError, Unavailable) as error:
+        return {"share_trouble": _trouble(error)}
     if wanted.access is None or not offered["dialects"]:
         return {"offered": offered}
     peer = target.endpoint(wanted.access)
     try:
         with client.hold("visit", Visit(), peer, LOGIN_SECONDS, LOGIN_SECONDS) as met:
             session: Details = met.facts
-    except Refused as refused:
-        return {"offered": offered, "login_trouble": Trouble(refused.kind, refused.text)}
-    except (StageError, Unavailable) as error:
-        return {"offered": offered, "login_trouble": Trouble("unreachable", str(error))}
+    except (Refused, StageError, Unavailable) as error:
+        return {"offered": offered, "login_trouble": _trouble(error)}
     return {"offered": offered, "session": session}
 
 
@@ -200,10 +200,8 @@ def _server(client: Host, wanted: Wanted, address: str) -> dict[str, Any]:
                 "there": _reached(server, address, client, own_address),
                 "here": _reached(client, own_address, server, address),
             }
-    except (AgentLost, StageError, Unavailable, wire.WireError) as error:
-        return {"agent_trouble": Trouble("unreachable", str(error))}
-    except Refused as refused:
-        return {"agent_trouble": Trouble(refused.kind, refused.text)}
+    except (Refused, AgentLost, StageError, Unavailable, wire.WireError) as error:
+        return {"agent_trouble": _trouble(error)}
     ahead = max(0.0, ready.clock_seconds - ended) - max(0.0, began - ready.clock_seconds)
     found: dict[str, Any] = {"server": ready, "ahead_seconds": ahead, **ports}
     if wanted.agent.startswith(SCHEME):

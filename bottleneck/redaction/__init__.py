@@ -89,11 +89,6 @@ MOUNT_NAMES = {
 ROLES = {"--user": "user", "--domain": "domain"}
 PATH_OPTIONS = frozenset(("--folder", "--server-folder", "--auth-file", "--file", "--history"))
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
-CLASSIFIED = frozenset(
-    (*WORDS, *TECHNICAL, *TECHNICAL_TABLES, *SENTENCES, *PATHS, *PLACES, *DEVICES, *MOUNTS)
-    + (*MODELS, *TOKENS, "name", "source", "share", "command")
-)
-"""Every key of texts that was thought of; any other is treated as a sentence."""
 
 Place = tuple[str, ...]
 """Keys from the document's top to a text; places in lists are left out."""

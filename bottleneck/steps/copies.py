@@ -138,14 +138,10 @@ def _calibrate(bench: Bench, dialect: str) -> None:
         try:
             peer = replace(bench.share, path="")
             ran = bench.run(step, setting, peer, setting.seconds + GRACE_SECONDS)
-        except PartlyRan as error:
-            if error.lost:
+        except (PartlyRan, StageError, Unavailable, Refused) as error:
+            if isinstance(error, PartlyRan) and error.lost:
                 raise AgentLost(str(error)) from None
-            return
-        except (StageError, Unavailable):
-            return
-        except Refused as error:
-            if error.kind == "login":
+            if isinstance(error, Refused) and error.kind == "login":
                 raise
             return
         bench.calibrated[verb] = run_rate(ran.samples)

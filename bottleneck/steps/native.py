@@ -73,22 +73,12 @@ def read_mount(bench: Bench) -> Mounted:
             f"--folder {bench.options.folder} lies on the same mount as TARGET: "
             "name a folder on this host's own disk",
         )
+    smb = mount is not None and mount.filesystem in SMB_FILESYSTEMS
     if mount is not None:
-        smb = mount.filesystem in SMB_FILESYSTEMS
-        target = replace(
-            target,
-            host=mount.server or "",
-            share=mount.share or "",
-            folder=mount.folder,
-        )
-        bench.share = Endpoint(
-            facts={
-                **{name: getattr(mount, name) for name in ("dialect", "signing", "encryption")},
-                "mount": asdict(mount),
-            }
-        )
-    else:
-        smb = False
+        named = {"host": mount.server or "", "share": mount.share or "", "folder": mount.folder}
+        target = replace(target, **named)
+        kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
+        bench.share = Endpoint(facts={**kept, "mount": asdict(mount)})
     bench.address = _address(bench, mount)
     stages = bench.options.stages
     if not smb or not (bench.access.username or bench.access.allow_guest):

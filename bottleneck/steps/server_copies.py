@@ -68,11 +68,12 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
     if bench.server_path is None:
         raise Unavailable("the share's folder was not found on the server: --server-folder DIR")
     engine, by = _engine(bench, stack)
+    own_share = bench.options.client_share
     share = stack.enter_context(
         bench.client.hold(
             "client-share",
             _setting(bench),
-            _given(bench),
+            Endpoint() if own_share is None else parse(own_share).endpoint(bench.access),
             bench.lifetime,
             OPENING_SECONDS,
         )
@@ -132,12 +133,6 @@ def _smbclient(bench: Bench) -> str:
     if bench.server.ask("smbclient") is None:
         raise Unavailable(f"the server has nothing to copy with: {REMEDY}")
     return SMBCLIENT
-
-
-def _given(bench: Bench) -> Endpoint:
-    """The user's own share on the client, or nothing."""
-    given = bench.options.client_share
-    return Endpoint() if given is None else parse(given).endpoint(bench.access)
 
 
 def _setting(bench: Bench) -> client_share.Setting:
