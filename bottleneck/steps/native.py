@@ -75,8 +75,8 @@ def read_mount(bench: Bench) -> Mounted:
         )
     smb = mount is not None and mount.filesystem in SMB_FILESYSTEMS
     if mount is not None:
-        named = {"host": mount.server or "", "share": mount.share or "", "folder": mount.folder}
-        target = replace(target, **named)
+        host, share = mount.server or "", mount.share or ""
+        target = replace(target, host=host, share=share, folder=mount.folder)
         kept = {name: getattr(mount, name) for name in ("dialect", "signing", "encryption")}
         bench.share = Endpoint(facts={**kept, "mount": asdict(mount)})
     bench.address = _address(bench, mount)
