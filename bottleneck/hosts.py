@@ -256,12 +256,9 @@ class Host(Stream):
     ) -> Ran:
         """Runs a stage from this host; both hosts' counters are read at its window's ends.
 
-        finish: what the other host does to complete the work once this one is done, and the
-        seconds that it took; they belong to the window. ended: told of both hosts' counters at
-        the window's end, while the stage still holds what it worked on: its connection.
-
-        Raises:
-            PartlyRan: it broke; what was seen is kept with it.
+        finish: what the other host does to complete the work, and the seconds that it took, which
+        belong to the window. ended: told of both hosts' counters while the stage still holds what
+        it worked on: its connection. Raises PartlyRan: it broke; what was seen is kept with it.
         """
         number = self._begin("initiate", name, setting, seconds, peer)
         until = time.monotonic() + seconds + ANSWER_SECONDS
@@ -276,18 +273,13 @@ class Host(Stream):
                     break
                 samples.append(self._checked(told.sample, reply.get("sample")))
                 if finish is not None and reply.get("last"):
-                    began = time.monotonic()
-                    elapsed, moved = samples[-1].elapsed_seconds, samples[-1].moved_bytes
-                    samples[-1] = Sample(elapsed + finish(), moved)
-                    until += time.monotonic() - began
+                    until += _seconds_of(_finished, samples, finish)
                 if "counters" in reply and len(own) < 2:
                     own.append(reply["counters"])
                     if watch_too is not None:
                         other.append(watch_too.tell("counters"))
                     if ended is not None and len(own) > 1:
-                        began = time.monotonic()
-                        ended((own[0], own[-1]), (other[0], other[-1]) if other else None)
-                        until += time.monotonic() - began
+                        until += _seconds_of(ended, _ends(own), _ends(other) if other else None)
                     self._write(wire.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
@@ -300,8 +292,7 @@ class Host(Stream):
             self.replies.forget(number)
         if len(own) < 2 or not told.is_window(samples):
             raise PartlyRan("the stage gave no complete window", tuple(samples), False)
-        both = (other[0], other[-1]) if other else None
-        return Ran(tuple(samples), details, (own[0], own[-1]), both)
+        return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
 
     def close(self, now: bool = False) -> None:
         """Closes the stream: the agent and its children end; what does not is killed."""
@@ -330,6 +321,23 @@ class Host(Stream):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _ends(counters: list[Any]) -> Pair:
+    return counters[0], counters[-1]
+
+
+def _finished(samples: list[Sample], finish: Callable[[], float]) -> None:
+    """Has the other host complete the work, whose seconds belong to the last sample."""
+    last = samples[-1]
+    samples[-1] = Sample(last.elapsed_seconds + finish(), last.moved_bytes)
+
+
+def _seconds_of(work: Callable[..., None], *arguments: Any) -> float:
+    """What it takes, which is not the agent's own time."""
+    began = time.monotonic()
+    work(*arguments)
+    return time.monotonic() - began
 
 
 class PartlyRan(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from bottleneck import plan
 from bottleneck.bench import NEEDS_AGENT, Bench
@@ -100,22 +100,18 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
     source = bench.sources.get(each.side)
     seconds = times * _seconds(bench, each)
     setting = disk.Setting(
-        verb=each.verb,
-        cache=each.cache,
+        **asdict(each),
         folder=bench.folder(each.side) or "",
-        side=each.side,
         size_bytes=bench.source_bytes_of(each.side),
         seconds=seconds,
         seed=bench.seed,
-        pattern=each.pattern,
         device=device,
         zones=bench.options.zones,
     )
     peer = source or Endpoint()
     step = bench.step("disk", setting, each.side)
-    label = f"disk {each.side} {each.verb} {each.pattern}"
-    if each.pattern == "sequential":
-        label = f"disk {each.side} {each.verb} {each.cache}"
+    kind = each.cache if each.pattern == "sequential" else each.pattern
+    label = f"disk {each.side} {each.verb} {kind}"
     # Where a file lies explains a copy: without it the run is complete, unless it was asked for.
     looks_at_file = bench.options.file is not None and bench.options.device is None
     alone = bench.alone("disk") and not looks_at_file
