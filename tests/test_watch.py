@@ -16,7 +16,7 @@ import pytest
 from bottleneck import sockets, watch
 from bottleneck.hosts import Host, StageError
 from bottleneck.plan import Side
-from bottleneck.watch import NothingRuns, Options, Watch
+from bottleneck.watch import Options, Watch
 from probes.host.counters import Counters
 from probes.records import Measured
 from probes.stage import Refused
@@ -90,23 +90,6 @@ def test_a_writer_that_rests_is_where_the_bytes_come_too_slowly() -> None:
     assert set(outcome.details["ends"]) == {"client", "server"}
     assert outcome.details["sockets"]["by"] == "sender"
     assert step.setting["program"] and report.status == "complete"
-
-
-@pytest.mark.long
-def test_whoever_wants_the_end_gets_what_was_seen() -> None:
-    waits = iter((True, False))
-
-    def wait(seconds: float) -> bool:
-        time.sleep(0.6)
-        return next(waits)
-
-    with slow_writer(), Watch(Options(os.getpid(), seconds=60.0), quiet) as session:
-        session.reach()
-        session.observe(wait)
-        report = session.report()
-    ((_, outcome),) = report.entries
-    assert isinstance(outcome, Measured) and session.interrupted
-    assert report.status == "interrupted" and outcome.runs[0][-1].elapsed_seconds < 30
 
 
 @pytest.mark.long
@@ -187,13 +170,6 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
     assert isinstance(outcome, Measured) and set(outcome.details["ends"]) == {session.here}
     (note,) = report.notes
     assert note.startswith(f"{sockets.OTHER[session.here]}: ")
-
-
-def test_a_host_that_this_one_has_no_connection_with_is_not_copied_with() -> None:
-    with Watch(Options(host="127.0.0.77"), quiet) as session:
-        with pytest.raises(NothingRuns, match=r"connection with 127\.0\.0\.77"):
-            session.reach()
-        assert session.report().entries == ()
 
 
 def test_a_name_that_cannot_be_looked_up_is_unreachable() -> None:
