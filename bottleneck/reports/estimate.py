@@ -24,6 +24,12 @@ from bottleneck.reports.units import (
 from bottleneck.reports.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
+GIVEN = (
+    *("verb", "cached", "dialect", "link_bits_per_second", "mtu_bytes", "ip_version", "vlan_tags"),
+    *("rtt_seconds", "window_bytes", "streams", "request_bytes", "depth", "loss_ratio"),
+    *("read_bytes_per_second", "write_bytes_per_second", "ram_bytes", "size_bytes"),
+)
+"""What the document repeats of the figures."""
 NOT_ESTIMATED = (
     "CPU of both hosts, signing and encryption, others' traffic and I/O: no rule of thumb holds; "
     "`bottleneck diagnose` measures them."
@@ -118,22 +124,12 @@ def _unknown(missing: Missing) -> dict[str, Any]:
 def _given(found: Estimate) -> dict[str, Any]:
     given = found.given
     size, depth = given.shape
-    return {
-        "verb": given.verb,
-        "cached": given.cached,
-        "dialect": given.dialect,
-        "link_bits_per_second": given.link_bits_per_second,
-        "mtu_bytes": given.mtu_bytes,
+    told = {
+        **asdict(given),
         "ip_version": 6 if given.ipv6 else 4,
-        "vlan_tags": given.vlan_tags,
-        "rtt_seconds": given.rtt_seconds,
-        "window_bytes": given.window_bytes,
-        "streams": given.streams,
         "request_bytes": size,
         "depth": depth,
-        "loss_ratio": given.loss_ratio,
         "read_bytes_per_second": None if given.read is None else given.read.usual,
         "write_bytes_per_second": None if given.write is None else given.write.usual,
-        "ram_bytes": given.ram_bytes,
-        "size_bytes": given.size_bytes,
     }
+    return {key: told[key] for key in GIVEN}

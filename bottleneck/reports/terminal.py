@@ -53,14 +53,13 @@ class Signs:
     """Parts of a cell in rising order, a full one last."""
     rising: str
     """Heights of a cell in rising order; empty: there are none."""
-    cap: str
     knee: str
     dash: str
     none: str
 
 
-UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", cap="◀ cap", knee="◀", dash="–", none="·")
-ASCII = Signs(blocks="#", rising="", cap="<- cap", knee="<-", dash="-", none=".")
+UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", knee="◀", dash="–", none="·")
+ASCII = Signs(blocks="#", rising="", knee="<-", dash="-", none=".")
 
 
 def console(stderr: bool = False) -> Console:

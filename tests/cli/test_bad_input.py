@@ -4,12 +4,16 @@ import os
 import socket
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
 from probes.drivers.samba import private_samba
 
 pytestmark = pytest.mark.long
+
+DATA = Path(__file__).parent.parent / "data"
+BEFORE, AFTER = DATA / "report-v1-lab-no-agent.json", DATA / "report-v1-lab-with-agent.json"
 
 
 def args(target, folder, auth, *more):
@@ -141,10 +145,54 @@ def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folde
         (("nonsense",), "nonsense"),
         (("explain", "/no/such/report.json"), "report.json"),
         (("explain", "/dev/null"), "/dev/null"),
+        # a folder
+        (("diagnose", "/no/such/folder", "--yes"), "no such folder"),
+        (("diagnose", "./missing", "--yes"), "no such folder"),
+        (("diagnose", "missing", "--yes"), "no share and no folder"),
+        (("diagnose", "/etc/passwd", "--yes"), "no such folder"),
+        (("diagnose", "/var/tmp"), "--yes"),
+        (("probe", "native-copy", "//nas/media", "--yes"), "mounted share"),
+        (("probe", "native-copy", "--yes"), "mounted share"),
+        (("probe", "smb-copy", "/var/tmp", "--yes"), "//host/share"),
+        # reports
+        (("compare", AFTER, "/no/such/report.json"), "/no/such/report.json"),
+        (("compare", "/dev/null", AFTER), "/dev/null"),
+        (("compare", AFTER), "AFTER.json"),
+        (("compare", AFTER, BEFORE, "--format", "xml"), "neither text nor json"),
+        (("explain", AFTER, "--target-rate", "100M"), "two ways"),
+        (("explain", AFTER, "--target-rate", "fast"), "not a rate"),
+        (("explain", AFTER, "--target-rate", "1bit/s"), "less than a byte"),
+        (("diagnose", "//127.0.0.1:9/x", "--target-rate", "100M", "--yes"), "two ways"),
+        # an estimate
+        (("estimate",), "nothing to start from"),
+        (("estimate", "--link", "1G"), "--link: '1G' can be read in two ways"),
+        (("estimate", "--rtt", "fast"), "--rtt: 'fast' is not a time"),
+        (("estimate", "--loss", "lots"), "--loss: 'lots' is not a share"),
+        (("estimate", "--loss", "200%"), "--loss: '200%' is not a share"),
+        (("estimate", "--loss", "1e-320"), "--loss: '1e-320' is not a share"),
+        (("estimate", "--loss", "nan%"), "--loss: 'nan%' is not a share"),
+        (("estimate", "--rtt", f"0.{305 * '0'}1us", "--window", "64KiB"), "00' is out of range"),
+        (("estimate", "--link", f"0.{310 * '0'}1B/s"), "00' is out of range"),
+        (("estimate", "--link", "1000000000GB/s"), "--link: '1000000000GB/s' is out of range"),
+        (("estimate", "--disk-read", "floppy"), "--disk-read: 'floppy' is not a rate"),
+        (("estimate", "--ip", "5"), "--ip '5' is none of 4, 6"),
+        (("estimate", "--mtu", "9"), "--mtu 9: from 576"),
+        (("estimate", "--streams", "0"), "--streams 0: from 1"),
+        (("estimate", "--depth", "0", "--rtt", "1ms"), "--depth 0: from 1"),
+        (("estimate", "--dialect", "9"), "--dialect '9' is none of"),
+        (("estimate", "--format", "xml"), "--format 'xml' is none of"),
+        (("estimate", "sideways"), "'sideways' is none of pull, push"),
+        # the rest
+        *((("doctor", *more), "") for more in (("--format", "xml"), ("//x",), ("--agent", "nas"))),
+        (("doctor", "x", "y"), ""),
+        *((("cleanup", *more), "") for more in (("--older-than", "-1"), ("--older-than", "nan"))),
+        (("cleanup", "//x"), ""),
+        (("history", "missing"), "No such file"),
+        *((("history", "missing", "--most", most), "--most") for most in (0, 10**30)),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_64(bottleneck, tmp_path, arguments, says):
     ended = bottleneck(*arguments, cwd=tmp_path, password="p")
-    assert ended.code == 64, ended
+    assert ended.code == 64 and ended.out == "", ended
     assert says in ended.complaint
     assert list(tmp_path.iterdir()) == []

@@ -117,11 +117,6 @@ def test_names_are_made_safe(cleanup):
     assert "no run puts there" in done.out
 
 
-@pytest.mark.parametrize("arguments", [("--older-than", "-1"), ("--older-than", "nan"), ("//x",)])
-def test_what_makes_no_sense_is_usage(cleanup, arguments):
-    assert cleanup(*arguments).code == 64
-
-
 def on_share(cleanup, target, auth_file, *more):
     return cleanup(target, "--auth-file", auth_file, "--older-than", "0", *more)
 

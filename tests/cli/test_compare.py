@@ -39,25 +39,6 @@ def test_reports_without_a_common_copy_are_incomplete(bottleneck, tmp_path):
     assert "share no copy" in ended.out
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("compare", AFTER, "/no/such/report.json"), "/no/such/report.json"),
-        (("compare", "/dev/null", AFTER), "/dev/null"),
-        (("compare", AFTER), "AFTER.json"),
-        (("compare", AFTER, BEFORE, "--format", "xml"), "neither text nor json"),
-        (("explain", AFTER, "--target-rate", "100M"), "two ways"),
-        (("explain", AFTER, "--target-rate", "fast"), "not a rate"),
-        (("explain", AFTER, "--target-rate", "1bit/s"), "less than a byte"),
-        (("diagnose", "//127.0.0.1:9/x", "--target-rate", "100M", "--yes"), "two ways"),
-    ],
-)
-def test_what_cannot_be_read_is_one_line_of_usage(bottleneck, words, named):
-    ended = bottleneck(*words)
-    assert ended.code == 64
-    assert named in ended.complaint
-
-
 def test_a_wanted_rate_is_explained_and_kept_in_the_report(bottleneck, tmp_path):
     ended = bottleneck("explain", OTHER, "--target-rate", "200MB/s", "--format", "json")
     told = json.loads(ended.out)

@@ -89,13 +89,6 @@ def test_a_folder_that_is_not_there_is_missing(bottleneck, tmp_path):
     assert "no such file" in done.out
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--format", "xml"), ("//x",), ("--agent", "nas"), ("x", "y")]
-)
-def test_what_makes_no_sense_is_usage(bottleneck, arguments):
-    assert bottleneck("doctor", *arguments).code == 64
-
-
 def test_the_words_of_an_agent_are_made_safe(bottleneck):
     agent = "exec:printf 'x\\033[2Jy\\342\\200\\256z\\n'"
     done = bottleneck("doctor", "//127.0.0.1:1/x", "--agent", agent)

@@ -113,28 +113,6 @@ def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
     assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("diagnose", "/no/such/folder", "--yes"), "no such folder"),
-        (("diagnose", "./missing", "--yes"), "no such folder"),
-        (("diagnose", "missing", "--yes"), "no share and no folder"),
-        (("diagnose", "/etc/passwd", "--yes"), "no such folder"),
-        (("diagnose", "/var/tmp"), "--yes"),
-        (("probe", "native-copy", "//nas/media", "--yes"), "mounted share"),
-        (("probe", "native-copy", "--yes"), "mounted share"),
-        (("probe", "smb-copy", "/var/tmp", "--yes"), "//host/share"),
-    ],
-)
-def test_wrong_usage_is_one_sentence_and_64(tmp_path, monkeypatch, capsys, arguments, says):
-    monkeypatch.chdir(tmp_path)
-    assert app.run([*arguments]) == 64
-    told = capsys.readouterr().err.splitlines()
-    assert len([line for line in told if line.startswith("bottleneck: ")]) == 1
-    assert says in told[-1]
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.long
 @NEEDS_ROOT
 def test_a_read_only_mount_is_one_line_and_77(bottleneck, folders):

@@ -90,15 +90,3 @@ def test_the_list_is_of_the_configured_file(bottleneck, recorded):
         64,
         "bottleneck: no history is kept: --history is none",
     )
-
-
-@pytest.mark.parametrize("most", [0, 10**30])
-def test_a_number_of_runs_out_of_range_is_a_usage_error(bottleneck, recorded, most):
-    assert bottleneck("history", recorded, "--most", most).code == 64
-
-
-def test_a_list_of_no_file_makes_none(bottleneck, tmp_path):
-    done = bottleneck("history", tmp_path / "none")
-    assert done.code == 64
-    assert "No such file" in done.complaint
-    assert list(tmp_path.iterdir()) == []
