@@ -18,7 +18,7 @@ import pytest
 
 from bottleneck import report, report_schema
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import app, exits, interrupts
+from bottleneck.cli import app, exits
 
 ROOT = Path(__file__).parents[2]
 
@@ -263,37 +263,6 @@ def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path,
     assert process.returncode == 130
     assert 1 <= len(complaints) <= 2
     assert one_document(out)["status"] == "interrupted"
-
-
-def unwound():
-    """An error of the cleaning up, with the interrupt behind it."""
-    try:
-        try:
-            raise KeyboardInterrupt
-        finally:
-            raise ValueError("what was being closed broke")
-    except ValueError as error:
-        return error
-
-
-def told_otherwise():
-    """The same, told as another error that was raised from an older one."""
-    older = OSError("broken before")
-    try:
-        try:
-            raise KeyboardInterrupt
-        finally:
-            raise ValueError("it broke") from older
-    except ValueError as error:
-        return error
-
-
-@pytest.mark.parametrize(
-    ("error", "interrupted"),
-    [(unwound(), True), (told_otherwise(), True), (ValueError("alone"), False)],
-)
-def test_what_breaks_while_an_interrupt_unwinds_is_an_interruption(error, interrupted):
-    assert interrupts.is_behind(error) is interrupted
 
 
 HANGING = """
