@@ -45,17 +45,8 @@ def native_steps(found):
 def test_a_folder_is_diagnosed_by_the_systems_own_copies(bottleneck, folders):
     client, target = folders
     ended = bottleneck(
-        "diagnose",
-        target,
-        "--folder",
-        client,
-        "--yes",
-        "--json",
-        "-",
-        "--size",
-        "4MiB",
-        "--budget",
-        "14",
+        *("diagnose", target, "--folder", client, "--yes", "--json", "-"),
+        *("--size", "4MiB", "--budget", "14"),
     )
     assert ended.code in {0, 3}
     found = one_report(ended.out)
