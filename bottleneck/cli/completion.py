@@ -19,6 +19,14 @@ INSTALLED = ("bash", "zsh", "fish")
 Completion = Callable[[str], list[str]]
 
 
+def checked(option: str, word: str, known: Iterable[str]) -> str:
+    """The word. Raises Refused, "usage", where it is none of those that an option takes."""
+    known = tuple(known)
+    if word not in known:
+        raise Refused("usage", f"{option} {word!r} is none of {', '.join(known)}")
+    return word
+
+
 def one_of(*words: str) -> Completion:
     """Completes one of the words."""
 
@@ -56,7 +64,7 @@ def script(shell: str) -> str:
     """
     from typer._completion_shared import get_completion_script
 
-    _check("--show-completion", shell, SHOWN)
+    checked("--show-completion", shell, SHOWN)
     return get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
 
 
@@ -68,14 +76,9 @@ def install(shell: str) -> str:
     """
     from typer._completion_shared import install as typer_s
 
-    _check("--install-completion", shell, INSTALLED)
+    checked("--install-completion", shell, INSTALLED)
     try:
         return str(typer_s(shell=shell, prog_name=PROGRAM, complete_var=VARIABLE)[1])
     except OSError as error:
         where = error.filename or "the home folder"
         raise Refused("permission", f"--install-completion: {where}: {error.strerror}") from None
-
-
-def _check(option: str, shell: str, known: tuple[str, ...]) -> None:
-    if shell not in known:
-        raise Refused("usage", f"{option} {shell!r} is none of {', '.join(known)}")

@@ -127,15 +127,15 @@ def probe(
         raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
         target = f"//{running.host_text(others.tcp_peer)}/-"
-    about = module_of(stage).STAGE
+    named, about = f"probe {stage}", module_of(stage).STAGE
     over_smb = "share" in about.needs
     if target is None and (over_smb or "server" in about.needs):
-        raise Refused("usage", f"probe {stage} needs a TARGET: //host/share")
+        raise Refused("usage", f"{named} needs a TARGET: //host/share")
     at_server = stage == "disk" and ends.agent != "none"
     if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
-        raise Refused("usage", f"probe {stage} reads neither a file nor a device: probe disk does")
+        raise Refused("usage", f"{named} reads neither a file nor a device: probe disk does")
     if target is None and (at_server or about.by_agent and ends.agent != "none"):
-        raise Refused("usage", f"probe {stage} with an agent needs a TARGET: //host/share")
+        raise Refused("usage", f"{named} with an agent needs a TARGET: //host/share")
     chosen = running.choose(
         target or "//localhost/-",
         running.budget_seconds(time),
@@ -144,14 +144,12 @@ def probe(
         without_target=target is None,
     )
     if "mount" in about.needs and not chosen.target.path:
-        raise Refused("usage", f"probe {stage} needs a TARGET that is a folder: a mounted share")
+        raise Refused("usage", f"{named} needs a TARGET that is a folder: a mounted share")
     if chosen.target.path and over_smb:
         raise Refused(
-            "usage", f"probe {stage} needs //host/share; of a folder there is probe native-copy"
+            "usage", f"{named} needs //host/share; of a folder there is probe native-copy"
         )
-    logs_in = over_smb or at_server
-    access = running.log_in_as(who, chosen.target) if logs_in else Access()
-    looks = stage == "disk" and (chosen.file or chosen.device)
-    if about.writes and not looks:
+    access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
+    if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)

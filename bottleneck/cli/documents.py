@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bottleneck import cli, document_file, report
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import command_line, exits
+from bottleneck.cli import command_line, completion, exits
 from bottleneck.cli.command_line import KINDS, STDOUT
 from bottleneck.cli.options import Documents, Kept, Reading
 from bottleneck.report import Report
@@ -75,8 +75,7 @@ def output(wanted: Documents | Reading, quiet: bool = False, verbose: bool = Fal
         Refused: kind "usage": a path names what no document can be written to, or two the same;
             the style is none.
     """
-    if wanted.units not in units.STYLES:
-        raise Refused("usage", f"--units {wanted.units!r} is none of {', '.join(units.STYLES)}")
+    completion.checked("--units", wanted.units, units.STYLES)
     redaction = command_line.now().redact() if wanted.redact else None
     style = next(each for each in units.STYLES if each == wanted.units)
     history = wanted.history if isinstance(wanted, Kept) else None

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from bottleneck.cli import exits, interrupts
+from bottleneck.cli.completion import checked
 from bottleneck.cli.options import flag, value
+from bottleneck.reports import units
+from probes.stage import Refused
+
+if TYPE_CHECKING:
+    from bottleneck.analysis.estimate.envelope import DiskKind
 
 T = TypeVar("T")
 LEAST_SHARE = 1e-12
@@ -45,57 +51,32 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") 
     """Ceilings and the rate to expect, from figures alone; nothing is measured."""
     with interrupts.held():
         from bottleneck.analysis.estimate import estimate as estimated
-        from bottleneck.analysis.estimate.envelope import KINDS, DiskKind, Envelope, disk_of
+        from bottleneck.analysis.estimate.envelope import Envelope
         from bottleneck.cli import documents
-        from bottleneck.reports import terminal, units
+        from bottleneck.reports import terminal
         from bottleneck.reports.estimate import estimate_json, print_estimate
         from probes.records import DIALECTS
-        from probes.stage import Refused
 
-    def one_of(name: str, value: str, words: tuple[str, ...]) -> str:
-        if value not in words:
-            raise Refused("usage", f"{name} {value!r} is none of {', '.join(words)}")
-        return value
-
-    def within(name: str, value: int, least: int, most: int) -> int:
-        if not least <= value <= most:
-            raise Refused("usage", f"{name} {value}: from {least} to {most}")
-        return value
-
-    def read(name: str, text: str | None, parse: Callable[[str], T]) -> T | None:
-        try:
-            return None if text is None else parse(text)
-        except ValueError as error:
-            raise Refused("usage", f"{name}: {error}") from None
-
-    def disk(text: str) -> DiskKind:
-        if text in KINDS:
-            return KINDS[text]
-        try:
-            return disk_of(units.parse_rate(text))
-        except ValueError as error:
-            raise ValueError(f"{error}; or one of {', '.join(KINDS)}") from None
-
-    one_of("--format", format, ("text", "json"))
-    link_rate = read("--link", figures.link, units.parse_rate)
+    checked("--format", format, ("text", "json"))
+    link_rate = _read("--link", figures.link, units.parse_rate)
     given = Envelope(
-        verb=one_of("estimate", verb, ("pull", "push")),
+        verb=checked("estimate", verb, ("pull", "push")),
         cached=figures.cached,
-        dialect=one_of("--dialect", figures.dialect.lower(), DIALECTS),
+        dialect=checked("--dialect", figures.dialect.lower(), DIALECTS),
         link_bits_per_second=None if link_rate is None else 8 * link_rate,
-        mtu_bytes=within("--mtu", figures.mtu, 576, 65_535),
-        ipv6=one_of("--ip", figures.ip, ("4", "6")) == "6",
+        mtu_bytes=_within("--mtu", figures.mtu, 576, 65_535),
+        ipv6=checked("--ip", figures.ip, ("4", "6")) == "6",
         vlan_tags=int(figures.vlan),
-        rtt_seconds=read("--rtt", figures.rtt, units.parse_seconds),
-        window_bytes=read("--window", figures.window, units.parse_size),
-        streams=within("--streams", figures.streams, 1, 10_000),
-        request_bytes=read("--request", figures.request, units.parse_size),
-        depth=None if figures.depth is None else within("--depth", figures.depth, 1, 65_535),
-        loss_ratio=read("--loss", figures.loss, _share),
-        read=read("--disk-read", figures.disk_read, disk),
-        write=read("--disk-write", figures.disk_write, disk),
-        ram_bytes=read("--ram", figures.ram, units.parse_size),
-        size_bytes=read("--size", figures.size, units.parse_size),
+        rtt_seconds=_read("--rtt", figures.rtt, units.parse_seconds),
+        window_bytes=_read("--window", figures.window, units.parse_size),
+        streams=_within("--streams", figures.streams, 1, 10_000),
+        request_bytes=_read("--request", figures.request, units.parse_size),
+        depth=None if figures.depth is None else _within("--depth", figures.depth, 1, 65_535),
+        loss_ratio=_read("--loss", figures.loss, _share),
+        read=_read("--disk-read", figures.disk_read, _disk),
+        write=_read("--disk-write", figures.disk_write, _disk),
+        ram_bytes=_read("--ram", figures.ram, units.parse_size),
+        size_bytes=_read("--size", figures.size, units.parse_size),
     )
     found = estimated(given)
     if not found.claims:
@@ -107,6 +88,30 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") 
     else:
         done = documents.shown(lambda: print_estimate(found, terminal.console()))
     return exits.DONE if done else exits.INCOMPLETE
+
+
+def _within(name: str, value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise Refused("usage", f"{name} {value}: from {least} to {most}")
+    return value
+
+
+def _read(name: str, text: str | None, parse: Callable[[str], T]) -> T | None:
+    try:
+        return None if text is None else parse(text)
+    except ValueError as error:
+        raise Refused("usage", f"{name}: {error}") from None
+
+
+def _disk(text: str) -> DiskKind:
+    from bottleneck.analysis.estimate.envelope import KINDS, disk_of
+
+    if text in KINDS:
+        return KINDS[text]
+    try:
+        return disk_of(units.parse_rate(text))
+    except ValueError as error:
+        raise ValueError(f"{error}; or one of {', '.join(KINDS)}") from None
 
 
 def _share(text: str) -> float:

@@ -16,7 +16,7 @@ from bottleneck import credentials, plan
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
 from bottleneck.bootstrap import command_for
-from bottleneck.cli import command_line, documents, exits, interrupts, options
+from bottleneck.cli import command_line, completion, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.report import Report
@@ -70,18 +70,14 @@ def choose(
     folder, share, dialects = ends.folder, others.client_share, copies.dialects
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
     for each in wanted:
-        if each not in DIALECTS:
-            raise Refused("usage", f"--dialects: {each!r} is none of {', '.join(DIALECTS)}")
+        completion.checked("--dialects:", each, DIALECTS)
     try:
         size_bytes = units.parse_size(copies.size) if copies.size else None
     except ValueError as error:
         raise Refused("usage", f"--size: {error}") from None
     if ends.agent != "none":
         command_for(ends.agent)
-    if not os.path.isdir(folder):  # noqa: PTH112 - where it may not be looked at, it is none
-        raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        raise Refused("permission", f"--folder {folder}: no right to write there; choose another")
+    _check_folder(folder)
     named = parse(target, os.path.isdir)
     if named.path:
         named = of_folder(str(Path(named.path).absolute()))
@@ -106,6 +102,13 @@ def choose(
         zones=disk.zones,
         stages=stages or plan.stages(False, budget),
     )
+
+
+def _check_folder(folder: Path) -> None:
+    if not os.path.isdir(folder):  # noqa: PTH112 - where it may not be looked at, it is none
+        raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise Refused("permission", f"--folder {folder}: no right to write there; choose another")
 
 
 def _check_own_share(named: str) -> None:
