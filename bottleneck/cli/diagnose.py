@@ -128,10 +128,9 @@ def probe(
     if target is None and stage == "tcp" and others.tcp_peer is not None:
         target = f"//{running.host_text(others.tcp_peer)}/-"
     named, about = f"probe {stage}", module_of(stage).STAGE
-    over_smb = "share" in about.needs
+    over_smb, at_server = "share" in about.needs, stage == "disk" and ends.agent != "none"
     if target is None and (over_smb or "server" in about.needs):
         raise Refused("usage", f"{named} needs a TARGET: //host/share")
-    at_server = stage == "disk" and ends.agent != "none"
     if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
         raise Refused("usage", f"{named} reads neither a file nor a device: probe disk does")
     if target is None and (at_server or about.by_agent and ends.agent != "none"):
