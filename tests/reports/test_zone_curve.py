@@ -51,19 +51,13 @@ def test_a_report_without_zones_has_neither(lines_of, report):
     assert zone_curves_svg(bare) is None
 
 
-def test_the_drawing_has_each_zone_with_its_rate_and_the_files_below(report):
+def test_the_drawing_that_stands_alone_is_named_and_told(report):
+    """Its shapes are those of the page, which plots/test_stages.py holds."""
     text = zone_curves_svg(report)
     root = ElementTree.fromstring(text)
     assert root.find(f"{SVG}title").text
     assert "2.00 to 1" in root.find(f"{SVG}desc").text
-    told = [each.find(f"{SVG}title") for each in root.iter(f"{SVG}rect")]
-    bars = [each.text for each in told if each is not None]
-    assert sum("zone" in each for each in bars) == 9
-    assert sum(each.startswith("weak zone 4") for each in bars) == 1
-    assert sum(each.startswith(("the file", "this run's")) for each in bars) == 2
-    words = " ".join(each.text or "" for each in root.iter(f"{SVG}text"))
-    assert "MB/s" in words
-    assert "place on the disk" in words
+    assert "place on the disk" in " ".join(each.text or "" for each in root.iter(f"{SVG}text"))
     assert text.isascii()
 
 
