@@ -93,16 +93,14 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
             yield each
     if found is not None and named:
         rate = found.better.carried(sender)
-        yield replace(
-            claim(
-                link_rate.CAUSE,
-                "path",
-                None,
-                f"the way by {found.better.words} carries {rate_text(rate)}",
-                level=rate,
-                steps=(found.step,),
-            ),
-            trust=TRUST["measured"],
+        yield claim(
+            link_rate.CAUSE,
+            "path",
+            None,
+            f"the way by {found.better.words} carries {rate_text(rate)}",
+            level=rate,
+            steps=(found.step,),
+            source="measured",
         )
 
 
