@@ -16,7 +16,6 @@ from bottleneck.reports.units import link_text, rate_text, times_text
 
 TOOL_SHARE = 2 / 3
 """Of its own ceiling, up to which this tool's results speak of the path."""
-_DOES = {"read": "read", "write": "write"}
 
 
 def target(
@@ -62,12 +61,8 @@ class _Asked:
             ceiling = claim.ceiling
             to = self._needed(claim)
             if to > ceiling.bytes_per_second:
-                yield Need(
-                    *ceiling.named,
-                    ceiling.bytes_per_second,
-                    to,
-                    self._sentence(ceiling, to),
-                )
+                sentence = self._sentence(ceiling, to)
+                yield Need(*ceiling.named, ceiling.bytes_per_second, to, sentence)
 
     def unknown(self) -> Iterator[str]:
         """What nobody measured, and what this tool cannot show."""
@@ -123,17 +118,13 @@ class _Asked:
                 link = link_text(model.faster_link(to))
                 return f"{name} must carry {needed}: a {link} link (it carries {now})"
             case "disk", cause:
-                does = _DOES.get(cause, "do")
-                return f"{name} must {does} {needed} (it does {now}{_fault(cause)})"
+                does, fault = (cause, "") if cause in ("read", "write") else ("do", f" for {cause}")
+                return f"{name} must {does} {needed} (it does {now}{fault})"
             case "cpu" | "instrument", _:
                 times = times_text(to / ceiling.bytes_per_second)
                 return f"{name} must do {times} as much (about {now} by its load)"
             case _:
                 return f"{name} must allow {needed} ({ceiling.cause} holds it at {now})"
-
-
-def _fault(cause: str) -> str:
-    return "" if cause in _DOES else f" for {cause}"
 
 
 def _is_link(ceiling: Ceiling) -> bool:
