@@ -38,8 +38,7 @@ from typing import Any
 
 import output
 
-from bottleneck import wire
-from bottleneck.reports import units
+from bottleneck import units, wire
 from probes import smb_copy, tcp
 from probes.drivers.samba import Samba, private_samba, vanishing_folder
 from probes.host import payload

@@ -16,7 +16,7 @@ from bottleneck import report
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report, ReportError, Step
-from bottleneck.reports.safe import safe
+from bottleneck.safe import safe
 from probes import STAGES
 from probes.records import SIDES, HostFacts, InterfaceFacts, Measured, Outcome, Usage, rates
 

@@ -11,7 +11,7 @@ from bottleneck.analysis.rules import OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
-from bottleneck.reports.units import rate_text
+from bottleneck.units import rate_text
 
 REFUTED_RATIO = 1.1
 """A copy this far above a ceiling shows that it was none."""

@@ -15,7 +15,7 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict, Words
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import range_text, rate_text, times_text
+from bottleneck.units import range_text, rate_text, times_text
 from probes.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1

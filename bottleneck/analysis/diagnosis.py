@@ -23,7 +23,7 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, rate_text, seconds_text
+from bottleneck.units import percent_text, rate_text, seconds_text
 
 OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 """The copies that a user at the client would make."""

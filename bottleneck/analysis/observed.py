@@ -19,7 +19,7 @@ from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.analysis.supplied import place_text
 from bottleneck.report import Report
-from bottleneck.reports.units import count_text, link_text, percent_text, rate_text, size_text
+from bottleneck.units import count_text, link_text, percent_text, rate_text, size_text
 
 TOLD_TRUST = 0.8
 """Nobody proved a cold cache or a quiet host."""

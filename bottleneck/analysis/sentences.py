@@ -7,7 +7,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, Next
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
-from bottleneck.reports.units import link_text, range_text, rate_text
+from bottleneck.units import link_text, range_text, rate_text
 
 _DOES = {"read": "reads", "write": "writes"}
 

@@ -13,7 +13,7 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.reports.units import range_text, rate_text
+from bottleneck.units import range_text, rate_text
 from probes.records import Failed, Skipped
 
 ALTERED = "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT"

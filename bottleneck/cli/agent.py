@@ -41,7 +41,7 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         from bottleneck import tls
         from bottleneck.credentials import PART_BYTES, TOKEN_VARIABLE, Token
         from bottleneck.listening import Listening, is_any, listener
-        from bottleneck.reports.safe import safe
+        from bottleneck.safe import safe
         from probes.stage import Refused
 
     if not math.isfinite(idle_seconds) or idle_seconds <= 0:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from bottleneck import plan as plans
+from bottleneck import units
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, documents, exits, loading, running
 from bottleneck.cli.check import Expected
@@ -23,7 +24,6 @@ from bottleneck.gate.judged import EXIT_CODES, Judgement
 from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report
-from bottleneck.reports import units
 from probes.records import Access
 from probes.stage import Refused
 

@@ -99,7 +99,7 @@ def _ask(count: int) -> None:
 
 def _print_found(found: Sequence[Found], console: Console) -> None:
     """What could be removed, and what only looks like it and why it stays."""
-    from bottleneck.reports.units import size_text
+    from bottleneck.units import size_text
 
     if not found:
         console.print("Nothing of a killed run was found.")
@@ -126,7 +126,7 @@ def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
 def _line(console: Console, word: str, found: Found, more: str) -> None:
     from rich.text import Text
 
-    from bottleneck.reports.safe import safe
+    from bottleneck.safe import safe
 
     line = Text.assemble((f"{word:<8}", "yellow" if word in ("left", "unknown") else ""))
     line.append(safe(f"{_PLACES[found.where]:<7}{found.name}", LONGEST))

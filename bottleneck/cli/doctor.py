@@ -85,7 +85,7 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
 def _print(check: Check, console: Console) -> None:
     from rich.text import Text
 
-    from bottleneck.reports.safe import safe
+    from bottleneck.safe import safe
 
     line = Text.assemble((f"  {check.state:<8}", STYLES[check.state]))
     line.append(safe(check.sentence, LONGEST))

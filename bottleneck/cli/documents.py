@@ -11,17 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bottleneck import cli, document_file, report
+from bottleneck import cli, document_file, report, units
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits
 from bottleneck.cli.command_line import KINDS, STDOUT
 from bottleneck.cli.options import Documents, Kept, Reading
 from bottleneck.report import Report
-from bottleneck.reports import terminal, units
+from bottleneck.reports import terminal
 from bottleneck.reports.console import print_report
-from bottleneck.reports.safe import safe
 from bottleneck.reports.trend import print_trend
+from bottleneck.safe import safe
 from probes.stage import Refused
 
 if TYPE_CHECKING:

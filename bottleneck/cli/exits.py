@@ -45,7 +45,7 @@ def hide_by(hide: Callable[[str], str]) -> None:
 
 def complain(text: str) -> None:
     """One line on stderr, safe for a terminal."""
-    from bottleneck.reports.safe import safe
+    from bottleneck.safe import safe
 
     said.append(text)
     for hide in _hiding:

@@ -81,7 +81,7 @@ def compare(
         from bottleneck.reports import terminal
         from bottleneck.reports.compare import print_change, to_json
         from bottleneck.reports.document import points
-        from bottleneck.reports.units import shown_as
+        from bottleneck.units import shown_as
 
     output = documents.output(shown)
     first, second = (output.showable(loading.load(each)) for each in (before, after))
@@ -131,7 +131,7 @@ def history(
         from bottleneck.cli import configuration, documents
         from bottleneck.reports import terminal
         from bottleneck.reports.trend import print_runs
-        from bottleneck.reports.units import shown_as
+        from bottleneck.units import shown_as
         from probes.stage import Refused
 
     if not 1 <= most <= MOST_LISTED:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bottleneck import observations, report, ticket_figures
+from bottleneck import observations, report, ticket_figures, units
 from bottleneck.report import Report
-from bottleneck.reports import units
 from probes.stage import Refused
 
 MOST_LOADED = 32

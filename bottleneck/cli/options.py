@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from bottleneck.cli import completion
-from bottleneck.reports.units import STYLES
+from bottleneck.units import STYLES
 from probes.records import DIALECTS
 from probes.stage import Refused
 

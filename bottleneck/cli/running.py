@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bottleneck import credentials, plan
+from bottleneck import credentials, plan, units
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench, Event
 from bottleneck.bootstrap import command_for
@@ -20,7 +20,6 @@ from bottleneck.cli import command_line, completion, documents, exits, interrupt
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.report import Report
-from bottleneck.reports import units
 from bottleneck.session import measure
 from bottleneck.target import (
     Target,

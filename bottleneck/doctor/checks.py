@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Looked
-from bottleneck.reports.units import size_text
+from bottleneck.units import size_text
 from probes import STAGES
 from probes.host.facts import Place, Readiness
 from probes.stage import described

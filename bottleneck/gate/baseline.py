@@ -40,7 +40,7 @@ from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, range_text, rate_text
+from bottleneck.units import percent_text, range_text, rate_text
 from probes.records import SIDES, Spread
 
 USUAL_TOLERANCE = 0.05

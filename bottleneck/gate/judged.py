@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports.safe import safe
+from bottleneck.safe import safe
 
 SCHEMA = "copy-bottleneck/check/1"
 LONGEST_SENTENCE, LONGEST_MESSAGE = 2000, 600

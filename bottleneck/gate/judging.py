@@ -18,8 +18,8 @@ from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
 from bottleneck.gate.judged import Judged, Judgement, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, rate_text, seconds_text, share_text
 from bottleneck.reports.words import cap_text, stage_text
+from bottleneck.units import percent_text, rate_text, seconds_text, share_text
 from probes.records import Failed, Skipped
 
 ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from bottleneck import bounded, report, typed
+from bottleneck import bounded, report, typed, units
 from bottleneck.report import ReportError
-from bottleneck.reports import units
 from probes.records import DIALECTS, SIDES
 
 

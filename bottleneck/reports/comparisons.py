@@ -7,8 +7,9 @@ from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
 from bottleneck.reports import disks, document, tcp_tables
-from bottleneck.reports.safe import safe
-from bottleneck.reports.units import (
+from bottleneck.reports.words import dialect_text
+from bottleneck.safe import safe
+from bottleneck.units import (
     cost_text,
     count_text,
     percent_text,
@@ -17,7 +18,6 @@ from bottleneck.reports.units import (
     size_text,
     times_text,
 )
-from bottleneck.reports.words import dialect_text
 
 NOISE = "in the noise"
 MECHANISMS = {

@@ -14,7 +14,7 @@ from bottleneck.reports.disks import disk_points, zone_curves
 from bottleneck.reports.document import Block, Text
 from bottleneck.reports.hosts import interface_points, path
 from bottleneck.reports.terminal import show
-from bottleneck.reports.units import explorer_note
+from bottleneck.units import explorer_note
 
 SETTINGS_SHOWN = 4
 

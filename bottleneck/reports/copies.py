@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from bottleneck.analysis import finding
 from bottleneck.analysis.model import looks_like
 from bottleneck.reports import document, words
-from bottleneck.reports.safe import safe
-from bottleneck.reports.units import bits_beside, link_text, rate_text
+from bottleneck.safe import safe
+from bottleneck.units import bits_beside, link_text, rate_text
 
 LEAST_IN_GRID = 2
 LONGEST_BAR, SHORTEST_BAR = 40, 4

@@ -14,14 +14,14 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
 from bottleneck.reports.document import Block, Table, Text, columns, points
 from bottleneck.reports.terminal import show
-from bottleneck.reports.units import (
+from bottleneck.reports.words import cap_text, confidence_text
+from bottleneck.units import (
     bits_beside,
     link_text,
     rate_text,
     seconds_text,
     size_text,
 )
-from bottleneck.reports.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
 GIVEN = (

@@ -13,8 +13,8 @@ from bottleneck.reports.judgement import (
     worst_first,
 )
 from bottleneck.reports.markdown import at_start
-from bottleneck.reports.safe import safe
-from bottleneck.reports.units import rate_text
+from bottleneck.safe import safe
+from bottleneck.units import rate_text
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of one kind and step."""

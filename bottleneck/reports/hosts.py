@@ -10,8 +10,9 @@ from bottleneck.analysis.interface_facts import interfaces, wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
-from bottleneck.reports.safe import safe
-from bottleneck.reports.units import (
+from bottleneck.reports.words import known
+from bottleneck.safe import safe
+from bottleneck.units import (
     bit_rate_text,
     count_text,
     link_text,
@@ -20,7 +21,6 @@ from bottleneck.reports.units import (
     seconds_text,
     size_text,
 )
-from bottleneck.reports.words import known
 from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 
 NAME_CHARACTERS = 120

@@ -30,11 +30,11 @@ from bottleneck.reports.hosts import host_facts, interface_points, path, share_f
 from bottleneck.reports.plots import plots, trend_plots
 from bottleneck.reports.plots.charts import Plot
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
-from bottleneck.reports.safe import safe
 from bottleneck.reports.ticket import command_words
-from bottleneck.reports.units import explorer_note, rate_text, seconds_text
 from bottleneck.reports.words import cap_text, confidence_text, spread_text
+from bottleneck.safe import safe
 from bottleneck.trend import Trend
+from bottleneck.units import explorer_note, rate_text, seconds_text
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000

@@ -8,7 +8,7 @@ from bottleneck.analysis.finding import Verdict
 from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.gate.judging import ORDER, quantity_text
 from bottleneck.report import Report
-from bottleneck.reports.safe import safe
+from bottleneck.safe import safe
 
 LONGEST_TEXT = 300
 """Characters of a name or a message: a monitoring system shows a line of it."""

@@ -17,7 +17,7 @@ from bottleneck.reports.judgement import (
     value_text,
     verdict_of,
 )
-from bottleneck.reports.safe import safe
+from bottleneck.safe import safe
 
 LONGEST_PROPERTY = 200
 

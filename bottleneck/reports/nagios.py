@@ -12,7 +12,7 @@ from nagiosplugin import Performance, Range
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.reports.judgement import LONGEST_TEXT, share_of, worst_first
-from bottleneck.reports.safe import safe
+from bottleneck.safe import safe
 
 LONGEST_STATUS = 100
 """Characters of the status line before its bar: what an SMS and a table's cell show."""

@@ -22,8 +22,8 @@ from bottleneck.gate.judged import EXIT_CODES, Judged, Judgement
 from bottleneck.gate.judging import COPY_STAGES
 from bottleneck.report import STATUSES, Report
 from bottleneck.reports.judgement import LONGEST_TEXT, share_of, started_utc
-from bottleneck.reports.safe import safe
 from bottleneck.reports.words import stage_text
+from bottleneck.safe import safe
 from probes.records import Measured, rates
 
 PREFIX = "copy_bottleneck_"

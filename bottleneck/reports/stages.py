@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from bottleneck import units
 from bottleneck.report import Report, Step
-from bottleneck.reports import units
 from bottleneck.reports.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
-from bottleneck.reports.safe import safe
 from bottleneck.reports.words import busy_text, spread_text, stage_text
+from bottleneck.safe import safe
 from probes.records import Failed, Measured, Skipped, Spread, Usage, rates
 
 RICHNESS = ((48, True), (24, True), (0, True), (0, False))

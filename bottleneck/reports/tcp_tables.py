@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from bottleneck import units
 from bottleneck.analysis.finding import Comparison
-from bottleneck.reports import document, units
-from bottleneck.reports.safe import safe
+from bottleneck.reports import document
 from bottleneck.reports.words import known
+from bottleneck.safe import safe
 
 MOST_BUFFERS = 11
 MOST_WINDOWS, MOST_STREAMS = 16, 8

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.reports import document
-from bottleneck.reports.units import (
+from bottleneck.units import (
     count_text,
     megabytes_text,
     megabytes_unit,

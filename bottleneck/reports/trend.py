@@ -11,10 +11,10 @@ from bottleneck.analysis.finding import Verdict, WordError
 from bottleneck.analysis.rules import check_words
 from bottleneck.reports import terminal
 from bottleneck.reports.document import Block, Table, Text, columns
-from bottleneck.reports.safe import safe
-from bottleneck.reports.units import count_text, percent_text, range_text, rate_text
 from bottleneck.reports.words import cap_text, dialect_text, known
+from bottleneck.safe import safe
 from bottleneck.trend import Kept, Trend
+from bottleneck.units import count_text, percent_text, range_text, rate_text
 
 DIGITS = "_.:-=+*#"
 """Levels of a sparkline in rising order, with an encoding that has no blocks."""

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from bottleneck.analysis.finding import Ceiling, Next, Rung, Verdict
 from bottleneck.report import Step
-from bottleneck.reports.safe import safe
-from bottleneck.reports.units import percent_text, range_text, size_text
+from bottleneck.safe import safe
+from bottleneck.units import percent_text, range_text, size_text
 from probes.records import Usage
 
 DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": "~ "}

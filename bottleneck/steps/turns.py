@@ -14,9 +14,9 @@ from bottleneck import plan
 from bottleneck.analysis.model import looks_like
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
-from bottleneck.reports.units import link_text
 from bottleneck.steps import files
 from bottleneck.target import TcpPeer
+from bottleneck.units import link_text
 from probes import smb_tax, tcp, tcp_by_ttcp
 from probes.drivers import iperf3
 from probes.records import Details, Endpoint, Measured, Skipped, rates, run_rate

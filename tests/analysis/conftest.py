@@ -13,7 +13,7 @@ from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named
 from bottleneck.observations import SCHEMA, loads, told_report
 from bottleneck.report import Report, Step
-from bottleneck.reports.units import rate_text
+from bottleneck.units import rate_text
 from probes.records import (
     SIDES,
     Failed,

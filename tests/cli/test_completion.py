@@ -13,7 +13,7 @@ from bottleneck.analysis.rules import CAUSES
 from bottleneck.cli import completion
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of
-from bottleneck.reports.units import STYLES
+from bottleneck.units import STYLES
 from probes import STAGES
 from probes.records import DIALECTS
 

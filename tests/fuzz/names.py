@@ -16,7 +16,7 @@ from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction import Redaction
 from bottleneck.report import Report, ReportError
-from bottleneck.reports.safe import LONGEST, safe
+from bottleneck.safe import LONGEST, safe
 from probes.stage import Refused
 
 REPORT = Path(__file__).parents[1] / "data" / "report-v1-strange.json"

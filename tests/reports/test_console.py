@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
+from bottleneck import units
 from bottleneck.analysis import diagnose
 from bottleneck.analysis.finding import Verdict
-from bottleneck.reports import units
 from bottleneck.reports.console import print_report
 from bottleneck.reports.document import Table, columns
 from bottleneck.reports.words import confidence_text

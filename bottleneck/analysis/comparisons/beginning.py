@@ -22,7 +22,7 @@ from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.steps import OWN, SYSTEM, Copy, Found
 from bottleneck.report import Report, median_run
-from bottleneck.reports.units import count_text, rate_text, seconds_text, size_text, times_text
+from bottleneck.units import count_text, rate_text, seconds_text, size_text, times_text
 from probes.records import Run, Sample, Spread
 
 FIRST_SECONDS = 5.0

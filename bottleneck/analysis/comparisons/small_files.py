@@ -16,7 +16,7 @@ from bottleneck.analysis.load import SATURATED_RATIO, Load, hindrance
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import (
+from bottleneck.units import (
     count_text,
     percent_text,
     rate_text,

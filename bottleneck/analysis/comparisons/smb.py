@@ -14,7 +14,7 @@ from bottleneck.analysis.noise import differ, factor
 from bottleneck.analysis.rules.smb.signing import NOUNS, PLAIN, cpu_seconds_per_byte
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import (
+from bottleneck.units import (
     cost_text,
     count_text,
     percent_text,

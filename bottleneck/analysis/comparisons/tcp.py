@@ -13,7 +13,7 @@ from bottleneck.analysis.load import SATURATED_RATIO, hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import (
+from bottleneck.units import (
     count_text,
     percent_text,
     rate_text,

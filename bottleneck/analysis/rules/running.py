@@ -24,7 +24,7 @@ from bottleneck.analysis.rules.network import contention, link_rate, loss
 from bottleneck.analysis.rules.network.contention import FOREIGN_RATIO, foreign_rate
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 from probes.records import SIDES, HostFacts
 
 ONE_SIDED_TRUST = 0.8

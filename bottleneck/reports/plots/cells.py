@@ -10,8 +10,8 @@ from bottleneck.report import Report
 from bottleneck.reports.document import Heat, HeatCell
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import FONT, LINE, WIDTH, label, text_width
-from bottleneck.reports.units import percent_text, rate_text
 from bottleneck.reports.words import stage_text
+from bottleneck.units import percent_text, rate_text
 from probes.records import SIDES, Measured, Usage
 
 MOST_ROWS, MOST_COLUMNS = 16, 8

@@ -13,9 +13,9 @@ from bottleneck.reports.document import Found, Heat
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.cells import heat_map, within
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
-from bottleneck.reports.safe import safe
 from bottleneck.reports.tcp_tables import buffer_text, windows_heat
-from bottleneck.reports.units import count_text, range_text, rate_text, seconds_text, size_text
+from bottleneck.safe import safe
+from bottleneck.units import count_text, range_text, rate_text, seconds_text, size_text
 
 MOST_SWEEPS, MOST_LATENCIES, MOST_MAPS = 4, 1, 2
 MOST_POINTS = 400

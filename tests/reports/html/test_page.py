@@ -16,8 +16,8 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import stages
 from bottleneck.reports.html import html_text
-from bottleneck.reports.units import explorer_text, shown_as
 from bottleneck.reports.words import cap_text, confidence_text
+from bottleneck.units import explorer_text, shown_as
 from probes.records import Failed, Skipped
 
 ROOT = Path(__file__).parents[3]

@@ -18,7 +18,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, seconds_text
+from bottleneck.units import percent_text, seconds_text
 
 CAUSE = Cause("cpu", "quota", "no quota")
 PERIOD_SECONDS = 0.1

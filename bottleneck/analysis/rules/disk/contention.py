@@ -15,7 +15,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps, zones_of
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import Alone
-from bottleneck.reports.units import count_text, percent_text, rate_text
+from bottleneck.units import count_text, percent_text, rate_text
 
 CAUSE = Cause("disk", "contention", "a disk of its own", stays=True)
 SHARE_RATIO = 0.25

@@ -18,7 +18,7 @@ from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.disk.alone import CAUSES, Alone, forced
 from bottleneck.analysis.rules.disk.write import flushed
 from bottleneck.analysis.steps import Found
-from bottleneck.reports.units import rate_text, seconds_text, size_text
+from bottleneck.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause("disk", "sync", "no forced writes", stays=True)
 BELOW_RATIO = 0.7

@@ -14,7 +14,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
-from bottleneck.reports.units import percent_text, rate_text, seconds_text
+from bottleneck.units import percent_text, rate_text, seconds_text
 
 CAUSE = Cause("disk", "write", "a faster disk")
 MOSTLY_RATIO = 0.5

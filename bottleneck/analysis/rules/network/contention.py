@@ -10,7 +10,7 @@ from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import rate_text
+from bottleneck.units import rate_text
 
 CAUSE = Cause("network", "contention", "a link of its own", stays=True)
 FOREIGN_RATIO = 0.15

@@ -28,7 +28,7 @@ from bottleneck.analysis.rules.network import duplex, loss
 from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import link_text, rate_and_bits_text, rate_text, seconds_text
+from bottleneck.units import link_text, rate_and_bits_text, rate_text, seconds_text
 from probes.records import SIDES
 
 CAUSE = Cause("network", "link-rate", "a faster link")

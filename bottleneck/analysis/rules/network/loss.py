@@ -27,7 +27,7 @@ from bottleneck.analysis.evidence.copies import (
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.reports.units import range_text, seconds_text, share_text
+from bottleneck.units import range_text, seconds_text, share_text
 
 CAUSE = Cause("network", "loss", "a path that loses nothing", stays=True)
 REMEDY = "A path that loses no packets (cable, plug, radio, a queue that is too short)"

@@ -14,7 +14,7 @@ from bottleneck.analysis.evidence.details import PathDetails
 from bottleneck.analysis.evidence.views import view
 from bottleneck.analysis.finding import Claim
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, seconds_text
+from bottleneck.units import percent_text, seconds_text
 from probes.records import Measured
 
 CAUSE = Cause("network", "mtu", "an MTU that passes", stays=True)

@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rtt import Rtt, rtt
 from bottleneck.analysis.steps import Found
-from bottleneck.reports.units import rate_text, seconds_text, size_text
+from bottleneck.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause("smb", "round-trips", "more bytes in flight")
 SHORT_SECONDS = 1e-3

@@ -20,7 +20,7 @@ from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.reports.units import percent_text, rate_text, seconds_text
+from bottleneck.units import percent_text, rate_text, seconds_text
 from probes.records import SIDES
 
 CAUSE = Cause(

@@ -19,7 +19,7 @@ from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
-from bottleneck.reports.units import cost_text, percent_text, rate_text
+from bottleneck.units import cost_text, percent_text, rate_text
 
 SIGNING = Cause("smb", "signing", "no signing", title="signing", stays=True)
 ENCRYPTION = Cause("smb", "encryption", "no encryption", title="encryption", stays=True)

@@ -13,7 +13,7 @@ from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
 from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
-from bottleneck.reports.units import percent_text
+from bottleneck.units import percent_text
 
 CAUSE = Cause("tcp", "congestion-control", "another congestion control")
 GAIN_RATIO = 2.0

@@ -18,7 +18,7 @@ from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rtt import rtt
-from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("tcp", "receive-window", "a larger receive window")
 LIMITED_RATIO = 0.2

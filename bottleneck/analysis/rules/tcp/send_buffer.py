@@ -23,7 +23,7 @@ from bottleneck.analysis.rules.tcp.receive_window import (
     LIMITED_RATIO,
     MOSTLY_RATIO,
 )
-from bottleneck.reports.units import percent_text, rate_text, seconds_text, size_text
+from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("tcp", "send-buffer", "a larger send buffer")
 TUNED_RATIO = 2.0

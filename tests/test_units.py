@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from bottleneck.reports import units
-from bottleneck.reports.units import parse_rate, parse_seconds, parse_size
+from bottleneck import units
+from bottleneck.units import parse_rate, parse_seconds, parse_size
 
 
 @pytest.mark.parametrize(

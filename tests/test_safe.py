@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from bottleneck.reports.safe import LONGEST, safe
+from bottleneck.safe import LONGEST, safe
 
 
 @pytest.mark.parametrize(
