@@ -7,7 +7,7 @@ def main() -> None:
     """Runs the command line and exits with its code."""
     # Before anything else is imported: `python -m` has put the current folder first.
     own_modules.search_nowhere_else()
-    from bottleneck.cli import main as run
+    from bottleneck.cli.program import main as run
 
     run()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from bottleneck.analysis import finding
 from bottleneck.analysis.model import Band
-from bottleneck.analysis.rules import CAUSES
+from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.report import SCHEMA, STATUSES
 from probes.records import (
     SIDES,

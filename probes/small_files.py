@@ -21,9 +21,9 @@ from probes.meaning import Count, Seconds, Size, Text
 from probes.records import Endpoint, Sample
 from probes.smb import status
 from probes.smb.frames import Broken
+from probes.smb.login import open_session
 from probes.smb.pipe import Created, Pipe, Reply, received, round_trips
 from probes.smb.run_folder import joined
-from probes.smb.session import open_session
 from probes.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
 STAGE = Stage(

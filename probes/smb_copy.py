@@ -18,9 +18,10 @@ from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status, transfer
 from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
+from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
-from probes.smb.session import Handle, Session, open_session
+from probes.smb.session import Handle, Session
 from probes.stage import Last, Refused, Running, Stage, Unavailable, no_agent
 
 STAGE = Stage(

@@ -18,9 +18,10 @@ from probes.meaning import Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status
 from probes.smb.frames import Broken
+from probes.smb.login import open_session
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
 from probes.smb.run_folder import new_file, source_of
-from probes.smb.session import Handle, Session, open_session
+from probes.smb.session import Handle, Session
 from probes.smb.transfer import BLOCK_BYTES, Load
 from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
 

@@ -20,8 +20,9 @@ from probes.host import payload
 from probes.records import Endpoint, Sample
 from probes.smb import status
 from probes.smb.frames import Broken
+from probes.smb.login import open_session
 from probes.smb.pipe import Flight, fitting
-from probes.smb.session import Handle, open_session
+from probes.smb.session import Handle
 from probes.smb.transfer import Load
 from probes.stage import (
     LONG_BUDGET_SECONDS,

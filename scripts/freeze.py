@@ -97,7 +97,7 @@ def said(arguments: list[str]) -> str:
 
 
 def _call(arguments: list[str], out: int, err: int) -> NoReturn:
-    from bottleneck.cli import main as program
+    from bottleneck.cli.program import main as program
 
     code = 70
     with Path(os.devnull).open() as nothing:

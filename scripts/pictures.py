@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bottleneck import report
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.console import print_report
 from bottleneck.reports.html import html_text
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bottleneck import report_schema
-from bottleneck.analysis.rules import CAUSES
+from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.cli import exits
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of, options_of

@@ -15,9 +15,10 @@ import typer
 from ruamel.yaml import YAML
 
 from bottleneck import observations, report
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.app import app
-from bottleneck.gate import expectation, judge
+from bottleneck.gate import expectation
+from bottleneck.gate.judging import judge
 from bottleneck.reports.openmetrics import FAMILIES, PREFIX
 
 ROOT = Path(__file__).parent.parent

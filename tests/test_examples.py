@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from bottleneck import observations
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.console import print_report
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck import history, history_file, report
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import interrupts
 from bottleneck.history import History, HistoryError
 from bottleneck.redaction import redacted

@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from bottleneck import __version__, hosts, plan, report, session, told, wire
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
 from bottleneck.reports.console import print_report

@@ -9,15 +9,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 59_400,
+    "lines": 59_200,
     "lines of code": 41_900,
-    "modules": 315,
-    "lines of tests": 58_300,
+    "modules": 312,
+    "lines of tests": 57_800,
     "largest file": 400,
-    "largest function": 66,
-    "longest import chain": 19,
-    "circles of files": 5,
-    "circles of folders": 2,
+    "largest function": 63,
+    "longest import chain": 36,
+    "circles of files": 0,
+    "circles of packages": 0,
 }
 """To be lowered with what goes; a new capability may raise lines by 1,000 at the most."""
 
@@ -46,15 +46,15 @@ def test_code_is_what_is_no_docstring_no_comment_and_not_blank(mass):
 
 def test_chains_and_circles_are_counted_through_packages_and_late_imports(mass):
     texts = {
-        "a/__init__.py": "",
-        "a/one.py": "from a import two\nif TYPE_CHECKING:\n    import b.three",
-        "a/two.py": "def late():\n    from ..b.three import what",
-        "b/three.py": "import a.four",
-        "a/four.py": "import os",
+        "p/a/__init__.py": "",
+        "p/a/one.py": "from p.a import two\nif TYPE_CHECKING:\n    import p.b.three",
+        "p/a/two.py": "def late():\n    from ..b.three import what",
+        "p/b/three.py": "import p.a.four",
+        "p/a/four.py": "import os",
     }
     files = mass.graph(texts)
-    assert files["a/one.py"] == {"a/__init__.py", "a/two.py"}
-    assert files["a/two.py"] == {"b/three.py"}
+    assert files["p/a/one.py"] == {"p/a/__init__.py", "p/a/two.py"}
+    assert files["p/a/two.py"] == {"p/b/three.py"}
     assert (mass.longest_chain(files), mass.circles(files)) == (4, 0)
-    assert mass.circles(mass.of_folders(files)) == 1
+    assert mass.circles(mass.of_packages(files)) == 1
     assert mass.longest_chain({"x": {"y"}, "y": {"x"}, "z": {"x"}}) == 2

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from bottleneck import observations, report, report_schema
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli.loading import load
 from bottleneck.observations import SCHEMA
 from bottleneck.report import ReportError

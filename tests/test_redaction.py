@@ -14,7 +14,7 @@ import pytest
 
 import bottleneck.redaction as table
 from bottleneck import report, report_schema
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
 from bottleneck.redaction import Redaction, redacted

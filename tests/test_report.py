@@ -14,8 +14,8 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck import report_schema
-from bottleneck.analysis import diagnose
-from bottleneck.analysis.rules import CAUSES
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.report import Report, ReportError, Step
 from probes.records import Failed, Measured, Sample, Skipped, Usage
 

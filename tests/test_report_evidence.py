@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bottleneck import report as reports
 from bottleneck import report_schema
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.console import print_report
 from bottleneck.wire import to_plain
 from probes.records import Measured

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import supplied
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules import OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
+from bottleneck.analysis.rules.registry import OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report

@@ -6,18 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import (
-    ceilings,
-    observed,
-    outlook,
-    sentences,
-    steps,
-    target,
-    unknown,
-)
+from bottleneck.analysis import ceilings, observed, outlook, sentences, steps, target, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.comparisons import compared
+from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu

@@ -14,7 +14,7 @@ from bottleneck.analysis.cap import Cap, required_parts
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Next, Part, Rung
 from bottleneck.analysis.model import Band
-from bottleneck.analysis.rules import BY_WORDS
+from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bottleneck.analysis import model
 from bottleneck.analysis.finding import Ceiling, Claim, Next
 from bottleneck.analysis.model import Band
-from bottleneck.analysis.rules import BY_WORDS
+from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.units import link_text, range_text, rate_text
 

@@ -153,8 +153,10 @@ def _ended(code: int, sentence: str) -> int:
 
 
 def _settle(status: str, sentence: str) -> None:
+    from bottleneck.cli import documents
+
     try:
-        command_line.now().settle(status, sentence)
+        documents.settle(status, sentence)
     except KeyboardInterrupt:
         # Asked for more than once: whoever waits has had enough.
         exits.abandon_stdout()

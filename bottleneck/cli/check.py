@@ -6,7 +6,6 @@ Every ending is one of 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, with one document
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,35 +43,6 @@ OutputFile = Annotated[
 
 
 @dataclass(frozen=True)
-class Expected:
-    """A stored report, and what it or a measurement is held against."""
-
-    report: str | None = options.value(
-        "F", "Judge a stored report instead: a file, or the newest of a folder or 'pattern*'."
-    )
-    warn: list[str] | None = options.value(
-        "EXPR",
-        "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is well: "
-        "pull.uncached=80MB/s: . Repeatable.",
-    )
-    crit: list[str] | None = options.value("EXPR", "CRITICAL where it holds; as --warn.")
-    expect_cap: list[str] | None = options.value(
-        "CAP", "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable."
-    )
-    baseline: Path | None = options.value(
-        "F",
-        "An earlier report: what is slower by more than the noise of both is WARNING, and CRITICAL "
-        "from a third on.",
-    )
-    tolerance: str = options.value(
-        "SHARE",
-        "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
-        "5%",
-    )
-    max_age: str | None = options.value("AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d.")
-
-
-@dataclass(frozen=True)
 class Time(options.Time):
     """How long all runs may take."""
 
@@ -84,7 +54,7 @@ class Time(options.Time):
 def check(
     target: Target = None,
     *,
-    expected: Expected,
+    expected: options.Expected,
     format: Format = "text",
     output: OutputFile = None,
     repeat: Repeat = 1,

@@ -14,13 +14,13 @@ from bottleneck import plan as plans
 from bottleneck import units
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, documents, exits, loading, running
-from bottleneck.cli.check import Expected
 from bottleneck.cli.documents import Output
-from bottleneck.cli.options import Time
-from bottleneck.gate import expectation, judge, judged, nothing_to_judge
+from bottleneck.cli.options import Expected, Time
+from bottleneck.gate import expectation, judged
 from bottleneck.gate.baseline import ENOUGH_RUNS, suspects
 from bottleneck.gate.expectation import Expectation
 from bottleneck.gate.judged import EXIT_CODES, Judgement
+from bottleneck.gate.judging import judge, nothing_to_judge
 from bottleneck.gate.metrics import ExpectationError
 from bottleneck.gate.pooled import pooled
 from bottleneck.report import Report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bottleneck import __version__, target
+from bottleneck import target
 from bottleneck.cli import exits
 from probes.stage import Refused
 
@@ -233,32 +232,6 @@ class Pending:
     def option(self, key: str, usual: str = "") -> str:
         """What an option is, wherever it was set."""
         return str(self.line.given.get(key) or self.settings.get(key) or usual)
-
-    def settle(self, status: str, sentence: str) -> None:
-        """Writes documents without steps, with the sentence as their note, that are still owed.
-
-        One complaint has been made by then: of what cannot be written nothing more is said, and
-        the others are.
-        """
-        paths, self.documents = self.documents, {}
-        if not paths:
-            return
-        from bottleneck.cli import documents
-        from bottleneck.report import Report
-
-        made = Report(
-            status=status,
-            tool={"version": __version__, "python": platform.python_version()},
-            started=self.started,
-            elapsed_seconds=time.monotonic() - self.began,
-            target={"share": self.line.share},
-            client=None,
-            server=None,
-            notes=(sentence,),
-        )
-        output = documents.Output(documents.in_order(paths), redaction=self.redaction)
-        made = output.showable(made)
-        documents.written(made, documents.diagnosed(made)[0], output, quietly=True)
 
 
 _current = [Pending()]

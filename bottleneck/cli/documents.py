@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bottleneck import cli, document_file, report, units
-from bottleneck.analysis import diagnose
+from bottleneck import __version__, document_file, report, units
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import command_line, completion, exits
+from bottleneck.cli import command_line, completion, exits, streams
 from bottleneck.cli.command_line import KINDS, STDOUT
 from bottleneck.cli.options import Documents, Kept, Reading
 from bottleneck.report import Report
@@ -95,7 +97,7 @@ def output(wanted: Documents | Reading, quiet: bool = False, verbose: bool = Fal
 def _check(option: str, path: str) -> None:
     """Raises Refused, "usage", where no document can be written to the path."""
     if path == STDOUT:
-        if "stdout" in cli.closed:
+        if "stdout" in streams.closed:
             raise Refused("usage", f"{option} -: stdout is closed; name a file")
         return
     try:
@@ -143,7 +145,7 @@ def text_of(
             from bottleneck.reports.ticket import ticket_text
 
             return ticket_text(known, told)
-        from bottleneck.gate import judge
+        from bottleneck.gate.judging import judge
         from bottleneck.reports.junit import junit_text
 
         return junit_text(judge(known, told, ()))
@@ -268,3 +270,28 @@ def _print(known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Tr
         console = terminal.console()
         print_report(known, told, console, output.verbose)
         print_trend(trends, console)
+
+
+def settle(status: str, sentence: str) -> None:
+    """Writes documents without steps, with the sentence as their note, that are still owed.
+
+    One complaint has been made by then: of what cannot be written nothing more is said, and
+    the others are.
+    """
+    asked = command_line.now()
+    paths, asked.documents = asked.documents, {}
+    if not paths:
+        return
+    made = Report(
+        status=status,
+        tool={"version": __version__, "python": platform.python_version()},
+        started=asked.started,
+        elapsed_seconds=time.monotonic() - asked.began,
+        target={"share": asked.line.share},
+        client=None,
+        server=None,
+        notes=(sentence,),
+    )
+    output = Output(in_order(paths), redaction=asked.redaction)
+    made = output.showable(made)
+    written(made, diagnosed(made)[0], output, quietly=True)

@@ -74,6 +74,35 @@ class Login:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """A stored report, and what it or a measurement is held against."""
+
+    report: str | None = value(
+        "F", "Judge a stored report instead: a file, or the newest of a folder or 'pattern*'."
+    )
+    warn: list[str] | None = value(
+        "EXPR",
+        "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is well: "
+        "pull.uncached=80MB/s: . Repeatable.",
+    )
+    crit: list[str] | None = value("EXPR", "CRITICAL where it holds; as --warn.")
+    expect_cap: list[str] | None = value(
+        "CAP", "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable."
+    )
+    baseline: Path | None = value(
+        "F",
+        "An earlier report: what is slower by more than the noise of both is WARNING, and CRITICAL "
+        "from a third on.",
+    )
+    tolerance: str = value(
+        "SHARE",
+        "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
+        "5%",
+    )
+    max_age: str | None = value("AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d.")
+
+
+@dataclass(frozen=True)
 class Ends:
     """The server's end of a copy, and the client's."""
 

@@ -16,10 +16,10 @@ from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
 from bottleneck import units
+from bottleneck.analysis.words import busy_text
 from bottleneck.bench import Event
 from bottleneck.reports import terminal
 from bottleneck.reports.terminal import GAP, Signs
-from bottleneck.reports.words import busy_text
 from bottleneck.safe import safe
 from probes.host.memory import read_memory
 from probes.host.proc import CoreTimes

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bottleneck import units
-from bottleneck.analysis.rules import CAUSES, PLACES
+from bottleneck.analysis.rules.registry import CAUSES, PLACES
 from bottleneck.gate import metrics
 from bottleneck.gate.metrics import ExpectationError
 from probes.records import SIDES

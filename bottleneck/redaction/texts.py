@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from bottleneck.analysis.finding import ABOUTS
-from bottleneck.analysis.rules import CAUSES
+from bottleneck.analysis.rules.registry import CAUSES
 from probes import STAGES
 from probes.records import DIALECTS, SIDES
 

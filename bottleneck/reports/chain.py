@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis
+from bottleneck.analysis.words import DOUBT_SIGNS, cap_text
 from bottleneck.reports.copies import is_cap
-from bottleneck.reports.words import DOUBT_SIGNS, cap_text
 from bottleneck.units import rate_text
 
 NARROWEST, WIDEST = 22.0, 94.0

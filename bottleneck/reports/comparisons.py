@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
+from bottleneck.analysis.words import dialect_text
 from bottleneck.reports import disks, document, tcp_tables
-from bottleneck.reports.words import dialect_text
 from bottleneck.safe import safe
 from bottleneck.units import (
     cost_text,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bottleneck.analysis import finding
+from bottleneck.analysis import finding, words
 from bottleneck.analysis.model import looks_like
-from bottleneck.reports import document, words
+from bottleneck.reports import document
 from bottleneck.safe import safe
 from bottleneck.units import bits_beside, link_text, rate_text
 

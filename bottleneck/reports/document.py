@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Comparison
-from bottleneck.reports.words import known
+from bottleneck.analysis.words import known
 from bottleneck.safe import safe
 from bottleneck.units import megabytes_unit
 

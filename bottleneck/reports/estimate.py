@@ -12,9 +12,9 @@ from rich.console import Console
 from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate, Missing
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
+from bottleneck.analysis.words import cap_text, confidence_text
 from bottleneck.reports.document import Block, Table, Text, columns, points
 from bottleneck.reports.terminal import show
-from bottleneck.reports.words import cap_text, confidence_text
 from bottleneck.units import (
     bits_beside,
     link_text,

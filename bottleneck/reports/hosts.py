@@ -8,9 +8,9 @@ from typing import Any
 from bottleneck.analysis import steps
 from bottleneck.analysis.interface_facts import interfaces, wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
+from bottleneck.analysis.words import known
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
-from bottleneck.reports.words import known
 from bottleneck.safe import safe
 from bottleneck.units import (
     bit_rate_text,

@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.words import cap_text, confidence_text, spread_text
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.chain import Chain, chain
@@ -27,11 +28,11 @@ from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
-from bottleneck.reports.plots import plots, trend_plots
 from bottleneck.reports.plots.charts import Plot
+from bottleneck.reports.plots.copies import trend_plots
+from bottleneck.reports.plots.page import plots
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.ticket import command_words
-from bottleneck.reports.words import cap_text, confidence_text, spread_text
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from bottleneck import units
+from bottleneck.analysis.words import busy_text, spread_text, stage_text
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
-from bottleneck.reports.words import busy_text, spread_text, stage_text
 from bottleneck.safe import safe
 from probes.records import Failed, Measured, Skipped, Spread, Usage, rates
 

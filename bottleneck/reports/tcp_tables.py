@@ -6,8 +6,8 @@ import math
 
 from bottleneck import units
 from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.words import known
 from bottleneck.reports import document
-from bottleneck.reports.words import known
 from bottleneck.safe import safe
 
 MOST_BUFFERS = 11

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.doubts import Doubt, Look, doubts, next_look, refining
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.steps import NATIVE

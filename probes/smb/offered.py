@@ -20,7 +20,8 @@ from probes.meaning import Called, Port, Text
 from probes.records import DIALECTS, Details, Endpoint
 from probes.smb.facts import NUMBERS, security_mode
 from probes.smb.frames import Broken, Wire
-from probes.smb.session import connect, open_session
+from probes.smb.login import open_session
+from probes.smb.session import connect
 from probes.stage import Refused
 
 ANSWER_SECONDS = 3.0

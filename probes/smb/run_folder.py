@@ -19,7 +19,8 @@ from probes.meaning import Hex, Number, Text
 from probes.records import Endpoint
 from probes.smb import offered
 from probes.smb.frames import Broken
-from probes.smb.session import SMB_PORT, Handle, Session, open_session
+from probes.smb.login import open_session
+from probes.smb.session import SMB_PORT, Handle, Session
 from probes.stage import Refused, Unavailable
 
 NAME = "run-folder"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bottleneck import typed
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named
 from bottleneck.observations import SCHEMA, loads, told_report
 from bottleneck.report import Report, Step

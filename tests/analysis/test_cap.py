@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 LINK, NOBODY = ("network", "path", "link-rate"), ("unknown", None, "inconclusive")
 BUSY_NEIGHBOUR = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose
-from bottleneck.analysis.diagnosis import OWN_COPIES
+from bottleneck.analysis.diagnosis import OWN_COPIES, diagnose
 from bottleneck.report import Step
 from probes.records import Sample, Skipped
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict, WordError
-from bottleneck.analysis.rules import CAUSES, check_words
+from bottleneck.analysis.rules.registry import CAUSES, check_words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.observations import SCHEMA
 
 GIGABIT = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 FULL = {
     "core_busy_ratios": (1.0, 1.0),

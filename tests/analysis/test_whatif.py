@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 MB = 1e6
 IDLE = {"core_busy_ratios": (0.02, 0.02), "busiest_process_ratio": 0.01}

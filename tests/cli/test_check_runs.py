@@ -36,7 +36,7 @@ def like_recorded(factor=1.0, **fields):
 @pytest.fixture
 def baseline(tmp_path):
     """A report file whose steps have three runs."""
-    from bottleneck.analysis import diagnose
+    from bottleneck.analysis.diagnosis import diagnose
     from bottleneck.gate.pooled import pooled
 
     known = pooled([like_recorded(), like_recorded(0.99), like_recorded(1.01)])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.analysis.rules import CAUSES
+from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.cli import completion
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of

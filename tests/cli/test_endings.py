@@ -142,7 +142,7 @@ def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, caps
 def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     tmp_path, monkeypatch, capsys
 ):
-    from bottleneck import analysis
+    from bottleneck.analysis import diagnosis
     from bottleneck.cli import documents, running
     from bottleneck.report import Step
     from probes.records import Skipped
@@ -152,7 +152,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
 
     def burns(known):
         assert not known.entries, "burnt"
-        return analysis.diagnose(known)
+        return diagnosis.diagnose(known)
 
     monkeypatch.setattr(running, "measure", one_step)
     monkeypatch.setattr(documents, "diagnose", burns)
@@ -165,7 +165,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
 
 MEETING = """
 import os, sys
-from bottleneck import cli
+from bottleneck.cli import program
 from bottleneck.cli import interrupts
 hold = interrupts.hold
 def told():
@@ -173,7 +173,7 @@ def told():
     os.write(2, b"held\\n")
 interrupts.hold = told
 sys.argv[0] = "bottleneck"
-cli.main()
+program.main()
 """
 """The program, with a word on stderr once it has taken the signals over."""
 
@@ -267,7 +267,7 @@ def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path,
 
 HANGING = """
 import sys, time
-from bottleneck import cli
+from bottleneck.cli import program
 from bottleneck.cli import running
 running.LATE_SECONDS, running.CLOSING_SECONDS, running.END_LOADINGS = -4.5, 0.2, 0.0
 def measure(bench):
@@ -277,7 +277,7 @@ def measure(bench):
         time.sleep(60)
 running.measure = measure
 sys.argv[0] = "bottleneck"
-cli.main()
+program.main()
 """
 """The program, with a measurement and a closing that know no end; half a second is its time."""
 

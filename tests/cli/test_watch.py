@@ -32,16 +32,17 @@ while True:
 
 LATE = """
 import os, signal
-from bottleneck import cli, watch
+from bottleneck import watch
+from bottleneck.cli import program
 closing = watch.Watch.__exit__
 def close(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
     closing(*arguments)
 watch.Watch.__exit__ = close
-cli.main()
+program.main()
 """
 BROKEN = """
-from bottleneck import cli
+from bottleneck.cli import program
 from bottleneck.cli import documents
 real = documents.diagnose
 def diagnose(report):
@@ -49,7 +50,7 @@ def diagnose(report):
         raise ArithmeticError("an odd figure")
     return real(report)
 documents.diagnose = diagnose
-cli.main()
+program.main()
 """
 
 

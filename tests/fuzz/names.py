@@ -12,7 +12,7 @@ import sinks
 
 from bottleneck import bootstrap, report
 from bottleneck import target as targets
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.redaction import Redaction
 from bottleneck.report import Report, ReportError

@@ -12,7 +12,7 @@ from pathlib import Path
 import json_mutation
 import sinks
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import loading
 from probes.stage import Refused
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report
-from bottleneck.analysis import diagnose
-from bottleneck.gate import judge, metrics
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.gate import metrics
+from bottleneck.gate.judging import judge
 from probes.records import Measured, Sample, Skipped
 
 RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"

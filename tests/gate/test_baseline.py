@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import baseline
 from bottleneck.gate.baseline import Compared, passes, suspects
 from probes.records import Sample, Spread

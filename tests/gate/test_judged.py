@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-from bottleneck.gate import nothing_to_judge
 from bottleneck.gate.expectation import limit
 from bottleneck.gate.judged import text, to_json
+from bottleneck.gate.judging import nothing_to_judge
 
 
 def test_the_text_is_the_sentence_and_a_line_for_each_expectation(judged, recorded):

@@ -7,8 +7,9 @@ import pytest
 
 from bottleneck import report
 from bottleneck.cli import loading
-from bottleneck.gate import metrics, nothing_to_judge
+from bottleneck.gate import metrics
 from bottleneck.gate.expectation import cap, limit
+from bottleneck.gate.judging import nothing_to_judge
 from probes.records import Failed
 
 ROOT = Path(__file__).parents[2]

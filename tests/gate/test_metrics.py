@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import metrics
 from bottleneck.report import Step
 from probes.records import Failed, Measured, Skipped

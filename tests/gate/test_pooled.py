@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bottleneck import report
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.pooled import pooled
 from probes.records import Failed, Measured, Skipped, rates
 

@@ -11,7 +11,7 @@ from experiment import Terms, judged_again
 from plant import Caps, Plant
 from truth import COPIES, GROUPS, WORLDS, LabWorld, planting
 
-from bottleneck.analysis.rules import check_words
+from bottleneck.analysis.rules.registry import check_words
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "report-v1-server-quota.json"
 LEAST_WORLDS, LEAST_LIFTED = 40, 15

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from bottleneck import report as reports
-from bottleneck.analysis import diagnose
-from bottleneck.gate import judge
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.gate.judging import judge
 from bottleneck.report import Report
 from bottleneck.reports.console import print_report
 from bottleneck.reports.terminal import show

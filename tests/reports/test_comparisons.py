@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.reports.comparisons import OF_TCP_ALONE, TABLES
 from probes.records import Measured

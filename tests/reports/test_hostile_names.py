@@ -21,9 +21,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from bottleneck import report, ticket_figures
-from bottleneck.analysis import diagnose
-from bottleneck.gate import judge
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.judged import Judged
+from bottleneck.gate.judging import judge
 from bottleneck.redaction import MODELS, TECHNICAL, TECHNICAL_TABLES, Redaction
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text

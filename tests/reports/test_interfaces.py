@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from bottleneck import report as reports
 from bottleneck import report_schema
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Report
 from bottleneck.reports.hosts import interface_points, interface_text
 from probes.records import InterfaceFacts

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis import changes, diagnose
+from bottleneck.analysis import changes
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.compare import print_change
 from bottleneck.reports.copies import ladder
 from bottleneck.reports.copies import target as wanted

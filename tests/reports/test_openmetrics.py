@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from bottleneck.analysis import diagnose
-from bottleneck.analysis.rules import CAUSES
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.rules.registry import CAUSES
 from bottleneck.reports.openmetrics import FAMILIES, MOST_SAMPLES, PREFIX, openmetrics_text
 from probes.records import Skipped
 

@@ -12,7 +12,7 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck import report_schema
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Report, Step
 from bottleneck.reports.hosts import path
 from probes.records import Measured, Sample

@@ -12,7 +12,8 @@ import markdown_it
 import pytest
 
 from bottleneck import report, report_schema, ticket_figures
-from bottleneck.analysis import changes, diagnose, steps
+from bottleneck.analysis import changes, steps
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import app
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import at_start, inline

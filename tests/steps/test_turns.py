@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bottleneck import plan, report, session
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.steps import files, schedule, turns
 from bottleneck.target import parse

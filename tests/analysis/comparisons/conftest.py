@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Comparison
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 CROWD = {
     "core_busy_ratios": (0.99, 0.98),

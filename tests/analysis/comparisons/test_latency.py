@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 ABOUT = ("messages",)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 ABOUT = ("buffers",)
 

@@ -9,7 +9,7 @@ import pytest
 
 from probes.records import Access, Endpoint
 from probes.smb import channels
-from probes.smb.session import open_session
+from probes.smb.login import open_session
 from probes.stage import Refused, Unavailable
 
 BYTES = 64 << 10

@@ -21,7 +21,7 @@ from probes.smb.facts import (
 )
 from probes.smb.facts import interfaces as parse_interfaces
 from probes.smb.facts import share as share_of
-from probes.smb.session import open_session
+from probes.smb.login import open_session
 
 NT1 = "server min protocol = NT1"
 RECORDED = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.hex").read_text())

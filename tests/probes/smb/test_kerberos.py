@@ -21,7 +21,8 @@ from probes.drivers.samba import private_samba
 from probes.host.open_files import listeners
 from probes.records import Access, Endpoint
 from probes.smb import kerberos
-from probes.smb.session import login, open_session
+from probes.smb.login import open_session
+from probes.smb.session import login
 from probes.stage import Refused, Unavailable
 
 REALM = "BOTTLENECK.TEST"

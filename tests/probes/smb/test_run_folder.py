@@ -19,8 +19,8 @@ import pytest
 from probes import smb_copy
 from probes.host import journal
 from probes.records import Endpoint
+from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
-from probes.smb.session import open_session
 
 RUN = "0123abcd"
 FOLDER = f"bottleneck-{RUN}"

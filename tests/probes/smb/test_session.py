@@ -18,7 +18,7 @@ import pytest
 from probes.records import Access, Endpoint
 from probes.smb import session
 from probes.smb.frames import Broken
-from probes.smb.session import open_session
+from probes.smb.login import open_session
 from probes.stage import Refused, Unavailable
 
 NT1 = "server min protocol = NT1"

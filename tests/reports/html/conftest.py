@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.html import html_text
 from bottleneck.trend import Point, Trend
 

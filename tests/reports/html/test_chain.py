@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Verdict
-from bottleneck.analysis.rules import CAUSES, PLACES
+from bottleneck.analysis.rules.registry import CAUSES, PLACES
 from bottleneck.reports.chain import NARROWEST, PARTS, WIDEST, chain, segments
 
 DATA = Path(__file__).parents[2] / "data"

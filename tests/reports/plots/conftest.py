@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis import diagnose
-from bottleneck.reports.plots import plots
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.reports.plots.page import plots
 from bottleneck.reports.plots.shapes import text_width
 
 ROOT = Path(__file__).parents[3]

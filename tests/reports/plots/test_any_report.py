@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis import diagnose
-from bottleneck.reports.plots import plots
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.reports.plots.page import plots
 from bottleneck.reports.plots.shapes import sheet
 
 ROOT = Path(__file__).parents[3]

@@ -8,8 +8,7 @@ import pytest
 
 from bottleneck.analysis import steps
 from bottleneck.report import median_run
-from bottleneck.reports.plots import trend_plots
-from bottleneck.reports.plots.copies import Span
+from bottleneck.reports.plots.copies import Span, trend_plots
 from bottleneck.trend import Point, Trend
 from probes.records import Measured, Sample
 

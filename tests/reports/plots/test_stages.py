@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis import diagnose
 from bottleneck.analysis.comparisons.disks import all_zones
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.disks import zone_curves
-from bottleneck.reports.plots import plots
+from bottleneck.reports.plots.page import plots
 
 
 def altered(report, stage, **details):

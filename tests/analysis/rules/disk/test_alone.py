@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 MB = 1e6
 GIB = 1 << 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 from probes.records import Measured, Sample
 
 MB = 1e6

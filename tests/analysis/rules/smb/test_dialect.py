@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose
+from bottleneck.analysis.diagnosis import diagnose
 
 MIB = 1 << 20
 ROUND_TRIP_SECONDS = 0.02

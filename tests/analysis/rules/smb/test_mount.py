@@ -2,7 +2,8 @@
 
 import pytest
 
-from bottleneck.analysis import diagnose, sentences
+from bottleneck.analysis import sentences
+from bottleneck.analysis.diagnosis import diagnose
 
 LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 

@@ -1,0 +1,94 @@
+"""The rules, by COMPONENT/CAUSE: each turns evidence into ceilings of a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from bottleneck.analysis import link_end
+from bottleneck.analysis.claim import Cause
+from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.finding import Claim, WordError
+from bottleneck.analysis.rules import running
+from bottleneck.analysis.rules.bus import links
+from bottleneck.analysis.rules.cpu import cores, quota
+from bottleneck.analysis.rules.disk import alone, read, seek, sync, write, zone
+from bottleneck.analysis.rules.disk import contention as disk_contention
+from bottleneck.analysis.rules.instrument import ceiling
+from bottleneck.analysis.rules.memory import cache_size, swap, writeback
+from bottleneck.analysis.rules.network import (
+    contention,
+    delay,
+    duplex,
+    link_rate,
+    loss,
+    mtu,
+    wrong_path,
+)
+from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
+from bottleneck.analysis.rules.tcp import congestion_control, receive_window, send_buffer
+from probes.records import SIDES
+
+Rule = Callable[[Evidence], Iterator[Claim | str]]
+Refine = Callable[[Evidence, Sequence[Claim]], Iterator[Claim]]
+
+BEHIND_A_DISK: tuple[alone.Behind, ...] = (
+    *(swap.claims, disk_contention.claims, seek.claims, zone.claims, sync.claims, links.claims),
+)
+"""The causes behind the rate of a disk; the first that says something is believed."""
+
+OF_ANY_COPY: tuple[Rule, ...] = (
+    *(partial(alone.rule, behind=BEHIND_A_DISK), link_rate.rule, duplex.rule, links.rule),
+)
+OF_MADE_COPIES: tuple[Rule, ...] = (
+    *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
+    *(receive_window.rule, send_buffer.rule, congestion_control.rule, loss.rule, delay.rule),
+    *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
+    *(write.rule, sync.rule, quota.rule),
+)
+"""Each yields ceilings of a copy, and remarks for its evidence."""
+
+REFINEMENTS: tuple[Refine, ...] = (
+    *(signing.refine, dialect.refine, server_software.refine, link_end.refine),
+    wrong_path.refine,
+)
+"""Each takes all claims of a copy, and puts the cause behind a finding in the finding's place, or
+adds what only follows from all of them."""
+
+BY_WORDS: dict[tuple[str, str], Cause] = {
+    (each.component, each.word): each
+    for each in (
+        *(read.CAUSE, write.CAUSE, seek.CAUSE, zone.CAUSE, sync.CAUSE, disk_contention.CAUSE),
+        *(link_rate.CAUSE, loss.CAUSE, contention.CAUSE, mtu.CAUSE, duplex.CAUSE, delay.CAUSE),
+        wrong_path.CAUSE,
+        *(receive_window.CAUSE, send_buffer.CAUSE, congestion_control.CAUSE),
+        *(round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION),
+        *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, cores.CONTENTION),
+        *(cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE),
+    )
+}
+"""What is said of a cause wherever it is named, by its component and its word."""
+
+NOBODY = {"unknown": ("inconclusive", "not-measured")}
+CAUSES: dict[str, tuple[str, ...]] = {
+    **{
+        component: tuple(word for each, word in BY_WORDS if each == component)
+        for component, _ in BY_WORDS
+    },
+    **NOBODY,
+}
+"""Every component and the causes that it can have."""
+
+PLACES: dict[str, frozenset[str | None]] = {
+    "network": frozenset({"path", *SIDES}),
+    "smb": frozenset({"path", *SIDES}),
+    "unknown": frozenset({None}),
+}
+"""Sides to act on; components that are not here have client and server."""
+
+
+def check_words(component: str, side: str | None, cause: str) -> None:
+    """Errors: WordError where the three do not go together, as of a version that came later."""
+    sides = PLACES.get(component, frozenset(SIDES))
+    if cause not in CAUSES.get(component, ()) or side not in sides:
+        raise WordError(f"{component}/{side}/{cause} is not a verdict")

@@ -1,0 +1,41 @@
+"""The standard streams, as the starter left them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+closed: set[str] = set()
+"""The standard streams that the starter closed (`<&-`, `>&-`, `2>&-`)."""
+
+
+def open_missing() -> None:
+    """Opens /dev/null for each of stdin, stdout and stderr that is closed.
+
+    Otherwise the next file or socket that is opened would take its number, and what is printed
+    would go there.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.add(name)
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened == number:
+                os.set_inheritable(number, True)
+            else:
+                os.dup2(opened, number)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def refuse_block_devices() -> None:
+    """Ends with 64 where stdout or stderr is a block device: none is ever written to."""
+    found = [number for number in (1, 2) if stat.S_ISBLK(os.fstat(number).st_mode)]
+    for number in found:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    if found:
+        print("bottleneck: an output is a block device: none is written to", file=sys.stderr)
+        raise SystemExit(64)
