@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bottleneck import target
 from bottleneck.cli import exits
+from bottleneck.reports.formats import KINDS
 from probes.stage import Refused
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 
 MEASURING = ("diagnose", "demo", "probe", "watch", "check")
-KINDS = ("json", "html", "ticket", "junit")
-"""Documents, each an option of its own."""
 SHOWING = frozenset((*KINDS, "history", "units", "redact", "quiet", "verbose"))
 """Options that say how a run is shown: what repeats it goes without."""
 REACHING = frozenset(("docker", "podman", "sudo", "ip", "kubectl", "lxc", "nsenter"))

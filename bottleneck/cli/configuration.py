@@ -19,6 +19,7 @@ from typing import Any
 
 from bottleneck import bounded
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
+from bottleneck.reports.formats import KINDS
 from probes.stage import Refused
 
 FILE_VARIABLE = "BOTTLENECK_CONFIG"
@@ -27,7 +28,7 @@ DEFAULTS = "defaults"
 """The section that holds for every command."""
 LARGEST_BYTES = 64 << 10
 SECRETS = frozenset(("password", "passwd", "pass", "pw", "token", "agent-token", "secret"))
-ON_THE_LINE = frozenset(("json", "html", "ticket", "junit", "output", "redact"))
+ON_THE_LINE = frozenset((*KINDS, "output", "redact"))
 """Told there alone: documents are owed in every ending, also in those before a file is read."""
 ON_THE_LINE_OF = {"cleanup": frozenset(("yes", "older-than"))}
 """Told there alone for a command: what removes is asked for each time, and by whoever runs it."""

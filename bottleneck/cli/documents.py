@@ -17,11 +17,12 @@ from bottleneck import __version__, document_file, report, units
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
-from bottleneck.cli.command_line import KINDS, STDOUT
+from bottleneck.cli.command_line import STDOUT
 from bottleneck.cli.options import Documents, Kept, Reading
 from bottleneck.report import Report
-from bottleneck.reports import terminal
+from bottleneck.reports import formats, terminal
 from bottleneck.reports.console import print_report
+from bottleneck.reports.formats import KINDS, Shown
 from bottleneck.reports.trend import print_trend
 from bottleneck.safe import safe
 from probes.stage import Refused
@@ -81,7 +82,7 @@ def output(wanted: Documents | Reading, quiet: bool = False, verbose: bool = Fal
     redaction = command_line.now().redact() if wanted.redact else None
     style = next(each for each in units.STYLES if each == wanted.units)
     history = wanted.history if isinstance(wanted, Kept) else None
-    asked = in_order(vars(wanted))
+    asked = in_order(wanted.files if isinstance(wanted, Documents) else {})
     seen: dict[str, str] = {}
     for kind, path in asked:
         _check(f"--{kind}", path)
@@ -132,23 +133,12 @@ def text_of(
     style: units.Style = "si",
     trends: tuple[Trend, ...] = (),
 ) -> str:
-    """A document of the kind json, html, ticket or junit; figures for persons in the style."""
+    """A document of one of KINDS; figures for persons in the style."""
     if kind == "json":
-        return report.dumps(known, diagnosis)
+        return formats.text_of(kind, Shown(known, diagnosis))
     with units.shown_as(style):
-        told = diagnosis if style == "si" else diagnosed(known)[0]
-        if kind == "html":
-            from bottleneck.reports.html import html_text
-
-            return html_text(known, told, trends)
-        if kind == "ticket":
-            from bottleneck.reports.ticket import ticket_text
-
-            return ticket_text(known, told)
-        from bottleneck.gate.judging import judge
-        from bottleneck.reports.junit import junit_text
-
-        return junit_text(judge(known, told, ()))
+        read = diagnosis if style == "si" else diagnosed(known)[0]
+        return formats.text_of(kind, Shown(known, read, trends))
 
 
 @dataclass

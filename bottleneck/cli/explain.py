@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from bottleneck.cli import exits, interrupts, options
+from bottleneck.reports.formats import KINDS
 
 File = Annotated[
     Path,
@@ -21,8 +22,8 @@ File = Annotated[
 Format = Annotated[
     str,
     options.format_of(
-        *("text", "html", "ticket", "json", "junit", "svg"),
-        help="text, html, ticket, json, junit, or svg: the disks' zone curves as a drawing.",
+        *("text", *KINDS, "svg"),
+        help=f"text, {', '.join(KINDS)}, or svg: the disks' zone curves as a drawing.",
     ),
 ]
 
@@ -38,15 +39,14 @@ def explain(
     """Diagnose a saved report again, offline."""
     with interrupts.held():
         from bottleneck.cli import documents, loading
-        from bottleneck.cli.command_line import KINDS, STDOUT
+        from bottleneck.cli.command_line import STDOUT
         from bottleneck.reports.plots.zones import zone_curves_svg
         from probes.stage import Refused
 
     if format in KINDS:
-        alone: dict[str, Any] = {format: STDOUT}
-        if getattr(shown, format) not in (None, STDOUT):
+        if shown.files.get(format, STDOUT) != STDOUT:
             raise Refused("usage", f"--format {format} and --{format} F: it is written once")
-        shown = replace(shown, **alone)
+        shown = replace(shown, files={**shown.files, format: STDOUT})
     output = documents.output(shown, screen.quiet, screen.verbose)
     loaded = output.showable(loading.wanted(loading.load(file), wanted.target_rate))
     if format == "svg":

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from bottleneck.cli import completion
+from bottleneck.reports.formats import FORMATS
 from bottleneck.units import STYLES
 from probes.records import DIALECTS
 from probes.stage import Refused
@@ -200,10 +201,8 @@ class Shown(Reading):
 class Documents:
     """What is written of a result, and how it reads."""
 
-    json: str | None = value("F", "Also write the report there; - is stdout alone.")
-    html: str | None = value("F", "Also write the report as one page for a browser.")
-    ticket: str | None = value("F", "Also write one page of Markdown for a ticket.")
-    junit: str | None = value("F", "Also write the copies as JUnit XML.")
+    files: Mapping[str, str] = field(default_factory=dict, metadata={"of_formats": True})
+    """By the format of each document; an option each."""
     units: str = _units()
     redact: bool = _redact()
 
@@ -254,7 +253,7 @@ def grouped(command: Command) -> Command:
     def flat(**given: Any) -> int:
         for name, kind in groups.items():
             assert isinstance(kind, type)
-            given[name] = kind(**{e.name: given.pop(e.name) for e in fields(kind) if e.metadata})
+            given[name] = kind(**{e.name: _taken(e, given) for e in fields(kind) if e.metadata})
         return command(**given)
 
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -262,10 +261,24 @@ def grouped(command: Command) -> Command:
     return flat
 
 
+def _taken(field: Field[Any], given: dict[str, Any]) -> Any:
+    """A field's value out of what the command line gave."""
+    if "of_formats" not in field.metadata:
+        return given.pop(field.name)
+    paths = ((each.name, given.pop(each.name)) for each in FORMATS)
+    return {name: path for name, path in paths if path is not None}
+
+
 def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]:
     hints = typing.get_type_hints(kind)
     for each in fields(kind):
         if not each.metadata:
+            continue
+        if "of_formats" in each.metadata:
+            for form in FORMATS:
+                path = typer.Option(f"--{form.name}", metavar="F", help=form.help)
+                written = Annotated[str | None, path]
+                yield group.replace(name=form.name, default=None, annotation=written)
             continue
         name = f"--{each.name.replace('_', '-')}"
         option = typer.Option(name, *each.metadata["short"], **each.metadata["option"])

@@ -27,6 +27,7 @@ from bottleneck.reports.chain import Chain, chain
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
+from bottleneck.reports.formats import Shown
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.plots.charts import Plot
 from bottleneck.reports.plots.copies import trend_plots
@@ -61,6 +62,11 @@ class Group:
 
 
 Part = Block | Plot | Chain | Group
+
+
+def document(shown: Shown) -> str:
+    """See formats."""
+    return html_text(shown.report, shown.diagnosis, shown.trends)
 
 
 def html_text(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:

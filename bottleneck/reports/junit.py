@@ -10,6 +10,8 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.gate.judging import judge
+from bottleneck.reports.formats import Shown
 from bottleneck.reports.judgement import (
     LONGEST_TEXT,
     share_of,
@@ -20,6 +22,11 @@ from bottleneck.reports.judgement import (
 from bottleneck.safe import safe
 
 LONGEST_PROPERTY = 200
+
+
+def document(shown: Shown) -> str:
+    """See formats: the copies of a report, of which nothing was expected."""
+    return junit_text(judge(shown.report, shown.diagnosis, ()))
 
 
 def junit_text(judgement: Judgement) -> str:

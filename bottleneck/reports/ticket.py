@@ -13,6 +13,7 @@ from bottleneck.analysis.words import cap_text, confidence_text, dialect_text
 from bottleneck.report import Report
 from bottleneck.reports import stages
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
+from bottleneck.reports.formats import Shown
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
@@ -27,6 +28,11 @@ FIXED_FIGURES = 12
 """Lines of the figures' block beside its rows, with its fences."""
 NAME_CHARACTERS = 60
 LONGEST_COMMAND = 300
+
+
+def document(shown: Shown) -> str:
+    """See formats."""
+    return ticket_text(shown.report, shown.diagnosis)
 
 
 def ticket_text(report: Report, diagnosis: Diagnosis) -> str:

@@ -8,10 +8,9 @@ import pytest
 
 from bottleneck import report
 from bottleneck.cli import check_runs, exits
-from bottleneck.cli.check import Expected
 from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
-from bottleneck.cli.options import Time
+from bottleneck.cli.options import Expected, Time
 from bottleneck.plan import Options
 from bottleneck.target import parse
 from probes.records import Access, Measured, Sample

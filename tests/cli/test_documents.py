@@ -11,7 +11,7 @@ import pytest
 
 from bottleneck import report_schema, ticket_figures
 from bottleneck.cli import app, command_line, exits
-from bottleneck.cli.command_line import KINDS
+from bottleneck.reports.formats import KINDS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/server-disk-read.json"
