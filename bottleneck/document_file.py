@@ -26,6 +26,7 @@ MARKS = (
     (b"<?xml", b'name="bottleneck'),
     (b"# ", b"copy-bottleneck/ticket/"),
     (b"# help ", b"copy_bottleneck_"),
+    (b"copy-bottleneck,", b"bytes_per_second"),
 )
 """How each kind of our documents begins, in small letters, and what stands near its beginning."""
 HEAD_BYTES = 4096
