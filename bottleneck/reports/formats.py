@@ -31,6 +31,7 @@ FORMATS = (
     Format("html", "html", "Also write the report as one page for a browser."),
     Format("ticket", "ticket", "Also write one page of Markdown for a ticket."),
     Format("junit", "junit", "Also write the copies as JUnit XML."),
+    Format("csv", "rows", "Also write a row of figures for each step, as CSV."),
 )
 KINDS = tuple(each.name for each in FORMATS)
 

@@ -1,5 +1,6 @@
 """The documents that a run is asked for: each is written in every ending, or complained of."""
 
+import csv
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import pytest
 from bottleneck import report_schema, ticket_figures
 from bottleneck.cli import app, command_line, exits
 from bottleneck.reports.formats import KINDS
+from bottleneck.reports.rows import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/server-disk-read.json"
@@ -37,7 +39,11 @@ def is_junit(text):
     assert ET.fromstring(text).tag == "testsuites"
 
 
-IS = {"json": is_json, "html": is_html, "ticket": is_ticket, "junit": is_junit}
+def is_csv(text):
+    assert tuple(next(csv.reader(text.splitlines()))) == COLUMNS
+
+
+IS = {"json": is_json, "html": is_html, "ticket": is_ticket, "junit": is_junit, "csv": is_csv}
 
 
 def explained(*more, capsys):
