@@ -6,6 +6,7 @@ machine is installed or changed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -274,6 +275,13 @@ def test_a_failed_installation_tells_apt_s_words_and_removes_the_policy(clone: P
     assert not policy.exists()
 
 
+def sleeps_below(pid: int) -> bool:
+    """Whether a process below that one is the program sleep by now."""
+    with contextlib.suppress(psutil.NoSuchProcess):  # one that ended just now
+        return any(each.name() == "sleep" for each in psutil.Process(pid).children(recursive=True))
+    return False
+
+
 def test_an_interrupted_installation_removes_the_policy(clone: Path) -> None:
     script, policy, path = packages(clone, "sleep 30")
     installing = subprocess.Popen(
@@ -283,9 +291,8 @@ def test_an_interrupted_installation_removes_the_policy(clone: Path) -> None:
         start_new_session=True,
     )
     deadline = time.monotonic() + 20
-    below = psutil.Process(installing.pid).children
     # A signal that comes before the program is loaded is the shell's, which loses it.
-    while "sleep" not in [each.name() for each in below(recursive=True) if each.is_running()]:
+    while not sleeps_below(installing.pid):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert policy.exists()
