@@ -16,11 +16,11 @@ from rich.segment import ControlCode, ControlType
 from rich.text import Text
 
 from bottleneck import units
-from bottleneck.analysis.words import busy_text
 from bottleneck.bench import Event
 from bottleneck.reports import terminal
 from bottleneck.reports.terminal import GAP, Signs
 from bottleneck.safe import safe
+from bottleneck.words import busy_text
 from probes.host.memory import read_memory
 from probes.host.proc import CoreTimes
 from probes.net import busy

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.analysis.words import cap_text, stage_text
 from bottleneck.gate import baseline as baselines
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
@@ -20,6 +19,7 @@ from bottleneck.gate.judged import Judged, Judgement, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
 from bottleneck.units import percent_text, rate_text, seconds_text, share_text
+from bottleneck.words import cap_text, stage_text
 from probes.records import Failed, Skipped
 
 ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")

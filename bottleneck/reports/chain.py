@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis
-from bottleneck.analysis.words import DOUBT_SIGNS, cap_text
 from bottleneck.reports.copies import is_cap
 from bottleneck.units import rate_text
+from bottleneck.words import DOUBT_SIGNS, cap_text
 
 NARROWEST, WIDEST = 22.0, 94.0
 """Widths of the pipe around the copy's stream, in hundredths of the drawing."""

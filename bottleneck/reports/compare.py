@@ -9,13 +9,13 @@ from rich.console import Console
 
 from bottleneck.analysis.changes import Change, FactChange, RateChange
 from bottleneck.analysis.finding import Verdict
-from bottleneck.analysis.words import cap_text, known, stage_text
 from bottleneck.report import Step
 from bottleneck.reports.document import Block, Points, Table, Text, columns, points
 from bottleneck.reports.terminal import show
 from bottleneck.safe import safe
 from bottleneck.units import link_text, rate_text, size_text, times_text
 from bottleneck.wire import to_plain
+from bottleneck.words import cap_text, known, stage_text
 from probes.records import Spread
 
 SCHEMA = "copy-bottleneck/compare/1"

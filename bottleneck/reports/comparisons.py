@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.analysis.words import dialect_text
 from bottleneck.reports import disks, document, tcp_tables
 from bottleneck.safe import safe
 from bottleneck.units import (
@@ -18,6 +17,7 @@ from bottleneck.units import (
     size_text,
     times_text,
 )
+from bottleneck.words import dialect_text
 
 NOISE = "in the noise"
 MECHANISMS = {

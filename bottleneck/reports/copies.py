@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bottleneck.analysis import finding, words
+from bottleneck import words
+from bottleneck.analysis import finding
 from bottleneck.analysis.model import looks_like
 from bottleneck.reports import document
 from bottleneck.safe import safe

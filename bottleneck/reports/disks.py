@@ -9,10 +9,10 @@ from bottleneck import units
 from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.disk_zones import Zones
-from bottleneck.analysis.words import known
 from bottleneck.report import Report
 from bottleneck.reports import document
 from bottleneck.safe import safe
+from bottleneck.words import known
 
 MOST_LAYERS = 12
 LONGEST_STACK = 2000

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.words import known
 from bottleneck.safe import safe
 from bottleneck.units import megabytes_unit
+from bottleneck.words import known
 
 ON_PAGES = 1 << 30
 """Columns of a terminal that none has: what is shown on a page alone."""

@@ -12,7 +12,6 @@ from rich.console import Console
 from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate, Missing
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
-from bottleneck.analysis.words import cap_text, confidence_text
 from bottleneck.reports.document import Block, Table, Text, columns, points
 from bottleneck.reports.terminal import show
 from bottleneck.units import (
@@ -22,6 +21,7 @@ from bottleneck.units import (
     seconds_text,
     size_text,
 )
+from bottleneck.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
 GIVEN = (

@@ -8,7 +8,6 @@ from typing import Any
 from bottleneck.analysis import steps
 from bottleneck.analysis.interface_facts import interfaces, wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
-from bottleneck.analysis.words import known
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.safe import safe
@@ -21,6 +20,7 @@ from bottleneck.units import (
     seconds_text,
     size_text,
 )
+from bottleneck.words import known
 from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 
 NAME_CHARACTERS = 120

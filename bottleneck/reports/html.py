@@ -20,7 +20,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.analysis.words import cap_text, confidence_text, spread_text
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.chain import Chain, chain
@@ -37,6 +36,7 @@ from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text
+from bottleneck.words import cap_text, confidence_text, spread_text
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000

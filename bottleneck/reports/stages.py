@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from bottleneck import units
-from bottleneck.analysis.words import busy_text, spread_text, stage_text
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
 from bottleneck.safe import safe
+from bottleneck.words import busy_text, spread_text, stage_text
 from probes.records import Failed, Measured, Skipped, Spread, Usage, rates
 
 RICHNESS = ((48, True), (24, True), (0, True), (0, False))

@@ -6,9 +6,9 @@ import math
 
 from bottleneck import units
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.words import known
 from bottleneck.reports import document
 from bottleneck.safe import safe
+from bottleneck.words import known
 
 MOST_BUFFERS = 11
 MOST_WINDOWS, MOST_STREAMS = 16, 8

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from bottleneck import ticket_figures, units
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.analysis.words import cap_text, confidence_text, dialect_text
 from bottleneck.report import Report
 from bottleneck.reports import stages
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
@@ -17,6 +16,7 @@ from bottleneck.reports.formats import Shown
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
+from bottleneck.words import cap_text, confidence_text, dialect_text
 from probes.records import HostFacts, Spread, Usage
 
 MOST_LINES = 60

@@ -9,12 +9,12 @@ from rich.console import Console
 from bottleneck import trend as trends_of
 from bottleneck.analysis.finding import Verdict, WordError
 from bottleneck.analysis.rules.registry import check_words
-from bottleneck.analysis.words import cap_text, dialect_text, known
 from bottleneck.reports import terminal
 from bottleneck.reports.document import Block, Table, Text, columns
 from bottleneck.safe import safe
 from bottleneck.trend import Kept, Trend
 from bottleneck.units import count_text, percent_text, range_text, rate_text
+from bottleneck.words import cap_text, dialect_text, known
 
 DIGITS = "_.:-=+*#"
 """Levels of a sparkline in rising order, with an encoding that has no blocks."""

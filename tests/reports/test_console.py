@@ -12,9 +12,9 @@ from bottleneck import report as reports
 from bottleneck import units
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Verdict
-from bottleneck.analysis.words import confidence_text
 from bottleneck.reports.console import print_report
 from bottleneck.reports.document import Table, columns
+from bottleneck.words import confidence_text
 
 TESTS = Path(__file__).parent.parent
 NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.analysis.words import stage_text
 from bottleneck.report import Report
 from bottleneck.reports.document import Heat, HeatCell
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import FONT, LINE, WIDTH, label, text_width
 from bottleneck.units import percent_text, rate_text
+from bottleneck.words import stage_text
 from probes.records import SIDES, Measured, Usage
 
 MOST_ROWS, MOST_COLUMNS = 16, 8

@@ -11,13 +11,13 @@ from itertools import pairwise
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy, Found
-from bottleneck.analysis.words import dialect_text
 from bottleneck.report import Report, median_run
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.shapes import LINE, WIDTH, label, text_width
 from bottleneck.safe import safe
 from bottleneck.trend import Point, Trend
 from bottleneck.units import range_text, rate_text, seconds_text, size_text
+from bottleneck.words import dialect_text
 from probes.records import SIDES, Run
 
 MOST_COPIES = 8

@@ -13,11 +13,11 @@ import pytest
 from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.analysis.words import cap_text, confidence_text
 from bottleneck.report import Report
 from bottleneck.reports import stages
 from bottleneck.reports.html import html_text
 from bottleneck.units import explorer_text, shown_as
+from bottleneck.words import cap_text, confidence_text
 from probes.records import Failed, Skipped
 
 ROOT = Path(__file__).parents[3]
