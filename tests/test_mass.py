@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
     "lines": 59_200,
     "lines of code": 41_900,
-    "modules": 312,
+    "modules": 315,
     "lines of tests": 57_800,
     "largest file": 400,
     "largest function": 63,
