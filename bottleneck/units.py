@@ -28,8 +28,8 @@ _BYTE_MULTIPLES = {
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>(?:[kKmMgGtT][iI]?)?)"
 _SIZE = re.compile(_NUMBER + r"(?P<unit>B|bytes)?", re.ASCII)
 _RATE = re.compile(_NUMBER + r"(?P<unit>B|bytes|bit|bits)(?:/s|ps)", re.ASCII)
-_SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|ms|s|min)", re.ASCII)
-_SECONDS_OF = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_SECONDS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>us|\u00b5s|ms|s|min)", re.ASCII)
+_SECONDS_OF = {"us": 1e-6, "\u00b5s": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 Style = Literal["si", "iec", "bits"]
 """How rates read: MB/s (10^6 bytes), MiB/s (2^20 bytes) or Mbit/s (10^6 bits)."""
 STYLES: tuple[Style, ...] = ("si", "iec", "bits")
@@ -40,7 +40,7 @@ _UNITS: dict[Style, tuple[tuple[str, float], ...]] = {
 }
 """Of each style the units with their bytes per second: the greatest, the usual, the least."""
 _style: ContextVar[Style] = ContextVar("style", default="si")
-_GREAT, _USUAL = 999.5, 0.0995
+_GREAT, _USUAL = 999.5, 0.9995
 """Figures of the usual unit from which on the greatest, and below which the least, is taken."""
 _MOST = 10**18
 _LEAST_SECONDS = 1e-9
@@ -56,11 +56,18 @@ class UnitError(ValueError):
 
 def _figure(value: float, digits: int = 3) -> str:
     """Three significant digits, no exponent, no trailing zeros."""
+    text = _digits(value, digits)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    """Three significant digits with their zeros, as of what was measured: `25.0`."""
     if value == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:.{places}f}"
-    return text.rstrip("0").rstrip(".") if places else text
+    # 9.999 has become 10.00.
+    return text[:-1].rstrip(".") if places and len(text) > digits + 1 and value >= 1 else text
 
 
 @contextmanager
@@ -76,7 +83,7 @@ def shown_as(style: Style) -> Iterator[None]:
 def rate_text(bytes_per_second: float, digits: int = 3) -> str:
     """A rate for people in the style that is on: `23.6 MB/s`, `22.5 MiB/s`, `189 Mbit/s`."""
     unit, scale = _unit_of(bytes_per_second, _style.get())
-    return f"{_figure(bytes_per_second / scale, digits)} {unit}"
+    return f"{_digits(bytes_per_second / scale, digits)} {unit}"
 
 
 def _unit_of(bytes_per_second: float, style: Style) -> tuple[str, float]:
@@ -93,7 +100,7 @@ def fine_rate_text(bytes_per_second: float) -> str:
 def megabytes_text(bytes_per_second: float) -> str:
     """A rate's figure in megabytes_unit() alone, for tables that name it: `23.6`, `1,170`."""
     figure = bytes_per_second / _UNITS[_style.get()][1][1]
-    return f"{figure:,.0f}" if figure >= _GREAT else _figure(figure)
+    return f"{figure:,.0f}" if figure >= _GREAT else _digits(figure)
 
 
 def megabytes_unit() -> str:
@@ -108,10 +115,10 @@ def small_megabytes_text(bytes_per_second: float) -> str:
 
 
 def range_text(low: float, high: float) -> str:
-    """Two rates in the unit of the higher: `24.8-25.1 MB/s`; one where they read the same."""
+    """Two rates in the unit of the higher: `24.8\u201325.1 MB/s`; one where they read the same."""
     unit, scale = _unit_of(high, _style.get())
-    lower, figure = _figure(low / scale), _figure(high / scale)
-    return f"{figure} {unit}" if lower == figure else f"{lower}-{figure} {unit}"
+    lower, figure = _digits(low / scale), _digits(high / scale)
+    return f"{figure} {unit}" if lower == figure else f"{lower}\u2013{figure} {unit}"
 
 
 def scale_ends() -> tuple[float, float]:
@@ -130,7 +137,7 @@ def log_share(bytes_per_second: float) -> float:
 
 def scale_text(width: int) -> str:
     """What stands above logarithmic bars of a width; empty where nothing fits."""
-    ends = " to ".join(rate_text(each) for each in scale_ends())
+    ends = " to ".join(rate_text(each, 1) for each in scale_ends())
     texts = (f"{ends}, logarithmic", f"{ends}, log", "log scale", "log")
     return next((each for each in texts if len(each) <= width), "")
 
@@ -159,18 +166,16 @@ def link_text(bits_per_second: float) -> str:
 
 def explorer_text(bytes_per_second: float) -> str:
     """The figure that Windows Explorer shows for this rate: MiB, which it labels MB."""
-    return f"{_figure(bytes_per_second / 2**20)} MB/s"
+    return f"{_digits(bytes_per_second / 2**20)} MB/s"
 
 
 def explorer_note(bytes_per_second: float) -> str:
     """The footnote for those who hold our figure against Windows Explorer's, in one paragraph."""
     ours, theirs = rate_text(bytes_per_second), explorer_text(bytes_per_second)
     meaning = {
-        "si": "MB/s is 10^6 bytes per second. Windows Explorer counts 2^20 bytes and calls them "
-        "MB too",
-        "iec": "MiB/s is 2^20 bytes per second. Windows Explorer counts the same and calls it MB/s",
-        "bits": "Mbit/s is 10^6 bits per second. Windows Explorer counts 2^20 bytes and calls "
-        "them MB",
+        "si": "MB/s is 10^6 bytes per second. Windows Explorer counts 2^20 bytes as 1 MB",
+        "iec": "MiB/s is 2^20 bytes per second. Windows Explorer calls the same MB/s",
+        "bits": "Mbit/s is 10^6 bits per second. Windows Explorer counts 2^20 bytes as 1 MB",
     }
     return f"{meaning[_style.get()]}: {ours} is {theirs} there."
 
@@ -184,7 +189,7 @@ def size_text(size_bytes: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A span of time: `350 us`, `12.4 ms`, `8.1 s`, `2 min 5 s`."""
+    """A span of time: `350 \u00b5s`, `12.4 ms`, `8.1 s`, `2 min 5 s`."""
     if seconds >= 99.95:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s"
@@ -192,17 +197,17 @@ def seconds_text(seconds: float) -> str:
         return f"{_figure(seconds)} s"
     if seconds >= 0.0009995:
         return f"{_figure(seconds * 1e3)} ms"
-    return f"{_figure(seconds * 1e6)} us"
+    return f"{_figure(seconds * 1e6)} \u00b5s"
 
 
 def percent_text(ratio: float) -> str:
-    """A share of something, whole percents: `31 %`."""
-    return f"{ratio * 100:.0f} %"
+    """A share of something, whole percents: `31%`."""
+    return f"{ratio * 100:.0f}%"
 
 
 def share_text(ratio: float) -> str:
-    """A share that may be small and matter, as of packets lost: `31 %`, `2 %`, `0.38 %`."""
-    return percent_text(ratio) if ratio >= 0.0995 else f"{_figure(ratio * 100, 2)} %"
+    """A share that may be small and matter, as of packets lost: `31%`, `2%`, `0.38%`."""
+    return percent_text(ratio) if ratio >= 0.0995 else f"{_figure(ratio * 100, 2)}%"
 
 
 def times_text(ratio: float) -> str:

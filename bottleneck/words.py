@@ -36,7 +36,7 @@ def spread_text(low: float, high: float, always: bool = False) -> str:
     always: then the one figure.
     """
     told = range_text(low, high)
-    return told.replace("-", "\u2013") if always or "-" in told else ""
+    return told if always or "\u2013" in told else ""
 
 
 def confidence_text(verdict: Verdict) -> str:

@@ -38,8 +38,8 @@ class Cause:
 
     component: str
     word: str
-    remedy: str
-    """What lifts it: "a faster disk"."""
+    label: str
+    """What a reader sees in its place: "link speed"."""
     title: str = ""
     """What it is called where its component is more than one thing; empty: as its component."""
     stays: bool = False
@@ -96,6 +96,7 @@ def claim(
     partly: Source | None = None,
     evidence: tuple[str, ...] = (),
     remedy: str = "",
+    detail: str = "",
 ) -> Claim:
     """A ceiling as above with the reasons for it; partly: the source of its partial trust."""
     return Claim(
@@ -108,4 +109,5 @@ def claim(
         0.0 if partly is None else TRUST[partly],
         evidence,
         remedy,
+        detail,
     )

@@ -38,7 +38,7 @@ def diagnose(report: Report) -> Diagnosis:
     elif beside:
         summary = beside[0].sentence
     else:
-        summary = "No copy was tried, so that there is nothing to name the cap of."
+        summary = "No copy was made, so no bottleneck can be named."
     altered = tuple(dict.fromkeys(_altered(report)))
     if altered and not summary.startswith(unknown.ALTERED):
         where = f"{unknown.ALTERED} ({', '.join(altered)})"
@@ -98,12 +98,12 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         then = outlook.outlook(report, copy, made, cap, ladder)
         ladder = then.ladder or ladder
         told = (then.next, then.predicted, rate, then.link_bits)
-        after = sentences.outlook(cap.claim.ceiling, *told)
         verdict = Verdict(
             *cap.claim.ceiling.named,
             cap.confidence,
             cap.claim.ceiling.bytes_per_second,
-            f"{sentences.runs(copy, rate)}: {_why(cap)}.{after}",
+            f"{sentences.runs(copy, rate)} because {_why(cap)}.",
+            cap.claim.detail,
         )
         advice = sentences.advice(cap.claim, *told)
     else:
@@ -134,11 +134,11 @@ def _why(cap: Cap) -> str:
     level = rate_text(cap.rival.ceiling.bytes_per_second)
     match cap.manner:
         case "turns":
-            return f"{words}, and it takes turns with {other} ({level})"
+            return f"{words}. It takes turns with {other}, {level}"
         case "partly":
-            return f"{words}, and it overlaps only in part with {other} ({level})"
+            return f"{words}. It overlaps only in part with {other}, {level}"
         case _:
-            return f"{words}; too close to tell from it: {cap.rival.words}"
+            return f"{words}. Equally likely: {cap.rival.words}"
 
 
 def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> str:
@@ -146,7 +146,7 @@ def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> str
         return running.what_to_try(copy, made)
     if report.server is None:
         return unknown.without_agent(copy, ladder)
-    return "Repeat with --thorough: 5 times the time, more runs, and less left to chance."
+    return "Repeat with --thorough: more runs of each copy, about 5 times as long."
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
@@ -160,39 +160,45 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
         )
     far_off = steps.far_off(made)
     if far_off:
+        were = "was an outlier" if len(far_off) == 1 else "were outliers"
         yield (
-            f"{len(far_off)} of its {made.rate.runs} runs lay far off "
-            f"({', '.join(map(rate_text, far_off))}) and {'is' if len(far_off) == 1 else 'are'} "
-            "not counted in their spread: another load came and went."
+            f"{len(far_off)} of its {made.rate.runs} runs {were} "
+            f"({', '.join(map(rate_text, far_off))}), not counted in the spread. Another load came "
+            "and went."
         )
     stolen = caps.stolen_ratio(made)
     if stolen > caps.STOLEN_RATIO:
         yield (
-            f"The hypervisor gave {percent_text(stolen)} of a host's cores to other machines "
-            "meanwhile: repeat it when they are quiet."
+            f"Steal time was {percent_text(stolen)}: the hypervisor ran other virtual machines. "
+            "Repeat the run at a quieter time."
         )
     failed = made.details.failed_runs
     if failed:
         count = "A run" if len(failed) == 1 else f"{len(failed)} runs"
-        yield f"{count} of it failed beside those that were measured: {failed[0]}"
+        yield f"{count} failed beside those that were measured: {failed[0]}"
     proven, before = made.details.cache.proven, made.details.cache.cached_ratio_before
     which = "in" if copy.cache == "cached" else "not in"
     if proven:
-        share = "" if before is None else f" ({percent_text(before)} of it was)"
-        yield f"The source was proven to be {which} the {copy.sender}'s page cache{share}."
+        if before is None:
+            yield f"Verified: the source was {which} the {copy.sender}'s page cache."
+        else:
+            yield (
+                f"Verified: {percent_text(before)} of the source was in the {copy.sender}'s page "
+                "cache."
+            )
     elif proven is not None:
-        yield f"That the source was {which} the {copy.sender}'s page cache could not be proven."
+        yield f"Not verified: that the source was {which} the {copy.sender}'s page cache."
     unknown_parts = caps.unknown_parts(copy, ladder, made.rate.median)
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
-        yield f"Not known: what {names} would allow."
+        yield f"Not measured: the limit of {names}."
     flush, acknowledged = made.details.flush_seconds, made.details.acknowledged_bytes_per_second
     elapsed = made.outcome.initiator.wall_seconds
     if flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed:
         yield (
-            f"The last byte had arrived at {rate_text(acknowledged)}; {seconds_text(flush)} more "
-            "went into making it durable."
+            f"The server acknowledged the data at {rate_text(acknowledged)}, then needed "
+            f"{seconds_text(flush)} more to flush it to disk."
         )
     if made.details.flushed is False:
-        yield "Nothing flushed it at its end: the rate is that of acknowledged writes."
+        yield "The copy was not flushed at its end: its rate is that of acknowledged writes."
     yield from ladder.remarks

@@ -95,7 +95,7 @@ class Claim:
 
     ceiling: Ceiling
     words: str
-    """Why, as the second half of a sentence: "the server's disk reads no faster than 25 MB/s"."""
+    """Why, as what follows "because": "the server's disk reads at most 25.7 MB/s"."""
     reached: bool | None = None
     """Whether the copy's own load shows that it was reached; None: its rate has to tell."""
     trust: float = 0.97
@@ -104,7 +104,9 @@ class Claim:
     """The same where it held the copy for a part of the time and no ceiling is reached; 0: no."""
     evidence: tuple[str, ...] = ()
     remedy: str = ""
-    """What would lift it, as the subject of a sentence; empty: the component tells."""
+    """What to do, in imperative sentences without the last full stop; empty: its component's."""
+    detail: str = ""
+    """What is behind it, for the first line of an answer: "limited by a cgroup"."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Verdict(Words):
     """0 to 1; 0 where nothing is named."""
     ceiling_bytes_per_second: float | None
     sentence: str
+    detail: str = ""
+    """As that of its claim."""
 
 
 @dataclass(frozen=True)

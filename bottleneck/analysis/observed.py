@@ -64,23 +64,23 @@ def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
         return replace(found, verdict=replace(found.verdict, sentence=text))
     ceiling = lowest.claim.ceiling
     level = ceiling.bytes_per_second
-    near = "" if lowest.rival is None else f"; too close to tell from it: {lowest.rival.words}"
+    near = "" if lowest.rival is None else f". Equally likely: {lowest.rival.words}"
     following = None if lowest.following is None else _as_next(lowest.following.ceiling)
-    after = sentences.outlook(ceiling, following, None, level)
-    subject = sentences.runs(copy, level, f"{_shape(copy)}can run at no more than")
+    subject = sentences.runs(copy, level, f"{_shape(copy)}can run at most at")
     return replace(
         found,
         verdict=Verdict(
             *ceiling.named,
             _bound_trust(copy, ladder, lowest.claim, lowest.ratio),
             level,
-            f"{subject}: {lowest.claim.words}{near}.{after}",
+            f"{subject} because {lowest.claim.words}{near}.",
+            lowest.claim.detail,
         ),
         ceilings=tuple(each.ceiling for each in claims),
         next=following,
         evidence=(
-            "Its own rate was not told: this is what bounds it, and something else may hold it "
-            "below that.",
+            "The rate of the copy was not given. This is its upper limit; the copy may be slower "
+            "for another reason.",
             *dict.fromkeys(text for each in claims for text in each.evidence),
             *ladder.remarks,
         ),

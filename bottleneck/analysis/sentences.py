@@ -9,20 +9,24 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.units import link_text, range_text, rate_text
 
+LEAST_GAIN_RATIO = 1.15
+"""The predicted rate over today's, from which on a change is worth its price."""
 _DOES = {"read": "reads", "write": "writes"}
 
 
 def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     """The first half of a verdict: which copy, how fast."""
     if copy.running:
-        return f"The {copy.verb} that was watched runs at {rate_text(rate)}"
+        return f"The observed {copy.verb} runs at {rate_text(rate)}"
     doing = "Pulling" if copy.verb == "pull" else "Pushing"
     by = ", started by the server," if copy.initiator == "server" else ""
     if by and copy.engine == SMBCLIENT:
         by = ", started by the server with smbclient,"
     over = " over SMB1" if copy.dialect == "smb1" else ""
-    over = " by the system's own copy" if copy.native else over
-    return f"{doing} this file {copy.cache}{over}{by} {how} {rate_text(rate)}"
+    over = " with the operating system's copy" if copy.native else over
+    where = "in" if copy.cache == "cached" else "not in"
+    file = f"a file that is {where} the {copy.sender}'s cache"
+    return f"{doing} {file}{over}{by} {how} {rate_text(rate)}"
 
 
 def name(ceiling: Ceiling | Next) -> str:
@@ -58,37 +62,6 @@ def name_with_verb(ceiling: Ceiling | Next) -> str:
     return f"{name(ceiling)}{does}"
 
 
-def remedy(ceiling: Ceiling) -> str:
-    """What lifts a ceiling: "a faster disk"."""
-    return BY_WORDS[ceiling.component, ceiling.cause].remedy
-
-
-def outlook(
-    cap: Ceiling,
-    following: Next | None,
-    predicted: Band | None,
-    rate: float,
-    link_bits: int | None = None,
-) -> str:
-    """What comes next and what lifting the cap is worth; empty where neither is known.
-
-    link_bits: the standard link that the prediction exchanges a link for.
-    """
-    parts = []
-    if following is not None:
-        about = "about " if following.component in ("cpu", "instrument") else ""
-        told = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
-        parts.append(f"Next is {name_with_verb(following)} ({told})")
-    if predicted is not None:
-        text = remedy(cap) if link_bits is None else f"a {link_text(link_bits)} link"
-        if predicted.median < 1.1 * rate:
-            parts.append(f"{text} alone would give hardly more")
-        else:
-            parts.append(f"{text} would give about {rate_text(predicted.median)}")
-    sentence = "; ".join(parts)
-    return f" {sentence[0].upper()}{sentence[1:]}." if sentence else ""
-
-
 def advice(
     claim: Claim,
     following: Next | None,
@@ -96,45 +69,60 @@ def advice(
     rate: float,
     link_bits: int | None = None,
 ) -> str:
-    """What to do about a cap, with a number; link_bits as above."""
+    """What to do about a cap, what it will gain, and which limit comes next.
+
+    link_bits: the standard link that the prediction exchanges a link for.
+    """
     cap = claim.ceiling
     if cap.component == "instrument":
         return (
-            f"This tool cannot move more than {rate_text(cap.bytes_per_second)} on the {cap.side}: "
-            "repeat it from a faster host to see what caps the path."
+            f"This tool itself is the limit on the {cap.side} "
+            f"({rate_text(cap.bytes_per_second)}). Repeat the run from a faster host."
         )
-    does = (
-        "lifts this cap"
-        if predicted is None
-        else f"would lift this copy to {range_text(predicted.low, predicted.high)}"
-    )
-    beyond = "" if following is None else f"; beyond that {name_with_verb(following)} caps it"
-    link = None if link_bits is None else f"A {link_text(link_bits)} link"
-    return f"{claim.remedy or link or _measure(cap, following, rate)} {does}{beyond}."
+    if predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate:
+        gain = (
+            "Nothing is worth a change here: without this bottleneck, expect "
+            f"{range_text(predicted.low, predicted.high)}, a gain below 15%."
+        )
+        return f"{gain}{_next(following)}"
+    link = None if link_bits is None else f"Use a {link_text(link_bits)} link"
+    step = claim.remedy or link or _measure(cap, following, rate)
+    gain = "" if predicted is None else f" Expected: {range_text(predicted.low, predicted.high)}."
+    return f"{step}.{gain}{_next(following)}"
+
+
+def _next(following: Next | None) -> str:
+    if following is None:
+        return ""
+    about = "about " if following.component in ("cpu", "instrument") else ""
+    level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
+    return f" The next limit is {name_with_verb(following)}, {level}."
 
 
 def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
-    """What has to change, as the subject of a sentence."""
+    """What has to change where its rule has no step of its own."""
     target = rate if following is None else following.ceiling_bytes_per_second
     times = _times(target / rate)
     match cap.component, cap.cause:
         case "disk", verb:
             needed = rate_text(max(target, 1.1 * cap.bytes_per_second))
-            return (
-                f"A disk on the {cap.side} that {_DOES.get(verb, 'serves it')} at {needed} or more"
-            )
+            does = _DOES.get(verb, "serves it at")
+            return f"Use a disk on the {cap.side} that {does} {needed} or more"
         case "network", "link-rate":
             # One step more for the last tenth of what the next component allows is not advice.
             bits = model.faster_link(max(0.9 * target, 1.1 * cap.bytes_per_second))
-            return f"A {link_text(bits)} link"
+            return f"Use a {link_text(bits)} link"
         case "network", _:
-            return f"More than the {rate_text(rate)} that the others' traffic leaves"
+            return "Find the other traffic and limit its rate"
         case "cpu", "quota":
-            return f"A CPU quota on the {cap.side} {times} as large"
+            return f"Raise the CPU quota on the {cap.side} to {times} of its present value"
         case "cpu", "contention":
-            return f"More of the {cap.side}'s CPU than the other processes leave ({times} as much)"
+            return (
+                f"Stop or move the other processes on the {cap.side}: the copy needs {times} its "
+                "present share of the CPU"
+            )
         case _:
-            return f"A CPU on the {cap.side} {times} as fast"
+            return f"Use a CPU on the {cap.side} that is {times} as fast, or reduce its other work"
 
 
 def _times(ratio: float) -> str:

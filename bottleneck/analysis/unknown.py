@@ -10,15 +10,18 @@ from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.rules import running
-from bottleneck.analysis.sentences import name, runs
+from bottleneck.analysis.sentences import name_with_verb, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import range_text, rate_text
+from bottleneck.units import rate_text
 from probes.records import Failed, Skipped
 
-ALTERED = "THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT"
+ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
 ROUND_LOW_RATIO, ROUND_HIGH_RATIO = 0.9, 1.03
 """Of a link's payload: what a person who rounds calls it."""
+
+
+_ENDS = {"interrupted": "was interrupted", "failed": "failed", "partial": "ran out of time"}
 
 
 def _inconclusive(sentence: str) -> Verdict:
@@ -31,7 +34,7 @@ def not_made(copy: Copy) -> Verdict:
         case Skipped(reason):
             sentence = reason
         case Failed(error):
-            sentence = f"The copy broke off: {error}"
+            sentence = f"The copy failed: {error}"
         case _:
             sentence = "The copy moved nothing."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
@@ -39,7 +42,7 @@ def not_made(copy: Copy) -> Verdict:
 
 def missing(status: str) -> Verdict:
     """The verdict of a copy that the run ended before."""
-    sentence = f"It was not tried: the run is {status}."
+    sentence = f"The copy was not made because the run {_ENDS.get(status, 'ended')}."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
@@ -48,8 +51,8 @@ def altered(copy: Copy, made: Found) -> Verdict | None:
     if made.intact:
         return None
     return _inconclusive(
-        f"{ALTERED}. {runs(copy, made.rate.median)}, but the rate of a copy that alters the file "
-        "means nothing: find out why before trusting this path with data."
+        f"{ALTERED}. {runs(copy, made.rate.median)}, but this rate means nothing. Find the cause "
+        "before you trust this path with data."
     )
 
 
@@ -59,8 +62,8 @@ def impossible(report: Report, copy: Copy, made: Found) -> Verdict | None:
     if why is None:
         return None
     return _inconclusive(
-        f"{runs(copy, made.rate.median)}: {why} The clock of a host, or the interface's own word "
-        "for its rate, is wrong."
+        f"{runs(copy, made.rate.median)}. {why} A host's clock is wrong, or the interface reports "
+        "a wrong rate."
     )
 
 
@@ -70,8 +73,8 @@ def unstable(copy: Copy, made: Found) -> Verdict | None:
     if not scattered(rate):
         return None
     return _inconclusive(
-        f"{runs(copy, rate.median)}, but its {rate.runs} runs lie between "
-        f"{range_text(rate.low, rate.high)}: unstable, so that nothing can be named."
+        f"{runs(copy, rate.median)}, but its {rate.runs} runs vary from "
+        f"{rate_text(rate.low)} to {rate_text(rate.high)}: too unstable to name a bottleneck."
     )
 
 
@@ -83,12 +86,12 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     lowest = next(iter(ladder.valid), None)
     if lowest is None:
         return _inconclusive(
-            f"{runs(copy, rate)}; no ceiling around it could be measured, so that nothing is named."
+            f"{runs(copy, rate)}. No component could be measured, so no bottleneck can be named."
         )
     ceiling = lowest.ceiling
     return _inconclusive(
-        f"{runs(copy, rate)}, below every ceiling that was measured (the lowest is "
-        f"{name(ceiling)}, {rate_text(ceiling.bytes_per_second)}): what caps it was not found."
+        f"{runs(copy, rate)}, below every measured limit. The nearest limit is "
+        f"{name_with_verb(ceiling)}, {rate_text(ceiling.bytes_per_second)}."
     )
 
 
@@ -99,18 +102,18 @@ def without_agent(copy: Copy, ladder: Ladder) -> str:
     missing = [
         what
         for part, what in (
-            (("network", "path"), f"what TCP alone carries from the {copy.sender}"),
+            (("network", "path"), f"TCP by itself from the {copy.sender}"),
             (("disk", "server"), f"what the server's disk {does}"),
-            (("cpu", "server"), "how busy the server's CPU is meanwhile"),
+            (("cpu", "server"), "the load of the server's CPU"),
         )
         if part not in known
     ]
     missing.append(
-        "where the time of its WRITEs goes there"
+        "the server's time for each WRITE"
         if copy.verb == "push"
-        else "whether the file came from the server's RAM"
+        else "whether the file came from the server's cache"
     )
     return (
-        "Give this tool an agent on the server (--agent ssh://user@server). Of this copy it tells "
-        f"{len(missing)} more: {'; '.join(missing)}."
+        "Run again with --agent ssh://USER@SERVER. It adds "
+        f"{len(missing)} measurements of this copy: {', '.join(missing)}."
     )

@@ -55,11 +55,12 @@ class Signs:
     """Heights of a cell in rising order; empty: there are none."""
     knee: str
     dash: str
+    micro: str
     none: str
 
 
-UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", knee="◀", dash="–", none="·")
-ASCII = Signs(blocks="#", rising="", knee="<-", dash="-", none=".")
+UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", knee="◀", dash="–", micro="\u00b5", none="·")
+ASCII = Signs(blocks="#", rising="", knee="<-", dash="-", micro="u", none=".")
 
 
 def console(stderr: bool = False) -> Console:
@@ -88,7 +89,8 @@ def line(console: Console, text: str, style: str = "") -> None:
 
     What the terminal's encoding has no character for is written as its escape.
     """
-    shown = text.rstrip().encode(console.encoding, "backslashreplace").decode(console.encoding)
+    shown = _plain(text.rstrip(), signs_of(console))
+    shown = shown.encode(console.encoding, "backslashreplace").decode(console.encoding)
     console.print(rich_text.Text(shown, style=style), no_wrap=True, overflow="ignore", crop=False)
 
 
@@ -236,7 +238,9 @@ def _cell(cell: document.Cell, column: document.Column, width: int, signs: Signs
 
 
 def _plain(text: str, signs: Signs) -> str:
-    return text.replace(UNICODE.dash, signs.dash).replace(document.POINTER, signs.knee)
+    for sign in ("dash", "micro", "knee"):
+        text = text.replace(getattr(UNICODE, sign), getattr(signs, sign))
+    return text
 
 
 def _fitted(text: str, width: int, right: bool) -> str:

@@ -24,8 +24,8 @@ from bottleneck.report import Report
 from bottleneck.units import link_text, rate_and_bits_text, rate_text
 from probes.records import SIDES, InterfaceFacts
 
-PCIE = Cause("bus", "pcie", "a faster slot")
-USB = Cause("bus", "usb", "a faster USB port or adapter")
+PCIE = Cause("bus", "pcie", "PCIe slot")
+USB = Cause("bus", "usb", "USB")
 USUAL_RATIO = 0.6
 """Least share of a slot's or a USB 3 link's bytes that a card's payload gets; headers of packets
 and USB's protocol take the rest (PCI Express with 128 bytes a packet leaves 0.84)."""

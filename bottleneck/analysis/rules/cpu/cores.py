@@ -21,9 +21,9 @@ from bottleneck.report import Report
 from bottleneck.units import percent_text
 from probes.records import SIDES
 
-ONE_CORE = Cause("cpu", "one-core", "a faster CPU")
-ALL_CORES = Cause("cpu", "all-cores", "a faster CPU")
-CONTENTION = Cause("cpu", "contention", "a host of its own", stays=True)
+ONE_CORE = Cause("cpu", "one-core", "one core")
+ALL_CORES = Cause("cpu", "all-cores", "all cores")
+CONTENTION = Cause("cpu", "contention", "other processes", stays=True)
 IDLE_RATIO = 0.02
 """Below it a load says nothing of where it would end."""
 PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4

@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.units import count_text, percent_text, rate_text
 
-CAUSE = Cause("disk", "contention", "a disk of its own", stays=True)
+CAUSE = Cause("disk", "contention", "other I/O", stays=True)
 SHARE_RATIO = 0.25
 """Of the bytes, or of the time in seeks, from which on others' I/O is what slows a disk."""
 BUSY_RATIO = 0.3

@@ -17,7 +17,7 @@ from bottleneck.analysis.link_end import is_told
 from bottleneck.analysis.noise import differ
 from bottleneck.units import rate_text
 
-CAUSE = Cause("disk", "read", "a faster disk")
+CAUSE = Cause("disk", "read", "read")
 PATTERNS = ("sequential", "file", "zones", "told")
 
 

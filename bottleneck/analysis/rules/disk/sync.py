@@ -20,7 +20,7 @@ from bottleneck.analysis.rules.disk.write import flushed
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
-CAUSE = Cause("disk", "sync", "no forced writes", stays=True)
+CAUSE = Cause("disk", "sync", "synchronous writes", stays=True)
 BELOW_RATIO = 0.7
 """Of the rate of flushing once, at the end: forced writes that cost less explain nothing."""
 LOW_RATIO, HIGH_RATIO = 0.75, 1.2

@@ -16,7 +16,7 @@ from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import percent_text, rate_text, seconds_text
 
-CAUSE = Cause("disk", "write", "a faster disk")
+CAUSE = Cause("disk", "write", "write")
 MOSTLY_RATIO = 0.5
 """Share of a push's time that FLUSHes take, from which on they are what it waits for."""
 ARRIVED_RATIO = 1.25

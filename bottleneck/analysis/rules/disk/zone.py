@@ -11,7 +11,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DOES, Alone
 from bottleneck.units import percent_text, rate_text
 
-CAUSE = Cause("disk", "zone", "a better place on the disk", stays=True)
+CAUSE = Cause("disk", "zone", "slow zone", stays=True)
 INSIDE_RATIO = 0.8
 """Of the outermost rate: a place that gives more is none to speak of."""
 AGREES_RATIO = 0.15

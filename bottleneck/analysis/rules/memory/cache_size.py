@@ -19,7 +19,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.units import percent_text, rate_text, size_text
 
-CAUSE = Cause("memory", "cache-size", "more memory")
+CAUSE = Cause("memory", "cache-size", "cache size")
 LEAST_SHARE = 0.3
 """Of the copy's bytes that the disk had to deliver, from which on it may hold the copy."""
 ALL_SHARE = 0.9

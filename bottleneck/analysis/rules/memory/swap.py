@@ -18,7 +18,7 @@ from bottleneck.analysis.rules.disk.alone import Alone
 from bottleneck.units import percent_text, rate_text, size_text
 from probes.records import SIDES, Usage
 
-CAUSE = Cause("memory", "swap", "more memory")
+CAUSE = Cause("memory", "swap", "swapping")
 LEAST_BYTES_PER_SECOND = 1e6
 """Moved to swap and back; less is what any host puts aside that nobody asks for."""
 BACK_RATIO = 0.1

@@ -17,7 +17,7 @@ from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import percent_text, rate_text, size_text
 
-CAUSE = Cause("memory", "writeback", "a larger dirty limit")
+CAUSE = Cause("memory", "writeback", "dirty-page limit")
 SMALL_BYTES = 16 << 20
 """A larger limit is some of the kernel's own writes long (MIN_WRITEBACK_PAGES is 4 MiB)."""
 SMALL_SECONDS = 0.1

@@ -12,7 +12,7 @@ from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import rate_text
 
-CAUSE = Cause("network", "contention", "a link of its own", stays=True)
+CAUSE = Cause("network", "contention", "other traffic", stays=True)
 FOREIGN_RATIO = 0.15
 """More bytes at the interface than the copy's own packets, from which on it is not our framing."""
 FULL_RATIO = 0.85

@@ -13,7 +13,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
 
-CAUSE = Cause("network", "delay", "several connections", stays=True)
+CAUSE = Cause("network", "delay", "delay", stays=True)
 
 
 def rule(given: Evidence) -> Iterator[Claim]:

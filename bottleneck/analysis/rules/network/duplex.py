@@ -17,7 +17,7 @@ from bottleneck.report import Report
 from bottleneck.units import count_text, link_text, rate_text
 from probes.records import SIDES, InterfaceFacts
 
-CAUSE = Cause("network", "duplex", "full duplex")
+CAUSE = Cause("network", "duplex", "half duplex")
 COSTLESS_RATIO = 0.9
 """A half-duplex link that gives more than this of its full payload cost nothing."""
 

@@ -31,7 +31,7 @@ from bottleneck.report import Report
 from bottleneck.units import link_text, rate_and_bits_text, rate_text, seconds_text
 from probes.records import SIDES
 
-CAUSE = Cause("network", "link-rate", "a faster link")
+CAUSE = Cause("network", "link-rate", "link speed")
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
 FAR_SECONDS, FAR_RATIO = 0.01, 0.7

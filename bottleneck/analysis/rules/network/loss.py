@@ -29,7 +29,7 @@ from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import range_text, seconds_text, share_text
 
-CAUSE = Cause("network", "loss", "a path that loses nothing", stays=True)
+CAUSE = Cause("network", "loss", "packet loss", stays=True)
 REMEDY = "A path that loses no packets (cable, plug, radio, a queue that is too short)"
 LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054

@@ -17,7 +17,7 @@ from bottleneck.report import Report
 from bottleneck.units import percent_text, seconds_text
 from probes.records import Measured
 
-CAUSE = Cause("network", "mtu", "an MTU that passes", stays=True)
+CAUSE = Cause("network", "mtu", "MTU", stays=True)
 STALLED_RATIO = 0.1
 """Share of the copy that its sender waited for retransmission timers."""
 Hole = tuple[float, float, int]

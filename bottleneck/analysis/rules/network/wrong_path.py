@@ -18,7 +18,7 @@ from bottleneck.report import Report
 from bottleneck.units import rate_text
 from probes.records import Measured
 
-CAUSE = Cause("network", "wrong-path", "the faster way to the server", stays=True)
+CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
 FASTER_RATIO = 1.3
 """The other way over the one in use, from which on it is no noise of short transfers."""
 SAME_RATIO = 1.25

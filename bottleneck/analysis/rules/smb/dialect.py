@@ -19,7 +19,7 @@ from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Found, dialect_name
 from bottleneck.units import rate_text, size_text
 
-CAUSE = Cause("smb", "dialect", "a newer dialect", title="SMB dialect", stays=True)
+CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
 OLD = ("smb1", "2.0.2")
 NEAR_RATIO = 1.5
 """Round trips that allow more than that over the copy's rate do not explain it."""

@@ -19,7 +19,7 @@ from bottleneck.analysis.rtt import Rtt, rtt
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
-CAUSE = Cause("smb", "round-trips", "more bytes in flight")
+CAUSE = Cause("smb", "round-trips", "requests in flight")
 SHORT_SECONDS = 1e-3
 """Below it the server's own work on a request is no longer small beside the round trip."""
 STALLED_RATIO = 0.05

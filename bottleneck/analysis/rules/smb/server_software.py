@@ -26,7 +26,7 @@ from probes.records import SIDES
 CAUSE = Cause(
     "smb",
     "server-software",
-    "another setting of the file server",
+    "server software",
     title="file server software",
     stays=True,
 )

@@ -21,8 +21,8 @@ from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.units import cost_text, percent_text, rate_text
 
-SIGNING = Cause("smb", "signing", "no signing", title="signing", stays=True)
-ENCRYPTION = Cause("smb", "encryption", "no encryption", title="encryption", stays=True)
+SIGNING = Cause("smb", "signing", "signing", title="signing", stays=True)
+ENCRYPTION = Cause("smb", "encryption", "encryption", title="encryption", stays=True)
 CAUSES = {"signing": SIGNING, "encryption": ENCRYPTION}
 PLAIN = "plain"
 NOUNS = {"signed": "signing", "encrypted": "encryption"}

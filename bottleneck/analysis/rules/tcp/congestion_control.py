@@ -15,7 +15,7 @@ from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
 from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
 from bottleneck.units import percent_text
 
-CAUSE = Cause("tcp", "congestion-control", "another congestion control")
+CAUSE = Cause("tcp", "congestion-control", "congestion control")
 GAIN_RATIO = 2.0
 LONG_SECONDS = 0.01
 """Below it a congestion window recovers within the time of a measurement."""

@@ -25,7 +25,7 @@ from bottleneck.analysis.rules.tcp.receive_window import (
 )
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
-CAUSE = Cause("tcp", "send-buffer", "a larger send buffer")
+CAUSE = Cause("tcp", "send-buffer", "send buffer")
 TUNED_RATIO = 2.0
 """Buffer over congestion window: the kernel's own tuning keeps it above."""
 FULL_RATIO = 0.6
