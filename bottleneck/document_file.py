@@ -78,24 +78,26 @@ def _check(place: Place) -> None:
         raise OSError(errno.EEXIST, text)
 
 
-def write(path: str | Path, text: str) -> None:
+def write(path: str | Path, text: str, mode: int | None = None) -> None:
     """Writes UTF-8 so that a reader finds the old file or the new one, never a half.
 
-    The mode of an existing file of this user is kept; a pipe or a terminal is written to as it is.
+    mode: of the file; None: an existing file of this user keeps its own. A pipe or a terminal is
+    written to as it is.
     Errors: those of check(), which is made again here; OSError.
     """
     with found(path) as place:
         _check(place)
         if place.about is None or stat.S_ISREG(place.about.st_mode):
-            _replace(place, text)
+            _replace(place, text, mode)
         else:
             _send(place, text)
 
 
-def _replace(place: Place, text: str) -> None:
+def _replace(place: Place, text: str, mode: int | None) -> None:
     # A mode that another user chose would open the document to whom that user likes.
     own = place.about is not None and place.about.st_uid == os.geteuid()
-    mode = stat.S_IMODE(place.about.st_mode) if own and place.about else _usual_mode()
+    if mode is None:
+        mode = stat.S_IMODE(place.about.st_mode) if own and place.about else _usual_mode()
     with _beside(place) as (fd, name):
         _write_all(fd, text.encode("utf-8", "backslashreplace"))
         os.fchmod(fd, mode)

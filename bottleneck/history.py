@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from bottleneck import typed
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.history_file import HistoryError, opened, rows
+from bottleneck.last_report import state_folder
 from bottleneck.redaction.texts import UNNUMBERED
 from bottleneck.report import Report
 from bottleneck.trend import Kept, Point, Trend
@@ -56,14 +56,10 @@ def path_of(named: str | None) -> Path | None:
         return None
     if named != USUAL:
         return Path(named)
-    import platformdirs
-
-    path = Path()
-    with suppress(RuntimeError):  # a user without a home; earlier versions give a relative path
-        path = Path(platformdirs.user_state_dir("copy-bottleneck")) / "history.sqlite"
-    if not path.is_absolute():
+    folder = state_folder()
+    if folder is None:
         raise HistoryError("--history default: this user has no home; name a file")
-    return path
+    return folder / "history.sqlite"
 
 
 def keep(named: str | None, report: Report, diagnosis: Diagnosis) -> tuple[Trend, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from bottleneck.analysis.finding import Ceiling, Next, Rung, Verdict
+from bottleneck.analysis.finding import Ceiling, Diagnosis, Next, Rung, Verdict, Words
+from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
 from bottleneck.safe import safe
 from bottleneck.units import percent_text, range_text, size_text
@@ -15,13 +16,15 @@ DOUBT_SIGNS = {"measured": "", "at-least": "> ", "estimated": "~ ", "inferred": 
 """Before a ceiling's rate, by its standing."""
 STANDINGS = {
     "measured": "measured",
-    "estimated": "by its load",
+    "estimated": "estimated from CPU load",
     "inferred": "inferred from a copy",
-    "at-least": "more was not tried",
+    "at-least": "at least",
 }
 """How a ceiling is known, by its standing."""
+NAMES = {"cpu": "CPU", "tcp": "TCP", "smb": "SMB"}
+NOT_NAMED = {"inconclusive": "not identified", "not-measured": "not made"}
 SURE_RATIO = 0.9
-FAIR_RATIO = 0.7
+MEDIUM_RATIO = 0.7
 T = TypeVar("T")
 
 
@@ -39,14 +42,14 @@ def spread_text(low: float, high: float, always: bool = False) -> str:
     return told if always or "\u2013" in told else ""
 
 
-def confidence_text(verdict: Verdict) -> str:
-    """A confidence in a word and a number: `high (0.97)`; a dash where nothing is named."""
+def confidence_text(verdict: Verdict, unknown: str = "none (inconclusive)") -> str:
+    """A confidence in a word and a number: `high (0.97)`; unknown: where nothing is named."""
     if verdict.component == "unknown":
-        return "-"
+        return unknown
     if verdict.confidence >= SURE_RATIO:
         word = "high"
-    elif verdict.confidence >= FAIR_RATIO:
-        word = "fair"
+    elif verdict.confidence >= MEDIUM_RATIO:
+        word = "medium"
     else:
         word = "low"
     return f"{word} ({verdict.confidence:.2f})"
@@ -55,10 +58,34 @@ def confidence_text(verdict: Verdict) -> str:
 def cap_text(verdict: Verdict | Ceiling | Next | Rung) -> str:
     """A component, its side and the cause in one phrase: `server disk: read`."""
     if verdict.component == "unknown":
-        return verdict.cause
-    place = "" if verdict.side in (None, "path") else f"{verdict.side} "
-    name = {"instrument": "tool", "cpu": "CPU"}.get(verdict.component, verdict.component)
-    return f"{place}{name}: {verdict.cause}"
+        return NOT_NAMED[verdict.cause]
+    label = BY_WORDS[verdict.component, verdict.cause].label
+    return f"{_component(verdict)}: {label}" if label else _component(verdict)
+
+
+def first_line(diagnosis: Diagnosis) -> str:
+    """The verdict alone: `Bottleneck: server disk (read), limited by a cgroup`."""
+    chosen = diagnosis.chosen
+    if diagnosis.healthy:
+        return f"No fault found: {diagnosis.healthy}"
+    if chosen is None:
+        return (
+            "No copy was made" if not diagnosis.comparisons else diagnosis.comparisons[0].sentence
+        )
+    verdict = chosen.verdict
+    if verdict.component == "unknown":
+        return "Bottleneck: not identified"
+    label = BY_WORDS[verdict.component, verdict.cause].label
+    named = f"{_component(verdict)} ({label})" if label else _component(verdict)
+    apart = " " if verdict.detail.startswith("or ") else ", "
+    return f"Bottleneck: {named}{apart if verdict.detail else ''}{safe(verdict.detail, 60)}"
+
+
+def _component(words: Words) -> str:
+    if words.component == "instrument":
+        return f"this tool on the {words.side}"
+    place = "" if words.side in (None, "path") else f"{words.side} "
+    return f"{place}{NAMES.get(words.component, words.component)}"
 
 
 def stage_text(step: Step) -> str:

@@ -6,19 +6,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import ceilings, observed, outlook, sentences, steps, target, unknown
+from bottleneck.analysis import (
+    ceilings,
+    health,
+    observed,
+    outlook,
+    sentences,
+    steps,
+    target,
+    unknown,
+)
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.units import percent_text, rate_text, seconds_text
 
-OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
-"""The copies that a user at the client would make."""
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
 """The same of a file that the user named."""
 FLUSH_RATIO = 0.1
@@ -43,7 +50,10 @@ def diagnose(report: Report) -> Diagnosis:
     if altered and not summary.startswith(unknown.ALTERED):
         where = f"{unknown.ALTERED} ({', '.join(altered)})"
         summary = f"{where}: find out why before trusting this path with data. {summary}"
-    return Diagnosis(headline.copy if headline else None, tuple(found), summary, beside, altered)
+    healthy = "" if altered or headline is None else health.healthy(report, headline, found)
+    return Diagnosis(
+        headline.copy if headline else None, tuple(found), summary, beside, healthy, altered
+    )
 
 
 def _altered(report: Report) -> Iterator[str]:
@@ -103,7 +113,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             cap.confidence,
             cap.claim.ceiling.bytes_per_second,
             f"{sentences.runs(copy, rate)} because {_why(cap)}.",
-            cap.claim.detail,
+            _detail(cap),
         )
         advice = sentences.advice(cap.claim, *told)
     else:
@@ -120,7 +130,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         next=then.next,
         predicted_bytes_per_second=then.predicted,
         evidence=tuple(_evidence(copy, made, ladder, cap)),
-        advice=(advice,),
+        advice=advice,
         ladder=then.rungs,
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
     )
@@ -141,12 +151,20 @@ def _why(cap: Cap) -> str:
             return f"{words}. Equally likely: {cap.rival.words}"
 
 
-def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> str:
+def _detail(cap: Cap) -> str:
+    """What is behind the cap; where it is not alone, what else it may be."""
+    if cap.claim.detail or cap.rival is None:
+        return cap.claim.detail
+    other = sentences.name_with_verb(cap.rival.ceiling)
+    return f"or {other}" if cap.manner == "reached" else f"in turn with {other}"
+
+
+def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
     if copy.running:
-        return running.what_to_try(copy, made)
+        return (running.what_to_try(copy, made),)
     if report.server is None:
-        return unknown.without_agent(copy, ladder)
-    return "Repeat with --thorough: more runs of each copy, about 5 times as long."
+        return (unknown.without_agent(copy, ladder),)
+    return ("Repeat with --thorough: more runs of each copy, about 5 times as long.",)
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:

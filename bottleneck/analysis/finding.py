@@ -38,6 +38,8 @@ else limited the stage.
 """
 
 
+OWN_COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+"""The copies that a user at the client would make."""
 Named = tuple[str, str | None, str]
 """A component, its side and its cause."""
 Part = tuple[str, str | None]
@@ -214,6 +216,8 @@ class Diagnosis:
     """One or two sentences for a person in a hurry."""
     comparisons: tuple[Comparison, ...] = ()
     """Dialects, initiators, security, requests ...: each where the report has both sides of it."""
+    healthy: str = ""
+    """That nothing is wrong, after "No fault found:"; empty: something is, or it is unknown."""
     altered: tuple[str, ...] = ()
     """Stages whose bytes did not arrive as they were sent."""
 

@@ -85,7 +85,7 @@ def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
             *ladder.remarks,
         ),
         advice=(
-            sentences.advice(lowest.claim, following, None, level),
+            *sentences.advice(lowest.claim, following, None, level),
             *_jumbo(report, ceiling, level),
         ),
     )
@@ -155,8 +155,8 @@ def _no_further(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnos
     if claim is None or twin.rate.median >= REACHED_RATIO * following.ceiling_bytes_per_second:
         return found
     sentence = (
-        f"{sentences.runs(copy, rate)}: {claim.words}. What holds it there, once that disk is out "
-        "of the way, was not found."
+        f"{sentences.runs(copy, rate)} because {claim.words}. What limits it without that disk was "
+        "not identified."
     )
     lifted = found.predicted_bytes_per_second
     return replace(
@@ -164,7 +164,7 @@ def _no_further(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnos
         verdict=replace(found.verdict, sentence=sentence),
         next=None,
         ladder=found.ladder[:1],
-        advice=(sentences.advice(claim, None, lifted, rate),),
+        advice=sentences.advice(claim, None, lifted, rate),
     )
 
 

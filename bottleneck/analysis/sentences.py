@@ -68,35 +68,36 @@ def advice(
     predicted: Band | None,
     rate: float,
     link_bits: int | None = None,
-) -> str:
-    """What to do about a cap, what it will gain, and which limit comes next.
+) -> tuple[str, ...]:
+    """What to do about a cap; then what it will gain, and which limit comes next.
 
     link_bits: the standard link that the prediction exchanges a link for.
     """
     cap = claim.ceiling
     if cap.component == "instrument":
+        level = rate_text(cap.bytes_per_second)
         return (
-            f"This tool itself is the limit on the {cap.side} "
-            f"({rate_text(cap.bytes_per_second)}). Repeat the run from a faster host."
+            f"This tool itself is the limit on the {cap.side} ({level}). "
+            "Repeat the run from a faster host.",
         )
     if predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate:
-        gain = (
-            "Nothing is worth a change here: without this bottleneck, expect "
-            f"{range_text(predicted.low, predicted.high)}, a gain below 15%."
-        )
-        return f"{gain}{_next(following)}"
+        expected = range_text(predicted.low, predicted.high)
+        gain = f"No change would gain 15%: without this bottleneck, expect {expected}."
+        return (gain, *_outlook(None, following))
     link = None if link_bits is None else f"Use a {link_text(link_bits)} link"
     step = claim.remedy or link or _measure(cap, following, rate)
-    gain = "" if predicted is None else f" Expected: {range_text(predicted.low, predicted.high)}."
-    return f"{step}.{gain}{_next(following)}"
+    return (f"{step}.", *_outlook(predicted, following))
 
 
-def _next(following: Next | None) -> str:
-    if following is None:
-        return ""
-    about = "about " if following.component in ("cpu", "instrument") else ""
-    level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
-    return f" The next limit is {name_with_verb(following)}, {level}."
+def _outlook(predicted: Band | None, following: Next | None) -> tuple[str, ...]:
+    parts = []
+    if predicted is not None:
+        parts.append(f"Expected: {range_text(predicted.low, predicted.high)}.")
+    if following is not None:
+        about = "about " if following.component in ("cpu", "instrument") else ""
+        level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
+        parts.append(f"The next limit is {name_with_verb(following)}, {level}.")
+    return (" ".join(parts),) if parts else ()
 
 
 def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:

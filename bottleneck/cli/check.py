@@ -80,7 +80,7 @@ def check(
     if (target is None) == (expected.report is None):
         raise Refused("usage", "check: give TARGET to measure, or --report FILE to judge one")
     # Icinga takes stderr for a part of the plugin's output.
-    to = documents.output(shown, quiet.quiet or format == "nagios")
+    to = documents.output(shown, replace(quiet, quiet=quiet.quiet or format == "nagios"))
     if expected.report is not None:
         loaded = to.showable(loading.newest(expected.report))
         return check_runs.give(loaded, terms.shown_by(to), format, output, to)

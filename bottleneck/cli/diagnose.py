@@ -37,7 +37,7 @@ def diagnose(
     with interrupts.held():
         from bottleneck.cli import documents, loading, running
 
-    output = documents.output(shown, screen.quiet, screen.verbose)
+    output = replace(documents.output(shown, screen), keeps=True)
     seconds = running.budget_seconds(time)
     chosen = running.choose(target, seconds, ends, copies, others, disk)
     chosen = replace(chosen, target_rate_bytes_per_second=loading.target_rate(wanted.target_rate))
@@ -71,7 +71,7 @@ def demo(
         from probes.host import nameless
         from probes.records import Access
 
-    output = documents.output(shown, screen.quiet, screen.verbose)
+    output = documents.output(shown, screen)
     seconds = running.budget_seconds(time, DEFAULT_SECONDS)
     password = secrets.token_urlsafe(16)
     # Not in /tmp: where that is memory there would be no disk to measure.
@@ -122,7 +122,7 @@ def probe(
         from probes.records import Access
         from probes.stage import Refused, module_of
 
-    output = documents.output(shown, screen.quiet, screen.verbose)
+    output = documents.output(shown, screen)
     if stage not in STAGES:
         raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:

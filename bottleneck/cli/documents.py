@@ -13,25 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bottleneck import __version__, document_file, report, units
+from bottleneck import __version__, document_file, last_report, report, units
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, exits, streams
 from bottleneck.cli.command_line import STDOUT
-from bottleneck.cli.options import Documents, Kept, Reading
+from bottleneck.cli.options import USUAL_SCREEN, Documents, Kept, Quiet, Reading, Screen
 from bottleneck.report import Report
-from bottleneck.reports import formats, terminal
+from bottleneck.reports import formats, sections, terminal
+from bottleneck.reports.answer import verdict
 from bottleneck.reports.console import print_report
 from bottleneck.reports.formats import KINDS, Shown
 from bottleneck.reports.trend import print_trend
-from bottleneck.safe import safe
 from probes.stage import Refused
 
 if TYPE_CHECKING:
     from bottleneck.redaction import Redaction
     from bottleneck.trend import Trend
-
-LONGEST_SUMMARY = 2000
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,13 @@ class Output:
     asked: tuple[tuple[str, str], ...] = ()
     """Kind and path of each document."""
     quiet: bool = False
-    verbose: bool = False
+    sections: tuple[str, ...] = ()
     units: units.Style = "si"
     redaction: Redaction | None = None
     """None: names are shown."""
     history: str | None = None
+    keeps: bool = False
+    """Whether the report is kept as the last one."""
 
     @property
     def on_stdout(self) -> str | None:
@@ -71,13 +71,14 @@ def in_order(paths: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
     return tuple((kind, path) for kind in KINDS if (path := paths.get(kind)) is not None)
 
 
-def output(wanted: Documents | Reading, quiet: bool = False, verbose: bool = False) -> Output:
+def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:
     """Where the result goes, once it is sure that it can go there.
 
     Raises:
         Refused: kind "usage": a path names what no document can be written to, or two the same;
-            the style is none.
+            the style or a section is none.
     """
+    shown_too = _sections(screen) if isinstance(screen, Screen) else ()
     completion.checked("--units", wanted.units, units.STYLES)
     redaction = command_line.now().redact() if wanted.redact else None
     style = next(each for each in units.STYLES if each == wanted.units)
@@ -92,7 +93,17 @@ def output(wanted: Documents | Reading, quiet: bool = False, verbose: bool = Fal
             told = f"--{seen[place]} {path} and --{kind} {path}"
             raise Refused("usage", f"{told}: {what} holds one document; name another one")
         seen[place] = kind
-    return Output(asked, quiet, verbose, style, redaction, history)
+    return Output(asked, screen.quiet, shown_too, style, redaction, history)
+
+
+def _sections(screen: Screen) -> tuple[str, ...]:
+    """The sections that are asked for beside the answer."""
+    named = [name.strip() for each in screen.section or () for name in each.split(",")]
+    for name in named:
+        if name not in sections.NAMES:
+            told = f"--section {name[:40]!r}: must be one of {', '.join(sections.NAMES)}"
+            raise Refused("usage", told)
+    return (sections.ALL,) if screen.verbose else tuple(named)
 
 
 def _check(option: str, path: str) -> None:
@@ -177,6 +188,8 @@ def written(
     """
     command_line.now().documents = {}
     trends, done = _kept(known, diagnosis, output)
+    keeps = output.keeps and bool(known.entries)
+    kept = keeps and last_report.keep(text_of("json", known, diagnosis))
 
     def text(kind: str) -> str:
         made = (texts or {}).get(kind)
@@ -188,7 +201,7 @@ def written(
     if output.on_stdout is not None or texts:
         on_stdout = output.on_stdout or ""
         return shown(lambda: to_stdout(text(on_stdout)), quietly) and done
-    return shown(lambda: _print(known, diagnosis, output, trends), quietly) and done
+    return shown(lambda: _print(known, diagnosis, output, trends, kept), quietly) and done
 
 
 def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False) -> bool:
@@ -245,20 +258,20 @@ def to_stdout(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _print(known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Trend, ...]) -> None:
+def _print(
+    known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Trend, ...], kept: bool
+) -> None:
     """The console's words."""
     if not known.entries:
         # Nothing was measured: the line on stderr has said why.
         return
     with units.shown_as(output.units):
         told = diagnosis if output.units == "si" else diagnosed(known)[0]
-        if output.quiet:
-            summary = safe(told.summary, LONGEST_SUMMARY)
-            encoding = sys.stdout.encoding or "ascii"
-            print(summary.encode(encoding, "backslashreplace").decode(encoding))
-            return
         console = terminal.console()
-        print_report(known, told, console, output.verbose)
+        if output.quiet:
+            terminal.show(console, verdict(known, told))
+            return
+        print_report(known, told, console, output.sections, kept)
         print_trend(trends, console)
 
 

@@ -13,10 +13,11 @@ from bottleneck.cli import exits, interrupts, options
 from bottleneck.reports.formats import KINDS
 
 File = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
-        metavar="REPORT.json",
-        help="A report written by --json; or a ticket, or an observations file with your figures.",
+        metavar="[REPORT.json]",
+        help="A report written by --json, a ticket, or an observations file with your figures "
+        "[default: the last diagnosis].",
     ),
 ]
 Format = Annotated[
@@ -29,7 +30,7 @@ Format = Annotated[
 
 
 def explain(
-    file: File,
+    file: File = None,
     format: Format = "text",
     *,
     wanted: options.Wanted,
@@ -38,6 +39,7 @@ def explain(
 ) -> int:
     """Diagnose a saved report again, offline."""
     with interrupts.held():
+        from bottleneck import last_report
         from bottleneck.cli import documents, loading
         from bottleneck.cli.command_line import STDOUT
         from bottleneck.reports.plots.zones import zone_curves_svg
@@ -47,7 +49,11 @@ def explain(
         if shown.files.get(format, STDOUT) != STDOUT:
             raise Refused("usage", f"--format {format} and --{format} F: it is written once")
         shown = replace(shown, files={**shown.files, format: STDOUT})
-    output = documents.output(shown, screen.quiet, screen.verbose)
+    output = documents.output(shown, screen)
+    file = file or last_report.path()
+    if file is None or not file.exists():
+        named = "no diagnosis is kept" if file is None or file == last_report.path() else file
+        raise Refused("usage", f"{named}: not found; run bottleneck diagnose or name a report")
     loaded = output.showable(loading.wanted(loading.load(file), wanted.target_rate))
     if format == "svg":
         drawing = zone_curves_svg(loaded)

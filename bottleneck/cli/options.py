@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from bottleneck.cli import completion
+from bottleneck.reports import sections
 from bottleneck.reports.formats import FORMATS
 from bottleneck.units import STYLES
 from probes.records import DIALECTS
@@ -227,15 +228,21 @@ class Quiet:
 class Verbose:
     """That much is shown."""
 
-    verbose: bool = flag("The evidence of every copy.", "-v")
+    verbose: bool = flag("Show every section, and the evidence of every copy.", "-v")
 
 
 @dataclass(frozen=True)
 class Screen(Verbose, Quiet):
     """How much is shown."""
 
+    section: list[str] | None = value(
+        "NAME",
+        f"Also show a section: {', '.join(sections.NAMES)}. A list or repeatable.",
+        complete=completion.one_of(*sections.NAMES),
+    )
 
-USUAL_COPIES, NO_OTHERS, USUAL_DISK = Copies(), Others(), Disk()
+
+USUAL_COPIES, NO_OTHERS, USUAL_DISK, USUAL_SCREEN = Copies(), Others(), Disk(), Screen()
 """Where a command has no such options."""
 
 

@@ -54,7 +54,7 @@ def watch(
         from probes.stage import Refused
 
     agent, seconds = watching.agent, watching.seconds
-    output = documents.output(shown, screen.quiet, screen.verbose)
+    output = documents.output(shown, screen)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":

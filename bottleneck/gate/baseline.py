@@ -34,8 +34,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis import changes, noise, sentences, steps
-from bottleneck.analysis.diagnosis import OWN_COPIES, diagnose
-from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import OWN_COPIES, Diagnosis
 from bottleneck.gate import metrics
 from bottleneck.gate.judged import Judged, State
 from bottleneck.gate.metrics import Reading

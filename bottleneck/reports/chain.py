@@ -37,11 +37,11 @@ _PATH = frozenset(
 _INSIDE = ("cpu", "memory", "bus", "instrument")
 PARTS = (
     Part("Disk", "client", _of("client", "disk")),
-    Part("CPU, RAM, bus", "client", _of("client", *_INSIDE)),
+    Part("CPU, memory, bus", "client", _of("client", *_INSIDE)),
     Part("SMB", "client", _of("client", "smb") | _of("path", "smb")),
     Part("Network, TCP", "between them", _PATH),
     Part("SMB", "server", _of("server", "smb") | _of("path", "smb")),
-    Part("CPU, RAM, bus", "server", _of("server", *_INSIDE)),
+    Part("CPU, memory, bus", "server", _of("server", *_INSIDE)),
     Part("Disk", "server", _of("server", "disk")),
 )
 """From the client's disk to the server's; what belongs to the path of SMB is at both of its ends.
@@ -71,14 +71,14 @@ class Segment:
     def told(self) -> str:
         """Its ceiling, or why there is none."""
         if self.ceiling is None:
-            return "the cap" if self.capped else "not measured"
+            return "bottleneck" if self.capped else "not measured"
         return DOUBT_SIGNS[self.ceiling.standing] + rate_text(self.ceiling.bytes_per_second)
 
     @property
     def beside(self) -> tuple[str, ...]:
         """What the ceiling is."""
         named = () if self.ceiling is None else (cap_text(self.ceiling),)
-        return (*named, "the cap") if named and self.capped else named
+        return (*named, "bottleneck") if named and self.capped else named
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ def chain(copy: CopyDiagnosis) -> Chain:
     verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
     sender = steps.sender(verb, copy.initiator)
     rate = copy.bytes_per_second
-    runs = "" if rate is None else f" at {rate_text(rate)}, the filled stream"
+    runs = "" if rate is None else f" at {rate_text(rate)} (the filled stream)"
     sentence = (
-        f"The bytes go from the {sender} to the {steps.other(sender)}{runs}. The pipe around it is "
-        "as wide as the lowest ceiling of each part, on a logarithmic scale; dashed where nothing "
-        "was measured."
+        f"The data goes from the {sender} to the {steps.other(sender)}{runs}. The pipe around it "
+        "shows the lowest limit of each part on a logarithmic scale. A dashed part was not "
+        "measured."
     )
     found = segments(copy)
     before, behind = (found[0], *found[:-1]), (*found[1:], found[-1])

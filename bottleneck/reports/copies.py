@@ -18,7 +18,6 @@ from bottleneck.units import bits_beside, link_text, rate_text
 LEAST_IN_GRID = 2
 LONGEST_BAR, SHORTEST_BAR = 40, 4
 LEAST_RUNGS = 2
-EVIDENCE_SHOWN = 8
 _NAME = re.compile(r"(server\.)?(push|pull)\.(cached|uncached)")
 _WIDE = document.VERY_WIDE
 Place = tuple[str, str]
@@ -31,11 +30,11 @@ def copies(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
     table = document.Table(
         "Copies",
         (
-            *document.columns("copy", "dialect", "rate", "cap", "confidence", right="2"),
-            document.Column("ceiling", right=True, least_columns=_WIDE),
-            document.Column("next", least_columns=_WIDE),
-            document.Column("without the cap", right=True, least_columns=_WIDE),
-            document.Column("started by", least_columns=document.ON_PAGES),
+            *document.columns("copy", "dialect", "rate", "limited by", "confidence", right="2"),
+            document.Column("limit", right=True, least_columns=_WIDE),
+            document.Column("next limit", least_columns=_WIDE),
+            document.Column("expected", right=True, least_columns=_WIDE),
+            document.Column("initiated by", least_columns=document.ON_PAGES),
         ),
     )
     for copy in diagnosis.copies:
@@ -81,7 +80,7 @@ def grid(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
         bars,
     )
     table = document.Table(
-        "Push and pull, the source cached and not",
+        "Push and pull, cached and uncached",
         (document.Column(""), document.Column(""), *figures),
     )
     for who, rates in groups.items():
@@ -104,19 +103,19 @@ def ceilings(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
     if not rate or not copy.ceilings:
         return
     table = document.Table(
-        f"What {name_text(copy)} is held by, lowest ceiling first",
+        f"Limits of {name_text(copy)}",
         (
             document.Column(""),
             document.Column("", bar=_ceiling_bar),
             document.Column("rate", right=True),
             document.Column(""),
             document.Column(""),
-            document.Column("low to high", least_columns=document.ON_PAGES),
-            document.Column("how it is known", least_columns=document.ON_PAGES),
+            document.Column("range", least_columns=document.ON_PAGES),
+            document.Column("source", least_columns=document.ON_PAGES),
         ),
     )
     most = longest_bar(copy, rate)
-    itself = ("the copy itself", document.Bar(rate, most), rate_text(rate), "", "", "", "")
+    itself = ("the copy", document.Bar(rate, most), rate_text(rate), "", "", "", "")
     table.add(*itself, mark="chosen")
     cap = next((each for each in copy.ceilings if is_cap(copy.verdict, each)), None)
     for each in copy.ceilings:
@@ -125,7 +124,7 @@ def ceilings(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
             document.Bar(each.bytes_per_second, most),
             f"{words.DOUBT_SIGNS[each.standing]}{rate_text(each.bytes_per_second)}",
             _remark(each),
-            f"{document.POINTER} cap" if each is cap else "",
+            f"{document.POINTER} bottleneck" if each is cap else "",
             words.spread_text(each.low_bytes_per_second, each.high_bytes_per_second),
             words.STANDINGS[each.standing],
             mark="cap" if each is cap else "soft" if each.standing == "at-least" else "",
@@ -135,9 +134,13 @@ def ceilings(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
 
 def name_text(copy: finding.CopyDiagnosis) -> str:
     """A copy by its name and dialect: `pull.uncached over SMB 3.1.1`."""
-    apart = {"native": "(native)", "none": "(without SMB)"}
-    over = apart.get(copy.dialect, f"over {words.dialect_text(copy.dialect)}")
-    return f"{safe(copy.copy, 40)} {over}"
+    return f"{safe(copy.copy, 40)} {over_text(copy)}"
+
+
+def over_text(copy: finding.CopyDiagnosis) -> str:
+    """What moved it: `over SMB 3.1.1`, `with the operating system's copy`."""
+    apart = {"native": "with the operating system's copy", "none": "without SMB"}
+    return apart.get(copy.dialect, f"over {words.dialect_text(copy.dialect)}")
 
 
 def _ceiling_bar(width: int) -> int:
@@ -164,16 +167,18 @@ def _remark(ceiling: finding.Ceiling) -> str:
         return bits_beside(ceiling.bytes_per_second)
     if ceiling.standing == "measured":
         return words.spread_text(ceiling.low_bytes_per_second, ceiling.high_bytes_per_second)
-    return {"at-least": "or more", "estimated": "by its load"}.get(ceiling.standing, "inferred")
+    return {"at-least": "at least", "estimated": "estimated from load"}.get(
+        ceiling.standing, "inferred"
+    )
 
 
 def ladder(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
     """What holds a copy once all that is lower is lifted, and what it then runs at."""
     if len(copy.ladder) < LEAST_RUNGS:
         return
-    titles = ("cap, then the next", "ceiling", "copy runs at", "range", "")
+    titles = ("limited by", "limit", "copy runs at", "range", "")
     title, figures = (
-        "If its caps were lifted, one after the other",
+        "Successive limits",
         document.columns(*titles, right="1 2"),
     )
     table = document.Table(title, figures, about=name_text(copy))
@@ -206,9 +211,9 @@ def _standing(copy: finding.CopyDiagnosis, rung: finding.Rung) -> finding.Standi
 def _rung_remark(at: int, rung: finding.Rung) -> str:
     """What a rung's rate stands on, in few words: the assumed link, or why there is none."""
     if at == 0:
-        return "as it is"
+        return "today"
     if rung.predicted_bytes_per_second is None:
-        return "a stage is not known"
+        return "incomplete: a component was not measured"
     link = rung.assumed_link_bytes_per_second
     match = None if link is None else looks_like(link)
     return "" if match is None else f"with {link_text(match.bits_per_second)}"
@@ -224,10 +229,10 @@ def _target(copy: finding.CopyDiagnosis, target: finding.Target) -> document.Poi
     wanted = rate_text(target.bytes_per_second)
     name = f"{safe(copy.copy, 40)} ({safe(copy.dialect, 16)})"
     if target.reached:
-        return document.Points(f"{name} reaches the {wanted} that are wanted", ())
+        return document.Points(f"{name} reaches {wanted}", ())
     needs = [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in target.needs]
-    nothing = ["Nothing that is known is in the way."] if not (needs or target.unknown) else []
-    title = f"What it takes to bring {name} to {wanted}"
+    nothing = ["No measured component is in the way."] if not (needs or target.unknown) else []
+    title = f"Needed for {wanted}: {name}"
     return document.Points(title, (*needs, *target.unknown, *nothing))
 
 
@@ -246,13 +251,3 @@ def advice(copy: finding.CopyDiagnosis, which: str = "") -> Iterator[document.Bl
 def which(copy: finding.CopyDiagnosis) -> str:
     """What tells a copy from the others: ` (pull.cached, SMB 3.1.1)`."""
     return f" ({safe(copy.copy, 40)}, {words.dialect_text(copy.dialect)})"
-
-
-def verdict(diagnosis: finding.Diagnosis, status: str) -> Iterator[document.Block]:
-    """The summary, how sure it is, and whether the run came to its end."""
-    yield document.Text(safe(diagnosis.summary, 2000), "strong")
-    chosen = diagnosis.chosen
-    if chosen is not None and chosen.verdict.component != "unknown":
-        yield document.Text(f"Confidence: {words.confidence_text(chosen.verdict)}")
-    if status != "complete":
-        yield document.Text(f"The run is {status}: this is what it came to.", "alarm")

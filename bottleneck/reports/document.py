@@ -16,6 +16,8 @@ from bottleneck.safe import safe
 from bottleneck.units import megabytes_unit
 from bottleneck.words import known
 
+COMMON = 100
+"""Columns of a terminal that most people have, and of a pipe."""
 ON_PAGES = 1 << 30
 """Columns of a terminal that none has: what is shown on a page alone."""
 WIDE, VERY_WIDE = 110, 160
@@ -36,6 +38,8 @@ class Text:
     """A sign in front: the paragraph belongs to what stands above it."""
     apart: bool = False
     """Whether a line is left above it."""
+    label: bool = False
+    """Whether it begins with a word and a colon that stand out."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,8 @@ class Table:
     """What tells it from others of its title in one document."""
     left_out: int = 0
     """Rows that are shown where everything is."""
+    inset: bool = False
+    """Whether it stands a little to the right, under what it belongs to."""
     narrower: Table | None = None
     """What a terminal shows that has no room for it."""
     least_columns: int = 0
@@ -166,6 +172,24 @@ class FileMark:
     """From and to, as ratios of the disk."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """One part of a flow: its name, its figure, and what is said of it."""
+
+    name: str
+    value: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Parts one behind the other, as the data passes them."""
+
+    title: str
+    places: tuple[Place, ...]
+    legend: str = ""
+
+
 Fact = tuple[str, str | tuple[str, ...]]
 """A term, and what is known of it in one line or in several."""
 
@@ -187,7 +211,7 @@ class Verbatim:
     language: str = ""
 
 
-Block = Text | Points | Table | Facts | Verbatim | Heat | Sparks | ZoneCurve
+Block = Text | Points | Table | Facts | Verbatim | Heat | Sparks | ZoneCurve | Flow
 
 
 def columns(*titles: str, right: str = "") -> tuple[Column, ...]:

@@ -22,6 +22,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
+from bottleneck.reports.answer import advice
 from bottleneck.reports.chain import Chain, chain
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
@@ -36,14 +37,12 @@ from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text
-from bottleneck.words import cap_text, confidence_text, spread_text
+from bottleneck.words import cap_text, confidence_text, first_line, spread_text
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000
 SUMMARY_CHARACTERS = 2000
 LONGEST_TEXT = 4000
-SHORTEST_HEADLINE = 24
-"""Characters; a first sentence below it is part of a figure or a name."""
 MOST_POINTS = MOST_ROWS = 200
 """A run has tens of stages and copies; a stranger's report may have thousands."""
 MOST_COPIES = 64
@@ -115,38 +114,32 @@ def policy(style: str) -> str:
 def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
     """What was found, how sure it is, and what to do first."""
     chosen = diagnosis.chosen
-    summary = safe(diagnosis.summary, SUMMARY_CHARACTERS)
-    at = summary.find(". ", SHORTEST_HEADLINE)
-    headline, rest = (summary, "") if at < 0 else (summary[: at + 1], summary[at + 2 :])
+    headline, rest = first_line(diagnosis), safe(diagnosis.summary, SUMMARY_CHARACTERS)
     share = safe(steps.word(report.target, "share") or "", TITLE_CHARACTERS)
     named = share or "a file copy"
     title = f"{cap_text(chosen.verdict)} - {named}" if chosen else f"bottleneck: {named}"
     moment = _moment(report.started)
-    ending = f"The run is {report.status}: this is what it came to."
+    ending = f"Partial results: {stages.ENDINGS.get(report.status, '')}"
     return {
         "title": title,
         "origin": f"{share}, {moment}" if share else moment,
         "named": chosen is not None and chosen.verdict.component != "unknown",
         "headline": headline,
-        "rest": rest,
+        "rest": "" if rest == headline else rest,
         "figures": Facts(tuple(_figures(chosen)), "facts") if chosen else None,
         "ending": "" if report.status == "complete" else ending,
-        "advice": chosen.advice if chosen else (),
+        "advice": advice(diagnosis, chosen) if chosen else (),
         "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
     }
 
 
 def _figures(chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
     yield "Copy", copies.name_text(chosen)
-    yield "It runs at", _rate_of(chosen)
-    if chosen.verdict.component == "unknown":
-        yield "Cap", f"not named ({cap_text(chosen.verdict)})"
-        return
-    yield "Cap", cap_text(chosen.verdict)
+    yield "Rate", _rate_of(chosen)
     yield "Confidence", confidence_text(chosen.verdict)
     after = chosen.predicted_bytes_per_second
     if after is not None:
-        yield "With that lifted", spread_text(after.low, after.high, always=True)
+        yield "Without the bottleneck", spread_text(after.low, after.high, always=True)
 
 
 def _rate_of(copy: CopyDiagnosis) -> str:
@@ -164,18 +157,16 @@ def _moment(started: str) -> str:
 
 def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> Iterator[Group]:
     chosen = diagnosis.chosen
-    if chosen is not None:
-        yield Group("From disk to disk", (chain(chosen),), "chain")
-    made = (*copies.grid(diagnosis), *copies.copies(diagnosis))
+    made = (*copies.copies(diagnosis), *copies.grid(diagnosis))
     yield Group("Copies", made, "copies")
     if chosen is not None:
-        held = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
-        yield Group("What holds it", held, "ladder")
-    yield Group("Drawings", _group("plots", plots(report, diagnosis)), "drawings")
-    yield Group("From run to run", _group("plots", trend_plots(trends)), "trend")
-    yield Group("Side by side", _group("columns", _compared(diagnosis)), "comparisons")
+        yield Group("Limits in the order of the data", (chain(chosen),), "chain")
+        limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
+        yield Group("Limits", limits, "ladder")
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
-    yield Group("Stages", tuple(stages.stages(report)), "stages")
+    yield Group("Plots", _group("plots", plots(report, diagnosis)), "drawings")
+    yield Group("Comparisons", _group("columns", _compared(diagnosis)), "comparisons")
+    yield Group("History", _group("plots", trend_plots(trends)), "trend")
     hosts = (
         Group("Client", (host_facts(report.client),)),
         Group("Server", (host_facts(report.server),)),
@@ -183,7 +174,8 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     )
     below = (*path(report), *interface_points(report), *disk_points(report))
     yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
-    yield Group("Costly settings", tuple(stages.costly(report)), "costs")
+    yield Group("Settings", tuple(stages.costly(report)), "costs")
+    yield Group("Measurements", tuple(stages.stages(report)), "stages")
     yield Group("Not measured", tuple(stages.missing(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
     yield Group("This run", tuple(_run(report)), "again")
@@ -199,7 +191,7 @@ def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
     """The sentences of each kind, and behind them the figures that they are made of."""
     for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
         sentences, table = figures(about, list(found))
-        shown = Group("The figures", (table,), folded="shut")
+        shown = Group("Figures", (table,), folded="shut")
         yield Group(table.title, (Points("", tuple(sentences)), shown))
 
 
@@ -217,11 +209,14 @@ def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
         if blocks:
             yield Group(title, tuple(blocks), folded="open" if copy is chosen else "shut")
     if len(ordered) > MOST_COPIES:
-        yield Text(f"and {len(ordered) - MOST_COPIES} more in the report", "quiet")
+        yield Text(f"{len(ordered) - MOST_COPIES} more in the report", "quiet")
 
 
 def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
-    altered = [f"{name}: its bytes did not arrive as they were sent" for name in diagnosis.altered]
+    altered = [
+        f"DATA CORRUPTED: {name}: the received bytes differ from the sent bytes"
+        for name in diagnosis.altered
+    ]
     if altered:
         yield Points("", tuple(safe(each) for each in altered))
     yield from stages.notes(report)
@@ -247,8 +242,8 @@ def _run(report: Report) -> Iterator[Part]:
     )
     again = command_words(report)
     if again:
-        yield Group("To measure it again", (_typed(again),))
-    yield Group("To see it again, from its report", (_typed(SEEN_AGAIN),))
+        yield Group("Repeat the run", (_typed(again),))
+    yield Group("Show the report again", (_typed(SEEN_AGAIN),))
     for each in stages.reasons(report):
         yield Group(each.title, (Points("", each.lines),), folded="shut")
 

@@ -28,7 +28,7 @@ def stages(report: Report) -> Iterator[Block]:
         return
     usages = [usage for _, outcome, _ in known for usage in (outcome.initiator, outcome.responder)]
     throttled = any(usage and usage.throttled_ratio for usage in usages)
-    note = "* stopped by its CPU quota some or all of the time" if throttled else ""
+    note = "* throttled by its CPU quota" if throttled else ""
     table = None
     for bar_columns, full in reversed(RICHNESS):
         table = _table(known, bar_columns, full, note, table)
@@ -42,14 +42,14 @@ def _table(
     least = WIDE if narrower is not None else 0
     scale = (Column(units.scale_text(bar_columns), bar=lambda _: bar_columns),)
     table = Table(
-        "Stages: rate, then busiest core and RAM in use at both ends",
+        "Measurements",
         (
             Column("stage"),
             Column("rate", right=True),
             *(scale if bar_columns else ()),
-            Column("low-high"),
-            Column("client", right=True),
-            Column("server", right=True),
+            Column("range"),
+            Column("client: busiest core, memory", right=True),
+            Column("server: same", right=True),
             Column("runs", right=True, least_columns=ON_PAGES),
         ),
         note=note,
@@ -101,16 +101,20 @@ def _usage_text(usage: Usage | None, full: bool) -> str | None:
     return f"{told} dirty {units.size_text(dirty or 0)}" if written else told
 
 
+ENDINGS = {
+    "partial": "the run ran out of time",
+    "interrupted": "the run was interrupted",
+    "failed": "the run failed",
+}
 LONGEST_REASON = 200
 
 
 def costly(report: Report, most: int | None = None) -> Iterator[Points]:
     """Settings of the server's file sharing and of both hosts that cost throughput."""
-    title = "What costs throughput in the {}".format
-    yield from points(title("server's smb.conf"), _server_settings(report), most)
-    yield from points(title("hosts' TCP settings"), _host_settings(report, "tcp_settings"))
-    title = "What costs throughput below the {}".format
-    yield from points(title("hosts' folders"), _host_settings(report, "disk_settings"))
+    title = "Settings: {}".format
+    yield from points(title("smb.conf of the server"), _server_settings(report), most)
+    yield from points(title("TCP of both hosts"), _host_settings(report, "tcp_settings"))
+    yield from points(title("disks of both hosts"), _host_settings(report, "disk_settings"))
 
 
 def _server_settings(report: Report) -> Iterator[str]:
@@ -158,7 +162,7 @@ def reasons(report: Report) -> Iterator[Points]:
         if step.why:
             made.setdefault(safe(step.why, LONGEST_REASON), []).append(stage_text(step))
     told = (f"{why}: {', '.join(dict.fromkeys(names))}" for why, names in made.items())
-    yield from points("Why each step was made", told)
+    yield from points("Reasons for the tests", told)
 
 
 def notes(report: Report) -> Iterator[Points]:

@@ -154,6 +154,8 @@ def show(console: Console, blocks: Iterable[document.Block]) -> None:
                 _table(console, _heat_map(block, console.width, signs), signs)
             case document.Sparks():
                 _sparks(console, block, signs)
+            case document.Flow():
+                _flow(console, block)
             case document.ZoneCurve():
                 heading(console, block.title)
                 for drawn in _chart(block, console.width, signs):
@@ -167,7 +169,7 @@ def _prose(
 ) -> None:
     match block:
         case document.Text(text, style, hanging, apart):
-            if apart:
+            if apart or not text:
                 console.print()
             paragraph(console, text, STYLES[style], hanging)
         case document.Points(title, lines, left_out):
@@ -208,7 +210,8 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
         table = table.narrower
     if table.title:
         heading(console, table.title)
-    widths[0] = max(8, min(widths[0], widths[0] + console.width - _whole(widths)))
+    inset = GAP if table.inset else ""
+    widths[0] = max(8, min(widths[0], widths[0] + console.width - len(inset) - _whole(widths)))
     styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
     for texts, style in zip(lines, styles, strict=True):
         fitted = (
@@ -216,10 +219,37 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
             for text, width, (_, column) in zip(texts, widths, shown, strict=True)
         )
         if table.rows:
-            line(console, GAP.join(fitted), style)
+            line(console, inset + GAP.join(fitted), style)
     if table.note:
         line(console, table.note, "dim")
     _more(console, table.left_out)
+
+
+LEAST_FLOW_COLUMNS = 70
+ARROW = "  -> "
+
+
+def _flow(console: Console, flow: document.Flow) -> None:
+    """Side by side with arrows, or one below the other where there is no room for all."""
+    gap = max(1, min(console.width, PROSE_COLUMNS) - len(flow.title) - len(flow.legend))
+    heading(console, f"{flow.title}{' ' * gap}{flow.legend}".rstrip())
+    widths = [max(map(cell_len, (e.name, e.value, e.mark))) for e in flow.places]
+    whole = sum(widths) + len(ARROW) * (len(widths) - 1) + len(GAP)
+    if console.width < LEAST_FLOW_COLUMNS or whole > console.width:
+        name, value = (max(cell_len(getattr(e, at)) for e in flow.places) for at in _COLUMNS)
+        for each in flow.places:
+            told = f"{GAP}{each.name:<{name}}  {each.value:>{value}}  {each.mark}"
+            line(console, told, "bold red" if each.mark == "bottleneck" else "")
+        return
+    rows = [(e.name, e.value, e.mark) for e in flow.places]
+    for at, between in enumerate((" " * len(ARROW), ARROW, " " * len(ARROW))):
+        cells = (set_cell_size(row[at], width) for row, width in zip(rows, widths, strict=True))
+        told = GAP + between.join(cells)
+        if told.strip():
+            line(console, told, "bold red" if at == 2 else "")
+
+
+_COLUMNS = ("name", "value")
 
 
 def _whole(widths: list[int]) -> int:

@@ -11,12 +11,13 @@ from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import stages
+from bottleneck.reports.answer import advice
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
 from bottleneck.reports.formats import Shown
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
-from bottleneck.words import cap_text, confidence_text, dialect_text
+from bottleneck.words import cap_text, confidence_text, dialect_text, first_line
 from probes.records import HostFacts, Spread, Usage
 
 MOST_LINES = 60
@@ -48,7 +49,7 @@ def ticket_text(report: Report, diagnosis: Diagnosis) -> str:
         if room >= LEAST_ROWS:
             break
     figures = ticket_figures.lines(report, diagnosis, max(LEAST_ROWS, room))
-    title = "To compare it: bottleneck compare BEFORE.md AFTER.md"
+    title = "Figures for bottleneck compare BEFORE.md AFTER.md"
     lines += section(title, [Verbatim(tuple(figures), "json")])
     return "\n".join(lines).rstrip() + "\n"
 
@@ -57,35 +58,25 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
     """All of it but the figures' block; most: lines of a point, and points of what is missing."""
     chosen = diagnosis.chosen
     return [
-        f"# {_title(chosen)}",
+        f"# {inline(first_line(diagnosis))}",
+        "",
+        *section("What to do", _first(diagnosis, chosen), most),
+        *paragraph(f"{diagnosis.summary}{_confidence(chosen)}", 700, most=most + 1),
         "",
         *paragraph(_about(report), 400, most=most),
         "",
-        *paragraph(f"Verdict: {diagnosis.summary}{_confidence(chosen)}", 700, most=most + 1),
-        "",
-        *section("What to do first", _first(chosen), most),
         *section("Figures", [*_copies(report, diagnosis), *_around(report, chosen)], most),
         *section("Hosts", _hosts(report), most),
         *section("Not measured", points("", stages.missing_lines(report), most, 190), most),
-        *section("To repeat it", _command(report, most), most),
+        *section("Repeat the run", _command(report, most), most),
     ]
-
-
-def _title(chosen: CopyDiagnosis | None) -> str:
-    if chosen is None or chosen.bytes_per_second is None:
-        return "Nothing was copied"
-    at = f"{inline(safe(chosen.copy, 40))} at {units.rate_text(chosen.bytes_per_second)}"
-    if chosen.verdict.component == "unknown":
-        return f"What caps {at} was not found"
-    cap = cap_text(chosen.verdict)
-    return f"{cap[0].upper()}{cap[1:]} caps {at}"
 
 
 def _about(report: Report) -> str:
     share = safe(steps.word(report.target, "share") or "no share", 120)
     version = safe(steps.word(report.tool, "version") or "unknown", 24)
-    ended = "" if report.status == "complete" else f"; the run is {report.status}"
-    return f"{share}, {report.started[:40]}{ended}. {ticket_figures.SCHEMA} by version {version}."
+    ended = "" if report.status == "complete" else f"; {stages.ENDINGS.get(report.status, '')}"
+    return f"{share}, {report.started[:40]}{ended}. {ticket_figures.SCHEMA}, version {version}."
 
 
 def _confidence(chosen: CopyDiagnosis | None) -> str:
@@ -94,14 +85,15 @@ def _confidence(chosen: CopyDiagnosis | None) -> str:
     return f" Confidence: {confidence_text(chosen.verdict)}."
 
 
-def _first(chosen: CopyDiagnosis | None) -> Iterator[Block]:
-    yield from points("", chosen.advice[:MOST_ADVICE] if chosen is not None else (), longest=280)
+def _first(diagnosis: Diagnosis, chosen: CopyDiagnosis | None) -> Iterator[Block]:
+    told = advice(diagnosis, chosen)[:MOST_ADVICE] if chosen is not None else ()
+    yield from points("", told, longest=280)
 
 
 def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     chosen = diagnosis.chosen
     ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
-    titles = ("copy", "dialect", "rate", "low-high (runs)", "cap", "sure")
+    titles = ("copy", "dialect", "rate", "range (runs)", "limited by", "confidence")
     table = Table("", columns(*titles))
     for copy in ordered[:MOST_COPIES]:
         rate = copy.bytes_per_second
@@ -149,33 +141,33 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     ceilings = [f"{cap_text(e)} {units.rate_text(e.bytes_per_second)}" for e in chosen.ceilings]
     if ceilings:
         told = "; ".join(ceilings[:MOST_CEILINGS])
-        yield from points("", [f"Ceilings of {chosen.copy}: {told}."], longest=500)
+        yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)
     after = chosen.predicted_bytes_per_second
     if after is not None:
-        told = f"Once its cap is lifted: {units.range_text(after.low, after.high)}."
+        told = f"Without the bottleneck: {units.range_text(after.low, after.high)}."
         yield from points("", [told], longest=200)
     found = rtt.rtt(report, made)
-    trip = "Round trip: not known" if found is None else f"Round trip: {_trip(found)}"
+    trip = "RTT: not measured" if found is None else f"RTT: {_trip(found)}"
     busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]
     yield from points("", ["; ".join([trip, *busy]) + "."], longest=400)
 
 
 def _trip(found: rtt.Rtt) -> str:
-    return units.seconds_text(found.seconds) + ("" if found.echoed else " (of one connect)")
+    return units.seconds_text(found.seconds) + ("" if found.echoed else " (of one connection)")
 
 
 def _busy(side: str, usage: Usage | None) -> str:
     if usage is None or not usage.core_busy_ratios:
-        return f"{side}: CPU and RAM not seen"
+        return f"{side}: CPU and memory not measured"
     core = f"{side}: busiest core {units.percent_text(min(1.0, usage.busiest_core_ratio))}"
     used = usage.memory_used_bytes
-    return core if used is None else f"{core}, RAM in use {units.size_text(used)}"
+    return core if used is None else f"{core}, memory in use {units.size_text(used)}"
 
 
 def _hosts(report: Report) -> Iterator[Block]:
     for side, host in (("client", report.client), ("server", report.server)):
         if host is None:
-            told = f"{side}: nothing is known of it (no agent there)"
+            told = f"{side}: not measured (no agent)"
         else:
             told = f"{side}: {', '.join(_host(host))}"
         yield from points("", [told], longest=390)
@@ -188,7 +180,7 @@ def _host(host: HostFacts) -> Iterator[str]:
     if host.cores:
         yield f"{units.count_text(host.cores)} core{'s' * (host.cores > 1)}"
     if host.memory_total_bytes is not None:
-        yield f"{units.size_text(host.memory_total_bytes)} RAM"
+        yield f"{units.size_text(host.memory_total_bytes)} memory"
     if host.interface is not None:
         yield safe(interface_text(host.interface), 120)
     if host.folder is not None:

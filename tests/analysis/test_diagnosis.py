@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.analysis.diagnosis import OWN_COPIES, diagnose
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import OWN_COPIES
 from bottleneck.report import Step
 from probes.records import Sample, Skipped
 

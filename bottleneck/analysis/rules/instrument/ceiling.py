@@ -14,7 +14,7 @@ from bottleneck.report import Report
 from bottleneck.units import rate_text
 from probes.records import SIDES
 
-CAUSE = Cause("instrument", "ceiling", "limit of this tool")
+CAUSE = Cause("instrument", "ceiling", "")
 NEAR_RATIO = 2 / 3
 """A result above this share of the tool's ceiling says more of the tool than of the path."""
 WORKING_RATIO = 0.5

@@ -1,0 +1,39 @@
+"""The last diagnosis of this user, so that its details can be shown without measuring again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from bottleneck import document_file
+
+MODE = 0o600
+
+
+def state_folder() -> Path | None:
+    """This user's folder for states (XDG_STATE_HOME); None: the user has no home."""
+    import platformdirs
+
+    path = Path()
+    with suppress(RuntimeError):  # earlier versions give a relative path
+        path = Path(platformdirs.user_state_dir("copy-bottleneck"))
+    return path if path.is_absolute() else None
+
+
+def path() -> Path | None:
+    """The file of the last report, which may not exist; None: the user has no home."""
+    folder = state_folder()
+    return None if folder is None else folder / "last.json"
+
+
+def keep(text: str) -> bool:
+    """Writes a report for its user alone; whether it is there: a home may be read-only."""
+    file = path()
+    if file is None:
+        return False
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        document_file.write(file, text, MODE)
+    except OSError:
+        return False
+    return True

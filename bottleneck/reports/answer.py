@@ -1,0 +1,246 @@
+"""The answer on one screen: the verdict, its reason, what to do, the copies, and the limits.
+
+Line 1 is the verdict and nothing else: `Bottleneck: X`, `Bottleneck: not identified` or
+`No fault found: X`; above it only bytes that arrived altered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bottleneck import words
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Part
+from bottleneck.report import Report
+from bottleneck.reports import copies, stages
+from bottleneck.reports.document import COMMON, Block, Column, Flow, Place, Table, Text
+from bottleneck.safe import safe
+from bottleneck.units import rate_text
+from probes.records import SIDES, Failed, Skipped
+
+INSET = "  "
+MOST_COPIES = 6
+MOST_STEPS = 2
+"""Of the advice: what to do, and what to expect of it."""
+LOWEST = 3
+"""So many of the lowest limits have a place of their own in the chain."""
+LONGEST_SENTENCE, LONGEST_LINE = 600, 180
+MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
+SERVER_COPY = "server."
+
+
+def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator[Block]:
+    """The whole of it: at most 30 lines on a terminal of 100 columns.
+
+    kept: whether `explain` finds this report without its file's name.
+    """
+    chosen = diagnosis.chosen
+    yield from verdict(report, diagnosis)
+    if chosen is not None:
+        yield from _steps(diagnosis, chosen)
+        yield from copies.target(chosen)
+        yield _copies(diagnosis, chosen)
+        yield from _flow(report, diagnosis, chosen)
+    left_out = tuple(_left_out(report, diagnosis))
+    yield from left_out
+    alone = not left_out
+    yield Text(f"More: --verbose, {'bottleneck explain ' if kept else ''}{MORE}", apart=alone)
+
+
+def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
+    """The first line, why, and how sure that is: what --quiet shows."""
+    chosen = diagnosis.chosen
+    if diagnosis.altered:
+        where = ", ".join(diagnosis.altered)
+        yield Text(
+            safe(f"DATA CORRUPTED: received bytes differ from sent bytes ({where})"), "alarm"
+        )
+    yield Text(words.first_line(diagnosis), "strong")
+    sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
+    yield Text(safe(sentence, LONGEST_SENTENCE), hanging=INSET)
+    if chosen is not None:
+        yield Text(f"Confidence: {words.confidence_text(chosen.verdict)}", label=True)
+    if report.status != "complete":
+        yield Text(f"Partial results: {stages.ENDINGS.get(report.status, report.status)}", "alarm")
+
+
+def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
+    """What to do, and what to expect of it; that nothing has to be done where nothing is wrong."""
+    told = chosen.advice
+    if diagnosis.healthy and chosen.bytes_per_second and told:
+        rate = rate_text(chosen.bytes_per_second)
+        return (f"Nothing, unless you need more than {rate}. For more: {told[0]}", *told[1:])
+    return told
+
+
+def _steps(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Iterator[Text]:
+    told = advice(diagnosis, chosen)[:MOST_STEPS]
+    if told:
+        yield Text("What to do", "strong", apart=True)
+    for each in told:
+        yield Text(safe(each, LONGEST_SENTENCE), hanging=INSET)
+
+
+# -- the copies --------------------------------------------------------------------------------
+
+
+def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
+    by_server = chosen.copy.startswith(SERVER_COPY)
+    alike = (each for each in diagnosis.copies if each.dialect == chosen.dialect)
+    shown = [each for each in alike if each.copy.startswith(SERVER_COPY) == by_server]
+    shown.sort(key=_place)
+    shown = shown[:MOST_COPIES]
+    more = len(diagnosis.copies) - len(shown)
+    beside = f" (plus {more}: --section copies)" if more else ""
+    table = Table(
+        f"Copies {copies.over_text(chosen)}{beside}",
+        (
+            Column("copy"),
+            Column("from", least_columns=COMMON),
+            Column("to", least_columns=COMMON),
+            Column("rate", right=True),
+            Column("limited by"),
+            Column("confidence"),
+        ),
+        inset=True,
+    )
+    for copy in shown:
+        sender, receiver = ends(copy)
+        source = f"{sender} cache" if copy.copy.endswith(".cached") else f"{sender} disk"
+        table.add(
+            safe(copy.copy, 40),
+            source,
+            receiver,
+            words.known(rate_text, copy.bytes_per_second) or "-",
+            words.cap_text(copy.verdict),
+            words.confidence_text(copy.verdict, unknown="-"),
+            mark="chosen" if copy is chosen else "",
+        )
+    return table
+
+
+def _place(copy: CopyDiagnosis) -> int:
+    *_, verb, cache = ("", "", *copy.copy.split("."))
+    order = (("pull", "uncached"), ("pull", "cached"), ("push", "uncached"), ("push", "cached"))
+    return order.index((verb, cache)) if (verb, cache) in order else len(order)
+
+
+def ends(copy: CopyDiagnosis) -> tuple[str, str]:
+    """The sides that the bytes come from and go to."""
+    verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
+    sender = steps.sender(verb, copy.initiator)
+    return sender, steps.other(sender)
+
+
+# -- the limits --------------------------------------------------------------------------------
+
+
+def _flow(report: Report, diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[Flow]:
+    """The parts that the data passes, in its direction, with the limit of each."""
+    if not copy.bytes_per_second or not copy.ceilings:
+        return
+    limits = [each for each in copy.ceilings if not each.tool or _is_named(copy, each)]
+    lowest = {each.part for each in limits[:LOWEST]} | {copy.verdict.part}
+    nearest = next((each for each in limits if each.standing != "at-least"), None)
+    places = []
+    for name, parts, always in _parts(copy):
+        here = [each for each in limits if each.part in parts]
+        if not always and not (here and lowest & set(parts)):
+            continue
+        named = [each for each in here if copies.is_cap(copy.verdict, each)]
+        limit = min(named or here, key=lambda each: each.bytes_per_second, default=None)
+        mark = ""
+        if copy.verdict.part in parts and not diagnosis.healthy:
+            mark = "bottleneck"
+        elif copy.verdict.component == "unknown" and limit is not None and limit is nearest:
+            mark = "nearest"
+        places.append(Place(name, _limit_text(report, limit, parts), mark))
+    estimated = any("~" in each.value for each in places)
+    legend = "~ estimated from load" if estimated else ""
+    title = f"Limits of {safe(copy.copy, 40)}, in the order of the data"
+    yield Flow(title, tuple(places), legend)
+
+
+def _is_named(copy: CopyDiagnosis, ceiling: Ceiling) -> bool:
+    return ceiling.part == copy.verdict.part
+
+
+def _parts(copy: CopyDiagnosis) -> Iterator[tuple[str, tuple[Part, ...], bool]]:
+    """Each place by its name, what belongs to it, and whether every copy has it."""
+    sender, receiver = ends(copy)
+    if copy.copy.endswith(".cached"):
+        yield f"{sender} cache", (("memory", sender), ("disk", sender)), True
+    else:
+        yield f"{sender} disk", (("disk", sender),), True
+        yield f"{sender} memory", (("memory", sender),), False
+    yield from _inside(copy, sender)
+    yield "SMB", tuple(("smb", side) for side in (*SIDES, "path")), False
+    yield "TCP", tuple(("tcp", side) for side in SIDES), False
+    yield "network", tuple(("network", side) for side in (*SIDES, "path")), True
+    yield from reversed(tuple(_inside(copy, receiver)))
+    yield f"{receiver} memory", (("memory", receiver),), False
+    yield f"{receiver} disk", (("disk", receiver),), True
+
+
+def _inside(copy: CopyDiagnosis, side: str) -> Iterator[tuple[str, tuple[Part, ...], bool]]:
+    yield f"{side} CPU", (("cpu", side),), True
+    if copy.verdict.part == ("instrument", side):
+        yield f"this tool ({side})", (copy.verdict.part,), True
+    yield f"{side} bus", (("bus", side),), False
+
+
+def _limit_text(report: Report, limit: Ceiling | None, parts: tuple[Part, ...]) -> str:
+    """A limit with its sign; `-`: none was seen; `?`: it was not measured."""
+    if limit is not None:
+        sign = words.DOUBT_SIGNS[limit.standing].strip()
+        return f"{sign}{rate_text(limit.bytes_per_second)}"
+    component, side = parts[0]
+    seen = component == "memory" or component == "cpu" and (side == "client" or report.server)
+    return "-" if seen else "?"
+
+
+# -- what is missing ---------------------------------------------------------------------------
+
+
+def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
+    """What was not measured and how to get it, what was skipped, and settings to look at."""
+    chosen = diagnosis.chosen
+    lines = []
+    unmade: dict[str, list[str]] = {}
+    for copy in diagnosis.copies:
+        if copy.bytes_per_second is None and chosen is not copy:
+            unmade.setdefault(copy.verdict.sentence, []).append(copy.copy)
+    lines += [f"Not made: {', '.join(names)}: {why}" for why, names in unmade.items()]
+    missing = [] if chosen is None else list(_unmeasured(chosen))
+    if missing:
+        how = "" if report.server is not None else " (no agent; use --agent ssh://SERVER)"
+        lines.append(f"Not measured: {', '.join(missing)}{how}.")
+    counts = {
+        "Skipped tests": sum(isinstance(outcome, Skipped) for _, outcome in report.entries),
+        "failed tests": sum(isinstance(outcome, Failed) for _, outcome in report.entries),
+        "notes": len(report.notes),
+    }
+    told = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
+    if told:
+        lines.append(f"{told[0].upper()}{told[1:]} (--section skipped).")
+    review = sum(len(each.lines) for each in stages.costly(report))
+    if review:
+        lines.append(f"Settings to review: {review} (--section settings).")
+    for at, each in enumerate(lines):
+        yield Text(safe(each, LONGEST_LINE), apart=not at)
+
+
+def _unmeasured(copy: CopyDiagnosis) -> Iterator[str]:
+    """The parts that every byte passes and that have no limit."""
+    if not copy.bytes_per_second:
+        return
+    sender, receiver = ends(copy)
+    known = {each.part for each in copy.ceilings}
+    wanted: list[Part] = [("network", "path"), ("disk", receiver)]
+    if not copy.copy.endswith(".cached"):
+        wanted.insert(0, ("disk", sender))
+    for component, side in wanted:
+        if (component, side) not in known and not (
+            component == "network" and any(part == "network" for part, _ in known)
+        ):
+            yield component if component == "network" else f"{side} {component}"
