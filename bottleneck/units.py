@@ -67,7 +67,8 @@ def _digits(value: float, digits: int = 3) -> str:
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:.{places}f}"
     # 9.999 has become 10.00.
-    return text[:-1].rstrip(".") if places and len(text) > digits + 1 and value >= 1 else text
+    longer = places and len(text.replace(".", "").lstrip("0")) > digits
+    return text[:-1].rstrip(".") if longer else text
 
 
 @contextmanager

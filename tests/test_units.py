@@ -11,17 +11,17 @@ from bottleneck.units import parse_rate, parse_seconds, parse_size
 @pytest.mark.parametrize(
     ("write", "told"),
     [
-        (units.rate_text, "23600000=23.6 MB/s 25e6=25 MB/s 117.69e6=118 MB/s 1.17e9=1.17 GB/s"),
-        (units.rate_text, "999.6e6=1 GB/s 999.4e6=999 MB/s 250e3=0.25 MB/s 4200=4.2 kB/s"),
+        (units.rate_text, "23600000=23.6 MB/s 25e6=25.0 MB/s 117.69e6=118 MB/s 1.17e9=1.17 GB/s"),
+        (units.rate_text, "999.6e6=1.00 GB/s 999.4e6=999 MB/s 250e3=250 kB/s 4200=4.20 kB/s"),
         (units.rate_text, "0=0 kB/s 99.96e6=100 MB/s 1234e9=1234 GB/s"),
-        (units.fine_rate_text, "117.685e6=117.7 MB/s 1.2376e9=1.238 GB/s 25e6=25 MB/s"),
+        (units.fine_rate_text, "117.685e6=117.7 MB/s 1.2376e9=1.238 GB/s 25e6=25.00 MB/s"),
         (units.bit_rate_text, "117.7e6=942 Mbit/s"),
         (units.link_text, "1e8=100 Mbit/s 2.5e9=2.5 Gbit/s 56000=56 kbit/s"),
         (units.explorer_text, "105e6=100 MB/s"),
         (units.size_text, "268435456=256 MiB 1610612736=1.5 GiB 2199023255552=2 TiB"),
         (units.size_text, "65536=64 KiB 12=12 B 0=0 B"),
-        (units.seconds_text, "0=0 s 8.12=8.12 s 0.0124=12.4 ms 350e-6=350 us 125=2 min 5 s"),
-        (units.percent_text, "0.314=31 %"),
+        (units.seconds_text, "0=0 s 8.12=8.12 s 0.0124=12.4 ms 350e-6=350 \u00b5s 125=2 min 5 s"),
+        (units.percent_text, "0.314=31%"),
         (units.times_text, "1.4=1.4x 9.96=10x"),
         (units.count_text, "31.06=31.1 310=310 10000=10,000"),
         (units.cost_text, "1.9e-9=1.9 s/GB 0=0 s/GB"),
@@ -41,8 +41,8 @@ def pairs_of(told):
 
 
 def test_a_range_has_one_unit_and_one_figure_where_both_read_the_same():
-    assert units.range_text(24.8e6, 25.1e6) == "24.8-25.1 MB/s"
-    assert units.range_text(900e6, 1.1e9) == "0.9-1.1 GB/s"
+    assert units.range_text(24.8e6, 25.1e6) == "24.8\u201325.1 MB/s"
+    assert units.range_text(900e6, 1.1e9) == "0.900\u20131.10 GB/s"
     assert units.range_text(25.01e6, 25.02e6) == "25 MB/s"
     assert units.range_text(100, 200) == "0.1-0.2 kB/s"
 
@@ -158,14 +158,14 @@ def test_an_error_repeats_the_beginning_of_a_long_text_alone(parse, text):
     [
         ("iec", 23.6e6, "22.5 MiB/s"),
         ("bits", 23.6e6, "189 Mbit/s"),
-        ("iec", 2**20, "1 MiB/s"),
+        ("iec", 2**20, "1.00 MiB/s"),
         ("iec", 999.6 * 2**20, "0.976 GiB/s"),
         ("iec", 999.4 * 2**20, "999 MiB/s"),
-        ("iec", 3 * 2**30, "3 GiB/s"),
-        ("iec", 4096, "4 KiB/s"),
+        ("iec", 3 * 2**30, "3.00 GiB/s"),
+        ("iec", 4096, "4.00 KiB/s"),
         ("iec", 0, "0 KiB/s"),
-        ("bits", 125e6, "1 Gbit/s"),
-        ("bits", 7000, "56 kbit/s"),
+        ("bits", 125e6, "1.00 Gbit/s"),
+        ("bits", 7000, "56.0 kbit/s"),
     ],
 )
 def test_a_rate_reads_in_the_style_that_is_on(style, rate, text):
@@ -187,12 +187,12 @@ def test_in_each_style_a_rate_survives_being_shown_and_read(style, rate):
 
 def test_ranges_and_tables_follow_the_style():
     with units.shown_as("iec"):
-        assert units.range_text(24.8e6, 25.1e6) == "23.7-23.9 MiB/s"
+        assert units.range_text(24.8e6, 25.1e6) == "23.7\u201323.9 MiB/s"
         assert (units.megabytes_text(1.17e9), units.megabytes_unit()) == ("1,116", "MiB/s")
         assert units.small_megabytes_text(1000) == "<0.001"
     with units.shown_as("bits"):
-        assert units.range_text(24.8e6, 25.1e6) == "198-201 Mbit/s"
-        assert units.small_megabytes_text(1000) == "0.008"
+        assert units.range_text(24.8e6, 25.1e6) == "198\u2013201 Mbit/s"
+        assert units.small_megabytes_text(1000) == "0.00800"
     assert units.small_megabytes_text(999) == "<0.001"
 
 
@@ -228,6 +228,6 @@ def test_a_style_ends_with_its_block_and_holds_in_its_own_thread_alone():
 def test_bars_have_round_ends_and_the_footnote_says_what_explorer_shows(style, begin, ends):
     with units.shown_as(style):
         note = units.explorer_note(105 * 10**6)
-        assert [units.rate_text(each) for each in units.scale_ends()] == ends
+        assert [units.rate_text(each, 1) for each in units.scale_ends()] == ends
         assert note.endswith(f"{units.rate_text(105e6)} is 100 MB/s there.")
     assert note.startswith(begin)

@@ -117,7 +117,7 @@ def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
     headline, rest = first_line(diagnosis), safe(diagnosis.summary, SUMMARY_CHARACTERS)
     share = safe(steps.word(report.target, "share") or "", TITLE_CHARACTERS)
     named = share or "a file copy"
-    title = f"{cap_text(chosen.verdict)} - {named}" if chosen else f"bottleneck: {named}"
+    title = f"{headline} - {named}"
     moment = _moment(report.started)
     ending = f"Partial results: {stages.ENDINGS.get(report.status, '')}"
     return {

@@ -93,7 +93,7 @@ def _first(diagnosis: Diagnosis, chosen: CopyDiagnosis | None) -> Iterator[Block
 def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     chosen = diagnosis.chosen
     ordered = sorted(diagnosis.copies, key=lambda each: each is not chosen)
-    titles = ("copy", "dialect", "rate", "range (runs)", "limited by", "confidence")
+    titles = ("copy", "SMB", "rate", "range (runs)", "limited by", "confidence")
     table = Table("", columns(*titles))
     for copy in ordered[:MOST_COPIES]:
         rate = copy.bytes_per_second
@@ -130,7 +130,9 @@ def _spread(report: Report, copy: CopyDiagnosis) -> Spread | None:
 def _range(spread: Spread | None) -> str:
     if spread is None:
         return "-"
-    return f"{units.range_text(spread.low, spread.high)} ({spread.runs})"
+    # Its unit is that of the rate beside it.
+    span = units.range_text(spread.low, spread.high).rpartition(" ")[0]
+    return f"{span} ({spread.runs})"
 
 
 def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:

@@ -16,6 +16,7 @@ from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.gate.judging import judge
 from bottleneck.report import Report
 from bottleneck.reports.console import print_report
+from bottleneck.reports.sections import ALL
 from bottleneck.reports.terminal import show
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
@@ -102,12 +103,12 @@ def nothing():
 def shown():
     """What a terminal gets of a report, of blocks, or of what writes to its console."""
 
-    def of(what, width=80, encoding="utf-8", verbose=False, **options) -> str:
+    def of(what, width=80, encoding="utf-8", verbose=False, sections=(), **options) -> str:
         raw = io.BytesIO()
         file = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
         console = Console(file=file, width=width, **options)
         if isinstance(what, Report):
-            print_report(what, diagnose(what), console, verbose)
+            print_report(what, diagnose(what), console, (ALL,) if verbose else sections)
         elif callable(what):
             what(console)
         else:

@@ -52,7 +52,7 @@ def test_a_part_that_nothing_is_known_of_says_so_and_shows_no_figure(copy):
     assert all(each.ceiling is None for each in segments(bare))
     told = [each.told for each in chain(bare).parts]
     assert told.count("not measured") == len(PARTS) - 1
-    assert "the cap" in told
+    assert "bottleneck" in told
 
 
 def test_a_copy_that_was_not_made_has_no_stream(copy):
