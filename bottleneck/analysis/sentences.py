@@ -116,7 +116,7 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
         case "network", _:
             return "Find the other traffic and limit its rate"
         case "cpu", "quota":
-            return f"Raise the CPU quota on the {cap.side} to {times} of its present value"
+            return f"Raise the CPU quota on the {cap.side} to {times} its present value"
         case "cpu", "contention":
             return (
                 f"Stop or move the other processes on the {cap.side}: the copy needs {times} its "

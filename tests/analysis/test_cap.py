@@ -52,14 +52,14 @@ def test_a_gap_below_the_ceiling_costs_confidence(empty_world):
 def test_a_stage_that_nobody_measured_costs_confidence_and_is_said(pulled):
     found = pulled((112, 113, 114), disk=None)
     assert found.verdict.confidence == 0.85
-    assert "Not known: what the client's disk would allow." in found.evidence
+    assert "Not measured: the limit of the client's disk." in found.evidence
 
 
 def test_an_uncached_copy_without_proof_is_less_sure(world):
     world.copy("pull.uncached", (112, 113, 114), memory=116, proven=False)
     found = world.diagnosed()
     assert found.verdict.confidence == 0.7
-    assert any("could not be proven" in line for line in found.evidence)
+    assert any(line.startswith("Not verified") for line in found.evidence)
 
 
 def test_spreads_that_meet_reach_a_ceiling(pulled):
@@ -101,7 +101,7 @@ def turns(world, cached):
 def test_two_stages_that_take_turns_are_recognised(empty_world):
     verdict = turns(empty_world(), cached=112)
     assert verdict.named == LINK
-    assert "takes turns with the server's disk (read) (120 MB/s)" in verdict.sentence
+    assert "takes turns with the server's disk (read), 120 MB/s" in verdict.sentence
     assert verdict.confidence <= 0.75
 
 
@@ -139,7 +139,7 @@ def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world):
     world.copy("pull.cached", 60, memory=60, client=PARTLY, server=busy)
     verdict = world.diagnosed().verdict
     assert (verdict.component, verdict.side) == ("cpu", "client")
-    assert "too close to tell" in verdict.sentence
+    assert "Equally likely" in verdict.sentence
     assert verdict.confidence <= 0.5
 
 

@@ -41,7 +41,9 @@ def test_altered_bytes_of_any_stage_come_first(world):
     world.copy("pull.cached", 112, memory=116)
     found = diagnose(world.report())
     assert found.altered == ("smb-tax pull",)
-    assert found.summary.startswith("THE BYTES THAT ARRIVED ARE NOT THE BYTES THAT WERE SENT (smb-")
+    assert found.summary.startswith(
+        "DATA CORRUPTED: the received bytes differ from the sent bytes (smb-"
+    )
     assert found.chosen is not None
     assert found.summary.endswith(found.chosen.verdict.sentence)
 
@@ -76,7 +78,7 @@ def test_a_report_without_copies_names_none_not_even_one_that_it_was_meant_to_ma
         found = diagnose(world.report(status=status))
         assert found.headline is None
         assert found.copies == ()
-        assert "No copy was tried" in found.summary
+        assert "No copy was made" in found.summary
 
 
 @pytest.mark.parametrize("status", ["failed", "interrupted"])
@@ -95,13 +97,13 @@ def test_a_run_that_ended_before_the_first_copy_gives_the_reason_for_each(empty_
 
 def test_one_without_a_note_says_how_it_ended(empty_world):
     found = diagnose(empty_world().report(status="interrupted"))
-    assert "the run is interrupted" in found.summary
+    assert "the run was interrupted" in found.summary
 
 
 def test_runs_that_failed_beside_measured_ones_are_told(world):
     world.copy("pull.cached", 112, details={"failed_runs": ["nas: reset", "nas: gone"]})
     evidence = world.diagnosed().evidence
-    assert "2 runs of it failed beside those that were measured: nas: reset" in evidence
+    assert "2 runs failed beside those that were measured: nas: reset" in evidence
 
 
 @pytest.mark.parametrize("strange", [None, 7, "x", [3, None], {"a": 1}, []])
@@ -131,7 +133,7 @@ def test_ceilings_are_listed_lowest_first_and_point_at_their_steps(world):
 def test_a_flush_that_takes_long_is_told(world):
     slow = {"flush_seconds": 1.2, "acknowledged_bytes_per_second": 160e6}
     world.copy("push.cached", 112, memory=116, details=slow)
-    assert any("went into making it durable" in e for e in world.diagnosed().evidence)
+    assert any("more to flush it to disk" in e for e in world.diagnosed().evidence)
 
 
 def test_a_run_without_duration_is_no_figure(world):

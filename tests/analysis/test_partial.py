@@ -41,9 +41,7 @@ def test_a_quota_that_stops_the_copy_now_and_then_is_named_with_doubt(
     found = pulled(70, **{side: quota(throttled_ratio)})
     assert found.verdict.named == ("cpu", side, "quota")
     assert 0 < found.verdict.confidence <= 0.7
-    assert f"stops it in {throttled_ratio:.0%} of its periods".replace("%", " %") in (
-        found.verdict.sentence
-    )
+    assert f"{throttled_ratio:.0%} of" in found.verdict.sentence
     assert any("quota of 0.5 cores was used up" in line for line in found.evidence)
 
 
@@ -64,7 +62,7 @@ def test_just_below_a_ceiling_the_quota_is_the_rival(pulled, share):
     found = pulled(share * LINK, server=quota(0.3))
     assert found.verdict.named == THE_LINK
     assert found.verdict.confidence <= 0.6
-    assert "too close to tell from it: the server's CPU quota" in found.verdict.sentence
+    assert "Equally likely: the server's CPU quota" in found.verdict.sentence
 
 
 @pytest.mark.parametrize("share", [0.96, 1.0])
@@ -168,7 +166,7 @@ def test_the_same_load_under_steady_runs_is_surer(pulled):
 def test_nothing_else_stands_in_scattered_runs(pulled, changes, loads):
     found = pulled(SCATTERED, **changes, **loads)
     assert found.verdict.named == NOBODY
-    assert "3 runs lie between 20-60 MB/s: unstable" in found.verdict.sentence
+    assert "3 runs vary from 20.0 MB/s to 60.0 MB/s: too unstable" in found.verdict.sentence
     assert found.predicted_bytes_per_second is None
 
 
@@ -199,7 +197,7 @@ def test_the_tools_own_ceiling_does_not_stand_either(empty_world):
 def test_wrong_bytes_come_before_every_cap(pulled, rate, loads):
     found = pulled(rate, details={"hash_ok": False}, **loads)
     assert found.verdict.named == NOBODY
-    assert found.verdict.sentence.startswith("THE BYTES THAT ARRIVED ARE NOT")
+    assert found.verdict.sentence.startswith("DATA CORRUPTED: ")
     assert found.verdict.confidence == 0
     assert found.next is None
     assert found.predicted_bytes_per_second is None
@@ -208,6 +206,6 @@ def test_wrong_bytes_come_before_every_cap(pulled, rate, loads):
 def test_a_run_that_another_load_spoilt_is_told_and_left_aside(pulled):
     found = pulled((40, 39, 12, 41), disk=41)
     assert found.verdict.named == ("disk", "client", "write")
-    assert "1 of its 4 runs lay far off (12 MB/s) and is not" in " ".join(found.evidence)
+    assert "1 of its 4 runs was an outlier (12.0 MB/s), not" in " ".join(found.evidence)
     several = " ".join(pulled((40, 39, 12, 41, 40, 39, 41, 80), disk=41).evidence)
-    assert "2 of its 8 runs" in several and "and are not" in several
+    assert "2 of its 8 runs were outliers" in several

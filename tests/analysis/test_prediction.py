@@ -51,7 +51,7 @@ def test_a_busy_core_bounds_the_prediction(empty_world, side):
     found = world.diagnosed()
     if side == "client":
         assert (found.next.component, found.next.side) == ("instrument", "client")
-        assert "Next is this tool on the client (about 325 MB/s)" in found.verdict.sentence
+        assert "The next limit is this tool on the client, about 325 MB/s" in found.advice[1]
     else:
         assert found.next.component == "cpu"
         assert found.next.ceiling_bytes_per_second == pytest.approx(195e6 / 0.6)
@@ -59,13 +59,13 @@ def test_a_busy_core_bounds_the_prediction(empty_world, side):
 
 
 def test_a_near_tie_promises_hardly_more(pulled):
-    assert "alone would give hardly more" in pulled(114, disk=119).verdict.sentence
+    assert "No change would gain 15%" in pulled(114, disk=119).advice[0]
 
 
 def test_a_larger_quota_is_advised_with_a_factor(pulled):
     quota = {"quota_cores": 0.08, "throttled_ratio": 0.9, "core_busy_ratios": (0.08,)}
     found = pulled(30, server=quota)
-    assert "3.9 times as large" in found.advice[0]
+    assert "3.9 times its present value" in found.advice[0]
     assert found.predicted_bytes_per_second.median > 30e6
 
 
@@ -75,7 +75,7 @@ def test_a_larger_quota_is_advised_with_a_factor(pulled):
         ({"core_busy_ratios": (0.99,), "busiest_process_ratio": 0.9}, "times as fast"),
         (
             {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.0},
-            "than the other processes leave",
+            "its present share of the CPU",
         ),
     ],
 )
