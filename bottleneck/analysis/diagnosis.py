@@ -24,11 +24,10 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, rate_text, seconds_text
+from bottleneck.units import percent_text, rate_text
 
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
 """The same of a file that the user named."""
-FLUSH_RATIO = 0.1
 ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
 """Of copies that no session was opened for."""
@@ -164,7 +163,7 @@ def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tup
         return (running.what_to_try(copy, made),)
     if report.server is None:
         return (unknown.without_agent(copy, ladder),)
-    return ("Repeat with --thorough: more runs of each copy, about 5 times as long.",)
+    return unknown.next_steps(copy, made, ladder)
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
@@ -210,13 +209,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not measured: the limit of {names}."
-    flush, acknowledged = made.details.flush_seconds, made.details.acknowledged_bytes_per_second
-    elapsed = made.outcome.initiator.wall_seconds
-    if flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed:
-        yield (
-            f"The server acknowledged the data at {rate_text(acknowledged)}, then needed "
-            f"{seconds_text(flush)} more to flush it to disk."
-        )
+    yield from filter(None, [unknown.flushed_late(made)])
     if made.details.flushed is False:
         yield "The copy was not flushed at its end: its rate is that of acknowledged writes."
     yield from ladder.remarks

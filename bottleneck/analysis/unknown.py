@@ -13,13 +13,12 @@ from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name_with_verb, runs
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import rate_text
+from bottleneck.units import rate_text, seconds_text
 from probes.records import Failed, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
-ROUND_LOW_RATIO, ROUND_HIGH_RATIO = 0.9, 1.03
-"""Of a link's payload: what a person who rounds calls it."""
-
+FLUSH_RATIO = 0.1
+"""Of a copy's time, from which on its flush is worth a sentence."""
 
 _ENDS = {"interrupted": "was interrupted", "failed": "failed", "partial": "ran out of time"}
 
@@ -83,15 +82,43 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     rate = made.rate.median
     if copy.running:
         return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, made)}.")
-    lowest = next(iter(ladder.valid), None)
+    known = [each.ceiling for each in ladder.valid]
+    lowest = next(iter(known), None)
     if lowest is None:
         return _inconclusive(
             f"{runs(copy, rate)}. No component could be measured, so no bottleneck can be named."
         )
-    ceiling = lowest.ceiling
+    beyond = next((each for each in known if each.part != lowest.part), None)
+    rest = (
+        "" if beyond is None else f" All others are {rate_text(beyond.bytes_per_second)} or more."
+    )
     return _inconclusive(
         f"{runs(copy, rate)}, below every measured limit. The nearest limit is "
-        f"{name_with_verb(ceiling)}, {rate_text(ceiling.bytes_per_second)}."
+        f"{name_with_verb(lowest)}, {rate_text(lowest.bytes_per_second)}.{rest}"
+    )
+
+
+def next_steps(copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
+    """What decides it, where both hosts were measured and nothing is named."""
+    again = "Repeat with --thorough: more runs of each copy, about 5 times as long."
+    late = flushed_late(made)
+    if late:
+        return (f"Check the {copy.receiver}'s disk first: {late[0].lower()}{late[1:]}", again)
+    nearest = next(iter(ladder.valid), None)
+    if nearest is None:
+        return (again,)
+    return (f"Check {name_with_verb(nearest.ceiling)} first: its limit is the nearest.", again)
+
+
+def flushed_late(made: Found) -> str:
+    """That much of a copy's time went into its flush; empty: it did not."""
+    flush, acknowledged = made.details.flush_seconds, made.details.acknowledged_bytes_per_second
+    elapsed = made.outcome.initiator.wall_seconds
+    if not (flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed):
+        return ""
+    return (
+        f"The server acknowledged the data at {rate_text(acknowledged)}, then needed "
+        f"{seconds_text(flush)} more to flush it to disk."
     )
 
 

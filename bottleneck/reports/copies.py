@@ -34,7 +34,7 @@ def copies(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
             document.Column("limit", right=True, least_columns=_WIDE),
             document.Column("next limit", least_columns=_WIDE),
             document.Column("expected", right=True, least_columns=_WIDE),
-            document.Column("initiated by", least_columns=document.ON_PAGES),
+            document.Column("initiator", least_columns=document.ON_PAGES),
         ),
     )
     for copy in diagnosis.copies:
