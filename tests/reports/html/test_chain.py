@@ -83,4 +83,4 @@ def test_what_this_tool_alone_showed_is_no_part_of_the_way(copy):
 )
 def test_the_way_of_the_bytes_is_told(copy, name, initiator, way):
     told = chain(replace(copy, copy=name, initiator=initiator)).sentence
-    assert f"The bytes go {way} at 24.5 MB/s" in told
+    assert f"The data goes {way} at 24.5 MB/s" in told
