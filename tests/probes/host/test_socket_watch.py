@@ -111,22 +111,25 @@ def test_each_end_of_a_copy_is_watched_by_its_side(copy, watched, serving):
     assert told.process == (program if serving else None)
 
 
-def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program(watched):
-    with ExitStack() as stack:
+def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
+    """A search meets it while it is open: one that no search met has no program to name."""
+    with ExitStack() as stack, Sockets() as sockets:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        with watched(Setting(listener.getsockname()[1:], True, "127.0.0.1")) as seen:
-            looked_at()
-            with (
-                socket.create_connection(listener.getsockname()) as client,
-                listener.accept()[0] as server,
-            ):
-                looked_at()
-                server.sendall(b"." * 1000)
-                while len(client.recv(1000, socket.MSG_PEEK)) < 1000:
-                    time.sleep(0.001)
-                looked_at()
-            looked_at()
-    (told,) = seen
+        watch = Watch(Setting(listener.getsockname()[1:], True, "127.0.0.1"), sockets)
+        began = time.monotonic()
+        watch.look()
+        with (
+            socket.create_connection(listener.getsockname()),
+            listener.accept()[0] as server,
+        ):
+            server.sendall(b"." * 1000)
+            while tcp_info.unacknowledged_bytes(server):
+                time.sleep(0.001)
+            watch.search_at = 0.0
+            watch.look()
+        watch.search_at = 0.0
+        watch.look()
+        (told,) = watch.connections(began, time.monotonic())
     assert told.sent_bytes >= 1000
     assert told.process is not None
 
