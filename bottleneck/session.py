@@ -150,7 +150,7 @@ def _open_share(bench: Bench, stack: ExitStack) -> None:
             seconds=bench.lifetime,
         )
         try:
-            held = bench.client.hold("run-folder", setting, share, bench.lifetime, LOGIN_SECONDS)
+            held = bench.client.hold(run_folder.NAME, setting, share, bench.lifetime, LOGIN_SECONDS)
             opened = stack.enter_context(held)
             facts = {**bench.share.facts, **opened.facts}
             bench.share = replace(opened, access=bench.access, facts=facts)

@@ -159,25 +159,9 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Raises as transfer.initiate does.
     """
     ports = dict(zip(setting.windows, _ports(peer)))
-    began = time.monotonic()
     final_seconds = FINAL_TIMES * setting.seconds
-    until = began + setting.most_seconds - final_seconds - OVERHEAD_SECONDS
-    cells: Dict[Place, Details] = {}
-    broken: Dict[Place, str] = {}
-    left_out = False
-    while True:
-        place = following(setting.windows, setting.streams, cells, broken)
-        if place is None:
-            break
-        if (cells or broken) and time.monotonic() + setting.seconds + OVERHEAD_SECONDS > until:
-            left_out = True
-            break
-        shape = setting.shape(place, setting.seconds)
-        try:
-            cells[place] = _cell(shape, ports[shape.window_bytes], cells.values())
-        except RuntimeError as error:
-            # So short a one can be starved where cores are full: the others tell enough.
-            broken[place] = str(error)
+    until = time.monotonic() + setting.most_seconds - final_seconds - OVERHEAD_SECONDS
+    cells, broken, left_out = _cells(setting, ports, until)
     if not cells:
         raise RuntimeError(next(iter(broken.values())))
     best = max(cells, key=lambda each: float(cells[each]["bytes_per_second"]))
@@ -202,6 +186,29 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             *transfer.window_rates(moved.samples),
         ],
     }
+
+
+def _cells(
+    setting: Setting, ports: Mapping[int, Endpoint], until: float
+) -> Tuple[Dict[Place, Details], Dict[Place, str], bool]:
+    """The cells that were measured, why others broke, and whether the time ended before the last.
+
+    ports: of each window. One cell is measured whatever the time.
+    """
+    cells: Dict[Place, Details] = {}
+    broken: Dict[Place, str] = {}
+    while True:
+        place = following(setting.windows, setting.streams, cells, broken)
+        if place is None:
+            return cells, broken, False
+        if (cells or broken) and time.monotonic() + setting.seconds + OVERHEAD_SECONDS > until:
+            return cells, broken, True
+        shape = setting.shape(place, setting.seconds)
+        try:
+            cells[place] = _cell(shape, ports[shape.window_bytes], cells.values())
+        except RuntimeError as error:
+            # So short a one can be starved where cores are full: the others tell enough.
+            broken[place] = str(error)
 
 
 def _ports(peer: Endpoint) -> List[Endpoint]:

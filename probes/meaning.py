@@ -43,7 +43,6 @@ Name = Annotated[str, "name"]
 """One step of a path, downwards."""
 Hex = Annotated[str, "hex"]
 """A run's id, part of a folder's name."""
-Anything = Annotated[Any, ANY]
 
 Keys = Dict[str, str]
 

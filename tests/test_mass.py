@@ -14,7 +14,7 @@ CEILINGS = {
     "modules": 315,
     "lines of tests": 57_800,
     "largest file": 400,
-    "largest function": 63,
+    "largest function": 53,
     "longest import chain": 36,
     "circles of files": 0,
     "circles of packages": 0,

@@ -174,7 +174,7 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
         dialect=dialect, run=secrets.token_hex(8), outlived=bench.options.outlived
     )
     try:
-        with bench.client.hold("run-folder", setting, endpoint, 30) as held:
+        with bench.client.hold(run_folder.NAME, setting, endpoint, 30) as held:
             return {name: held.facts.get(name) for name in ("signing", "encryption")}
     except (Unavailable, StageError, Refused) as error:
         bench.note(str(error))

@@ -78,17 +78,8 @@ def private_samba(
     = NT1") and win over the defaults. Raises Unavailable where Samba is not installed or does not
     come up, with the last line of its log. The thread that starts it has to outlive the server.
     """
-    smbd, pdbedit = find_smbd(), tools.find("pdbedit")
-    if smbd is None or pdbedit is None:
-        raise Unavailable(
-            f"Samba is not installed on {socket.gethostname()}: apt-get install samba"
-        )
-    shared = Path(folder).resolve()
-    if not shared.is_dir():
-        raise Unavailable(f"there is no folder {shared} to serve")
-    lines = [share, username, password, address, *options, *share_options]
-    if not all(line.isprintable() and not line.endswith("\\") for line in lines):
-        raise Unavailable("an option, name or password has characters that Samba cannot take")
+    smbd, pdbedit = _programs()
+    shared = _servable(folder, (share, username, password, address, *options, *share_options))
     account = _account()
     with (
         vanishing_folder("bottleneck-samba-") as (state, made),
@@ -118,6 +109,25 @@ def private_samba(
             )
         finally:
             _stop(server)
+
+
+def _programs() -> Tuple[str, str]:
+    smbd, pdbedit = find_smbd(), tools.find("pdbedit")
+    if smbd is None or pdbedit is None:
+        raise Unavailable(
+            f"Samba is not installed on {socket.gethostname()}: apt-get install samba"
+        )
+    return smbd, pdbedit
+
+
+def _servable(folder: Union[str, os.PathLike[str]], lines: Iterable[str]) -> Path:
+    """The folder; Unavailable where there is none, or a line cannot stand in smb.conf."""
+    shared = Path(folder).resolve()
+    if not shared.is_dir():
+        raise Unavailable(f"there is no folder {shared} to serve")
+    if not all(line.isprintable() and not line.endswith("\\") for line in lines):
+        raise Unavailable("an option, name or password has characters that Samba cannot take")
+    return shared
 
 
 @contextmanager

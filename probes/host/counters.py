@@ -10,6 +10,7 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from probes.host import cgroup, interface, open_files, processes
@@ -170,22 +171,8 @@ def usage(before: Counters, after: Counters) -> Usage:
     memory = after.memory
     sent, received = zip(before.traffic or (None, None), after.traffic or (None, None))
 
-    def both(record: str, name: str) -> List[Any]:
-        return [getattr(getattr(each, record), name, None) for each in (before, after)]
-
-    def grown(record: str, name: str) -> int | None:
-        return _grown(*both(record, name))
-
-    def ratio(record: str, name: str) -> float | None:
-        then, now = both(record, name)
-        known = then is not None and now is not None
-        return min(1.0, max(0.0, now - then) / wall_seconds) if known else None
-
-    quotas = [
-        each
-        for each in after.quotas
-        if copy_seconds <= OVERRUN_RATIO * each.quota_cores * wall_seconds + OVERRUN_SECONDS
-    ]
+    grown, ratio = partial(_grown_of, before, after), partial(_ratio_of, before, after)
+    quotas = [each for each in after.quotas if _kept(each, copy_seconds, wall_seconds)]
     return Usage(
         wall_seconds=wall_seconds,
         core_busy_ratios=ratios,
@@ -215,6 +202,28 @@ def usage(before: Counters, after: Counters) -> Usage:
         memory_waiting_ratio=ratio("pressure", "memory_waiting_seconds"),
         io_waiting_ratio=ratio("pressure", "io_waiting_seconds"),
     )
+
+
+def _kept(quota: cgroup.Quota, copy_seconds: float, wall_seconds: float) -> bool:
+    """Whether the copy's CPU time fits into a quota: one that it exceeds is not the copy's."""
+    return copy_seconds <= OVERRUN_RATIO * quota.quota_cores * wall_seconds + OVERRUN_SECONDS
+
+
+def _both(before: Counters, after: Counters, record: str, name: str) -> List[Any]:
+    return [getattr(getattr(each, record), name, None) for each in (before, after)]
+
+
+def _grown_of(before: Counters, after: Counters, record: str, name: str) -> int | None:
+    return _grown(*_both(before, after, record, name))
+
+
+def _ratio_of(before: Counters, after: Counters, record: str, name: str) -> float | None:
+    """The share of the time between them that a counter of seconds grew by."""
+    then, now = _both(before, after, record, name)
+    if then is None or now is None:
+        return None
+    wall_seconds = after.clock_seconds - before.clock_seconds
+    return min(1.0, max(0.0, float(now - then)) / wall_seconds)
 
 
 def _cores(

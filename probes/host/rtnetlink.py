@@ -175,7 +175,7 @@ RTM_GETLINK = 18
 BODY = struct.Struct("=BxHiII")
 """ifinfomsg: family, ARP hardware type, index, flags, change mask."""
 IFNAME, MTU, LINK, QDISC, MASTER, LINKINFO = 3, 4, 5, 6, 10, 18
-STATS64, LINK_NETNSID, PARENT_NAME, PARENT_BUS = 23, 37, 56, 57
+STATS64, LINK_NETNSID, PARENT_NAME = 23, 37, 56
 INFO_KIND, INFO_DATA = 1, 2
 VLAN_ID, BOND_MODE = 1, 1
 

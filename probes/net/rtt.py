@@ -18,7 +18,7 @@ import threading
 import time
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from probes.host import tcp_info
 from probes.net import transfer
@@ -93,9 +93,7 @@ def handshakes(
                 if not more and found:
                     deadline = min(deadline, last + max(LATE_SECONDS, LATE_TIMES * max(found)))
                 until = min(due, deadline) if more else deadline
-                for key, _ in waiting.select(max(0.0, until - time.monotonic())):
-                    waiting.unregister(key.fileobj)
-                    error, took = _finish(key)
+                for error, took in _ended(waiting, until):
                     if took is not None:
                         found.append(took)
                     late += not error and took is None
@@ -122,8 +120,14 @@ def _start(waiting: selectors.BaseSelector, connection: socket.socket, where: An
     return error
 
 
+def _ended(waiting: selectors.BaseSelector, until: float) -> Iterator[Tuple[int, Optional[float]]]:
+    """The error that each ended with, or else its seconds; without both, it took a second SYN."""
+    for key, _ in waiting.select(max(0.0, until - time.monotonic())):
+        waiting.unregister(key.fileobj)
+        yield _finish(key)
+
+
 def _finish(key: selectors.SelectorKey) -> Tuple[int, Optional[float]]:
-    """The error that one ended with, or else its seconds; without both, it took a second SYN."""
     connection, began = key.data
     with connection:
         took = time.monotonic() - began

@@ -15,7 +15,7 @@ from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResp
 from smbprotocol.file_info import FileInformationClass
 from smbprotocol.tree import TreeConnect
 
-from probes.records import Endpoint
+from probes.records import Access, Endpoint
 from probes.smb import status
 from probes.smb.facts import NUMBERS, Interface, SessionFacts
 from probes.smb.frames import Broken, Late
@@ -117,36 +117,49 @@ class Smb2Session(Session):
             auth_protocol="ntlm" if user else "kerberos",
         )
         with self._step("login"):
-            try:
-                session.connect()
-            except SMBResponseException:
-                raise
-            except SMBAuthenticationError as error:
-                if user:
-                    raise
-                text = (
-                    f"{self._where}: login: Kerberos: {_last_reason(error)}; name the server as "
-                    "its principal does, look at klist, or name a user"
-                )
-                raise Refused("login", text) from error
-            except SMBException as error:
-                if "authenticated as a guest" not in str(error):
-                    raise
-                refuse_guest(peer, peer.access or access, guest=True)
-                if not self._agreed.server_requires_signing:
-                    text = f"guests of {self._where} have no key: not {self._security}"
-                    raise Unavailable(text) from error
-                text = (
-                    f"{self._where}: login: guests cannot sign and this server requires signing; "
-                    "name a user"
-                )
-                raise Refused("login", text) from error
+            self._authenticate(session, access)
         self._session = session
         guest = session.signing_key is None
         refuse_guest(peer, access, guest)
-        tree = TreeConnect(session, rf"\\{peer.host}\{peer.share}")
+        self._tree = self._connect_tree(session, guest)
+        self._agreed = Agreement(self._connection, session, self._tree)
+        self._where = f"//{peer.host}/{peer.share}"
+        if self._agreed.encryption and self._security in ("plain", "signed"):
+            instead = ", which takes the place of signing" if self._security == "signed" else ""
+            raise Unavailable(f"{self._where} requires encryption{instead}")
+
+    def _authenticate(self, session: GuardedSession, access: Access) -> None:
+        """Errors: Refused and Unavailable, with what to do about a ticket or a guest."""
+        try:
+            session.connect()
+        except SMBResponseException:
+            raise
+        except SMBAuthenticationError as error:
+            if access.domain or access.username:
+                raise
+            text = (
+                f"{self._where}: login: Kerberos: {_last_reason(error)}; name the server as "
+                "its principal does, look at klist, or name a user"
+            )
+            raise Refused("login", text) from error
+        except SMBException as error:
+            if "authenticated as a guest" not in str(error):
+                raise
+            refuse_guest(self._peer, self._peer.access or access, guest=True)
+            if not self._agreed.server_requires_signing:
+                text = f"guests of {self._where} have no key: not {self._security}"
+                raise Unavailable(text) from error
+            text = (
+                f"{self._where}: login: guests cannot sign and this server requires signing; "
+                "name a user"
+            )
+            raise Refused("login", text) from error
+
+    def _connect_tree(self, session: GuardedSession, guest: bool) -> TreeConnect:
+        share = self._peer.share
+        tree = TreeConnect(session, rf"\\{self._peer.host}\{share}")
         number = self._connection.dialect
-        with self._step(f"share {peer.share}"):
+        with self._step(f"share {share}"):
             required = session.signing_required
             # 3.1.1 wants this one request signed in any case (MS-SMB2 3.2.4.1.1); in 3.0 too its
             # reply says whether the share is encrypted, which nobody may take away
@@ -158,12 +171,7 @@ class Smb2Session(Session):
                 _connect(tree, choice and not guest)
             finally:
                 session.signing_required = required
-        self._tree = tree
-        self._agreed = Agreement(self._connection, session, tree)
-        self._where = f"//{peer.host}/{peer.share}"
-        if self._agreed.encryption and self._security in ("plain", "signed"):
-            instead = ", which takes the place of signing" if self._security == "signed" else ""
-            raise Unavailable(f"{self._where} requires encryption{instead}")
+        return tree
 
     @property
     def facts(self) -> SessionFacts:

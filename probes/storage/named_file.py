@@ -14,7 +14,7 @@ import socket
 import stat
 import time
 from contextlib import contextmanager
-from typing import Iterator, List, Optional
+from typing import Generator, Iterator, List, Optional
 
 from probes.host import folders, page_cache, place
 from probes.meaning import Count, Folder, Name
@@ -46,28 +46,13 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         size_bytes = min(setting.size_bytes, status.st_size) // BLOCK_BYTES * BLOCK_BYTES
         if size_bytes == 0:
             raise Unavailable(f"{setting.path} is smaller than 1 MiB: too little to tell a rate")
-        filesystem, device = place.under(status.st_dev)
-        if filesystem in MADE_UP:
-            why = f"the kernel makes it up as it is read ({filesystem})"
-            raise Unavailable(f"{setting.path} lies on no disk: {why}")
+        device = _device_below(setting.path, status.st_dev)
         direct = _reads_direct(fd)
         held = page_cache.state(fd, size_bytes)
         before = others.look(device)
         yield Sample(0.0, 0)
         run = Pass(fd, size_bytes, setting.seconds, DEPTH if direct else 1)
-        samples = [Sample(0.0, 0)]
-        try:
-            left = setting.seconds + GRACE_SECONDS
-            while not run.wait(SAMPLE_SECONDS):
-                left -= SAMPLE_SECONDS
-                if left < 0:
-                    raise RuntimeError("the disk did not answer in time")
-                samples.append(Sample(run.elapsed_seconds, run.moved_bytes))
-                yield samples[-1]
-        finally:
-            run.stop(JOIN_SECONDS)
-        samples.append(Last(run.elapsed_seconds, run.moved_bytes))
-        yield samples[-1]
+        samples = yield from _watched(run, setting.seconds + GRACE_SECONDS)
         # What was still on its way to the disk has a place by now: direct reads had to wait for it.
         lies = place.place(fd)
     counted = others.around(device, before, others.look(device), read_bytes=run.moved_bytes)
@@ -90,6 +75,32 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
     if len(windows) >= LEAST_WINDOWS:
         details["window_rates_bytes_per_second"] = windows
     return details
+
+
+def _device_below(path: str, number: int) -> Optional[str]:
+    """Kernel name of the disk below a file; Unavailable where the kernel makes its content up."""
+    filesystem, device = place.under(number)
+    if filesystem in MADE_UP:
+        why = f"the kernel makes it up as it is read ({filesystem})"
+        raise Unavailable(f"{path} lies on no disk: {why}")
+    return device
+
+
+def _watched(run: Pass, left_seconds: float) -> Generator[Sample, None, List[Sample]]:
+    """Yields and returns the samples of a pass; stops it, also where it takes longer than that."""
+    samples = [Sample(0.0, 0)]
+    try:
+        while not run.wait(SAMPLE_SECONDS):
+            left_seconds -= SAMPLE_SECONDS
+            if left_seconds < 0:
+                raise RuntimeError("the disk did not answer in time")
+            samples.append(Sample(run.elapsed_seconds, run.moved_bytes))
+            yield samples[-1]
+    finally:
+        run.stop(JOIN_SECONDS)
+    samples.append(Last(run.elapsed_seconds, run.moved_bytes))
+    yield samples[-1]
+    return samples
 
 
 @contextmanager

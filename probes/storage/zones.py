@@ -18,10 +18,10 @@ from probes.drivers import fio
 from probes.host import folders
 from probes.host.layers import kernel_name
 from probes.meaning import Device
-from probes.records import Endpoint
+from probes.records import Details, Endpoint
 from probes.stage import Running, Unavailable
 from probes.storage import Setting, curve, others, placed
-from probes.storage.curve import settled
+from probes.storage.curve import Settled, settled
 from probes.storage.sequential import cache_details
 
 PASS_STEP = 1 / 8
@@ -90,16 +90,9 @@ def _device(setting: Setting) -> Running:
         moved_bytes = sum(one.moved_bytes for one in each)
         _refuse_nothing(setting.device, moved_bytes, below, _read_below(device.name))
         counted = others.around(device.name, before, others.look(device.name), moved_bytes)
+    looks = list(zip(numbers, each, results))
     rows = [
-        {
-            "from_ratio": zone.start_bytes / device.size_bytes,
-            "to_ratio": zone.end_bytes / device.size_bytes,
-            "offset_bytes": zone.jobs[0][0],
-            **curve.row(
-                [one for at, one in zip(numbers, each) if at == number],
-                [one for at, one in zip(numbers, results) if at == number],
-            ),
-        }
+        _row(zone, device.size_bytes, [(one, read) for at, one, read in looks if at == number])
         for number, zone in enumerate(zones)
     ]
     return {
@@ -115,6 +108,16 @@ def _device(setting: Setting) -> Running:
             counted["device_read_bytes"] is not None
             and counted["device_read_bytes"] >= moved_bytes,
         ),
+    }
+
+
+def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[Settled, fio.Result]]) -> Details:
+    """A zone's row, of all looks at it."""
+    return {
+        "from_ratio": zone.start_bytes / device_bytes,
+        "to_ratio": zone.end_bytes / device_bytes,
+        "offset_bytes": zone.jobs[0][0],
+        **curve.row([each for each, _ in looks], [read for _, read in looks]),
     }
 
 
