@@ -288,64 +288,69 @@ def _of(layer: Details) -> Iterator[tuple[str, str, str, str]]:
 def _of_mount(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     options = str(layer.get("mount_options") or "").split(",")
     if "sync" in options:
-        why = "each write waits until the disk has it, and the next one waits for that"
-        yield f"mount option of {name}", "sync", why, "mount it without: async is the default"
+        why = "each write is synchronous: it waits until the disk has stored the data"
+        yield f"mount option of {name}", "sync", why, "mount without sync (async is the default)"
     if "dirsync" in options:
-        why = "each file's creation and removal waits for the disk: it costs with small files"
-        yield f"mount option of {name}", "dirsync", why, "mount it without"
+        why = "creating or removing a file waits for the disk, which slows small files down"
+        yield f"mount option of {name}", "dirsync", why, "mount without dirsync"
 
 
 def _of_raid(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     level = str(layer.get("raid_level") or "RAID")
     missing = _amount(layer, "degraded_disks")
     if missing:
-        why = "what was on the missing disk has to be computed from all others"
+        why = "each read of the missing disk's data needs all other disks"
         if level in ("raid1", "raid10"):
             why = "there are fewer disks to read from"
-        remedy = f"replace it: mdadm --detail /dev/{name} tells which is missing"
+        remedy = f"replace the missing disk (mdadm --detail /dev/{name} shows which it is)"
         yield f"{level} {name}", f"degraded by {missing:.0f}", why, remedy
     action = layer.get("sync_action")
     if action in RESYNCS:
         rate = _amount(layer, "sync_bytes_per_second")
         at = f" at {rate / 1e6:.0f} MB/s" if rate else ""
-        why = "it keeps all disks of the RAID busy while files are copied"
-        remedy = "measure again when it is through; /proc/mdstat tells when"
+        why = "it keeps all disks of the RAID busy"
+        remedy = "measure again when it has finished (see /proc/mdstat)"
         yield f"{level} {name}", f"{action}{at}", why, remedy
 
 
 def _of_disk(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     attached = layer.get("transport") in ATTACHED
     if attached and layer.get("rotational") is True and layer.get("write_cache") == "write through":
-        why = "each write waits for the platter to come round"
-        remedy = f"hdparm -W1 /dev/{name}, where a power cut may cost what was written last"
+        why = "each write waits for the rotation of the disk"
+        remedy = f"run hdparm -W1 /dev/{name} (a power cut then loses the last writes)"
         if layer["transport"] == "sas":
-            remedy = f"sdparm --set=WCE /dev/{name}, where a power cut may cost the last writes"
+            remedy = f"run sdparm --set=WCE /dev/{name} (a power cut then loses the last writes)"
         yield f"write cache of {name}", "off", why, remedy
     smart = layer.get("smart")
     if isinstance(smart, dict) and smart.get("passed") is False:
-        why = "the disk itself expects to fail; such disks repeat reads again and again"
-        yield f"health of {name}", "failing", why, "save what is on it, then replace it"
+        why = "SMART predicts a failure; such disks repeat many reads"
+        yield f"health of {name}", "failing", why, "back up its data, then replace it"
 
 
 def _of_link(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     usb = _amount(layer, "usb_bits_per_second")
     if usb and usb <= USB_2_BITS_PER_SECOND:
-        why = "USB 2 carries about 40 MB/s at most, whatever the disk could"
-        remedy = "a USB 3 port and cable, and a disk or case that has USB 3"
+        why = "USB 2 carries at most about 40 MB/s, whatever the disk"
+        remedy = "use a USB 3 port, cable and enclosure"
         yield f"USB of {name}", f"{usb / 1e6:.0f} Mbit/s", why, remedy
     rate, able = _amount(layer, "link_bits_per_second"), _amount(layer, "link_able_bits_per_second")
     if rate and able and rate < NARROW_RATIO * able:
         most = f"{rate / 1e7:.0f} MB/s"
-        why = f"disk and port could {able / 1e9:.1f} Gbit/s; it carries {most} at most"
-        remedy = "cable and backplane: the kernel's log tells of errors for which it slowed down"
+        why = f"it carries at most {most}; disk and port support {able / 1e9:.1f} Gbit/s"
+        remedy = "check cable and backplane (the kernel log shows the errors)"
         yield f"SATA link of {name}", f"{rate / 1e9:.1f} Gbit/s", why, remedy
     pcie = layer.get("pcie")
     if layer.get("transport") == "nvme" and isinstance(pcie, dict):
         now, could = _amount(pcie, "bytes_per_second"), _amount(pcie, "able_bytes_per_second")
         if now and could and now < NARROW_RATIO * could:
-            value = f"{_lanes(pcie, '')}, the disk could {_lanes(pcie, 'able_')}"
-            why = f"the slot carries {now / 1e6:.0f} MB/s at most, of {could / 1e6:.0f} MB/s"
-            yield f"PCI Express of {name}", value, why, "a slot with as many and as fast lanes"
+            value = f"{_lanes(pcie, '')}, the disk supports {_lanes(pcie, 'able_')}"
+            why = f"the slot carries at most {now / 1e6:.0f} of {could / 1e6:.0f} MB/s"
+            yield (
+                f"PCI Express of {name}",
+                value,
+                why,
+                "use a slot with as many lanes, as fast as the disk's",
+            )
 
 
 def _lanes(pcie: Any, prefix: str) -> str:
