@@ -165,7 +165,7 @@ class Agent:
             now = time.monotonic()
             self.kill_overdue(now)
             if now >= until:
-                raise Ended(f"nobody read its replies for {WRITE_SECONDS:.0f} s")
+                raise Ended(f"its replies were not read for {WRITE_SECONDS:.0f} s")
             ahead = (each.deadline for each in self.tasks.values() if each.deadline > now)
             soonest = min([until, self.session.ends(), *ahead])
             # So much does not block where a little can be written (pipe(7)).
@@ -240,7 +240,7 @@ class Agent:
         for line in lines:
             self.pass_on(task, _event(line))
         if len(task.unread) > wire.MAX_LINE_BYTES:
-            self.pass_on(task, {"failed": "the probe's process told more than fits into a line"})
+            self.pass_on(task, {"failed": "the probe's process sent a result that is too long"})
             task.child.kill()
             task.unread = b""
         if not chunk:
@@ -272,7 +272,7 @@ class Agent:
         del self.tasks[task.number]
         self.session.take_back(task.number)
         if not task.told:
-            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no word"
+            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no message"
             self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
 
     def close_control(self, task: Optional[Task], window: Any = None) -> None:
@@ -296,7 +296,9 @@ class Agent:
     def kill_overdue(self, now: float) -> None:
         """Kills what has not ended in its time. Errors: Ended, the session's is over."""
         if now >= self.session.ends():
-            raise Ended(f"its session is over; see seconds in {agent_limits.PATH} there")
+            raise Ended(
+                f"the time of its session is over; see seconds in {agent_limits.PATH} there"
+            )
         for task in self.tasks.values():
             if now >= task.deadline:
                 task.child.kill()
@@ -308,7 +310,7 @@ class Agent:
         for task in [each for each in self.tasks.values() if now >= each.deadline]:
             if not task.told:
                 task.told = True
-                self.reply(task.number, {"failed": "did not end within its time and was stopped"})
+                self.reply(task.number, {"failed": "did not end in time and was stopped"})
             self.close_control(task)
             task.deadline = now + CLOSING_SECONDS
 
@@ -367,6 +369,6 @@ def _peer_of(arguments: Tuple[str, ...]) -> str:
     if not arguments:
         return ""
     if len(arguments) != 2 or arguments[0] != "--peer" or not plain_address(arguments[1]):
-        print("agent: takes --peer ADDRESS, an IP address, and nothing else", file=sys.stderr)
+        print("agent: the only option is --peer ADDRESS (an IP address)", file=sys.stderr)
         raise SystemExit(64)
     return arguments[1]

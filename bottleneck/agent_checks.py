@@ -107,12 +107,12 @@ def check(request: wire.Message, session: Session) -> None:
     try:
         do = typed.text(request.get("do"), "do")
         if do not in ENVELOPES:
-            raise typed.NotTyped(f"no request is called {do[:40]!r}")
+            raise typed.NotTyped(f"unknown request {do[:40]!r}")
         _closed(request, ("id", "do", *ENVELOPES[do]), "a request")
         if "name" in ENVELOPES[do]:
             name = typed.text(request.get("name"), "name")
             if not agent_requests.is_known(do, name):
-                raise typed.NotTyped(f"no {do} is called {name[:40]!r}")
+                raise typed.NotTyped(f"unknown {do} {name[:40]!r}")
         if do == "watch":
             checked.keys(keys(Watched), request.get("watched"), "watched")
         elif do == "close" and request.get("window") is not None:
@@ -168,7 +168,7 @@ def _count(session: Session, size_bytes: int) -> None:
     limit = session.limits.bytes
     most = limit if limit is not None else MOST_PEER_BYTES if session.peer else None
     if most is not None and session.named_bytes + size_bytes > most:
-        what = f"{session.named_bytes + size_bytes} bytes were asked for in this session"
+        what = f"{session.named_bytes + size_bytes} bytes were requested in this session"
         raise _limited("bytes", f"{what}, {most} are allowed")
     session.tasks += 1
     session.named_bytes += size_bytes
@@ -225,13 +225,13 @@ class _Checked:
         if typed.number(value, where) > MOST_SECONDS:
             raise typed.NotTyped(f"{where} is more than {MOST_SECONDS:.0f}")
         if limit is not None and value > limit:
-            raise _limited("seconds", f"{value:.0f} s were asked for")
+            raise _limited("seconds", f"{value:.0f} s were requested")
 
     def rate(self, value: Any, where: str) -> None:
         """A pace that is kept to."""
         limit = self.session.limits.rate
         if typed.number(value, where) > (float("inf") if limit is None else limit):
-            raise _limited("rate", f"{value:.0f} bytes/s were asked for")
+            raise _limited("rate", f"{value:.0f} bytes/s were requested")
 
     def size(self, value: Any, where: str) -> None:
         """Bytes that are read or written."""
@@ -263,11 +263,11 @@ class _Checked:
             return
         if peer and plain_address(text) != plain_address(peer):
             raise _refused(
-                f"{socket.gethostname()}: its agent calls no other address than {peer}, "
-                f"where its caller is: not {text[:100]!r}"
+                f"{socket.gethostname()}: its agent connects to its caller's address {peer} "
+                f"only, not to {text[:100]!r}"
             )
         if peers is not None and not any(_in_network(plain_address(text), each) for each in peers):
-            raise _limited("peers", f"it may not call {text[:100]!r}")
+            raise _limited("peers", f"connecting to {text[:100]!r} is not allowed")
 
     def called(self, calls: str, peer: Dict[str, Any]) -> None:
         """A request's peer, by what the request does with it."""
@@ -276,7 +276,7 @@ class _Checked:
             limited = self.session.narrow or self.session.limits.peers is not None
             own = port in {each for _, each in self.session.held.values()}
             if limited and not (own and host in ("", "127.0.0.1", "::1")):
-                raise _refused("the agent calls no port of its own host but its own")
+                raise _refused("the agent connects to no port of its own host except its own")
         elif calls == "called" or calls and peer.get("share"):
             self.called_address(host, "host")
 
@@ -289,11 +289,11 @@ class _Checked:
         path, limit = self.text(value, where), self.session.limits.folders
         if limit is not None:
             if not _is_below(path, limit):
-                raise _limited("folders", f"{path} is in none of them")
+                raise _limited("folders", f"{path} is not in any of them")
         elif self.session.peer and not self._is_handed(path):
             raise _refused(
-                f"{path} on {socket.gethostname()}: an agent that listens works only in the folder "
-                f"of its run; name others under folders in {PATH} there",
+                f"{path} on {socket.gethostname()}: a listening agent uses the folder of its "
+                f"run only; list others under folders in {PATH} there",
             )
 
     def below(self, folder: str, parts: List[str]) -> None:
@@ -301,7 +301,7 @@ class _Checked:
         path, allowed = os.path.join(folder, *parts), self.session.limits.folders  # noqa: PTH118 - any bytes
         if not (os.path.lexists(path) and _is_below(path, allowed or (folder,))):  # noqa: PTH110 - any bytes
             raise _refused(
-                f"{path} on {socket.gethostname()}: not there, or a link leads to another folder",
+                f"{path} on {socket.gethostname()}: not found, or a link leads to another folder",
             )
 
     def file(self, value: Any, where: str) -> None:
@@ -315,20 +315,20 @@ class _Checked:
         path = self.text(value, where)
         if path and self.session.narrow and not self._is_handed(path):
             raise _refused(
-                f"{path} on {socket.gethostname()}: its agent copies no file that it did not make",
+                f"{path} on {socket.gethostname()}: its agent copies only files that it made",
             )
 
     def device(self, value: Any, where: str) -> None:
         """A block device that is read; empty: none."""
         node, limit = self.text(value, where), self.session.limits.devices
         if node and (self.session.narrow or limit is not None) and node not in (limit or ()):
-            raise _limited("devices", f"{node} may not be read")
+            raise _limited("devices", f"reading {node} is not allowed")
 
     def leftover(self, value: Any, where: str) -> None:
         """Something that a look for leftovers told of."""
         path = self.text(value, where)
         if self.session.narrow and path not in self.session.leftovers:
-            raise _refused(f"{path}: the agent has told of no such leftover")
+            raise _refused(f"{path}: not a leftover that the agent listed")
 
 
 def _at_most(most: int, value: Any, where: str) -> None:

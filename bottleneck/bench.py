@@ -25,7 +25,7 @@ CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
 BROKEN_OFF = "broken off"
 """How a step ends that takes the run with it, as Ctrl-C does."""
-NEEDS_AGENT = "needs an agent on the server: --agent ssh://HOST"
+NEEDS_AGENT = "needs an agent on the server (use --agent ssh://HOST)"
 USEFUL_SECONDS = 1.5
 """Less is no copy."""
 HELD_SECONDS = 60.0
@@ -136,7 +136,7 @@ class Bench:
     def need(self, seconds: float = USEFUL_SECONDS) -> None:
         """Raises Unavailable where less is left."""
         if self.left() < seconds:
-            raise Unavailable("no time left in the budget: give a larger --budget")
+            raise Unavailable("out of time (use a larger --budget)")
 
     def source_bytes_of(self, side: plan.Side) -> int:
         """Size of a side's own file; 0: it has none."""
@@ -150,7 +150,7 @@ class Bench:
             Unavailable: more than this share of the budget is spent.
         """
         if self.elapsed() > share * self.options.budget_seconds:
-            raise Unavailable("left out, so that the copies get their time: give a larger --budget")
+            raise Unavailable("out of time, because the copies come first (use a larger --budget)")
 
     def note(self, text: str) -> None:
         """One line for the report about what was not measured, and why."""
@@ -290,9 +290,9 @@ class Bench:
                 for pair in (ran.own, ran.other)
             ]
         except ValueError as error:
-            raise StageError(f"an agent's counters cannot be: {error}") from None
+            raise StageError(f"invalid counters from an agent: {error}") from None
         if used[0] is None:
-            raise StageError(f"{step.initiator}: the agent told no counters")
+            raise StageError(f"{step.initiator}: the agent sent no counters")
         known = {**ran.details, **(details or {})}
         counted = _interface_counts(step, ran)
         if counted:

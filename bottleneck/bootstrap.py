@@ -134,21 +134,21 @@ def command_for(spec: str, starter: tuple[str, ...] = TRAVELLING) -> list[str]:
     if not spec.startswith("ssh://"):
         raise Refused(
             "usage",
-            "--agent is none of ssh://[user@]host[:port], tcp://host:port, exec:PREFIX, none",
+            "--agent: must be one of ssh://[user@]host[:port], tcp://host:port, exec:PREFIX, none",
         )
     user, at, place = spec.removeprefix("ssh://").rstrip("/").rpartition("@")
     if ":" in user:
-        raise Refused("usage", "--agent takes no password: use a key or an ssh agent")
+        raise Refused("usage", "--agent: a password is not allowed here; use a key or an ssh agent")
     # The host as it is written: an alias in ssh's configuration minds its capitals.
     found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.][\w.-]*))(?::(\d{1,5}))?", place)
     if found is None or at and not re.fullmatch(r"[\w.][\w.@+-]*", unquote(user)):
         raise Refused(
             "usage",
-            "--agent ssh://... names no host that ssh could reach: ssh://[user@]host[:port]",
+            "--agent ssh://...: not a host that ssh can reach; use ssh://[user@]host[:port]",
         )
     host, port = found[1] or found[2], found[3]
     if port and not 0 < int(port) < 65536:
-        raise Refused("usage", f"--agent ssh://...: {port} is no port")
+        raise Refused("usage", f"--agent ssh://...: {port} is not a port")
     options = [word for option in SSH_OPTIONS for word in ("-o", option)]
     if port:
         options += ["-p", port]

@@ -136,7 +136,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise NotBounded(f"the key {key[:80]!r} is there twice")
+            raise NotBounded(f"the key {key[:80]!r} occurs twice")
         found[key] = value
     return found
 

@@ -35,7 +35,7 @@ def command(spec: str) -> list[str]:
     """The command that relays to tcp://host:port. Raises Refused, "usage"."""
     place = spec.removeprefix(SCHEME).rstrip("/")
     if not re.search(r":\d{1,5}\Z", place):
-        raise Refused("usage", "--agent tcp://host:port needs the port that its --listen took")
+        raise Refused("usage", "--agent tcp://host:port: no port; use the port of its --listen")
     host, port = host_and_port(place, 1)
     return own_modules.command("bottleneck.dialling", host, str(port))
 
@@ -70,8 +70,8 @@ def _met(host: str, port: int, token: Token) -> Stream:
     except OSError as error:
         raise Refused(
             "unreachable",
-            f"the agent at {where}: {(error.strerror or str(error)).lower()}; "
-            "does `bottleneck agent --listen` run there, and does a firewall let it through?",
+            f"the agent at {where}: {(error.strerror or str(error)).lower()}; check that "
+            "`bottleneck agent --listen` runs there and that no firewall blocks it",
         ) from None
     try:
         tls.settle(connection)
@@ -82,8 +82,8 @@ def _met(host: str, port: int, token: Token) -> Stream:
         if not hmac.compare_digest(tls.fingerprint(shown), token.fingerprint):
             raise Refused(
                 "login",
-                f"{where}: what listens there shows another certificate than the token names: "
-                "another agent, or somebody in between; it was sent nothing",
+                f"{where}: its certificate does not match the token, so nothing was sent; "
+                "check that this is the token's agent",
             )
         stream.write(token.secret.hex().encode() + b"\n")
         _hear_first_word(stream, where)
@@ -103,7 +103,7 @@ def _hear_first_word(stream: Stream, where: str) -> None:
                 stream.hear()
                 stream.decrypt()
             if stream.ended and not stream.plain:
-                raise _HungUp("unreachable", f"{where}: what listens there hung up")
+                raise _HungUp("unreachable", f"{where}: connection closed")
     except OSError as error:
         raise _HungUp("unreachable", f"{where}: {(error.strerror or str(error)).lower()}") from None
 
@@ -115,16 +115,18 @@ def _shake(stream: Stream, where: str) -> None:
             stream.flush()
             left = until - time.monotonic()
             if left <= 0 or not select.select([stream.connection], [], [], left)[0]:
-                raise Refused("unreachable", f"{where}: what listens there says nothing")
+                raise Refused("unreachable", f"{where}: no answer")
             stream.hear()
             if stream.ended:
-                raise _HungUp("unreachable", f"{where}: what listens there hung up without a word")
+                raise _HungUp(
+                    "unreachable",
+                    f"{where}: connection closed; after several wrong tokens an agent refuses "
+                    "connections for up to a minute",
+                )
     except ssl.SSLError as error:
         if error.reason == "TLSV1_UNRECOGNIZED_NAME":
             raise Refused("login", wrong_token(where)) from None
-        raise Refused(
-            "unreachable", f"{where}: what listens there is no agent of this product"
-        ) from None
+        raise Refused("unreachable", f"{where}: not an agent of this program") from None
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise Refused("unreachable", f"the agent at {where}: {why}") from None
@@ -132,7 +134,7 @@ def _shake(stream: Stream, where: str) -> None:
 
 def wrong_token(where: str) -> str:
     """What is said of one."""
-    return f"the agent at {where}: wrong token; the right one stands on its terminal"
+    return f"the agent at {where}: wrong token; its terminal shows the right one"
 
 
 def _is_there(pid: int) -> bool:
@@ -164,7 +166,7 @@ def main(host: str, port: str) -> None:
     try:
         relay.run()
     except (Broken, OSError) as error:
-        print(f"the connection broke: {error}", file=sys.stderr, flush=True)
+        print(f"the connection failed: {error}", file=sys.stderr, flush=True)
         raise SystemExit(LOST) from None
     if relay.source_open:
         print("the connection was closed", file=sys.stderr, flush=True)

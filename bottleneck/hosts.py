@@ -100,8 +100,9 @@ class Host(Stream):
         found = tools.find_named(command[0])
         if found is None:
             raise AgentLost(
-                f"the {side}'s agent did not start: {command[0]}: not found in any folder of PATH "
-                "that only root and this user can write to; install it or write its full path"
+                f"the {side}'s agent did not start: {command[0]}: not found in any folder of "
+                "PATH that only root and this user can write to; install it or use its full "
+                "path"
             )
         try:
             process = subprocess.Popen(
@@ -133,20 +134,20 @@ class Host(Stream):
         try:
             trouble = greeted.get(timeout=timeout_seconds)
         except queue.Empty:
-            trouble = f"said nothing for {timeout_seconds:.0f} s"
+            trouble = f"sent nothing for {timeout_seconds:.0f} s"
         if "refused" in self.about:
             raise self._checked(told.refusal, self.about["refused"])
         version = self.about.get("version")
         if not trouble and version != __version__:
             words = told.words(version)[:LONGEST_VERSION]
-            trouble = f"has version {words}, this host {__version__}"
+            trouble = f"has version {words}, but this host has {__version__}"
         if trouble:
             if self.lost or self.process.poll() is not None:
                 # Its stream may have broken before its last words were read.
                 listening.join(LAST_WORDS_SECONDS)
             raise AgentLost(
-                f"the {self.side}'s agent {trouble}{self._last_words()}; "
-                "try the same command by hand"
+                f"the {self.side}'s agent {trouble}{self._last_words()}; run the same "
+                "command by hand"
             )
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
@@ -284,14 +285,14 @@ class Host(Stream):
                 if progress is not None:
                     progress(samples[-1])
         except OSError as error:
-            lost = f"{self.side}: the agent broke off in {name} ({error})"
+            lost = f"{self.side}: the agent failed in {name} ({error})"
             raise PartlyRan(lost, tuple(samples), True) from None
         except (StageError, AgentLost) as error:
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:
             self.replies.forget(number)
         if len(own) < 2 or not told.is_window(samples):
-            raise PartlyRan("the stage gave no complete window", tuple(samples), False)
+            raise PartlyRan("the test gave no complete result", tuple(samples), False)
         return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
 
     def close(self, now: bool = False) -> None:

@@ -26,7 +26,7 @@ SHARE_SECONDS = 90.0
 LOST = (StageError, Unavailable, Refused, AgentLost)
 """After these nobody knows how far a removal came."""
 REMOVED, LEFT, UNKNOWN = "removed", "left", "unknown"
-UNANSWERED = "not known whether it is gone"
+UNANSWERED = "unknown whether it was removed"
 
 
 class Found(NamedTuple):
@@ -85,7 +85,7 @@ class Cleanup:
             asked = {"folders": list(folders), "older_seconds": self.older_seconds}
             told = host.ask("leftovers", LOOK_SECONDS, **asked)
             if not isinstance(told, list):
-                raise StageError(f"{side}: its agent tells what cannot be")
+                raise StageError(f"{side}: invalid data from the agent")
             known = [wire.from_plain(Leftover, each) for each in told]
             found += [Found(side, each, each.path) for each in known]
         if self.target is not None:

@@ -67,7 +67,7 @@ def listener(spec: str, any_address: bool) -> socket.socket:
     """
     place, colon, port = spec.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise Refused("usage", "--listen takes ADDRESS:PORT, an IPv6 address in brackets")
+        raise Refused("usage", "--listen: must be ADDRESS:PORT, with an IPv6 address in brackets")
     host = host_and_port(place, 1)[0]
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
@@ -78,14 +78,14 @@ def listener(spec: str, any_address: bool) -> socket.socket:
     if is_any(str(address[0])) and not any_address:
         raise Refused(
             "usage",
-            f"--listen {host} is every address of this host: name the one that the client uses, "
-            "or give --any-address",
+            f"--listen {host}: means every address of this host; use the one that the client "
+            "uses, or --any-address",
         )
     if family == socket.AF_INET6 and ipaddress.ip_address(_plain(str(address[0]))).is_link_local:
         raise Refused(
             "usage",
-            f"--listen {host}: a client cannot call a link-local address without the name of its "
-            "own network card; name another address of this host",
+            f"--listen {host}: a client cannot reach a link-local address without its own "
+            "interface name; use another address of this host",
         )
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -305,7 +305,7 @@ class Listening:
             return
         self.throttle.right(caller.prefix)
         if self.current is not None:
-            busy = f"the agent at {where} serves another coordinator now"
+            busy = f"the agent at {where} serves another client now"
             stream.write(wire.refusal("unreachable", busy))
             stream.flush()
             self._leave(caller)
@@ -324,7 +324,7 @@ class Listening:
         count = self.throttle.wrong(caller.prefix)
         if count <= login_throttle.FREE and self.told < MOST_TOLD:
             self.told += 1
-            more = "; of more nothing is said" if self.told == MOST_TOLD else ""
+            more = "; further ones are not shown" if self.told == MOST_TOLD else ""
             self.say(f"a wrong token from {caller.address}{more}")
         self.selector.unregister(caller.connection)
         self._become(caller, WRONG)
@@ -333,12 +333,12 @@ class Listening:
 
     def _serve_one(self, stream: Stream, who: str) -> None:
         try:
-            self.say(f"a coordinator at {who} is at work")
+            self.say(f"a client at {who} is connected")
             why = _session(stream, who)
         finally:
             self.current = None
             stream.connection.close()
-        self.say(f"the coordinator at {who}: {why}")
+        self.say(f"the client at {who}: {why}")
 
     def _end(self) -> None:
         """Sends everybody away and waits until the agent has gone."""
@@ -379,10 +379,10 @@ def _session(stream: Stream, who: str) -> str:
             tls.settle(stream.connection)
             relay.run()
         except (Broken, OSError) as error:
-            return f"lost: {error}"
+            return f"connection lost: {error}"
         finally:
             _end_agent(agent)
-    return "it left" if stream.ended else "its agent ended"
+    return "it disconnected" if stream.ended else "its agent ended"
 
 
 def _end_agent(agent: subprocess.Popen[bytes]) -> None:

@@ -32,7 +32,7 @@ MOST_LATE = 1000
 """Replies to requests that were given up: they may have been on the way."""
 ENDS = frozenset({"answer", "closed", "details", "observed", "failed", "skipped", "refused"})
 """What a reply has that is the last one of its request."""
-UNASKED = "sends what nobody asked for"
+UNASKED = "sent data that was not requested"
 WRITE_SECONDS = 10.0
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
@@ -108,7 +108,7 @@ class Replies:
             or self._unread_bytes + size > MOST_WAITING_BYTES
             or self._session_bytes > self._most_session_bytes
         ):
-            raise Unasked("sends more than an agent has to tell")
+            raise Unasked("sent too much data")
 
     def get(self, number: int, timeout_seconds: float) -> dict[str, Any]:
         """The next reply to a request; {"lost": how} where none will come. Errors: queue.Empty."""
@@ -169,7 +169,9 @@ class Stream:
                         # One that has closed its stream may live on.
                         with contextlib.suppress(subprocess.TimeoutExpired):
                             self.process.wait(1)
-                    greeted.put("ended without a greeting" if not line else "only sent noise")
+                    greeted.put(
+                        "ended without a greeting" if not line else ("sent only invalid data")
+                    )
                     return
                 self.about = wire.read_greeting(line) or {}
                 if not self.about and len(self.banner) < MOST_BANNER_LINES:
@@ -197,7 +199,7 @@ class Stream:
             os.set_blocking(fd, False)
             while line:
                 if not select.select([], [fd], [], max(0.0, until - time.monotonic()))[1]:
-                    raise TimeoutError("it takes no more requests")
+                    raise TimeoutError("it accepts no more requests")
                 line = line[os.write(fd, line) :]
 
     def send(self, request: dict[str, Any]) -> int:
@@ -227,7 +229,7 @@ class Stream:
             reply = self.replies.get(number, max(0.01, until - time.monotonic()))
         except queue.Empty:
             raise AgentLost(
-                f"{self.side}: the agent did not answer in {step}; is the host still up?"
+                f"{self.side}: the agent did not answer in {step}; check that the host is up"
             ) from None
         if "lost" in reply:
             how = told.words(reply["lost"])
@@ -245,4 +247,4 @@ class Stream:
         try:
             return check(value)
         except ValueError as error:
-            raise StageError(f"{self.side}: its agent tells what cannot be: {error}") from None
+            raise StageError(f"{self.side}: invalid data from the agent: {error}") from None

@@ -257,7 +257,7 @@ def _report(document: dict[str, Any]) -> Report:
 def _few(value: object, where: str, most: int) -> list[Any]:
     found = typed.array(value, where)
     if len(found) > most:
-        raise ReportError(f"{where} are {len(found)}, where {most} are read")
+        raise ReportError(f"{where}: {len(found)} entries, at most {most} are read")
     return found
 
 

@@ -99,7 +99,7 @@ def _reach(bench: Bench, stack: ExitStack) -> None:
     server = stack.enter_context(hosts.start_there(bench.options.agent))
     bench.reached["server"] = server
     for line in server.banner:
-        bench.note(f"in front of the server's agent stood: {line}")
+        bench.note(f"printed before the server's agent started: {line}")
 
 
 def _learn(bench: Bench) -> None:

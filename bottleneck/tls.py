@@ -252,8 +252,8 @@ class Relay:
             self.until = min(self.until, now + self.closing_seconds)
             self.end_sink()
         elif now > self.heard + self.silent_seconds:
-            raise Broken(f"no sign of life for {self.silent_seconds:.0f} s")
+            raise Broken(f"nothing received for {self.silent_seconds:.0f} s")
         if now > self.sent + WRITE_SECONDS:
             raise Broken(f"it read nothing for {WRITE_SECONDS:.0f} s")
         if now > self.until:
-            raise Broken("the agent did not end with its coordinator")
+            raise Broken("the agent did not end with its client")

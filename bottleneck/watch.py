@@ -96,8 +96,12 @@ class Watch:
         found = _find(host, pid=self.options.pid, address=address)
         if not watched.moves(found):
             name = self.options.name
-            none = f"the {name} moved nothing" if self.options.pid else f"no {name} moved anything"
-            raise NothingRuns(f"no copy runs: {none} in {FIND_SECONDS:.0f} s")
+            none = (
+                f"the {name} transferred nothing"
+                if self.options.pid
+                else (f"no {name} transferred data")
+            )
+            raise NothingRuns(f"no running copy found: {none} in {FIND_SECONDS:.0f} s")
         self.here = watched.side_of(found)
         host.side = self.here
         self.reached[self.here], self.running[self.here] = host, found
@@ -121,19 +125,19 @@ class Watch:
     def _reach_other(self, found: Running) -> None:
         there = sockets.OTHER[self.here]
         if found.link is None:
-            self.notes.append("the copy stays on this host: no agent was asked")
+            self.notes.append("the copy stays on this host, so no agent was used")
             return
         host = self.stack.enter_context(hosts.start_there(self.options.agent))
         host.side = there
         for line in host.banner:
-            self.notes.append(f"in front of the {there}'s agent stood: {line}")
+            self.notes.append(f"printed before the {there}'s agent started: {line}")
         try:
             other = _find(host, **watched.turned(found.link))
         except TROUBLE as error:
             self._drop(there, error)
             return
         if other.link is None:
-            self.notes.append(f"{there}: the agent sees no end of this connection there")
+            self.notes.append(f"{there}: the agent cannot see this connection")
             return
         self.reached[there], self.running[there] = host, other
 
@@ -165,7 +169,7 @@ class Watch:
             until = time.monotonic() + seconds
             ended = False
             while (left := until - time.monotonic()) > 0 and not ended:
-                self.tell("watching the copy")
+                self.tell("observing the copy")
                 self.interrupted = not wait(min(1.0, left))
                 readings.append(self._counters())
                 if self.interrupted:
@@ -174,7 +178,7 @@ class Watch:
             if ended:
                 # What came after the copy's end says nothing of it.
                 readings = readings[:-QUIET_COUNT]
-                self.notes.append("the copy ended, or paused, while it was watched")
+                self.notes.append("the copy ended or paused during the observation")
             for side, observation in seen.items():
                 told = _of(side, readings)
                 if len(told) > 1:
@@ -213,7 +217,7 @@ class Watch:
             if isinstance(observation.seen, dict) and not observation.trouble:
                 ends[side] = End(self.running[side], observation.seen)
             elif observation.trouble and side not in self.silent:
-                self.notes.append(f"{side}: the copy was not watched: {observation.trouble}")
+                self.notes.append(f"{side}: the copy was not observed: {observation.trouble}")
             usage_there = _usage(_of(side, readings))
             if usage_there is not None:
                 usages[side] = usage_there
@@ -221,7 +225,7 @@ class Watch:
         lasted = own[-1].clock_seconds - own[0].clock_seconds
         try:
             if self.here not in ends or self.here not in usages:
-                raise ValueError("it was watched too short")
+                raise ValueError("the observation was too short")
             try:
                 return watched.step_of(self.here, ends, usages, lasted)
             except ValueError as error:
@@ -298,6 +302,6 @@ def _look_up(host: str) -> str:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "not a host's name"
+        why = getattr(error, "strerror", None) or "not a host name"
         raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
     return str(found[0][4][0])

@@ -101,7 +101,7 @@ def step_of(
     moved = _moved(rows, here, link)
     if moved is None:
         setting.update(copy="pull.cached", verb="pull")
-        return Step(STAGE, setting, here), Skipped("it moved nothing while it was watched")
+        return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
     verb = "push" if moved.pushes else "pull"
     sender: Side = "client" if moved.pushes else "server"
     details = _details(ends, sender, moved, link)
@@ -162,7 +162,7 @@ def _run(rows: Sequence[Sequence[float | None]], column: int) -> tuple[Sample, .
         sample = Sample(clock - began[0], int(count - began[1]))
         last = found[-1] if found else Sample(0.0, 0)
         if sample.elapsed_seconds < last.elapsed_seconds or sample.moved_bytes < last.moved_bytes:
-            raise ValueError("a watch told counts that run backwards")
+            raise ValueError("an observation has counts that run backwards")
         found.append(sample)
     if len(found) < 2 or found[-1].moved_bytes == 0 or found[-1].elapsed_seconds <= 0:
         return None
@@ -171,7 +171,7 @@ def _run(rows: Sequence[Sequence[float | None]], column: int) -> tuple[Sample, .
     ended = found[-1].elapsed_seconds - found[whole].elapsed_seconds >= WINDOW_SECONDS
     run = tuple(found[: whole + 1] if ended else found)
     if run_rate(run) > typed.LARGEST:
-        raise ValueError("a watch told a rate that is out of range")
+        raise ValueError("an observation has a rate that is out of range")
     return run
 
 

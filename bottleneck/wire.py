@@ -79,7 +79,7 @@ def read_greeting(line: bytes) -> Optional[Message]:
     about = decode(line[at + len(MARK) :])
     if about.get("protocol") != PROTOCOL:
         raise WireError(
-            f"the agent speaks protocol {about.get('protocol')!r}, this program {PROTOCOL}: "
+            f"the agent uses protocol {about.get('protocol')!r}, this program {PROTOCOL}; "
             "install the same version on both hosts"
         )
     return about

@@ -244,14 +244,14 @@ def test_a_token_reads_no_file_of_the_agents_user(tmp_path):
     with agent_for("127.0.0.1") as host:
         with pytest.raises(Refused, match="others than its peer"):
             host.initiate("smbclient-copy", copied, peer, 5.0)
-        with pytest.raises(Refused, match="did not make"):
+        with pytest.raises(Refused, match="only files that it made"):
             host.initiate("smb-copy", by_us, peer, 5.0)
         with (
             pytest.raises(Refused, match="folder of its run"),
             host.hold("source-file", held, Endpoint(), 5),
         ):
             pass
-        with pytest.raises(Refused, match="calls no other address"):
+        with pytest.raises(Refused, match="connects to its caller's address"):
             host.ask("reach", host="127.0.0.2", port=9, wait_seconds=1.0)
         assert not below(host.process.pid)
     assert list(tmp_path.iterdir()) == [secret]
@@ -318,11 +318,11 @@ def test_limits_that_are_not_understood_serve_nobody(tmp_path, text):
 
 def test_limits_that_others_may_change_serve_nobody(tmp_path):
     path = tmp_path / "limits.toml"
-    with pytest.raises(agent_limits.Untrusted, match="others may change"):
+    with pytest.raises(agent_limits.Untrusted, match="other users can change"):
         agent_limits.load(write(path, LIMITS, 0o664))
     path.chmod(0o644)
     tmp_path.chmod(0o777)
-    with pytest.raises(agent_limits.Untrusted, match="others may change"):
+    with pytest.raises(agent_limits.Untrusted, match="other users can change"):
         agent_limits.load(str(path))
     tmp_path.chmod(0o755)
     path.rename(tmp_path / "other")

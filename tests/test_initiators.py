@@ -274,7 +274,7 @@ def test_a_share_with_another_protection_is_told_as_that(one_host: Pair, tmp_pat
     with share_of_the_client(tmp_path, options=("server signing = mandatory",)) as (server, _):
         told = one_host.run(client_share=f"//{server.host}:{server.port}/{server.share}")
     (note,) = told["notes"]
-    assert "client's share are signed, those with the server's plain" in note
+    assert "client's share are signed, copies with the server's share plain" in note
     all_measured({**told, "notes": []}, "smbclient", "given")
     for step in told["steps"]:
         assert step["signing"] == step["details"]["signing"] == "aes-gmac"
@@ -318,7 +318,7 @@ def test_a_firewall_is_named_with_the_port_to_open(two_hosts: Pair, verdict: str
         call(*two_hosts.client, "nft", "delete table inet closed")
     (text,) = texts(told, "Skipped")
     assert f"the server cannot reach {CLIENT} port " in text
-    assert "allow it in the client's firewall, or give --client-share" in text
+    assert "allow it in the client's firewall, or use --client-share" in text
 
 
 @pytest.mark.long
@@ -387,7 +387,9 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
 def test_without_an_agent_it_is_a_note(one_host: Pair) -> None:
     told = Pair(one_host.folder, one_host.target, "none").run()
     assert told["steps"] == []
-    assert any("copies that the server starts: needs an agent" in note for note in told["notes"])
+    assert any(
+        "copies started by the server: skipped: needs an agent" in note for note in told["notes"]
+    )
 
 
 @pytest.mark.long

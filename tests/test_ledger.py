@@ -67,10 +67,10 @@ def test_a_step_says_why_it_was_made_and_why_again():
     ledger.why = "the copy as a user makes it"
     ledger.add(COPY, made(10))
     ledger.add(COPY, made(11))
-    ledger.why = "its runs lie far apart"
+    ledger.why = "its runs vary widely"
     ledger.add(COPY, made(30))
     ((step, _),) = ledger.entries()
-    assert step.why == "the copy as a user makes it; then its runs lie far apart"
+    assert step.why == "the copy as a user makes it; then its runs vary widely"
     assert step == COPY, "the reason is no part of what a step is"
 
 

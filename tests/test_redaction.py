@@ -123,7 +123,7 @@ def with_canaries(path, kept=PARSED | table.TECHNICAL):
         *(f"--domain={CANARY}", "--agent", f"ssh://{CANARY}a@{CANARY}b", "--folder", f"{CANARY}/x"),
         *("--agent", f"exec:docker exec -i {CANARY}", "--file", f"{CANARY} film.mkv"),
     ]
-    document["notes"] = [FOREIGN, f"in front of the server's agent stood: {CANARY} Ltd"]
+    document["notes"] = [FOREIGN, f"printed before the server's agent started: {CANARY} Ltd"]
     document["target"].update(
         novel=f"{CANARY}!", deep=[{"novel": FOREIGN, f"{CANARY}é": 1}], server_guid=f"{CANARY}"
     )

@@ -42,7 +42,7 @@ def test_forty_replies_of_a_mebibyte_end_the_agent_before_they_fill_the_coordina
         until = time.monotonic() + 20
         while not host.lost and time.monotonic() < until:
             time.sleep(0.01)
-        assert host.lost == "sends more than an agent has to tell"
+        assert host.lost == "sent too much data"
         assert host.replies._unread_bytes <= replies.MOST_WAITING_BYTES
         assert "more" in host.next(number, until, "the first")
 
@@ -51,7 +51,7 @@ def test_forty_replies_of_a_mebibyte_end_the_agent_before_they_fill_the_coordina
 def test_a_reply_to_no_request_ends_the_agent(number):
     with (
         agent_that(f"o.write({line(number, answer=1)!r})") as host,
-        pytest.raises(hosts.AgentLost, match="sends what nobody asked for"),
+        pytest.raises(hosts.AgentLost, match="sent data that was not requested"),
     ):
         host.tell("counters")
 

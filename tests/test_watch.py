@@ -151,7 +151,7 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
     def amiss(name: str) -> Any:
         def asked(host: Host, what: Any, *more: Any, **named: Any) -> Any:
             if host in others and what == question:
-                raise StageError(f"{host.side}: its agent tells what cannot be")
+                raise StageError(f"{host.side}: invalid data from the agent")
             told = real[name](host, what, *more, **named)
             if host in others and question == "observed" and name == "next" and question in told:
                 return {"observed": {"counts": [], "connection": {"own": 7}}}

@@ -33,7 +33,7 @@ def _is_size(value: str) -> str:
 def _one_of(*words: str) -> Callable[[str], str]:
     def read(word: str) -> str:
         if word not in words:
-            raise ValueError(f"{word[:40]!r} is none of {', '.join(words)}")
+            raise ValueError(f"{word[:40]!r} must be one of {', '.join(words)}")
         return word
 
     return read

@@ -26,7 +26,7 @@ from probes.records import HostFacts, Measured, Outcome, Run, Sample, Skipped, U
 Entry = tuple[Step, Outcome]
 RUN_SECONDS = 10.0
 """How long a run is taken to last where its size was not told: the rate alone counts."""
-NO_RATE = "its rate was not told"
+NO_RATE = "its rate was not given"
 HELD_LOW_RATIO, HELD_HIGH_RATIO = 0.6, 1.3
 """Of window over round trip: a transfer in between was held by its window."""
 
@@ -45,7 +45,7 @@ def told_report(told: Observations) -> Report:
         *(_copy(each) for each in told.copy),
     ]
     if not entries:
-        raise ReportError("observations tell of no tcp, latency, disk or copy")
+        raise ReportError("observations have no tcp, latency, disk or copy")
     return Report(
         status="complete",
         tool={"version": __version__, "observations": SCHEMA},
@@ -73,7 +73,7 @@ def _target(told: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:
 
 def _notes(told: Observations) -> Iterator[str]:
     source = f" Source: {told.source}." if told.source else ""
-    yield f"{told.title}: figures that a person told; nothing was measured here.{source}"
+    yield f"{told.title}: figures supplied by a person; nothing was measured.{source}"
     yield from told.notes
 
 
@@ -87,7 +87,7 @@ def _host(host: Host | None, side: str) -> HostFacts | None:
     interface = None
     if host.link is not None or host.mtu is not None:
         interface = {
-            **{"name": "(as told)", "address": "", "virtual": False},
+            **{"name": "(as reported)", "address": "", "virtual": False},
             "rate_bits_per_second": None if host.link is None else round(8 * host.link),
             "duplex": host.duplex,
             "mtu_bytes": host.mtu,
@@ -150,7 +150,7 @@ def _latency(latency: Latency, where: str) -> Entry:
     rows: list[dict[str, Any]] = []
     for at, each in enumerate(latency.table):
         if each.message > units.MOST_RATE * each.time:
-            raise ReportError(f"{where}.table[{at}]: no message of this size takes so little time")
+            raise ReportError(f"{where}.table[{at}]: too short a time for a message of this size")
         rows.append(
             {
                 "message_bytes": each.message,
@@ -161,7 +161,7 @@ def _latency(latency: Latency, where: str) -> Entry:
         )
     once = [row for row in rows if row["round_trips"] == 1]
     if not once:
-        raise ReportError(f"{where}.table: no message that was answered once")
+        raise ReportError(f"{where}.table: no message with one round trip")
     line = fit.line([(row["message_bytes"], row["seconds"]) for row in once])
     longest = max(once, key=lambda row: row["message_bytes"])
     details = {
@@ -178,7 +178,7 @@ def _disk(disk: Disk, where: str) -> Entry:
     zones = [{"at_ratio": each.at, "bytes_per_second": each.rate} for each in disk.zones]
     rate = disk.rate
     if rate is None and not zones:
-        raise ReportError(f"{where} tells neither a rate nor zones")
+        raise ReportError(f"{where} has neither a rate nor zones")
     best = rate or max(each.rate for each in disk.zones)
     setting = {"side": disk.side, "verb": disk.verb, "pattern": "told"}
     details = {"zones": zones, **_known(tool=disk.tool)}

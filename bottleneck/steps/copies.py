@@ -69,7 +69,7 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
         found = schedule.in_doubt(bench)
         if found is not None and not found:
             break
-        bench.ledger.why = found[0].reason if found else "what one run may be off by"
+        bench.ledger.why = found[0].reason if found else "how far one run varies"
         _round(bench, opened, labels, number, extra=False)
     _until_stable(bench, opened, labels)
     if not clear and not others:
@@ -84,7 +84,7 @@ def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
         fitting = [copy for copy in unsteady if _fits(bench, dialect, copy)]
         if not fitting:
             return
-        bench.ledger.why = "its runs lie far apart"
+        bench.ledger.why = "its runs vary widely"
         for copy in plan.COPIES:
             if copy in fitting:
                 _copy(bench, dialect, labels, copy, "folder")
@@ -94,7 +94,7 @@ def _smb1(bench: Bench, endpoint: Endpoint) -> None:
     """One round over SMB1 where the server offers it: nobody asked, so that it may be left out."""
     labels = _labels(bench, endpoint, SMB1)
     if labels is not None:
-        bench.ledger.why = "how the oldest dialect that the server offers compares"
+        bench.ledger.why = "the oldest dialect that the server supports"
         _round(bench, SMB1, labels, 0, extra=True)
 
 
@@ -156,7 +156,7 @@ def _round(bench: Bench, dialect: str, labels: dict[str, Any], number: int, extr
         if number == 0 and not extra or _fits(bench, dialect, copy):
             _copy(bench, dialect, labels, copy, "folder")
         elif number == 0:
-            bench.note(f"{dialect} {copy}: no time left; give a larger --budget")
+            bench.note(f"{dialect} {copy}: skipped: out of time (use a larger --budget)")
 
 
 def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
@@ -168,7 +168,7 @@ def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | 
         return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
     asked = bool(bench.options.dialects)
     if not asked and bench.left() < 3 * USEFUL_SECONDS:
-        bench.note("smb1: no time left to try it; give a larger --budget")
+        bench.note("SMB1: skipped: out of time (use a larger --budget)")
         return None
     setting = run_folder.Setting(
         dialect=dialect, run=secrets.token_hex(8), outlived=bench.options.outlived
@@ -259,7 +259,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
         bench.need()
         size, _ = _size(bench, dialect, copy, end)
         if size < plan.MIB:
-            raise Unavailable("no source file, or no room for a copy of 1 MiB")
+            raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
         verb, _, requested = copy.partition(".")
         proof = files.ready_cache(bench.server, bench.server_path, copy, size)
         proof = proof or files.cache_proof("server", requested)

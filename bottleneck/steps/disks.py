@@ -56,7 +56,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
         except (StageError, Unavailable, Refused) as error:
             if side == "client" and isinstance(error, Refused):
                 raise
-            bench.note(f"{side}: no file of our own in {folder}: {error}")
+            bench.note(f"{side}: no test file in {folder}: {error}")
 
 
 def measure_disks(bench: Bench) -> None:
@@ -65,7 +65,7 @@ def measure_disks(bench: Bench) -> None:
     Where nothing but the disk was asked for, all of it; alone what --device and --file name.
     """
     alone = bench.alone("disk")
-    bench.ledger.why = "what each disk gives alone"
+    bench.ledger.why = "the rate of each disk by itself"
     named = (bench.options.device, bench.options.file)
     at_server = any(each is not None and each.side == "server" for each in named)
     here_alone = alone and bench.options.agent == "none" and not at_server
@@ -133,9 +133,9 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
         elif source is None:
             raise Unavailable(
-                "no file of our own could be written there"
+                "no test file could be written there"
                 if bench.folder(each.side)
-                else "the share's folder was not found there: --server-folder DIR"
+                else "the share's folder was not found there (use --server-folder DIR)"
             )
         if each.pattern == "sequential":
             bench.keep_time(_until(bench, each))

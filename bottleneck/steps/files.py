@@ -20,8 +20,8 @@ from probes.stage import NO_ROOM, Refused, Unavailable
 LOCATE_SECONDS = 15.0
 CACHE_SECONDS = 20.0
 NEEDS_SERVER_CACHE = (
-    "the server's page cache cannot be emptied over SMB: "
-    "needs an agent that finds the share's folder there"
+    "the server's page cache cannot be cleared over SMB (needs an agent that finds the "
+    "share's folder)"
 )
 FIRST_BYTES = 2 * plan.MIB
 """Tells the rate by which the file's size is chosen."""
@@ -30,7 +30,7 @@ FILL_SECONDS = 1.0
 GRACE_SECONDS = 8.0
 CACHED_RATIO = 0.5
 """From here on more of the file comes from the server's RAM than from its disk."""
-NOT_FOUND = "the share's folder was not found on the server: --server-folder DIR"
+NOT_FOUND = "the share's folder was not found on the server (use --server-folder DIR)"
 
 
 def locate(bench: Bench, folder_name: str, what: str) -> str | None:
@@ -51,7 +51,7 @@ def locate(bench: Bench, folder_name: str, what: str) -> str | None:
     except StageError as error:
         bench.note(f"server: looking for {what}: {error}")
     if path is None:
-        bench.note(f"the server's agent does not find {what}: give --server-folder DIR")
+        bench.note(f"the server's agent cannot find {what}; use --server-folder DIR")
     return path
 
 
@@ -71,7 +71,9 @@ def ready_cache(
         proof: Details = host.ask("set-cache", CACHE_SECONDS, **asked)
     except (StageError, Refused) as error:
         if requested == "uncached":
-            raise Unavailable(f"the source could not be made uncached: {error}") from None
+            raise Unavailable(
+                f"the source could not be removed from the page cache: {error}"
+            ) from None
         return None
     return proof
 
@@ -216,7 +218,7 @@ def look(bench: Bench) -> Looked:
     try:
         return wire.from_plain(Looked, told)
     except wire.WireError:
-        raise Unavailable(f"{named.path}: {named.side}'s agent told nonsense of it") from None
+        raise Unavailable(f"{named.path}: invalid data from the {named.side}'s agent") from None
 
 
 def device(bench: Bench, side: plan.Side) -> str | None:
@@ -252,7 +254,7 @@ def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
     step.setting["file"] = setting.file
     with bench.outcome(step, f"{copy} {dialect}"):
         if why:
-            bench.note(f"--file: what the server's cache holds of it is not known: {why}")
+            bench.note(f"--file: unknown how much of it the server's cache holds: {why}")
         bench.need()
         seconds = bench.left() if bench.alone("smb-copy") else bench.times.copy
         usable = usable_bytes(bench.client, bench.options.folder)

@@ -39,14 +39,12 @@ def measure_initiators(bench: Bench) -> None:
     if "dialect" not in bench.share.facts:
         return  # a mounted folder: there are no copies of ours to be compared with
     if bench.server is None:
-        bench.note(f"{LABEL}: {NEEDS_AGENT}")
+        bench.note(f"{LABEL}: skipped: {NEEDS_AGENT}")
         return
     left = list(plan.COPIES)
     each = _seconds_each(bench, len(left))
     if each is None:
-        bench.note(
-            f"{LABEL}: left out, so that the client's get their time: give a larger --budget"
-        )
+        bench.note(f"{LABEL}: skipped: out of time (use a larger --budget)")
         return
     with ExitStack() as stack:
         bench.tell("opening a share on the client")
@@ -99,7 +97,7 @@ def _copy(served: ServerCopies, copy: str) -> None:
         verb = copy.partition(".")[0]
         size = _size(served, verb)
         if size < plan.MIB:
-            raise Unavailable("no source file, or no room for a copy of 1 MiB")
+            raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
         if verb == "push":
             _push(served, step, copy, size)
         else:

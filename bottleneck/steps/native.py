@@ -70,8 +70,8 @@ def read_mount(bench: Bench) -> Mounted:
     if mount is not None and mount.remote and own is not None and own.point == mount.point:
         raise Refused(
             "usage",
-            f"--folder {bench.options.folder} lies on the same mount as TARGET: "
-            "name a folder on this host's own disk",
+            f"--folder {bench.options.folder}: on the same mount as TARGET; use a folder on "
+            "a disk of this host",
         )
     smb = mount is not None and mount.filesystem in SMB_FILESYSTEMS
     if mount is not None:
@@ -87,8 +87,8 @@ def read_mount(bench: Bench) -> Mounted:
         left_out = [each.name for each in described(stages) if "server" in each.needs]
         if left_out:
             bench.note(
-                f"{', '.join(left_out)}: the mount does not tell its server's address: "
-                "name TARGET as //host/share"
+                f"{', '.join(left_out)}: skipped: the mount does not show its server's "
+                "address (use //host/share as TARGET)"
             )
         stages = tuple(stage for stage in stages if stage not in left_out)
     bench.options = replace(bench.options, target=target, stages=stages)
@@ -100,7 +100,8 @@ def _ask_mount(bench: Bench, folder: str) -> Mount | None:
         plain = bench.client.ask("mount", ANSWER_SECONDS, folder=folder)
     except StageError as error:
         raise Refused(
-            "unreachable", f"{folder}: its mount does not answer ({error}); is its server up?"
+            "unreachable",
+            f"{folder}: its mount does not answer ({error}); check that its server is up",
         ) from None
     return None if plain is None else wire.from_plain(Mount, plain)
 
@@ -144,7 +145,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
         endpoint = stack.enter_context(held)
     except (StageError, Unavailable) as error:
         mounted.lost = str(error)
-        bench.note(f"client: no file of our own in {target}: {error}")
+        bench.note(f"client: no test file in {target}: {error}")
         return
     facts = endpoint.facts
     mounted.folder = endpoint.folder
@@ -241,7 +242,7 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
             _hold_own(bench, mounted, size, stack)
             size = min(size, mounted.own_bytes)
         if size < plan.MIB:
-            raise Unavailable("no source file, or no room for a copy of 1 MiB")
+            raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
         setting = native_copy.Setting(
             **step.setting,
             size_bytes=size,

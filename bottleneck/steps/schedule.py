@@ -23,11 +23,13 @@ CLEAR_SHARE = 0.5
 """Of the budget, by which a clear case has ended."""
 CLOSING_SECONDS = 2.5
 """What closing the hosts takes of that."""
-CLEAR = "left out, since the cap of each copy is clear"
-BROKEN = "the analysis broke on what was known midway, so the order of the stages is the usual one"
+CLEAR = "skipped, because the result is clear"
+BROKEN = "the analysis failed midway, so the tests ran in the usual order"
 
 
-INITIATORS = Stage("initiators", "who should start the copy", usual_seconds=8.0)
+INITIATORS = Stage(
+    "initiators", "whether client or server should start the copy", usual_seconds=8.0
+)
 """The copies of smb-copy that the server starts: they explain the client's."""
 BY_HAND = {
     "disk": disks.explain_disks,
@@ -76,7 +78,7 @@ class Explanations:
             else:
                 self._make(look or Look(following.name, following.measures))
         if unmade:
-            self.bench.note(f"{CLEAR}: {', '.join(unmade)} (--thorough measures all)")
+            self.bench.note(f"{CLEAR}: {', '.join(unmade)} (--thorough runs all)")
 
     def _make(self, look: Look) -> None:
         chosen = next(each for each in self.left if each.name == look.stage)

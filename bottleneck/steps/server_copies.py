@@ -17,7 +17,7 @@ from probes.records import Details, Endpoint
 from probes.smb import client_share, run_folder
 from probes.stage import Refused, Unavailable
 
-LABEL = "copies that the server starts"
+LABEL = "copies started by the server"
 OWN, SMBCLIENT = "own", "smbclient"
 """Engines: this product where it is installed there, and Samba's client."""
 OPENING_SECONDS = 30.0
@@ -66,7 +66,9 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
     copy from and to here, with the remedy.
     """
     if bench.server_path is None:
-        raise Unavailable("the share's folder was not found on the server: --server-folder DIR")
+        raise Unavailable(
+            "the share's folder was not found on the server (use --server-folder DIR)"
+        )
     engine, by = _engine(bench, stack)
     own_share = bench.options.client_share
     share = stack.enter_context(
@@ -92,7 +94,7 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
         stack.callback(_watch, bench, bench.client, "client", file_server=False)
         _compare_protection(bench, share)
         if not share.facts["local_path"]:
-            bench.note("the client's agent does not find the folder of --client-share here")
+            bench.note("the client's agent cannot find the folder of --client-share here")
     return ServerCopies(bench, stack, engine, by, share, seconds)
 
 
@@ -104,8 +106,8 @@ def _compare_protection(bench: Bench, share: Endpoint) -> None:
     )
     if own != there:
         bench.note(
-            f"copies with the client's share are {own}, those with the server's {there}: "
-            "who starts a copy is not all that differs between them"
+            f"copies with the client's share are {own}, copies with the server's share "
+            f"{there}: they differ in more than who starts them"
         )
 
 
@@ -131,7 +133,7 @@ def _engine(bench: Bench, stack: ExitStack) -> tuple[str, Host | None]:
 def _smbclient(bench: Bench) -> str:
     assert bench.server is not None
     if bench.server.ask("smbclient") is None:
-        raise Unavailable(f"the server has nothing to copy with: {REMEDY}")
+        raise Unavailable(f"the server has no program to copy with ({REMEDY})")
     return SMBCLIENT
 
 
@@ -140,10 +142,12 @@ def _setting(bench: Bench) -> client_share.Setting:
     own, there = (bench.facts[side].interface for side in ("client", "server"))
     if bench.options.client_share is None:
         if own is None:
-            raise Unavailable("this host's address towards the server is unknown: --client-share")
+            raise Unavailable(
+                "this host's address towards the server is unknown (use --client-share)"
+            )
         if dialect == "smb1":
             raise Unavailable(
-                "the server's share speaks SMB1 alone, which no share opened here does"
+                "the server's share supports SMB1 only, and a share opened on this host does not"
             )
     addresses = [bench.address, there.address if there else "", own.address if own else ""]
     return client_share.Setting(
@@ -168,7 +172,7 @@ def _reach(bench: Bench, share: Endpoint) -> None:
         wait_seconds=REACH_SECONDS,
     )
     if why:
-        own = ", or give --client-share" if bench.options.client_share is None else ""
+        own = ", or use --client-share" if bench.options.client_share is None else ""
         raise Unavailable(
             f"the server cannot reach {share.host} port {share.port} ({why}): "
             f"allow it in the client's firewall{own}"
@@ -206,7 +210,7 @@ def looked_at(served: ServerCopies, name: str, size: int) -> bool | None:
     try:
         return bool(bench.client.ask("served-intact", LOOK_SECONDS, **asked))
     except (StageError, Refused, Unavailable) as error:
-        bench.note(f"what the server pushed could not be looked at: {error}")
+        bench.note(f"the file that the server pushed could not be checked: {error}")
         return None
 
 
@@ -246,8 +250,8 @@ def client_cache(served: ServerCopies, copy: str, size: int) -> Details:
     requested = copy.partition(".")[2]
     if not served.path and requested == "uncached":
         raise Unavailable(
-            "the source could not be made uncached: "
-            "the client's agent does not find the folder of its share"
+            "the source could not be removed from the page cache: the client's agent cannot "
+            "find the folder of its share"
         )
     client = served.bench.client
     proof = files.ready_cache(client, served.path, copy, size, file_name=served.name)

@@ -42,12 +42,12 @@ HOLD_SECONDS = 30.0
 TRIAL_SECONDS, MOST_TRIAL_SECONDS = 0.6, 4.0
 TRIAL_ROUND_TRIPS = 25
 """That a transfer needs at least to show what the path carries: a slow start takes ten."""
-WHYS = ("what the network carries", "whether several streams carry more than one")
+WHYS = ("what the network carries", "whether several connections carry more than one")
 PEER_SECONDS = 40.0
 """The same of one that is no agent: it may be busy, or wait for somebody to start it."""
 EXTRA_UNTIL_RATIO = 0.3
 """Of the budget: later than that, more streams would cost a copy."""
-OR_PEER = f"{NEEDS_AGENT}, or a peer that is there already: --tcp-peer iperf3://HOST"
+OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
 
 
 def measure(bench: Bench, stage: Stage) -> None:
@@ -60,7 +60,7 @@ def measure(bench: Bench, stage: Stage) -> None:
         key, share = turn.timed
         _make(bench, module, turn, replace(turn.setting, **{key: share * seconds}), seconds)
     if stage.by_agent and not stage.needs and bench.server is None:
-        bench.note(f"{stage.name} between the hosts: {NEEDS_AGENT}")
+        bench.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
 
 
 def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -> None:
@@ -142,9 +142,7 @@ def seconds_for(bench: Bench, stage: Stage, usual_seconds: float, parts: float =
         return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.left() / parts))
     seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.left())
     if bench.options.budget_seconds < stage.least_budget_seconds or seconds < least:
-        bench.note(
-            f"{stage.name}: left out, so that the copies get their time: give a larger --budget"
-        )
+        bench.note(f"{stage.name}: skipped: out of time (use a larger --budget)")
         return None
     return seconds
 
@@ -329,7 +327,7 @@ def _fills(bench: Bench, verb: str) -> bool:
     rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}")
     link = None if rate is None else link_that_fits(bench, rate)
     if link is not None:
-        bench.note(f"tcp {verb} x4: left out, since one stream fills a link of {link}")
+        bench.note(f"tcp {verb} x4: skipped: one stream fills the {link} link")
     return link is not None
 
 
@@ -343,7 +341,7 @@ def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) 
     with bench.outcome(step, f"tcp {each.verb} x{each.streams} {peer.engine}"):
         there = Endpoint(host=peer.host, port=peer.port)
         if peer.engine == "ttcp" and each.verb == "pull":
-            asked = f"waiting for {peer.host}: start there, towards this host: ttcp -t -s"
+            asked = f"waiting for {peer.host}; on that host, run: ttcp -t -s (towards this host)"
             bench.tell(asked, asks=True)
         ran = bench.run(
             step, setting, there, seconds + PEER_SECONDS, both=False, engine=peer.engine

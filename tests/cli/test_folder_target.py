@@ -100,7 +100,7 @@ def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
     assert sides == {"client", "server"}
     assert found["target"]["mount"]["filesystem"] == "fuse.smbnetfs"
     # This mount does not tell where its server is.
-    assert any("does not tell its server's address" in note for note in found["notes"])
+    assert any("does not show its server's address" in note for note in found["notes"])
     assert list(client.iterdir()) == list(smb_mount.shared.iterdir()) == []
 
 

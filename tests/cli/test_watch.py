@@ -130,8 +130,8 @@ def test_nothing_that_runs_is_said_in_one_line(watch):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as resting:
         code, complaints, report = watch(resting.pid)
         resting.communicate(b"\n")
-    assert code == INCOMPLETE and len(complaints) == 1 and "no copy runs" in complaints[0]
-    assert report["steps"] == [] and "no copy runs" in report["notes"][0]
+    assert code == INCOMPLETE and len(complaints) == 1 and "no running copy" in complaints[0]
+    assert report["steps"] == [] and "no running copy" in report["notes"][0]
 
 
 @pytest.mark.parametrize(

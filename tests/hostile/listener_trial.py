@@ -213,7 +213,7 @@ def answered(place: tuple[str, int], token: Token) -> float:
     stream = dialling.meet(*place, token)
     with stream.connection as connection:
         stream.flush()
-        while b"another coordinator" not in stream.plain:
+        while b"another client" not in stream.plain:
             assert select.select([connection], [], [], 30)[0] and not stream.ended
             stream.hear()
             stream.decrypt()

@@ -73,7 +73,7 @@ def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budge
 ) -> None:
     on = bench()
     assert [name for name, _ in run(on, ())] == ["path", "disk"]
-    assert on.ledger.notes == [f"{schedule.CLEAR}: smb-tax (--thorough measures all)"]
+    assert on.ledger.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
     assert run(bench(elapsed=27.0), ()) == []
 
 

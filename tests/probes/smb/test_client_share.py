@@ -303,7 +303,7 @@ def test_nothing_is_served_where_others_can_put_something_in_its_place(tmp_path:
     folder = tmp_path / "everybody's"
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(Unavailable, match=f"{folder}: .* another --folder, or give --client-share"):
+    with pytest.raises(Unavailable, match=f"{folder}: .* another --folder, or --client-share"):
         entered(client_share.hold(setting(folder), Endpoint()))
     assert list(folder.iterdir()) == []
 
