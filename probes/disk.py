@@ -18,7 +18,7 @@ __all__ = ["STAGE", "Setting", "initiate", "respond"]
 
 STAGE = Stage(
     "disk",
-    measures="why a disk gives what it gives",
+    measures="what limits a disk",
     usual_seconds=3.0,
     writes=True,
     explains=True,

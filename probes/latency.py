@@ -25,7 +25,7 @@ from probes.stage import Known, Last, Running, Stage, Turn
 
 STAGE = Stage(
     "latency",
-    measures="what a message costs on this path",
+    measures="the time of a request and its response",
     usual_seconds=2.2,
     needs=("server",),
     by_agent=True,
@@ -101,7 +101,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         return (yield from _measure(Warm(meeting.connections[0], setting.seconds), beside))
     except (EOFError, OSError) as error:
         why = "no answer in time" if isinstance(error, BlockingIOError) else str(error)
-        raise RuntimeError(f"{peer.host}: the messages broke off: {why}") from None
+        raise RuntimeError(f"{peer.host}: the messages failed: {why}") from None
     finally:
         meeting.close()
 
@@ -117,7 +117,8 @@ def _measure(own: Warm, beside: Cold) -> Running:
     pings = by_size[1] = own.times(1, warm.PING_SHARE * own.seconds, warm.MOST_PINGS)
     if len(pings.one) < LEAST:
         raise RuntimeError(
-            f"an exchange of 1 byte takes {1000 * expected[1]:.0f} ms: there was no time for more"
+            f"a request and response of 1 byte take {1000 * expected[1]:.0f} ms: out of time "
+            "for more"
         )
     sockets = _socket_facts(own.connection)
     nagle = warm.nagle(own)

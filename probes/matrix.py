@@ -22,7 +22,7 @@ from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unava
 
 STAGE = Stage(
     "matrix",
-    measures="windows and streams",
+    measures="TCP windows and streams",
     usual_seconds=8.0,
     needs=("server", "rate"),
     by_agent=True,
@@ -116,7 +116,7 @@ def fitted(setting: Setting, known: Known) -> Setting:
     that was asked for.
     """
     if known.link and not known.alone:
-        raise Unavailable(f"left out: TCP fills a {known.link} link by the system's own tuning")
+        raise Unavailable(f"TCP fills the {known.link} link without a larger window")
     trip = known.rtt_seconds or USUAL_RTT_SECONDS
     wanted = max(LEAST_CELL_SECONDS, ROUND_TRIPS * trip)
     return replace(

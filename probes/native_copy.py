@@ -206,7 +206,7 @@ def _copied(
             for written in copying.progress(deadline, SAMPLE_SECONDS):
                 moved = min(setting.size_bytes, max(moments.moved_bytes, written))
                 if room.due(moved - moments.moved_bytes):
-                    answered("the look at the room", deadline, lambda: room.look_at(ends[1]))
+                    answered("the check of the free space", deadline, lambda: room.look_at(ends[1]))
                 moments.moved_bytes = moved
                 yield Sample(time.monotonic() - moments.opened, moved)
             moments.acknowledged = time.monotonic()
@@ -226,7 +226,7 @@ def _error_context(
         yield
     except (CopyBroke, NoAnswer, OSError) as error:
         code = error.errno if isinstance(error, OSError) else _errno_in(str(error))
-        text = f"{setting.copy} by {name} broke "
+        text = f"{setting.copy} by {name} failed "
         text += f"after {moments.moved_bytes} of {setting.size_bytes} bytes: {error}"
         if code is None:
             seconds = f" ({setting.seconds:.1f} s)" if "within its time" in text else ""

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 STAGE = Stage(
     "path",
-    measures="what the path loses and lets through",
+    measures="packet loss and MTU of the path",
     usual_seconds=3.2,
     needs=("server",),
     by_agent=True,
@@ -54,7 +54,7 @@ LATE_SECONDS, LATEST_SECONDS = 20.0, 35.0
 """So long after its time nothing more is tried, and what still waits is left behind: where round
 trips take seconds, or packets vanish, each try does."""
 LEAST_LOAD_SECONDS, MOST_LOAD_SECONDS = 0.5, 1.5
-NOT_ASKED_FOR = "left out: this is a short run"
+NOT_ASKED_FOR = "out of time (use a larger --budget)"
 NEEDS_AGENT = "needs an agent on the server"
 PATH_MTU, LOAD = "path-mtu", "load"
 """What the far end is asked for, beside taking and giving segments."""
@@ -94,7 +94,7 @@ def turns(known: Known) -> Iterator[Turn]:
 def fitted(setting: Setting, known: Known) -> Setting:
     """As it is, where there is a server to look at."""
     if not known.address:
-        raise Unavailable("the server's address is not known: name TARGET as //host/share")
+        raise Unavailable("the server's address is unknown (use //host/share as TARGET)")
     return setting
 
 
@@ -139,8 +139,8 @@ def _silence(where: Setting, late: int) -> str:
     what = f"{where.host} port {where.port}"
     if late:
         return (
-            f"{what} answers only once a packet was sent again: a round trip takes a second or "
-            "more, or packets are lost"
+            f"{what} answers only retransmitted packets: the RTT is a second or more, or "
+            "packets are lost"
         )
     return f"{what} does not answer within {FIRST_SECONDS:.1f} s"
 
@@ -288,7 +288,7 @@ class _Look:
     def _in_time(self, what: str, work: Callable[[], T]) -> T:
         """What work() gives. Raises NoAnswer once it is left behind, Unavailable if too late."""
         if time.monotonic() >= self.until + LATE_SECONDS:
-            raise Unavailable("no time was left: what came before waited for packets")
+            raise Unavailable("out of time, because earlier checks waited for packets")
         return answered(what, self.until + LATEST_SECONDS, work)
 
     def _can_load(self, verb: str) -> bool:
@@ -298,14 +298,14 @@ class _Look:
             self.missing[f"{verb}.loaded"] = NOT_ASKED_FOR
             return False
         if self.ways[verb].get("black_hole"):
-            self.missing[f"{verb}.loaded"] = "full packets vanish that way"
+            self.missing[f"{verb}.loaded"] = "full-size packets are dropped in that direction"
             return False
         return True
 
     def _find(self, verb: str, attempt: black_hole.Attempt) -> None:
         search = partial(black_hole.find, attempt, self.until + LATE_SECONDS)
         try:
-            full, hole = self._in_time("full segments", search)
+            full, hole = self._in_time("full-size packets", search)
             self.ways[verb].update({"full_packet_bytes": full, "black_hole": hole})
         except (Unavailable, NoAnswer) as error:
             self.missing[f"{verb}.black_hole"] = str(error)

@@ -26,7 +26,7 @@ from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
 
 STAGE = Stage(
     "paths",
-    measures="whether another way to the server carries more",
+    measures="whether another path to the server is faster",
     usual_seconds=3.0,
     needs=("server",),
     by_agent=True,
@@ -157,7 +157,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             if server and identity(Endpoint(host=way["address"], port=setting.port)) == server:
                 way.update(_carried(replace(there, host=way["address"]), seconds))
             else:
-                way["missing"] = f"port {setting.port} there is not known to be the same server's"
+                way["missing"] = f"port {setting.port} there may belong to another server"
     yield Last(time.monotonic() - began, 0)
     return {"ways": ways, "not_called": beyond}
 

@@ -28,7 +28,7 @@ from probes.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agen
 
 STAGE = Stage(
     "small-files",
-    measures="what a small file costs",
+    measures="the time per small file",
     usual_seconds=1.8,
     needs=("share",),
     calls="called",
@@ -83,7 +83,7 @@ def turns(known: Known) -> Iterator[Turn]:
 def fitted(setting: Setting, known: Known) -> Setting:
     """As it is, where there is room for it."""
     if known.room_bytes < setting.files * setting.file_bytes:
-        raise Unavailable(f"no room on the share for {setting.files} files of 16 KiB")
+        raise Unavailable(f"not enough free space on the share for {setting.files} files of 16 KiB")
     return setting
 
 
@@ -109,7 +109,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         # opened first: the last to leave removes folder and files
         folder = session.open_folder(peer.folder)
         facts = session.facts
-        what = f"{STAGE.name} {setting.verb} broke"
+        what = f"{STAGE.name} {setting.verb} failed"
         with status.error_context(lambda: what, peer), session.pipe(folder) as pipe:
             until = time.monotonic() + setting.seconds
             pipe.limit(until + GRACE_SECONDS)

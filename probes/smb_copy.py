@@ -139,7 +139,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
         with _opened(setting, peer, _source_on_share) as (session, handle):
             size_bytes = min(setting.size_bytes, handle.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
-                raise Unavailable(f"{setting.file} is smaller than 1 MiB: name a larger file")
+                raise Unavailable(f"{setting.file} is smaller than 1 MiB; use a larger file")
             window = _Window(setting, peer)
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
@@ -290,7 +290,7 @@ class _Window:
             moment = f"after {self._moved_bytes} of {self._setting.size_bytes} bytes"
         if self._closed:
             moment = "while the copy was checked"
-        return f"{self._setting.copy} broke {moment}"
+        return f"{self._setting.copy} failed {moment}"
 
 
 def _requested(setting: Setting) -> str:
@@ -314,7 +314,7 @@ def _opened(
             held = peer.facts.get("dialect")
             if held in (None, setting.dialect) or refused.kind == "space":
                 raise
-            text = f"not by {setting.dialect}, though by {held}: {refused.text}"
+            text = f"not over {setting.dialect}, although over {held}: {refused.text}"
             raise Unavailable(text) from None
         yield session, handle
 

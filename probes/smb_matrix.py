@@ -27,7 +27,7 @@ from probes.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable
 
 STAGE = Stage(
     "smb-matrix",
-    measures="what other clients would get",
+    measures="other request sizes and depths",
     usual_seconds=2.3,
     needs=("share", "source"),
     calls="called",
@@ -135,7 +135,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     with open_session(peer, setting.dialect, setting.security) as session:
         handle = region(session, setting, peer)
         facts = session.facts
-        what = f"{STAGE.name} {setting.verb} broke"
+        what = f"{STAGE.name} {setting.verb} failed"
         with status.error_context(lambda: what, peer), session.pipe(handle) as pipe:
             verb = VERBS[setting.verb]
             load = Load(pipe, verb, setting.size_bytes, ring)
@@ -222,7 +222,7 @@ def _cells(
             # no longer the round trips alone: more in flight will not be faster by much
             ceiling = max(each.bytes_per_second for each in cells.values())
     if not cells:
-        raise Broken(f"not one request size was answered in full within {setting.seconds:.1f} s")
+        raise Broken(f"no request size was answered in full within {setting.seconds:.1f} s")
     return list(cells.values())
 
 

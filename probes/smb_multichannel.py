@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 STAGE = Stage(
     "smb-multichannel",
-    measures="whether more connections of a session move more",
+    measures="whether SMB multichannel is faster",
     usual_seconds=3.0,
     needs=("share", "source"),
     calls="called",
@@ -94,7 +94,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         raise ValueError(f"no such channels: {setting.verb} of {setting.size_bytes} bytes")
     with (
         open_session(peer, setting.dialect, setting.security) as session,
-        status.error_context(lambda: f"{STAGE.name} {setting.verb} broke", peer),
+        status.error_context(lambda: f"{STAGE.name} {setting.verb} failed", peer),
         ExitStack() as stack,
     ):
         handle = smb_matrix.region(session, setting, peer)

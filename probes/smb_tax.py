@@ -16,7 +16,7 @@ from probes.stage import Running, Stage, no_agent
 
 STAGE = Stage(
     "smb-tax",
-    measures="what security costs",
+    measures="the cost of signing and encryption",
     usual_seconds=3.0,
     needs=("share",),
     calls="called",

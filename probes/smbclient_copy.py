@@ -120,8 +120,8 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                 os.fsync(fd)
                 if os.fstat(fd).st_size != setting.size_bytes:
                     raise ConnectionError(
-                        f"{window.where}: {os.fstat(fd).st_size} of {setting.size_bytes} bytes "
-                        "arrived here; is the disk full?"
+                        f"{window.where}: {os.fstat(fd).st_size} of {setting.size_bytes} "
+                        "bytes arrived here; check the free space"
                     )
                 yield window.closed()
         intact = served_file.holds_payload(fd, setting.size_bytes, bytes.fromhex(setting.seed))
@@ -192,7 +192,7 @@ class _Window:
         try:
             yield
         except (Said, ConnectionError, TimeoutError) as error:
-            text = f"{setting.copy} broke after {self._moved_bytes} of {setting.size_bytes} bytes"
+            text = f"{setting.copy} failed after {self._moved_bytes} of {setting.size_bytes} bytes"
             if isinstance(error, TimeoutError):
                 raise TimeoutError(f"{self.where}: {text}: {error}") from None
             if str(error).startswith(self.where):

@@ -46,7 +46,7 @@ Peer = Literal["", "agent", "own", "share"]
 Calls = Literal["", "own", "called"]
 """Whom an initiator calls: nobody by its peer, a port that its own agent opened, somebody else."""
 LEAST_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, LONG_BUDGET_SECONDS = 30.0, 60.0, 180.0
-NO_ROOM = "no room on the share for a file of 2 MiB"
+NO_ROOM = "not enough free space on the share for a file of 2 MiB"
 
 
 @dataclass(frozen=True)

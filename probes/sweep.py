@@ -23,7 +23,7 @@ from probes.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn
 
 STAGE = Stage(
     "sweep",
-    measures="how large a write has to be",
+    measures="the effect of the buffer size",
     usual_seconds=5.0,
     by_agent=True,
     calls="called",

@@ -46,7 +46,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     transfer breaks.
     """
     if setting.streams != 1:
-        raise Unavailable("ttcp knows one stream alone")
+        raise Unavailable("ttcp supports one stream only")
     if setting.verb == "push":
         return (yield from _push(setting, peer))
     return (yield from _pull(setting, peer))
@@ -60,7 +60,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
     except OSError as error:
         why = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise Unavailable(
-            f"ttcp at {peer.host} port {port}: {why}; start there: ttcp -r -s (pcattcp -r)"
+            f"ttcp at {peer.host} port {port}: {why}; on that host, run: ttcp -r -s (pcattcp -r)"
         ) from None
     with closing(connection):
         connection.settimeout(STALL_SECONDS)
@@ -78,7 +78,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
         acknowledged = tcp_info.read(connection).get("acknowledged_bytes")
         if acknowledged is not None and acknowledged < sum(flow.moved):
             # the rest moved nowhere
-            raise RuntimeError(f"{peer.host}: its ttcp left before it had received all")
+            raise RuntimeError(f"{peer.host}: its ttcp ended before it had received all data")
         yield Last(time.monotonic() - began, sum(flow.moved) - base)
     limits = {"by": "unknown", **figures}
     return {"engine": "ttcp", "limits": limits, "congestion_control": control}
@@ -126,7 +126,7 @@ def _answer(peer: Endpoint, port: int) -> socket.socket:
     try:
         listener = socket.create_server(("", port))
     except OSError as error:
-        raise Unavailable(f"port {port} of this host is taken ({error.strerror})") from None
+        raise Unavailable(f"port {port} of this host is in use ({error.strerror})") from None
     until = time.monotonic() + CALL_SECONDS
     with closing(listener):
         while (left := until - time.monotonic()) > 0:
@@ -139,6 +139,6 @@ def _answer(peer: Endpoint, port: int) -> socket.socket:
                 return connection
             connection.close()
     raise Unavailable(
-        f"nobody at {peer.host} called within {CALL_SECONDS:.0f} s; start there, towards this "
-        "host: ttcp -t -s -l 65536 -n 16384 (pcattcp -t)"
+        f"no connection from {peer.host} within {CALL_SECONDS:.0f} s; run there, towards "
+        "this host: ttcp -t -s -l 65536 -n 16384 (pcattcp -t)"
     )

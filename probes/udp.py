@@ -25,7 +25,7 @@ from probes.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn,
 
 STAGE = Stage(
     "udp",
-    measures="datagrams at a rate that is set",
+    measures="UDP datagrams at a fixed rate",
     usual_seconds=4.0,
     needs=("server", "rate"),
     by_agent=True,
@@ -87,7 +87,7 @@ def fitted(setting: Setting, known: Known) -> Setting:
     """At a pace below what TCP carries that way: the path's own loss, order and jitter."""
     pace = min(MOST_BYTES_PER_SECOND, SHARE_OF_TCP * known.bytes_per_second)
     if pace * setting.seconds < LEAST_DATAGRAMS * setting.payload_bytes:
-        raise Unavailable("TCP carries too little that way for datagrams to tell anything")
+        raise Unavailable("TCP is too slow in that direction for a test with datagrams")
     return replace(setting, bytes_per_second=pace)
 
 

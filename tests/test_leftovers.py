@@ -55,9 +55,11 @@ def test_after_an_error_nobody_knows_what_is_gone(error: Exception) -> None:
 
 def test_what_is_known_is_removed_or_left() -> None:
     found = Found("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
-    removed, left = shown([Cleaned(REMOVED, found), Cleaned(LEFT, found, "somebody has it open")])
+    removed, left = shown(
+        [Cleaned(REMOVED, found), Cleaned(LEFT, found, "another client has it open")]
+    )
     assert removed.startswith("removed")
-    assert left.startswith("left") and left.endswith("somebody has it open")
+    assert left.startswith("left") and left.endswith("another client has it open")
 
 
 @pytest.mark.parametrize("on_it", [[NAME], []])
@@ -65,7 +67,7 @@ def test_what_was_found_on_the_share_is_not_told_of_as_left_here_too(
     monkeypatch: pytest.MonkeyPatch, on_it: list[str]
 ) -> None:
     """The journal names it, a mount shows it; where the share does not, both stay."""
-    noted = {"path": f"//nas:445/media/{NAME}", "why_left": f"it lies on a share: {THERE} //nas"}
+    noted = {"path": f"//nas:445/media/{NAME}", "why_left": f"it is on a share: {THERE} //nas"}
     mounted = {"path": f"/mnt/{NAME}", "why_left": f"on another host: {THERE} //nas/media"}
     own = {"path": f"/tmp/{NAME}", "why_left": "a run uses it"}
     host: Any = SimpleNamespace(ask=lambda *_, **__: [noted, mounted, own])

@@ -102,7 +102,7 @@ def version() -> str:
     _program()
     told = tools.version("fio")
     if told is None:
-        raise Unavailable(f"fio on {socket.gethostname()} does not start: apt reinstall fio")
+        raise Unavailable(f"fio on {socket.gethostname()} does not start (apt reinstall fio)")
     numbers = tuple(int(word) for word in re.findall(r"\d+", told)[:2])
     if numbers < OLDEST:
         raise Unavailable(f"fio on {socket.gethostname()} is {told}; 3.0 or newer is needed")
@@ -112,7 +112,7 @@ def version() -> str:
 def _program() -> str:
     path = tools.find("fio")
     if path is None:
-        raise Unavailable(f"fio is not installed on {socket.gethostname()}: apt install fio")
+        raise Unavailable(f"fio is not installed on {socket.gethostname()} (apt install fio)")
     return path
 
 
@@ -249,7 +249,7 @@ class Run:
         if time.monotonic() >= self.deadline:
             _kill_group(self.process)
             self.process.wait()
-            raise FioFailed("fio did not end within its time and was stopped")
+            raise FioFailed("fio did not end in time and was stopped")
         files = [each.fd for each in self.jobs if each.part == "write"]
         wrote = sum(os.fstat(fd).st_blocks for fd in files) * STAT_BLOCK_BYTES
         for fd in files:
@@ -341,7 +341,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _number(part: dict[str, Any], name: str) -> float | None:

@@ -121,7 +121,7 @@ def run(setting: Setting, peer: Endpoint) -> Result:
     """
     program = tools.find("iperf3")
     if program is None:
-        raise Unavailable(f"iperf3 is not installed on {socket.gethostname()}: apt install iperf3")
+        raise Unavailable(f"iperf3 is not installed on {socket.gethostname()} (apt install iperf3)")
     patience = time.monotonic() + BUSY_SECONDS
     while True:
         text, notes = _ended(program, setting, peer)
@@ -130,12 +130,11 @@ def run(setting: Setting, peer: Endpoint) -> Result:
             return parse(text, setting.verb, notes)
         if not error.startswith(_BUSY):
             raise Unavailable(
-                f"iperf3 to {peer.host} port {peer.port}: {error}; is `iperf3 -s` running there?"
+                f"iperf3 to {peer.host} port {peer.port}: {error}; check that `iperf3 -s` "
+                "runs there"
             )
         if time.monotonic() > patience:
-            raise Unavailable(
-                f"iperf3 to {peer.host} port {peer.port}: somebody else measures there"
-            )
+            raise Unavailable(f"iperf3 to {peer.host} port {peer.port}: busy with another test")
         time.sleep(BUSY_PAUSE_SECONDS)
 
 
@@ -154,7 +153,7 @@ def _ended(program: str, setting: Setting, peer: Endpoint) -> tuple[str, str]:
         out, err = process.communicate(timeout=math.ceil(setting.seconds) + GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         raise RuntimeError(
-            f"iperf3 to {peer.host} port {peer.port} did not end within its time and was stopped"
+            f"iperf3 to {peer.host} port {peer.port} did not end in time and was stopped"
         ) from None
     finally:
         process.kill()
@@ -224,7 +223,7 @@ def _intervals(told: Any) -> list[Sample]:
 
 def _amount(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18:
-        raise ValueError(f"{value!r} is no amount")
+        raise ValueError(f"{value!r} is not an amount")
     return value
 
 
@@ -250,4 +249,4 @@ def _mean_rtt(streams: Any) -> float | None:
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

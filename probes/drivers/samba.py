@@ -115,7 +115,7 @@ def _programs() -> Tuple[str, str]:
     smbd, pdbedit = find_smbd(), tools.find("pdbedit")
     if smbd is None or pdbedit is None:
         raise Unavailable(
-            f"Samba is not installed on {socket.gethostname()}: apt-get install samba"
+            f"Samba is not installed on {socket.gethostname()} (apt-get install samba)"
         )
     return smbd, pdbedit
 
@@ -124,7 +124,7 @@ def _servable(folder: Union[str, os.PathLike[str]], lines: Iterable[str]) -> Pat
     """The folder; Unavailable where there is none, or a line cannot stand in smb.conf."""
     shared = Path(folder).resolve()
     if not shared.is_dir():
-        raise Unavailable(f"there is no folder {shared} to serve")
+        raise Unavailable(f"folder {shared} not found")
     if not all(line.isprintable() and not line.endswith("\\") for line in lines):
         raise Unavailable("an option, name or password has characters that Samba cannot take")
     return shared
@@ -149,8 +149,8 @@ def vanishing_folder(
     foreign = others_can_change(f"{path.parent}/.", sticky=True)
     if foreign:
         raise Unavailable(
-            f"{foreign}: users other than root and this one can change what lies there, "
-            f"so no server is given a folder below it; {remedy}"
+            f"{foreign}: other users than root and this one can change it, so no server may "
+            f"use a folder below it; {remedy}"
         )
     with own_folder(removal.TREE, str(path.parent), name) as made:
         made.create()
@@ -173,7 +173,7 @@ def _reserved(address: str, port: int) -> Iterator[int]:
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     if port and listeners(address, port):
-        raise Unavailable(f"port {port} on {address} is taken")
+        raise Unavailable(f"port {port} on {address} is in use")
     with socket.socket(family) as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -251,7 +251,9 @@ def _add_user(pdbedit: str, configuration: Path, account: str, password: str) ->
         timeout=START_SECONDS,
     )
     if done.returncode != 0:
-        raise Unavailable(f"Samba's user was not made: {_last_line(done.stderr or done.stdout)}")
+        raise Unavailable(
+            f"Samba's user could not be created: {_last_line(done.stderr or done.stdout)}"
+        )
 
 
 def _start(smbd: str, configuration: Path) -> subprocess.Popen[bytes]:
@@ -295,14 +297,14 @@ def _last_words(state: Path) -> str:
             text = (state / name).read_text(errors="replace").strip()
             if text:
                 return _last_line(text)
-    return "it left no word"
+    return "it logged nothing"
 
 
 def _last_line(text: str) -> str:
     # Its last line before it aborts tells where the core lies, which nobody asked.
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("dumping core")]
-    return lines[-1] if lines else "it left no word"
+    return lines[-1] if lines else "it logged nothing"
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:

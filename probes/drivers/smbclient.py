@@ -56,12 +56,12 @@ _KINDS: Tuple[Tuple[str, str, str], ...] = (
         "check user and password",
     ),
     ("share", "BAD_NETWORK_NAME|BAD_NETWORK_PATH", "check the name of the share"),
-    ("space", "DISK_FULL|QUOTA_EXCEEDED|DISK_QUOTA", "make room there, or name a smaller size"),
+    ("space", "DISK_FULL|QUOTA_EXCEEDED|DISK_QUOTA", "free space or use a smaller --size"),
     ("permission", "ACCESS_DENIED|MEDIA_WRITE_PROTECTED", "let this user write to the share"),
     (
         "unreachable",
         "HOST_UNREACHABLE|NETWORK_UNREACHABLE|CONNECTION_|IO_TIMEOUT|UNSUCCESSFUL|NOT_FOUND",
-        "is the port open between the hosts?",
+        "check that the port is open between the hosts",
     ),
 )
 """Kinds of Refused, the NT statuses that mean them, and the remedy; the first that fits."""
@@ -131,7 +131,7 @@ class Connected:
                 return None
             more = os.read(fd, 1 << 16)
             if not more:
-                raise ConnectionError(_said(self._words) or "smbclient ended without a word")
+                raise ConnectionError(_said(self._words) or "smbclient ended without a message")
             self._words = (self._words + more)[-LONGEST_WORDS:]
         said = self._words.partition(_MARK)[0].decode("utf-8", "replace")
         if "NT_STATUS_" in said:
@@ -182,7 +182,7 @@ def connected(
     """
     program = tools.find(PROGRAM)
     if program is None:
-        raise Unavailable(f"there is no smbclient on {socket.gethostname()}: {REMEDY}")
+        raise Unavailable(f"smbclient is not installed on {socket.gethostname()} ({REMEDY})")
     where = place(peer)
     # Message by message: a line that it reads together with another one stays in its buffer,
     # while it waits for the descriptor.
@@ -219,7 +219,7 @@ def refusal(where: str, what: str, said: str, dialect: str = "") -> Exception:
     if "negotiation failed" in said.lower() or "INVALID_NETWORK_RESPONSE" in said:
         spoken = PROTOCOLS.get(dialect, dialect)
         return Unavailable(
-            f"{where} does not agree with smbclient on {spoken}, or keeps this host out: {said}"
+            f"{where} does not agree with smbclient on {spoken}, or blocks this host: {said}"
         )
     for kind, statuses, remedy in _KINDS:
         if re.search(rf"NT_STATUS_(?:{statuses})", said):
@@ -230,7 +230,7 @@ def refusal(where: str, what: str, said: str, dialect: str = "") -> Exception:
 def _secret(access: Access) -> int:
     """The reading end of a pipe that holds the password."""
     if "\n" in access.password or "\0" in access.password:
-        raise Unavailable("smbclient takes no password with a line break")
+        raise Unavailable("smbclient does not support a password with a line break")
     reading, writing = os.pipe()
     # Some versions read it twice, and would read an empty one after the first.
     os.write(writing, f"{access.password}\n".encode() * 4)
@@ -248,10 +248,10 @@ def _started(
 ) -> subprocess.Popen[bytes]:
     access = peer.access or Access()
     if "%" in access.username:
-        raise Unavailable("smbclient takes a % in a user's name for the password's beginning")
+        raise Unavailable("smbclient does not support a user name with %")
     if not access.username and not access.allow_guest:
         # a Kerberos ticket stays on its host, and nobody asked for a guest's session instead
-        raise Unavailable("smbclient needs a user with a password here: name one, or allow guest")
+        raise Unavailable("smbclient needs a user here; use --user NAME or --allow-guest")
     protocol = PROTOCOLS[dialect]
     command = [program, f"//{peer.host}/{peer.share}", f"--port={peer.port or SMB_PORT}"]
     # Its own messages go to stderr: stdout would be held back until its end.

@@ -157,7 +157,7 @@ def _close_all_but(keep: tuple[int, ...]) -> None:
 
 T = TypeVar("T")
 
-HANGS = "it waits in the kernel (state D), where no signal ends it: it goes when the mount answers"
+HANGS = "it waits in the kernel (state D) and ends when the mount answers"
 
 
 class NoAnswer(Exception):

@@ -290,7 +290,7 @@ def _looked_at(path: str) -> Place:
         return Place(path, (error.strerror or str(error)).lower())
     trouble, without_name = "", False
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        trouble = "no right to write there"
+        trouble = "no write permission"
     elif hasattr(os, "O_TMPFILE"):
         try:
             os.close(os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600))

@@ -187,7 +187,7 @@ DIALECT_OF_VERSION = {
 """vers= as the kernel shows it (fs/smb/client/smb2ops.c, smb1ops.c: version_string)."""
 SIGNED_AUTHENTICATION = re.compile(r"(?:ntlm|ntlmv2|ntlmssp|krb5|lanman)i\Z")
 """sec= of a session that signs: cifs_show_security() appends an i (fs/smb/client/cifsfs.c)."""
-ALGORITHM_UNTOLD = "algorithm not told by the mount"
+ALGORITHM_UNTOLD = "algorithm not reported by the mount"
 SECRET_OPTIONS = ("pass", "password", "pass2", "password2", "secret", "passwd")
 GVFS_SHARE = re.compile(r"smb-share:(.*)\Z")
 

@@ -59,9 +59,9 @@ def fitting_in(
     usable = beyond_reserve_bytes(free_bytes, total_bytes)
     if usable < min(size_bytes, LEAST_BYTES):
         raise Unavailable(
-            f"{folder} has no room for a test file: {usable // MIB} MiB may be used"
-            f" beside the {reserve_bytes(total_bytes) // MIB} MiB that stay free (a tenth, and at"
-            " least 2 GiB); make room or choose another folder"
+            f"{folder}: not enough free space for a test file: {usable // MIB} MiB are "
+            f"usable and {reserve_bytes(total_bytes) // MIB} MiB always stay free (a tenth, "
+            "at least 2 GiB); free some space or use another folder"
         )
     usable = max(usable // parts, min(usable, LEAST_BYTES))
     return size_bytes if size_bytes <= usable else usable // MIB * MIB
@@ -104,12 +104,12 @@ class Watch:
             return
         own = self._wrote_bytes + self._wrote_bytes // METADATA_PART + LEAST_BYTES
         others = self._free_bytes is not None and self._free_bytes - free_bytes > own
-        remedy = "make room there" if others else "make room there or give a smaller --size"
+        remedy = "free some space" if others else "free some space or use a smaller --size"
         raise Refused(
             "space",
-            f"{self._folder} ({socket.gethostname()}) has no room by now"
-            f"{', somebody else fills it' if others else ''}: {free_bytes // MIB} MiB are free and"
-            f" {reserve // MIB} MiB stay free; {remedy}",
+            f"{self._folder} ({socket.gethostname()}): free space fell to {free_bytes // MIB} MiB"
+            f"{' (other processes use it)' if others else ''}, and {reserve // MIB} MiB always"
+            f" stay free; {remedy}",
         )
 
     def look_at(self, file: Union[int, str], wrote_bytes: Optional[int] = None) -> None:

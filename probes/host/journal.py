@@ -38,7 +38,7 @@ NUMBERS = frozenset(("dev", "ino", "leader", "started", "pid_space", "seconds"))
 REMOVE_SECONDS = 2.0
 SWEEP_SECONDS = 3.0
 """Then a sweep begins no further removal: a mount may hang in each."""
-UNMOUNTED = "what it lay on is not mounted"
+UNMOUNTED = "its file system is not mounted"
 KEPT_SECONDS = 90 * 86400.0
 """Of what nobody came back to, as a share that is no more; `cleanup` still finds it by its name."""
 
@@ -182,7 +182,7 @@ def look(facts: Facts) -> Optional[str]:
 def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
     """What work() says, or why it cannot."""
     if facts["host"] != socket.gethostname() and not _of_this_boot(facts):
-        return f"it lies on {facts['host']}"
+        return f"it is on {facts['host']}"
     try:
         return answered(path_of(facts), time.monotonic() + REMOVE_SECONDS, work)
     except NoAnswer as error:
@@ -210,7 +210,7 @@ def _removed(facts: Facts) -> str:
         finally:
             os.close(parent)
     if became == removal.OTHER:
-        return "something else has its name"
+        return "another object has its name"
     return UNMOUNTED if became == removal.MISSING and not _is_mounted(facts) else ""
 
 

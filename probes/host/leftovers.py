@@ -95,7 +95,7 @@ def remove(path: LeftoverPath, older_seconds: Number) -> str:
     if why == "" or (why and not _is_there(path)):
         return why
     if not re.fullmatch(RUN, name):
-        return why or "it has not the name of what a run leaves"
+        return why or "its name is not that of a leftover"
     return _named_removed(place, name, older_seconds)
 
 
@@ -130,7 +130,7 @@ def _named_removed(place: str, name: str, older_seconds: float) -> str:
             return seen.why_left
         facts = {"kind": removal.RUN, "name": name, "dev": told.st_dev, "ino": told.st_ino}
         became = removal.remove(parent, facts)
-        return "something else came into its place" if became == removal.OTHER else ""
+        return "it was replaced meanwhile" if became == removal.OTHER else ""
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -142,7 +142,7 @@ def _named_removed(place: str, name: str, older_seconds: float) -> str:
 def _noted() -> Iterator[Leftover]:
     for facts, _ in journal.left(removal.RUN, removal.TREE, journal.SHARE):
         if facts["kind"] == journal.SHARE:
-            why: Optional[str] = f"it lies on a share: {THERE} {facts['folder']}"
+            why: Optional[str] = f"it is on a share: {THERE} {facts['folder']}"
         else:
             why = journal.look(facts)
         if why is not None:
@@ -185,10 +185,10 @@ def _seen(parent: int, place: str, name: str, older_seconds: float, users: _User
     except Foreign as foreign:
         why = str(foreign)
     except PermissionError:
-        why = "this user may not look into it"
+        why = "no permission to read it"
     except FileNotFoundError:
         os.stat(name, dir_fd=parent, follow_symlinks=False)
-        why = "it changed while it was looked at"
+        why = "it changed during the check"
     except OSError as error:
         why = _words(error)
     age = max(0.0, time.time() - changed)
@@ -196,8 +196,8 @@ def _seen(parent: int, place: str, name: str, older_seconds: float, users: _User
         why = f"changed {age:.0f} s ago, less than {older_seconds:.0f} s: a run may use it"
     if not why and age < SURE_SECONDS and not users.all_are_seen:
         why = (
-            f"changed {age:.0f} s ago, and processes that may use it are hidden here: it goes once"
-            f" it is {SURE_SECONDS:.0f} s old, or at once for root who sees them all"
+            f"changed {age:.0f} s ago, and processes that may use it are hidden: wait until "
+            f"it is {SURE_SECONDS:.0f} s old, or run this as root"
         )
     return Leftover(path, why, files, size, age)
 
@@ -208,22 +208,22 @@ def _files(parent: int, name: str, told: os.stat_result) -> List[os.stat_result]
     if told.st_uid != os.geteuid() and os.geteuid() != 0:
         raise Foreign("it belongs to another user")
     if not stat.S_ISDIR(told.st_mode):
-        raise Foreign(f"{name!r} is no folder")
+        raise Foreign(f"{name!r} is not a folder")
     if told.st_dev != os.fstat(parent).st_dev:
-        raise Foreign(f"something else is mounted at {name!r}")
+        raise Foreign(f"a file system is mounted at {name!r}")
     found = []
     folder = removal.opened(name, parent)
     try:
         for each in os.listdir(folder):
             if not removal.RUN_FILE.fullmatch(each):
-                raise Foreign(f"it holds {each!r}, which no run puts there")
+                raise Foreign(f"it contains {each!r}, which is not from a run")
             found.append(os.stat(each, dir_fd=folder, follow_symlinks=False))
             if not stat.S_ISREG(found[-1].st_mode):
-                raise Foreign(f"{each!r} is no regular file")
+                raise Foreign(f"{each!r} is not a regular file")
             if found[-1].st_nlink > 1:
-                raise Foreign(f"{each!r} has a second name elsewhere")
+                raise Foreign(f"{each!r} has another hard link")
             if len(found) > MOST_ENTRIES:
-                raise Foreign(f"it holds more than {MOST_ENTRIES} entries")
+                raise Foreign(f"it contains more than {MOST_ENTRIES} entries")
     finally:
         os.close(folder)
     return found
@@ -234,7 +234,7 @@ def _on_other_host(place: str) -> str:
     told = folders.read_mount(place)
     if told is None or not told.remote:
         return ""
-    why = f"it lies on another host ({told.filesystem}), whose clock and whose users it has"
+    why = f"it is on another host ({told.filesystem}), with other users and another clock"
     if told.server is None or told.share is None:
         return f"{why}: run this there"
     folder = "".join("/" + each for each in told.folder.split("\\") if each)
@@ -263,14 +263,14 @@ class _Users:
         Its name is random: who has a folder of that name open means it, by whatever path.
         """
         if os.path.basename(path) in journal.living():  # noqa: PTH119
-            return "its run is still at work"
+            return "its run is still active"
         name = b"/" + os.path.basename(path).encode("utf-8", "surrogateescape")  # noqa: PTH119 - bytes
         try:
             for pid, paths in self._open.items():
                 if any(name + b"/" in each + b"/" for each in paths):
                     return f"process {pid} ({self._seen[pid].name}) has it open"
         except OSError:
-            return "this host does not tell who uses it"
+            return "this host does not show which process uses it"
         return ""
 
 

@@ -166,7 +166,7 @@ class OwnFolder:
         while self._there:
             try:
                 if removal.remove(self._parent, self._facts) == removal.OTHER:
-                    raise FileExistsError(errno.EEXIST, "something else has its name")
+                    raise FileExistsError(errno.EEXIST, "another object has its name")
                 self._there = False
             except OSError:
                 if time.monotonic() >= until:
@@ -281,7 +281,7 @@ def speaking_of(folder: str) -> Iterator[None]:
     try:
         yield
     except NoAnswer as error:
-        raise Refused("unreachable", f"{error}; is its server up?") from None
+        raise Refused("unreachable", f"{error}; check that its server is up") from None
     except OSError as error:
         raise refused(folder, error) from error
 
@@ -290,19 +290,21 @@ def refused(folder: str, error: OSError) -> Exception:
     """What a user has to mend in a folder, one line; other errors with the folder's name."""
     code, words = error.errno, (error.strerror or str(error)).lower()
     if code in NO_ROOM:
-        return Refused("space", f"{folder}: {words}: make room there, or name a smaller --size")
+        return Refused("space", f"{folder}: {words}; free some space or use a smaller --size")
     if code == errno.EROFS:
-        text = f"{folder}: mounted read-only: mount it to be written to, or name another folder"
+        text = f"{folder}: mounted read-only; mount it read-write or use another folder"
         return Refused("permission", text)
     if code in NOT_ALLOWED:
-        return Refused("permission", f"{folder}: {words}: no right to write there; choose another")
+        return Refused("permission", f"{folder}: {words}: no write permission; choose another")
     if code in (errno.ENOENT, errno.ENOTDIR):
-        return Refused("usage", f"{folder}: there is no such folder on this host")
+        return Refused("usage", f"{folder}: not found on this host")
     if code == errno.ESTALE:
         text = f"{folder}: stale file handle: the server no longer knows this mount; mount it again"
         return Refused("unreachable", text)
     if code in LOST:
-        return Refused("unreachable", f"{folder}: the mount lost its server ({words}); mount again")
+        return Refused(
+            "unreachable", f"{folder}: the mount lost its server ({words}); mount it again"
+        )
     return RuntimeError(f"{folder}: {words}")
 
 
@@ -332,7 +334,7 @@ def _removed(path: str, made: OwnFolder, opened: list[int]) -> None:
     try:
         answered(path, time.monotonic() + REMOVE_SECONDS, work)
     except NoAnswer as error:
-        text = f"may be left until the mount answers, and is removed then: {error}"
+        text = f"may remain until the mount answers, and is removed then: {error}"
         raise TimeoutError(text) from None
     except OSError as error:
-        raise OSError(f"{path} may be left: {(error.strerror or str(error)).lower()}") from None
+        raise OSError(f"{path} may remain: {(error.strerror or str(error)).lower()}") from None

@@ -31,13 +31,12 @@ def reader() -> Reader:
     """The reader of this host. Errors: Unavailable where there is none."""
     linux = sys.platform.startswith("linux")
     if linux and not STAT.exists():
-        raise Unavailable("this system does not show its processes: its /proc is closed")
+        raise Unavailable("this system does not show its processes (restricted /proc)")
     try:
         return cast(Reader, importlib.import_module("probes.host.psutil_counters"))
     except Exception as error:  # whatever a broken installation raises
         if linux:
             return cast(Reader, importlib.import_module("probes.host.proc"))
         raise Unavailable(
-            "this system has no /proc, so its cores can be counted with psutil alone:"
-            " install psutil for the python3 that runs the agent"
+            "this system has no /proc; install psutil for the python3 that runs the agent"
         ) from error

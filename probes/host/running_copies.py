@@ -121,7 +121,7 @@ def counted(seen: Seen) -> Tuple[int, int]:
 def _family(pid: int) -> _Family:
     seen = reader().processes()
     if pid not in seen:
-        raise Refused("unreachable", f"process {pid}: there is none on this host")
+        raise Refused("unreachable", f"process {pid}: not found on this host")
     # Whoever watches the shell that it was started from is none of the shell's copies.
     below = processes.descendants(seen, pid) - processes.ancestors(seen, os.getpid())
     family = _Family(pids=[pid, *sorted(below)])

@@ -61,7 +61,7 @@ def settings(share: Text = "", address: Address = "", port: Port = SMB_PORT) -> 
     sections = parse(told.stdout.decode("utf-8", "replace"))
     if "global" not in sections:
         name = configuration or "smb.conf"
-        raise Unavailable(f"{name} of {host} cannot be read by this user: use root's agent there")
+        raise Unavailable(f"{name} of {host}: no permission to read; run the agent as root there")
     loaded = parse_loaded(told.stderr.decode("utf-8", "surrogateescape"))
     log_level = _log_level(configuration or loaded)
     sections["global"].pop("log level", None)
@@ -101,13 +101,13 @@ def _configuration(address: str, port: int) -> Optional[str]:
     trusted = [pid for pid in pids if _is_trusted(pid)]
     if not trusted:
         raise Unavailable(
-            f"smb.conf of {host} was not read: smbd (process {pids[0]}) is neither root's nor the "
-            "agent's user's: start the agent as the user whose server it is"
+            f"smb.conf of {host} was not read: smbd (process {pids[0]}) belongs to another "
+            "user; run the agent as that user"
         )
     if len({(_namespace(pid), parse_command(_command(pid))) for pid in trusted}) > 1:
         raise Unavailable(
-            f"several Samba servers run on {host}, and its agent cannot see which "
-            f"one serves port {port}: use root's agent there"
+            f"several Samba servers run on {host}, and its agent cannot see which one serves "
+            f"port {port}; run the agent as root there"
         )
     return _file_of(trusted[0])
 
@@ -137,11 +137,12 @@ def _file_of(pid: int) -> Optional[str]:
     named, theirs = parse_command(_command(pid)), _namespace(pid)
     if theirs == _namespace(os.getpid()) or named is theirs is None:
         return named
-    where, remedy = "runs in a container", "start the agent in there"
+    where, remedy = "runs in a container", "run the agent in it"
     if theirs is None:
-        where, remedy = "may run in a container", "use root's agent there"
+        where, remedy = "may run in a container", "run the agent as root there"
     raise Unavailable(
-        f"the smbd of {socket.gethostname()} {where}, whose smb.conf its agent cannot see: {remedy}"
+        f"the smbd of {socket.gethostname()} {where}, and its agent cannot see its smb.conf; "
+        f"{remedy}"
     )
 
 
@@ -200,13 +201,13 @@ def run_testparm(
     host = socket.gethostname()
     program = tools.find("testparm")
     if program is None:
-        raise Unavailable(f"smb.conf of {host} was not looked at: testparm is not installed there")
+        raise Unavailable(f"smb.conf of {host} was not read: testparm is not installed there")
     for each in (configuration,) if configuration else BUILT_IN:
         foreign = changeable_by_others(each)
         if foreign:
             raise Unavailable(
-                f"smb.conf of {host} was not read: others than root and the agent's user can "
-                f"change {foreign}: give it to root and take their right to write (chmod go-w)"
+                f"smb.conf of {host} was not read: other users than root and the agent's can "
+                f"change {foreign}; chown it to root and run chmod go-w"
             )
     try:
         return subprocess.run(

@@ -193,12 +193,12 @@ class Sockets:
 
     def __init__(self) -> None:
         if not sys.platform.startswith("linux"):
-            raise Unavailable("this system's kernel does not tell of other programs' sockets")
+            raise Unavailable("this system's kernel does not report other programs' sockets")
         try:
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
             self._netlink.bind((0, 0))
         except OSError as error:
-            raise Unavailable(f"the kernel tells of no sockets ({error.strerror})") from None
+            raise Unavailable(f"the kernel reports no sockets ({error.strerror})") from None
         wait_at_most(self._netlink, ANSWER_SECONDS, RECEIVING)
         self._sequence = 0
 
@@ -261,7 +261,7 @@ class Sockets:
                     return payload if is_open(payload) else None
                 _raise_error(payload, (errno.ENOENT, errno.ESTALE))
         except OSError as error:
-            raise Unavailable(f"the kernel tells of no sockets ({error.strerror})") from None
+            raise Unavailable(f"the kernel reports no sockets ({error.strerror})") from None
         return None
 
     def _search(self, question: bytes) -> Iterator[bytes]:
@@ -277,7 +277,7 @@ class Sockets:
                         _raise_error(payload)
                     yield payload
         except OSError as error:
-            raise Unavailable(f"the kernel tells of no sockets ({error.strerror})") from None
+            raise Unavailable(f"the kernel reports no sockets ({error.strerror})") from None
 
 
 def _raise_error(payload: bytes, expected: Tuple[int, ...] = ()) -> None:

@@ -101,7 +101,7 @@ def open_new(folder: str) -> int:
             raise
         why = os.strerror(error.errno)
         raise Refused(
-            "permission", f"{folder} on {host} cannot be written ({why}): choose another folder"
+            "permission", f"{folder} on {host} cannot be written ({why}); choose another folder"
         ) from None
 
 
@@ -157,4 +157,4 @@ def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
 
 
 def _full(folder: str) -> Refused:
-    return Refused("space", f"{folder} on {socket.gethostname()} is full: make room there")
+    return Refused("space", f"{folder} on {socket.gethostname()} is full; free some space")

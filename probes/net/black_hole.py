@@ -74,9 +74,9 @@ def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
         if len(full) == CONFIRMATIONS:
             break
     else:
-        raise Unavailable("even small packets do not come through in time")
+        raise Unavailable("even small packets do not arrive in time")
     if time.monotonic() >= deadline:
-        raise Unavailable("full segments do not come through; no time was left to find which do")
+        raise Unavailable("full-size packets do not arrive; out of time to find the size that does")
     passes, stalls = 0, min(full)
     for _ in range(ROUNDS):
         sizes = between(passes or LEAST_BYTES - 1, stalls)
@@ -87,20 +87,18 @@ def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
         kept = [each.packet_bytes for each in tried if each.passed is False]
         stalls = min([stalls, *(size for size in kept if size > passes)])
     if not passes:
-        raise Unavailable(
-            f"nothing that fills packets of {LEAST_BYTES} bytes or more comes through"
-        )
+        raise Unavailable(f"no packets of {LEAST_BYTES} bytes or more arrive")
     if not _stall_again(attempt, stalls):
-        raise Unavailable("full segments are lost now and then, and not by their size")
+        raise Unavailable("full-size packets are lost sometimes, but not because of their size")
     return max(full), {"passes_bytes": passes, "stalls_bytes": stalls}
 
 
 def _too_short(stalled: int, tried: int) -> str:
     """Why nothing follows from what was tried until the deadline."""
-    what = f"on {stalled} of {tried} connections full segments did not come through"
+    what = f"on {stalled} of {tried} connections full-size packets did not arrive"
     if not stalled:
-        what = "even small packets do not come through in time"
-    return f"{what}; no time was left to try again"
+        what = "even small packets do not arrive in time"
+    return f"{what}; out of time to try again"
 
 
 def between(passes: int, stalls: int) -> List[int]:
@@ -236,7 +234,7 @@ def _figures(connection: socket.socket) -> tcp_info.Figures:
     """The connection's tcp_info. Raises Unavailable where the system does not tell it."""
     figures = tcp_info.read(connection)
     if "segment_bytes" not in figures:
-        raise Unavailable("this system does not tell the size of its segments")
+        raise Unavailable("this system does not report the size of its segments")
     return figures
 
 

@@ -220,12 +220,14 @@ def send(made: socket.socket, content: bytearray) -> bool:
     try:
         made.send(content)
     except ConnectionRefusedError:
-        raise RuntimeError("nobody receives the datagrams any more") from None
+        raise RuntimeError("the datagrams are no longer received") from None
     except OSError as error:
         if error.errno in (errno.ENOBUFS, errno.EAGAIN):
             return False
         if error.errno == errno.EMSGSIZE:
-            raise RuntimeError(f"{len(content)} bytes fit into no packet of this path") from None
+            raise RuntimeError(
+                f"{len(content)} bytes do not fit into a packet of this path"
+            ) from None
         raise
     return True
 

@@ -82,9 +82,9 @@ def fit(points: Points, segment_bytes: int = 0) -> Details:
         return {"refused": "longer messages did not take longer"}
     off = {"worst_residual_ratio": found["worst_residual_ratio"]}
     if found["worst_residual_ratio"] > MOST_RESIDUAL_RATIO:
-        return {"refused": "the times do not lie on a line", **off}
+        return {"refused": "the times do not fit a straight line", **off}
     if max(sizes) < found["n_half_bytes"]:
-        return {"refused": "there was no time for messages that are long enough", **off}
+        return {"refused": "out of time for messages that are long enough", **off}
     return found
 
 

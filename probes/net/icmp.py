@@ -65,14 +65,14 @@ def datagrams(host: str) -> socket.socket:
     host: an IP address, for its family. Raises Unavailable where the system has no such thing.
     """
     if not sys.platform.startswith("linux"):
-        raise Unavailable("this system lets nobody but root read ICMP messages")
+        raise Unavailable("only root can read ICMP messages on this system")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sender = socket.socket(family, socket.SOCK_DGRAM)
     try:
         sender.setsockopt(*_RECVERR[family], 1)
     except OSError as error:
         sender.close()
-        raise Unavailable(f"the kernel does not tell of ICMP messages ({error})") from None
+        raise Unavailable(f"the kernel does not report ICMP messages ({error})") from None
     sender.setblocking(False)
     return sender
 

@@ -166,7 +166,7 @@ class Receiver:
         try:
             while not self.ended.is_set():
                 if time.monotonic() > deadline:
-                    raise RuntimeError("the datagrams did not end in their time")
+                    raise RuntimeError("the datagrams did not end in time")
                 if self.sent is None and self._told_within(
                     INTERVAL_SECONDS if opened else FIRST_SECONDS
                 ):
@@ -186,14 +186,14 @@ class Receiver:
             self.closing = True
             self.ended.wait(10 * datagrams.WAIT_SECONDS)
         if self.errors:
-            raise RuntimeError(f"the datagrams broke off: {self.errors[0]}")
+            raise RuntimeError(f"the datagrams failed: {self.errors[0]}")
         if self.tally.unique < 2:
             arrived = f"{self.tally.unique} of {self.sent} datagrams arrived"
             if not self.greeted:
                 raise Unavailable(f"{arrived}, though TCP connects: a firewall blocks UDP")
             raise RuntimeError(
-                f"{arrived} that have {self.payload_bytes} bytes, though those of {HEADER.size} "
-                "bytes do: the path drops longer ones"
+                f"{arrived} with {self.payload_bytes} bytes, though those with {HEADER.size} "
+                "bytes do: the path drops larger ones"
             )
         moment, moved = self.latest
         yield Last(moment - self.first, moved - self.payload_bytes)

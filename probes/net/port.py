@@ -65,9 +65,9 @@ class Meeting:
         try:
             told = _message(line)
         except ValueError as error:
-            raise RuntimeError(f"the responder tells what is no message: {error}") from None
+            raise RuntimeError(f"invalid message from the responder: {error}") from None
         if "error" in told:
-            raise RuntimeError(f"the responder says: {told['error']}")
+            raise RuntimeError(f"error from the responder: {told['error']}")
         return told
 
     def wait_for_close(self, seconds: float) -> None:
@@ -377,7 +377,7 @@ def _message(line: bytes) -> Details:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is no number")
+        raise ValueError(f"{text[:20]} is not a number")
     return value
 
 

@@ -203,7 +203,7 @@ def beside(
     if stream.error is not None:
         raise stream.error
     if stream.moved is None:
-        raise RuntimeError("the stream did not end in its time")
+        raise RuntimeError("the stream did not end in time")
     return stream.moved, seen
 
 
@@ -226,7 +226,7 @@ def loaded(verb: str, peer: Endpoint, seconds: float, unloaded_seconds: float) -
     moved, seen = beside(shape, peer, MOST_HANDSHAKES, PACE_SECONDS)
     spread = seen.spread()
     if not spread:
-        raise Unavailable("no handshake was answered while the path was full")
+        raise Unavailable("no handshake was answered under load")
     delay = max(0.0, spread["median_seconds"] - unloaded_seconds)
     told = {
         "rtt_seconds_median": spread["median_seconds"],

@@ -172,7 +172,7 @@ def _possible(told: List[List[float]], sent_bytes: int) -> List[Sample]:
     if samples[:1] != [Sample(0.0, 0)] or len(samples) < 2 or not grows:
         raise RuntimeError("the receiver's samples are none")
     if samples[-1].moved_bytes > sent_bytes:
-        raise RuntimeError("the receiver tells of more bytes than were sent")
+        raise RuntimeError("the receiver reports more bytes than were sent")
     samples[-1] = Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
     return samples
 
@@ -308,7 +308,7 @@ class _Sending:
         if self._file:
             self._file.close()
         if flow.errors:
-            raise RuntimeError(f"the transfer broke{flow.why()}")
+            raise RuntimeError(f"the transfer failed{flow.why()}")
         if name:
             told["congestion_control"] = name
         if self._rtts:
@@ -344,7 +344,7 @@ def _receiving(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
     told = window.told()
     moved = max(moved, closed.moved_bytes - base)
     if flow.errors:
-        raise RuntimeError(f"the transfer broke{flow.why()}")
+        raise RuntimeError(f"the transfer failed{flow.why()}")
     if not moved:
         raise RuntimeError("nothing arrived after the warm-up")
     seconds = closed.after_seconds - opened.before_seconds

@@ -68,7 +68,7 @@ class Channel(Smb2Session):
             try:
                 joined.connect()
             except SMBResponseException as error:
-                text = f"{self._where}: the server lets no second connection join a session"
+                text = f"{self._where}: the server does not allow a second connection in a session"
                 raise Unavailable(f"{text} (0x{error.status:08x})") from error
         joined.encrypt_data = first.encrypt_data
         joined.encryption_key = first.encryption_key
@@ -87,7 +87,7 @@ def further(first: Smb2Session, peer: Endpoint) -> Channel:
     """One more channel of a session. Raises Refused, and Unavailable where there can be none."""
     connection = first._connection
     if connection.dialect < Dialects.SMB_3_0_0 or not connection.supports_multi_channel:
-        raise Unavailable(f"{peer.host} offers one connection a session")
+        raise Unavailable(f"{peer.host} offers one connection per session")
     if first._session.signing_key is None:
         raise Unavailable(f"{peer.host}: a guest's session has one connection")
     try:

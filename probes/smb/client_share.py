@@ -102,7 +102,7 @@ def single_address(text: str) -> str:
         address = None
     if address is None or address.is_unspecified or address.is_multicast:
         raise Unavailable(
-            f"{text!r} is not the IP address of one host: a share opened here answers no others"
+            f"{text!r} is not the IP address of one host; a share opened here accepts no others"
         )
     return str(address).partition("%")[0]
 
@@ -121,7 +121,7 @@ def _private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, str]]
     allow = tuple(map(single_address, setting.allow))
     free_space.fitting(free_space.LEAST_BYTES, setting.folder)
     with ExitStack() as stack:
-        remedy = "choose another --folder, or give --client-share"
+        remedy = "use another --folder, or --client-share"
         root, made = stack.enter_context(
             vanishing_folder("bottleneck-share-", setting.folder, remedy)
         )
@@ -164,8 +164,8 @@ def _by_impacket(
 ) -> Iterator[Endpoint]:
     if setting.signed or setting.encrypted:
         raise Unavailable(
-            "copies with this server are signed or encrypted, which only Samba can match: "
-            "install samba on the client, or give --client-share"
+            "copies with this server are signed or encrypted, which only Samba supports "
+            "(install samba on the client, or use --client-share)"
         )
     (root / name).mkdir(mode=0o700)
     with (
@@ -228,8 +228,8 @@ class _Reserve:
         if self._ended or enough and self._names_left():
             return
         self._ended = (
-            f"{self._place}: the share opened here was closed, since little more than the room "
-            "that has to stay free was left; make room there, or give --client-share"
+            f"{self._place}: the share opened here was closed, because free space ran low; "
+            "free some space, or use --client-share"
         )
         self.end()
         self._made.empty()

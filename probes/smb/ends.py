@@ -200,9 +200,12 @@ def _refused(folder: str, error: OSError) -> Exception:
     """What the user has to mend in the folder; other errors stay what they are."""
     where = f"this host: folder {folder}:"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Refused("space", f"{where} no room for the copy; make room or name another folder")
+        return Refused(
+            "space",
+            f"{where} not enough free space for the copy; free some space or use another folder",
+        )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return Refused("permission", f"{where} cannot be written to; name another folder")
+        return Refused("permission", f"{where} no write permission; use another folder")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return Refused("usage", f"{where} does not exist; name another folder")
+        return Refused("usage", f"{where} not found; use another folder")
     return error

@@ -76,7 +76,7 @@ class Wire:
             if length >> 24 == KEEP_ALIVE and not length & 0xFFFFFF:
                 continue
             if length >> 24:
-                raise Broken("the server sent something that is no SMB message")
+                raise Broken("the server sent something that is not an SMB message")
             if length > self.frame_limit_bytes:
                 raise Broken(f"the server announced a message of {length} bytes, more than asked")
             return length
@@ -92,7 +92,7 @@ class Wire:
                 self._look_at_stall(heard, "sent nothing")
                 continue
             except OSError as error:
-                raise Broken(f"the connection broke: {_reason(error)}") from error
+                raise Broken(f"the connection failed: {_reason(error)}") from error
             if count == 0:
                 raise Broken("the server closed the connection")
             got += count
@@ -110,10 +110,10 @@ class Wire:
             try:
                 count = self._sock.sendmsg(pending)
             except BlockingIOError:
-                self._look_at_stall(heard, "took nothing")
+                self._look_at_stall(heard, "accepted nothing")
                 continue
             except OSError as error:
-                raise Broken(f"the connection broke: {_reason(error)}") from error
+                raise Broken(f"the connection failed: {_reason(error)}") from error
             left -= count
             if not left:
                 return
@@ -123,7 +123,7 @@ class Wire:
 
     def _look_at_deadline(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise Late("the time for it was over")
+            raise Late("it ran out of time")
 
     def _look_at_stall(self, heard: float, what: str) -> None:
         self._look_at_deadline()

@@ -40,7 +40,9 @@ def impacket_server(
     try:
         from impacket import ntlm, smbserver
     except ImportError:
-        raise Unavailable("impacket is not installed here: copy-bottleneck[smb1]") from None
+        raise Unavailable(
+            "impacket is not installed here (install copy-bottleneck[smb1])"
+        ) from None
     credential = ntlm.compute_lmhash(access.password), ntlm.compute_nthash(access.password)
 
     def serve(tell: Callable[[Event], None], control_fd: int) -> None:
@@ -61,8 +63,8 @@ def impacket_server(
         ready = select.select([child.events_fd], [], [], START_SECONDS)[0]
         told = json.loads(os.read(child.events_fd, 1 << 16) or b"{}") if ready else {}
         if "port" not in told:
-            why = told.get("failed", f"no word within {START_SECONDS:.0f} s")
-            raise Unavailable(f"impacket's server did not come up on {address}: {why}")
+            why = told.get("failed", f"no answer within {START_SECONDS:.0f} s")
+            raise Unavailable(f"impacket's server did not start on {address}: {why}")
         served = Endpoint(host=address, port=int(told["port"]), share=share, access=access)
         yield served, child.kill
     finally:

@@ -149,13 +149,15 @@ class Smb1Session(Session):
     def log_in(self) -> None:
         access = login(self._peer)
         if not access.username:
-            raise Unavailable("SMB1 is logged in to by a password here, not by a Kerberos ticket")
+            raise Unavailable("SMB1 needs a login by password; Kerberos is not supported")
         with self._step("login"):
             self._smb.login(access.username, access.password, access.domain, ntlm_fallback=False)
         guest = bool(self._smb.isGuestSession())
         refuse_guest(self._peer, access, guest)
         if guest and self._security == "signed":
-            raise Unavailable(f"guests of {self._where} have no key: not {self._security}")
+            raise Unavailable(
+                f"guests of {self._where} have no key, so sessions cannot be {self._security}"
+            )
         with self._step(f"share {self._peer.share}"):
             path = rf"\\{self._peer.host}\{self._peer.share}"
             self._tree = self._smb.tree_connect_andx(path)

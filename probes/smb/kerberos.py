@@ -36,8 +36,8 @@ def hint() -> str:
     if kind != "FILE" or not Path(path).exists():
         return ""
     if _library() is None:
-        return f"; or install {EXTRA} to log in by the Kerberos ticket that is here"
-    return "; the Kerberos cache that is here holds no valid ticket: kinit renews it"
+        return f"; or install {EXTRA} to use the Kerberos ticket of this host"
+    return "; the Kerberos cache of this host has no valid ticket (kinit renews it)"
 
 
 def _library() -> Any:

@@ -65,7 +65,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             if not matches(RUN, entry.name) or (wanted and entry.name not in wanted):
                 continue
             if len(found) >= MOST_FOUND - 1 or time.monotonic() > until:
-                why = "more than could be looked at in one go: run it once more"
+                why = "too many for one cleanup: run it once more"
                 found.append(Leftover(entry.name, why))
                 if wanted:
                     continue  # each of them is told of, so that none is taken for gone
@@ -105,20 +105,20 @@ def _seen(
     """One candidate by its name, looked into; nothing is changed."""
     path = joined(folder, entry.name)
     changed, files, size = entry.changed, 0, 0
-    why = "" if entry.is_plain_folder else "it is no plain folder"
+    why = "" if entry.is_plain_folder else "it is not a plain folder"
     try:
         for each in entries(session, path, "*") if not why else ():
             changed = max(changed, each.changed)
             files, size = files + 1, size + each.size_bytes
             if not matches(RUN_FILE, each.name) or not each.is_plain_file:
-                why = f"it holds {each.name!r}, which no run puts there"
+                why = f"it contains {each.name!r}, which is not from a run"
                 break
     except Refused as refused:
         why = refused.text
     why = why or withheld(session, path)
     age = None if now is None else (datetime.fromisoformat(now) - changed).total_seconds()
     if not why and age is None:
-        why = "the server does not tell its clock, so that its age is unknown"
+        why = "the server does not report its clock, so its age is unknown"
     if not why and age is not None and age < older_seconds:
         why = (
             f"changed {max(0.0, age):.0f} s ago, less than {older_seconds:.0f} s: a run may use it"
@@ -166,7 +166,7 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
         kind = FileInformationClass.FILE_DIRECTORY_INFORMATION
         found = list(map(_entry, listed(made, pattern, kind, MOST_ENTRIES)))
     if len(found) > MOST_ENTRIES:
-        raise Refused("usage", f"{folder or 'the share'} holds more than {MOST_ENTRIES} entries")
+        raise Refused("usage", f"{folder or 'the share'} contains more than {MOST_ENTRIES} entries")
     yield from (each for each in found if each.name not in (".", ".."))
 
 
@@ -188,9 +188,9 @@ def remove(session: Smb2Session, path: str, own_names: str, until: float) -> str
     try:
         for each in entries(session, path, "*"):
             if not matches(own_names, each.name) or not each.is_plain_file:
-                return f"it holds {each.name!r}, which no run puts there"
+                return f"it contains {each.name!r}, which is not from a run"
             if time.monotonic() > until:
-                return "the server took too long: a part of it is still there"
+                return "the server took too long: a part of it remains"
             with session._step(f"delete {path}", quiet=True):
                 _opened(session, f"{path}\\{each.name}", _DELETE_FILE, FILE | DOOMED, 0).close()
         with session._step(f"delete {path}", quiet=True):
@@ -212,12 +212,12 @@ def _still_there(session: Smb2Session, path: str) -> str:
             _opened(session, path, _LIST, FOLDER, SHARE_ALL).close()
     except SMBResponseException as error:
         return "" if error.status == NAME_NOT_FOUND else _words(error)
-    return "something came into it"
+    return "it is no longer empty"
 
 
 def _words(error: SMBResponseException) -> str:
     if error.status in (SHARING_VIOLATION, DELETE_PENDING):
-        return "somebody has it open"
+        return "another client has it open"
     return " ".join(str(error).split())[:200]
 
 

@@ -22,7 +22,7 @@ def open_session(
     the security.
     """
     if dialect and dialect not in DIALECTS:
-        raise Unavailable(f"there is no SMB dialect {dialect}; known are {' '.join(DIALECTS)}")
+        raise Unavailable(f"SMB dialect {dialect}: must be one of {' '.join(DIALECTS)}")
     if security and security not in SECURITIES:
         raise ValueError(f"no such security: {security}")
     session = _opened(peer, dialect, security, preferred)
@@ -48,7 +48,7 @@ def _opened(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, .
         except DialectMissing as older:
             text = (
                 f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {error}, and {older}; "
-                "is it a file server?"
+                "check the port"
             )
             raise Refused("unreachable", text) from error
 

@@ -174,5 +174,5 @@ def _swept(setting: Setting, peer: Endpoint, path: str) -> bool:
         with open_session(peer, setting.dialect) as session:
             return _removed(session, path)
     except (Refused, Unavailable) as error:
-        remedy = "may be left there, and the next run there removes it, or bottleneck cleanup"
+        remedy = "may remain there; the next run or bottleneck cleanup removes it"
         raise Broken(f"//{peer.host}/{peer.share}: the folder {path} {remedy}: {error}") from error

@@ -206,13 +206,13 @@ class Session(ABC):
                 raise status.refusal(self._where, what, code) from error
             text = " ".join(str(error).split()) or type(error).__name__
             if not isinstance(error, self._plain_errors):
-                text = f"the server's answer makes no sense ({text})"
+                text = f"the server's answer is invalid ({text})"
             raise Refused("unreachable", f"{self._where}: {what}: {text}") from error
         finally:
             self._wire.deadline = None
 
     def _silent(self) -> Refused:
-        text = f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; is it a file server?"
+        text = f"{self._where}: negotiate: no answer in {STEP_SECONDS:.0f} s; check the port"
         return Refused("unreachable", text)
 
     def _usable(self) -> bool:
@@ -255,7 +255,7 @@ def login(peer: Endpoint) -> Access:
         return Access(username="guest", allow_guest=True)
     if kerberos.principal():
         return Access()
-    text = f"{peer.host}: login: no user was given; name one, or allow guest{kerberos.hint()}"
+    text = f"{peer.host}: login: no user given; use --user NAME or --allow-guest{kerberos.hint()}"
     raise Refused("login", text)
 
 
@@ -264,8 +264,8 @@ def refuse_guest(peer: Endpoint, access: Access, guest: bool) -> None:
     if guest and not access.allow_guest:
         raise Refused(
             "login",
-            f"{peer.host}: login: the server took this user for a guest; "
-            "check user and password, or allow guest",
+            f"{peer.host}: login: the server treated this user as a guest; check user and "
+            "password, or use --allow-guest",
         )
 
 
@@ -290,18 +290,18 @@ def connect(peer: Endpoint) -> socket.socket:
     try:
         sock = first_to_answer(host, port)
     except socket.gaierror:
-        text = f"{host}: connect: the name does not resolve; check it, or give an address"
+        text = f"{host}: connect: the name does not resolve; check it, or use an address"
     except TimeoutError:
         text = (
-            f"{where}: connect: no answer within {CONNECT_SECONDS:.0f} s; "
-            "is the host up, does a firewall drop the port?"
+            f"{where}: connect: no answer within {CONNECT_SECONDS:.0f} s; check that the "
+            "host is up and that no firewall drops the port"
         )
     except ConnectionRefusedError:
-        text = f"{where}: connect: refused; does the file server run there, on this port?"
+        text = f"{where}: connect: refused; check that the file server runs on this port"
     except OSError as error:
         text = f"{where}: connect: {(error.strerror or str(error)).lower()}; check the network"
     except UnicodeError:
-        text = f"{host}: connect: this is no host name; check it, or give an address"
+        text = f"{host}: connect: not a host name; check it, or use an address"
     else:
         prepare(sock)
         return sock

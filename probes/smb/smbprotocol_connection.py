@@ -73,7 +73,7 @@ class ParkableTcp(Tcp):  # type: ignore[misc]
                 message = memoryview(bytearray(self.wire.next_frame()))
                 self.wire.receive(message)
                 if len(message) < _LEAST_BYTES or message[:4] not in _MESSAGES:
-                    raise Broken("the server sent something that is no SMB2 message")
+                    raise Broken("the server sent something that is not an SMB2 message")
                 return bytes(message)
             elif self.wire.deadline is not None and time.monotonic() > self.wire.deadline:
                 raise Late("no answer in time")
@@ -154,7 +154,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             elif self.signing_algorithm_id not in (None, *signatures):
                 doubt = f"it chose signature {self.signing_algorithm_id}, which was not offered"
         if doubt:
-            text = f"{self.server_name}: negotiate: no sound answer: {doubt}; is it a file server?"
+            text = f"{self.server_name}: negotiate: invalid answer: {doubt}; check the port"
             raise Refused("unreachable", text)
 
     def receive(

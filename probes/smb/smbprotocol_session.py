@@ -101,7 +101,7 @@ class Smb2Session(Session):
         self._connection.client_security_mode = sent
         if self._security == "encrypted" and not self._connection.supports_encryption:
             spoken = self._agreed.dialect
-            raise Unavailable(f"{self._where} offers no encryption that we know in SMB {spoken}")
+            raise Unavailable(f"{self._where} offers no supported encryption in SMB {spoken}")
         if self._security == "plain" and self._agreed.server_requires_signing:
             raise Unavailable(f"{self._where} requires signing")
 
@@ -138,8 +138,8 @@ class Smb2Session(Session):
             if access.domain or access.username:
                 raise
             text = (
-                f"{self._where}: login: Kerberos: {_last_reason(error)}; name the server as "
-                "its principal does, look at klist, or name a user"
+                f"{self._where}: login: Kerberos: {_last_reason(error)}; use the server name "
+                "of its principal, check klist, or use --user NAME"
             )
             raise Refused("login", text) from error
         except SMBException as error:
@@ -147,11 +147,13 @@ class Smb2Session(Session):
                 raise
             refuse_guest(self._peer, self._peer.access or access, guest=True)
             if not self._agreed.server_requires_signing:
-                text = f"guests of {self._where} have no key: not {self._security}"
+                text = (
+                    f"guests of {self._where} have no key, so sessions cannot be {self._security}"
+                )
                 raise Unavailable(text) from error
             text = (
                 f"{self._where}: login: guests cannot sign and this server requires signing; "
-                "name a user"
+                "use --user NAME"
             )
             raise Refused("login", text) from error
 

@@ -69,7 +69,7 @@ def parse_room(body: bytes) -> tuple[int, int]:
             raise struct.error
         total, free, _, sectors, sector_bytes = _SIZES.unpack_from(body, start - HEADER_BYTES)
     except struct.error:
-        raise Broken("the server told its room in a garbled reply") from None
+        raise Broken("the server reported its free space in a garbled reply") from None
     unit_bytes = sectors * sector_bytes
     return free * unit_bytes, total * unit_bytes
 

@@ -45,7 +45,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         status = os.fstat(fd)
         size_bytes = min(setting.size_bytes, status.st_size) // BLOCK_BYTES * BLOCK_BYTES
         if size_bytes == 0:
-            raise Unavailable(f"{setting.path} is smaller than 1 MiB: too little to tell a rate")
+            raise Unavailable(f"{setting.path} is smaller than 1 MiB: too small to measure a rate")
         device = _device_below(setting.path, status.st_dev)
         direct = _reads_direct(fd)
         held = page_cache.state(fd, size_bytes)
@@ -81,8 +81,8 @@ def _device_below(path: str, number: int) -> Optional[str]:
     """Kernel name of the disk below a file; Unavailable where the kernel makes its content up."""
     filesystem, device = place.under(number)
     if filesystem in MADE_UP:
-        why = f"the kernel makes it up as it is read ({filesystem})"
-        raise Unavailable(f"{path} lies on no disk: {why}")
+        why = f"the kernel generates its content ({filesystem})"
+        raise Unavailable(f"{path} is not on a disk: {why}")
     return device
 
 
@@ -112,7 +112,7 @@ def opened(path: str) -> Iterator[int]:
     """
     host = socket.gethostname()
     if not path:
-        raise Unavailable("no file was named")
+        raise Unavailable("no file given")
     found = -1
     try:
         # O_PATH opens nothing: the same file is what is opened after the look
@@ -171,7 +171,7 @@ def _called(kind: int) -> str:
         (stat.S_ISFIFO, "a FIFO"),
         (stat.S_ISSOCK, "a socket"),
     )
-    return next((name for test, name in names if test(kind)), "no file")
+    return next((name for test, name in names if test(kind)), "not a file")
 
 
 BLOCK_BYTES = 1024 * 1024

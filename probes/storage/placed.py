@@ -46,8 +46,8 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
     size = size // fio.BLOCK_BYTES * fio.BLOCK_BYTES
     if size < LEAST_BLOCKS * fio.BLOCK_BYTES:
         raise Unavailable(
-            f"{setting.folder} on {socket.gethostname()}: {setting.zones} zones need a file of"
-            f" {LEAST_BLOCKS} MiB each, and there is room or leave for less"
+            f"{setting.folder} on {socket.gethostname()}: {setting.zones} zones need a file "
+            f"of {LEAST_BLOCKS} MiB each, and --size or the free space allows less"
         )
     with contextlib.ExitStack() as stack:
         fds = []
@@ -127,8 +127,8 @@ def _refuse_unlocated(fd: int, setting: Setting) -> None:
     told = place.place(fd, flush=True)
     if told is None or not told["located"]:
         raise Unavailable(
-            f"the file system of {setting.folder} on {socket.gethostname()} does not tell where on"
-            " a disk a file lies: its zones cannot be told apart; name the disk with --device"
+            f"the file system of {setting.folder} on {socket.gethostname()} does not report "
+            "the location of files on disk, so its zones cannot be measured; use --device"
         )
 
 
@@ -140,7 +140,7 @@ def _located(jobs: Sequence[fio.Job], results: Sequence[fio.Result]) -> list[Pla
         if told is not None and told["located"] and result.moved_bytes >= fio.BLOCK_BYTES:
             found.append(Placed(job.fd, told, job, result))
     if not found:
-        raise Unavailable("none of the files that were written has a place on the disk")
+        raise Unavailable("none of the files that were written has a known location on the disk")
     return sorted(found, key=lambda file: float(file.place["centre_ratio"]))
 
 

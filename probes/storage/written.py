@@ -96,7 +96,7 @@ def growing(setting: Setting) -> Iterator[GrowingFile]:
 
 def no_room(setting: Setting) -> Unavailable:
     """What to raise where not one block could be written."""
-    return Unavailable(f"{setting.folder} is full: make room there or choose another folder")
+    return Unavailable(f"{setting.folder} is full; free some space or choose another folder")
 
 
 DEPTH = 8

@@ -201,8 +201,8 @@ def _refuse_nothing(node: str, moved_bytes: int, before: int | None, after: int 
     if before is None or after is None or after - before >= moved_bytes * LEAST_BELOW_RATIO:
         return
     raise Unavailable(
-        f"{node} on {socket.gethostname()} was read and the disk below it was not: what is there"
-        " was never written, or lies in memory; its rate says nothing about a disk"
+        f"{node} on {socket.gethostname()} was read, but the disk below it was not: its "
+        "content was never written or is in memory, so its rate is not a disk's"
     )
 
 
@@ -226,17 +226,17 @@ def opened(node: str) -> Iterator[Opened]:
     try:
         # looked at before it is opened: opening alone starts a watchdog or rewinds a tape
         if not stat.S_ISBLK(Path(node).stat().st_mode):
-            raise Unavailable(f"{node} on {host} is no block device")
+            raise Unavailable(f"{node} on {host} is not a block device")
         fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise Unavailable(_why(node, host, error)) from None
     try:
         told = os.fstat(fd)
         if not stat.S_ISBLK(told.st_mode):
-            raise Unavailable(f"{node} on {host} is no block device")
+            raise Unavailable(f"{node} on {host} is not a block device")
         size_bytes = os.lseek(fd, 0, os.SEEK_END)
         if size_bytes == 0:
-            raise Unavailable(f"{node} on {host} has no size: there is no medium in it")
+            raise Unavailable(f"{node} on {host} has no size: no medium in it")
         yield Opened(fd, kernel_name(f"/proc/self/fd/{fd}") or None, size_bytes)
     finally:
         os.close(fd)
@@ -253,15 +253,15 @@ def readable(node: Device) -> bool:
 
 def _why(node: str, host: str, error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.ENODEV, errno.ELOOP):
-        return f"there is no device {node} on {host}"
+        return f"{node} on {host}: device not found"
     if error.errno == errno.EPERM and os.geteuid() == 0:
         why = "a container's device rules forbid it"
-        return f"{node} on {host} may not be opened, not even by root: {why}"
+        return f"{node} on {host} cannot be opened, even by root: {why}"
     if error.errno in (errno.EACCES, errno.EPERM):
         return (
-            f"{node} on {host} may not be read by this user: run the agent there as root or as a"
-            " member of the group disk"
+            f"{node} on {host} cannot be read by this user; run the agent there as root or "
+            "as a member of the group disk"
         )
     if error.errno == errno.ENOMEDIUM:
-        return f"there is no medium in {node} on {host}"
+        return f"no medium in {node} on {host}"
     return f"{node} on {host} cannot be opened: {os.strerror(error.errno or 0)}"

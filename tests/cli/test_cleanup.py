@@ -208,7 +208,7 @@ def test_the_folder_of_a_run_that_lives_is_left_alone(cleanup, samba, target, au
     server, shared = samba
     with holding(server) as run:
         done = on_share(cleanup, target, auth_file, "--yes")
-        assert "somebody has it open" in done.out
+        assert "another client has it open" in done.out
         there = cleanup("--folder", shared, "--older-than", "0", "--yes")
         assert "has it open" in there.out
         assert (shared / "bottleneck-00112233445566aa" / "source").exists()

@@ -25,9 +25,9 @@ THIRD_HOST = "127.0.0.77"
 
 FORGED = r"without (?:the|its)(?: right)? signature|wrong signature"
 SPOILT = r"altered on its way"
-NO_SMB = r"no SMB message|does not offer SMB|no sound answer|is it a file server"
-LATE = r"time for it was over|no answer in|stalled"
-GONE = r"closed the connection|connection broke|socket was closed"
+NO_SMB = r"not an SMB message|does not offer SMB|invalid answer|check the port"
+LATE = r"it ran out of time|no answer in|stalled"
+GONE = r"closed the connection|connection failed|socket was closed"
 NOT_ASKED = r"which was not asked|something else than what was asked"
 
 Does = Script | tuple[Tamper, ...]

@@ -81,11 +81,11 @@ DOWNGRADES = attacks(
             ),
             "no signing context asked": (TAMPERED, first(ASKED, e.without_context(8, False))),
             "no hash context answered": (
-                "no sound answer|does not offer",
+                "invalid answer|does not offer",
                 first("negotiate", e.without_context(1, True)),
             ),
             "the hash's salt altered": (
-                TAMPERED + "|no sound answer|offer",
+                TAMPERED + "|invalid answer|offer",
                 first("negotiate", e.flipped(-1)),
             ),
             "the client's login altered, 3.1.1": ("login", first("request:login", e.flipped(-1))),

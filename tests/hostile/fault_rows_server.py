@@ -168,7 +168,7 @@ ROWS = (
     Row("7", "dead resolver", dead_resolver, named(), before=frozenset({69}), says="resolv"),
     Row("8", "IPv6 only, address gone", lose_six, by_six, refused=69, kept=UNAWARE),
     Row("8b", "two addresses, IPv6 dead", lost("ip6 daddr ::1 drop"), TWO),
-    Row("12", "no right to the share", share_conf=("valid users = nobody",), refused=77),
+    Row("12", "no access to the share", share_conf=("valid users = nobody",), refused=77),
     Row("13", "share made read-only", share_conf=("read only = yes",), before=usual(77)),
     Row("15", "the user's file locked", opened(0, "own.bin"), own_file, before=usual(77)),
     Row("16", "a second reader", opened(READABLE | DELETABLE)),

@@ -49,8 +49,8 @@ LIES = attacks(
             "READ: half of its data": (READS, first("read", e.shortened(30000), nth=2)),
             "OPEN: cut": ("open", first("open", e.shortened(100))),
             "share's reply cut": ("share", first("share", e.shortened(70))),
-            "greatest READ 0 bytes": ("no sound answer", first("negotiate", e.put(96, "I", 0))),
-            "greatest READ 1 byte": ("no sound answer", first("negotiate", e.put(96, "I", 1))),
+            "greatest READ 0 bytes": ("invalid answer", first("negotiate", e.put(96, "I", 0))),
+            "greatest READ 1 byte": ("invalid answer", first("negotiate", e.put(96, "I", 1))),
             "NextCommand on an OPEN": (NOT_ASKED, first("open", e.chained(152))),
             "NextCommand 1 on an OPEN": ("open", first("open", e.chained(1))),
             "no credits from the login on": ("credits", NO_CREDITS),
@@ -74,7 +74,7 @@ LIES = attacks(
                 first("read", e.replaced(b"\0\xff\xff\xff"), nth=2),
             ),
             "a message of 4 GiB announced": (
-                "no SMB message",
+                "not an SMB message",
                 first("read", e.replaced(b"\xff" * 4), nth=2),
             ),
             "an empty message": ("too short", first("read", e.preceded(b"\0\0\0\0"), nth=2)),
@@ -91,7 +91,7 @@ LIES = attacks(
         },
         Terms("lie: ", "of the .* bytes sent", dialect="2.1", copy="push.cached"): {
             "WRITE: more bytes than sent": first("write", e.put(68, "I", 1 << 30), nth=2),
-            "greatest WRITE 0 bytes": ("no sound answer", first("negotiate", e.put(100, "I", 0))),
+            "greatest WRITE 0 bytes": ("invalid answer", first("negotiate", e.put(100, "I", 0))),
         },
         Terms("lie: SMB1: ", dialect="smb1"): {
             "READ: more bytes than asked": (READS, first("read", e.put(47, "H", 0x7FFF), nth=2)),
@@ -117,7 +117,7 @@ LIES = attacks(
             "OPEN: cut": ("open", first("open", e.shortened(40))),
             "the login cut": ("login", first("login", e.shortened(40))),
             "a message of 4 GiB announced": (
-                "no SMB message",
+                "not an SMB message",
                 first("read", e.replaced(b"\xff" * 4), nth=2),
             ),
             "a message of 16 MiB announced": (

@@ -64,7 +64,7 @@ STRANGERS = attacks(
             "NetBIOS says no": answers(b"\x83\0\0\x01\x8f"),
             "another dialect than asked": agrees(dialect=0x0202),
             "READs of 4 GiB": (LATE, agrees(longest=0xFFFFFFFF)),
-            "READs of 0 bytes": ("no sound answer", agrees(longest=0)),
+            "READs of 0 bytes": ("invalid answer", agrees(longest=0)),
             "65535 contexts": (EITHER, agrees(count=65535)),
             "contexts behind the message": (EITHER, agrees(context_offset=0xFFFFFFF0)),
             "a token behind the message": (EITHER, agrees(blob_offset=0xFFF0, blob_bytes=0xFFFF)),

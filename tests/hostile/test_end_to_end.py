@@ -59,9 +59,9 @@ def ended(tmp_path_factory):
     ("name", "code", "says"),
     [
         ("PENDING for ever", 69, "negotiate: no answer in 10 s"),
-        ("4 GiB", 69, "something that is no SMB message"),
+        ("4 GiB", 69, "something that is not an SMB message"),
         ("wrong password", 77, "wrong user or password"),
-        ("guest", 77, "took this user for a guest"),
+        ("guest", 77, "treated this user as a guest"),
     ],
 )
 def test_the_worst_end_in_one_line(name, code, says, ended):

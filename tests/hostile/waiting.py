@@ -47,7 +47,7 @@ WAITING = attacks(
         Terms("waiting: ", LATE, product_limits=True): {
             "an OPEN, with the product's own limits": first("open", e.pending_for_ever),
             "every reply a little late": (
-                "did not end within its time",
+                "did not end in time",
                 first("any", e.late(4.0), every=True),
             ),
         },

@@ -235,7 +235,7 @@ def test_no_room_on_either_side_is_one_line(run, small_disk, stack, held, client
     with (small_disk / "full").open("wb") as file:
         told = os.statvfs(small_disk)
         os.posix_fallocate(file.fileno(), 0, told.f_bavail * told.f_frsize - 2 * MIB)
-    with pytest.raises(Refused, match="make room there") as caught:
+    with pytest.raises(Refused, match="free some space") as caught:
         run(setting("push.cached", client, small_disk, 8 * MIB), peer)
     assert caught.value.kind == "space" and str(small_disk) in caught.value.text
     assert os.listdir(peer.folder) == ["source"]
@@ -243,7 +243,7 @@ def test_no_room_on_either_side_is_one_line(run, small_disk, stack, held, client
     other = tmp_path / "other"
     other.mkdir()
     peer = held(stack, other)
-    with pytest.raises(Refused, match="make room there") as caught:
+    with pytest.raises(Refused, match="free some space") as caught:
         run(setting("pull.cached", small_disk, other, 8 * MIB), peer)
     assert caught.value.kind == "space" and str(small_disk) in caught.value.text
 

@@ -239,8 +239,8 @@ def test_where_each_try_takes_long_no_more_are_made_and_the_reason_is_told(looke
     assert len(tried) < 2 * 2 * 3
     for verb in stage.VERBS:
         assert "small packets" in details["not_measured"][f"{verb}.black_hole"]
-        assert "no time was left" in details["not_measured"][f"{verb}.black_hole"]
-        assert "no time was left" in details["not_measured"][f"{verb}.loaded"]
+        assert "out of time" in details["not_measured"][f"{verb}.black_hole"]
+        assert "out of time" in details["not_measured"][f"{verb}.loaded"]
 
 
 @pytest.mark.long
@@ -257,5 +257,5 @@ def test_a_try_that_does_not_end_is_left_behind_and_the_rest_is_kept(looked, mon
 def test_round_trips_of_more_than_a_second_are_a_reason_of_their_own(run_stage, monkeypatch):
     late = rtt.Handshakes((), 1, 1)
     monkeypatch.setattr(stage.rtt, "handshakes", lambda *_: late)
-    with pytest.raises(Unavailable, match="round trip takes a second or more, or packets are lost"):
+    with pytest.raises(Unavailable, match="RTT is a second or more, or packets are lost"):
         run_stage(stage, stage.Setting("127.0.0.1", 9), Endpoint())

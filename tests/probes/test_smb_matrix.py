@@ -150,7 +150,7 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
         running = paused(setting(verb), peer)
         for child in psutil.Process(server.process_id).children(recursive=True):
             child.kill()
-        with pytest.raises(Broken, match=rf"^//127\.0\.0\.1/share: smb-matrix {verb} broke: the "):
+        with pytest.raises(Broken, match=rf"^//127\.0\.0\.1/share: smb-matrix {verb} failed: the "):
             list(running)
     assert list(folder.iterdir()) == []
 

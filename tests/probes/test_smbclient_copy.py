@@ -136,7 +136,7 @@ def test_a_deadline_ends_it_with_the_bytes_until_then(
     monkeypatch.setattr(smbclient_copy, "SAMPLE_SECONDS", 0.0)
     with (
         share() as (peer, _),
-        pytest.raises(TimeoutError, match=rf"push.cached broke after \d+ of {SIZE} bytes"),
+        pytest.raises(TimeoutError, match=rf"push.cached failed after \d+ of {SIZE} bytes"),
     ):
         run(setting("push.cached", tmp_path, seconds=0.0), peer)
 
@@ -158,7 +158,7 @@ def test_a_file_of_another_size_is_not_taken_for_ours(run: Any, share: Any, tmp_
 def test_a_file_that_is_not_there_is_named(run: Any, share: Any, tmp_path: Path) -> None:
     with (
         share() as (peer, _),
-        pytest.raises(ConnectionError, match=r"pull.cached broke after 0 .*NAME_NOT_FOUND"),
+        pytest.raises(ConnectionError, match=r"pull.cached failed after 0 .*NAME_NOT_FOUND"),
     ):
         run(setting("pull.cached", tmp_path), peer)
 

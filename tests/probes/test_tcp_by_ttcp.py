@@ -123,7 +123,7 @@ def test_a_caller_from_elsewhere_is_not_taken(run, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     threading.Thread(target=source, args=(port, 8192), daemon=True).start()
-    with pytest.raises(Unavailable, match="nobody at 127.0.0.9"):
+    with pytest.raises(Unavailable, match="no connection from 127.0.0.9"):
         run(tcp_by_ttcp.Setting("pull"), Endpoint(host="127.0.0.9", port=port))
 
 

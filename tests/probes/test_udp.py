@@ -225,7 +225,7 @@ def test_datagrams_fit_the_senders_mtu(over, lab_path):
 def test_a_path_that_drops_long_packets_is_told_as_such(over, lab_path, verb):
     with (
         lab_path(0.001, mtu_bytes=1500, largest_bytes=1000) as up,
-        pytest.raises(RuntimeError, match="the path drops longer ones"),
+        pytest.raises(RuntimeError, match="the path drops larger ones"),
     ):
         over(up, replace(LOCAL, verb=verb))
 

@@ -123,7 +123,7 @@ def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.M
 @pytest.mark.parametrize("rate", [0.0, 1000.0])
 def test_where_tcp_carries_next_to_nothing_no_pace_is_made_up(rate: float) -> None:
     known = replace(KNOWN, bytes_per_second=rate)
-    with pytest.raises(Unavailable, match="too little"):
+    with pytest.raises(Unavailable, match="too slow"):
         udp.fitted(udp.Setting("push", seconds=1.5), known)
     paced = udp.fitted(udp.Setting("push"), replace(KNOWN, bytes_per_second=1e6))
     assert paced.bytes_per_second == udp.SHARE_OF_TCP * 1e6
@@ -165,7 +165,7 @@ def test_a_short_run_leaves_them_out_and_says_so() -> None:
     measure(bench)
     assert bench.ledger.entries() == () and bench.ledger.complete()
     for stage, note in zip((*BETWEEN, *OVER_SMB), bench.ledger.notes, strict=True):
-        assert note.startswith(f"{stage}: left out") and "--budget" in note
+        assert note.startswith(f"{stage}: skipped: out of time") and "--budget" in note
 
 
 @pytest.mark.parametrize(
@@ -296,4 +296,6 @@ def test_a_full_share_is_a_skipped_step_that_says_so(
     bench = made("smb-copy", *OVER_SMB, target=share())
     assert {step.stage for step, _ in bench.ledger.entries()} == set(OVER_SMB)
     for _, outcome in bench.ledger.entries():
-        assert isinstance(outcome, Skipped) and "no room on the share" in outcome.reason
+        assert (
+            isinstance(outcome, Skipped) and "not enough free space on the share" in outcome.reason
+        )

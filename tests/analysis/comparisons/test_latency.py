@@ -55,7 +55,7 @@ def test_the_rows_have_each_way_and_its_rate(world, says):
 
 
 def test_a_line_that_was_refused_is_told_with_its_reason(world, says):
-    latency(world, {"refused": "the times do not lie on a line", "worst_residual_ratio": 0.4})
+    latency(world, {"refused": "the times do not fit a straight line", "worst_residual_ratio": 0.4})
     says(world)
 
 

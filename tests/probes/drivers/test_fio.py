@@ -156,7 +156,7 @@ for each in "$@"; do case "$each" in --output=*) report="${each#--output=}";; es
         ("echo 'engine libaio not loadable' >&2; exit 1", "engine libaio not loadable"),
         (": > $report; exit 0", "no complete report"),
         ("echo 'note: x' > $report; echo '{\"jobs\": []}' >> $report", "other jobs"),
-        ("exec sleep 60", "did not end within its time"),
+        ("exec sleep 60", "did not end in time"),
     ],
 )
 def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(

@@ -180,7 +180,7 @@ def test_the_password_is_on_no_command_line_in_no_file_and_in_no_repr(
 def test_a_second_server_does_not_share_the_port_of_a_first(served: Path) -> None:
     """Both would bind it, and take turns with the clients."""
     with private_samba(str(served), password="x") as first:
-        with pytest.raises(Unavailable, match=f"port {first.port} .* is taken"):
+        with pytest.raises(Unavailable, match=f"port {first.port} .* is in use"):
             entered(private_samba(str(served), password="y", port=first.port))
         smbclient(first, "SMB3", "ls")
 
@@ -202,7 +202,7 @@ def test_ipv6_loopback_is_served(served: Path) -> None:
 def test_a_server_that_does_not_come_up_says_why_in_its_own_words(served: Path) -> None:
     with pytest.raises(Unavailable, match="Failed to load config file"):
         entered(private_samba(str(served), password="x", options=["smb ports = none"]))
-    with pytest.raises(Unavailable, match="user was not made"):
+    with pytest.raises(Unavailable, match="user could not be created"):
         entered(private_samba(str(served), password="x", options=["passdb backend = nonsense"]))
 
 

@@ -88,7 +88,7 @@ def test_it_ends_with_the_block(peer: Endpoint) -> None:
         ({"access": Access("bottleneck", "wrong")}, "login", "LOGON_FAILURE; check user and pass"),
         ({"access": Access("nobody-at-all", "x")}, "login", "LOGON_FAILURE; check user and pass"),
         ({"share": "absent"}, "share", "BAD_NETWORK_NAME; check the name"),
-        ({"port": 1}, "unreachable", "CONNECTION_REFUSED.*is the port open"),
+        ({"port": 1}, "unreachable", "CONNECTION_REFUSED.*check that the port is open"),
     ],
 )
 def test_a_refusal_names_the_place_the_reason_and_the_remedy(
@@ -130,7 +130,7 @@ def test_a_name_that_could_be_more_than_a_name_is_refused(name: str) -> None:
     [
         (Access("me%you", "x"), "%"),
         (Access("me", "two\nlines"), "line break"),
-        (Access(), "or allow guest"),
+        (Access(), "or --allow-guest"),
     ],
 )
 def test_a_login_that_smbclient_would_misread_is_not_tried(

@@ -40,7 +40,7 @@ def test_what_may_be_used_is_the_free_part_less_the_reserve_and_its_book_keeping
 
 def test_less_than_4_mib_is_told_and_not_used(monkeypatch):
     disk(monkeypatch, 100 * GIB, 10 * GIB + 3 * MIB + MIB // 2)
-    with pytest.raises(Unavailable, match="3 MiB may be used beside the 10240 MiB that stay free"):
+    with pytest.raises(Unavailable, match="3 MiB are usable and 10240 MiB always stay free"):
         free_space.fitting(GIB, "f")
     assert free_space.fitting(MIB, "f") == MIB
 
@@ -74,4 +74,4 @@ def test_somebody_else_is_blamed_for_what_this_run_did_not_write(monkeypatch, wr
     with pytest.raises(Refused) as no:
         watch.look_at("f")
     assert ("somebody else" in no.value.text) is blamed
-    assert ("give a smaller --size" in no.value.text) is not blamed
+    assert ("use a smaller --size" in no.value.text) is not blamed

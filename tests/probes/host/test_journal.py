@@ -102,7 +102,7 @@ def test_another_folder_of_that_name_is_left_and_said_to(share):
     (share / NAME).rename(share / "away")
     (share / NAME).mkdir()
     (share / NAME / "source").write_text("precious")
-    assert journal.sweep() == [(str(share / NAME), "something else has its name")]
+    assert journal.sweep() == [(str(share / NAME), "another object has its name")]
     assert (share / NAME / "source").exists()
 
 
@@ -124,7 +124,7 @@ def test_after_another_boot_devices_have_other_numbers(share, runs):
 def test_what_lies_on_another_host_waits_there(share, runs):
     (entry,) = runs.iterdir()
     entry.write_text(entry.read_text() + json.dumps({"boot": "another", "host": "nas"}))
-    assert journal.sweep() == [(str(share / NAME), "it lies on nas")]
+    assert journal.sweep() == [(str(share / NAME), "it is on nas")]
     assert (share / NAME / "source").exists() and entry.exists()
 
 
@@ -132,7 +132,7 @@ def test_a_folder_that_is_not_mounted_now_is_remembered(share, runs, tmp_path):
     (entry,) = runs.iterdir()
     entry.write_text(entry.read_text() + json.dumps({"folder_dev": 1}))
     share.rename(tmp_path / "elsewhere")
-    assert journal.sweep() == [(str(share / NAME), "what it lay on is not mounted")]
+    assert journal.sweep() == [(str(share / NAME), "its file system is not mounted")]
     assert entry.exists()
 
 
@@ -140,7 +140,7 @@ def test_another_folder_at_its_place_is_not_where_it_lay(share, runs, tmp_path):
     """As in another mount namespace, on the same file system."""
     share.rename(tmp_path / "elsewhere")
     share.mkdir()
-    assert journal.sweep() == [(str(share / NAME), "what it lay on is not mounted")]
+    assert journal.sweep() == [(str(share / NAME), "its file system is not mounted")]
     assert len(os.listdir(runs)) == 1
 
 
@@ -151,7 +151,7 @@ def test_where_no_boot_is_known_hosts_and_folders_are_told_apart_all_the_same(
     (entry,) = runs.iterdir()
     lines = entry.read_text()
     entry.write_text(lines + json.dumps({"boot": "", "host": "nas"}) + "\n")
-    assert journal.sweep() == [(str(share / NAME), "it lies on nas")]
+    assert journal.sweep() == [(str(share / NAME), "it is on nas")]
     entry.write_text(lines + json.dumps({"boot": "", "dev": 1}) + "\n")
     assert journal.sweep() == [(str(share / NAME), "")]
 

@@ -144,8 +144,8 @@ def test_a_host_that_shows_no_processes_keeps_everything(tmp_path, monkeypatch):
 
     path = made(tmp_path)
     monkeypatch.setattr(reader(), "processes", none)
-    assert "does not tell who uses it" in found(tmp_path)[RUN].why_left
-    assert "does not tell who uses it" in leftovers.remove(str(path), 0)
+    assert "does not show which process uses it" in found(tmp_path)[RUN].why_left
+    assert "does not show which process uses it" in leftovers.remove(str(path), 0)
     assert (path / "source").exists()
 
 

@@ -38,7 +38,7 @@ def test_the_source_holds_the_payload_and_all_goes_at_the_end(tmp_path):
 
 def test_what_is_not_this_runs_stays_and_is_said_to(tmp_path):
     with (
-        pytest.raises(OSError, match=r"bottleneck-00aa11bb may be left: directory not empty"),
+        pytest.raises(OSError, match=r"bottleneck-00aa11bb may remain: directory not empty"),
         hold(setting(tmp_path), Endpoint()) as held,
     ):
         Path(held.folder, "pushed-by-somebody").touch()
@@ -102,7 +102,7 @@ def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr(own_folder, "ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(os, "statvfs", lambda folder: release.wait())
     with (
-        pytest.raises(Refused, match="no answer within .* is its server up") as caught,
+        pytest.raises(Refused, match="no answer within .* check that its server is up") as caught,
         hold(setting(tmp_path), Endpoint()),
     ):
         pass
@@ -114,7 +114,7 @@ def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
     release = threading.Event()
     monkeypatch.setattr(own_folder, "REMOVE_SECONDS", 0.05)
     with (
-        pytest.raises(TimeoutError, match="may be left until the mount answers"),
+        pytest.raises(TimeoutError, match="may remain until the mount answers"),
         hold(setting(tmp_path), Endpoint()),
     ):
         monkeypatch.setattr(OwnFolder, "remove", lambda made: release.wait())
@@ -144,15 +144,15 @@ def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "kind", "says"),
     [
-        (errno.ENOSPC, "space", "make room"),
-        (errno.EDQUOT, "space", "make room"),
+        (errno.ENOSPC, "space", "free some space"),
+        (errno.EDQUOT, "space", "free some space"),
         (errno.EROFS, "permission", "read-only"),
         (errno.EACCES, "permission", "no right"),
         (errno.ENOENT, "usage", "no such folder"),
         (errno.ENOTDIR, "usage", "no such folder"),
         (errno.ESTALE, "unreachable", "mount it again"),
-        (errno.ENOTCONN, "unreachable", "mount again"),
-        (errno.EHOSTDOWN, "unreachable", "mount again"),
+        (errno.ENOTCONN, "unreachable", "mount it again"),
+        (errno.EHOSTDOWN, "unreachable", "mount it again"),
     ],
 )
 def test_each_trouble_with_a_mount_has_its_line(code, kind, says):

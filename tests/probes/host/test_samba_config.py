@@ -234,10 +234,10 @@ def test_the_host_s_own_file_is_not_taken_for_that_of_a_container(monkeypatch):
         samba_config._file_of(7)
     assert samba_config._file_of(8) is samba_config._file_of(9) is None
     monkeypatch.setattr(samba_config, "_command", lambda pid: ["smbd", "-s", "/own.conf"])
-    with pytest.raises(Unavailable, match="start the agent in there"):
+    with pytest.raises(Unavailable, match="run the agent in it"):
         samba_config._file_of(7)
     assert samba_config._file_of(8) == "/own.conf"
-    with pytest.raises(Unavailable, match="use root's agent there"):
+    with pytest.raises(Unavailable, match="run the agent as root there"):
         samba_config._file_of(9)
 
 
@@ -290,7 +290,7 @@ def test_testparm_opens_nothing_for_a_stranger(strangers, tmp_path, whose):
             user=STRANGER if whose == "a stranger's" else None,
         )
         try:
-            with pytest.raises(Unavailable, match=r"was not read: .*start the agent|chmod go-w"):
+            with pytest.raises(Unavailable, match=r"was not read: .*run the agent|chmod go-w"):
                 settings("", "127.0.0.1", listening.getsockname()[1])
         finally:
             started.communicate(timeout=20)
@@ -334,7 +334,7 @@ def test_one_file_or_folder_that_others_can_change_is_enough(ours, opened):
         path.mkdir()
     path.chmod(0o1777 if path.is_dir() else 0o666)
     assert changeable_by_others(str(ours)) != ""
-    with pytest.raises(Unavailable, match="can change .*: give it to root"):
+    with pytest.raises(Unavailable, match="can change .*; chown it to root"):
         run_testparm(["-s"], str(ours), 10)
 
 

@@ -64,7 +64,10 @@ def test_a_folder_that_is_not_ours_to_write_is_refused_as_permission():
 def test_no_room_makes_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(free_space, "reserve_bytes", lambda total: 1 << 62)
     setting = Setting(str(tmp_path), 64 * MIB, 5.0, "ab")
-    with pytest.raises(Unavailable, match="no room"), source_file.hold(setting, Endpoint()):
+    with (
+        pytest.raises(Unavailable, match="not enough free space"),
+        source_file.hold(setting, Endpoint()),
+    ):
         pass
 
 

@@ -92,7 +92,7 @@ def test_a_size_that_passes_the_next_time_was_no_black_hole():
 
 @pytest.mark.parametrize(
     ("passed", "why"),
-    [(None, "even small packets"), (False, "on 1 of 1 connections full segments")],
+    [(None, "even small packets"), (False, "on 1 of 1 connections full-size packets")],
 )
 def test_at_its_deadline_no_more_is_tried_and_what_it_knows_is_the_reason(passed, why):
     begun = []
@@ -101,7 +101,7 @@ def test_at_its_deadline_no_more_is_tried_and_what_it_knows_is_the_reason(passed
         begun.append(size)
         return Trial(1500, passed)
 
-    with pytest.raises(Unavailable, match=f"{why} .*no time was left"):
+    with pytest.raises(Unavailable, match=f"{why} .*out of time"):
         find(attempt, time.monotonic())
     assert begun == [None]
 
@@ -109,7 +109,7 @@ def test_at_its_deadline_no_more_is_tried_and_what_it_knows_is_the_reason(passed
 def test_without_time_for_a_size_none_is_said_to_be_lost(monkeypatch):
     clock = iter([0.0, 0.0, 9.0])
     monkeypatch.setattr(black_hole.time, "monotonic", lambda: next(clock))
-    with pytest.raises(Unavailable, match="no time was left to find which do"):
+    with pytest.raises(Unavailable, match="out of time to find the size that does"):
         find(hole(1400, 1500), 5.0)
 
 

@@ -49,7 +49,7 @@ def test_times_that_are_far_off_the_line_are_refused_with_how_far():
     points = times(0.001, 12 * MB)
     points[4] = (points[4][0], 2 * points[4][1])
     found = fit(points)
-    assert found["refused"] == "the times do not lie on a line"
+    assert found["refused"] == "the times do not fit a straight line"
     assert found["worst_residual_ratio"] > 0.15
     assert "latency_seconds" not in found
     assert line(points) is not None  # for those who want to see it

@@ -71,7 +71,7 @@ def test_a_pulled_file_that_is_too_short_is_not_intact(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "kind"), [("nowhere", "usage"), ("file", "usage")])
 def test_a_folder_that_is_none_is_the_users_to_mend(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Refused, match="name another folder") as caught:
+    with pytest.raises(Refused, match="use another folder") as caught:
         FolderSink(str(tmp_path / name))
     assert caught.value.kind == kind
 
@@ -81,7 +81,7 @@ def test_a_full_folder_is_the_users_to_mend(tmp_path: Path) -> None:
     with closing(FolderSink(str(tmp_path))) as sink:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
         try:
-            with pytest.raises(Refused, match="no room") as caught:
+            with pytest.raises(Refused, match="not enough free space") as caught:
                 sink.take(0, memoryview(bytes(2 << 20)))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -49,7 +49,7 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
 def test_other_hosts_are_turned_away(tmp_path: Path) -> None:
     with (
         served(tmp_path, "127.0.0.2") as (peer, _),
-        pytest.raises(Unavailable, match="keeps this host out"),
+        pytest.raises(Unavailable, match="blocks this host"),
         smbclient.connected(peer, DIALECT),
     ):
         pass

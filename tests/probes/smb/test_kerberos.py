@@ -105,7 +105,7 @@ def test_a_ticket_logs_in_signs_and_encrypts(keytab: Path, tmp_path: Path) -> No
             with open_session(peer, dialect, security) as session:
                 session.close(session.create_folder("x"))
                 assert used in (session.facts.signing, session.facts.encryption)
-        with pytest.raises(Unavailable, match="not by a Kerberos ticket"):
+        with pytest.raises(Unavailable, match="Kerberos is not supported"):
             entered(open_session(peer, "smb1"))
         nameless = Endpoint(host="127.0.0.1", port=server.port, share=server.share)
         with pytest.raises(
@@ -121,7 +121,7 @@ def test_a_ticket_logs_in_signs_and_encrypts(keytab: Path, tmp_path: Path) -> No
             pass
     (tmp_path / "cache").unlink()
     assert kerberos.principal() is None
-    with pytest.raises(Refused, match="no user was given"):
+    with pytest.raises(Refused, match="no user given"):
         login(peer)
 
 
@@ -141,5 +141,5 @@ def test_a_ticket_that_cannot_be_used_here_is_pointed_at(
     monkeypatch.setenv("KRB5CCNAME", "KEYRING:persistent:0")
     assert kerberos.hint() == ""
     monkeypatch.setenv("KRB5CCNAME", os.fspath(cache))
-    with pytest.raises(Refused, match="no user was given; name one, or allow guest; or install"):
+    with pytest.raises(Refused, match="no user given; name one, or allow guest; or install"):
         login(Endpoint(host="127.0.0.1"))

@@ -107,7 +107,7 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
         monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))
         until = time.monotonic() + 30
-        assert leftovers.remove(session, NAMES[0], RUN_FILE, until) == "something came into it"
+        assert leftovers.remove(session, NAMES[0], RUN_FILE, until) == "it is no longer empty"
         (folder / NAMES[1] / "source").unlink()
         assert leftovers.remove(session, NAMES[1], RUN_FILE, until) == ""
     finally:

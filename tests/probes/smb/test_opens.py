@@ -247,6 +247,6 @@ def test_one_line_says_what_broke_where() -> None:
     with pytest.raises(ServerSaid, match="^//nas/media: stage") as said, error_context(broke, peer):
         raise ServerSaid("no", 0xC0000022)
     assert said.value.status == 0xC0000022
-    with pytest.raises(Refused, match="make room") as full, error_context(broke, peer):
+    with pytest.raises(Refused, match="free some space") as full, error_context(broke, peer):
         raise ServerSaid("no", 0xC000007F)
     assert full.value.kind == "space"

@@ -103,7 +103,7 @@ def test_a_held_folder_is_refused_to_a_second_run_of_the_same_name(
     with share(NT1) as (peer, folder, _):
         (folder / FOLDER).mkdir()
         with (
-            pytest.raises(Exception, match="exists already"),
+            pytest.raises(Exception, match="already exists"),
             hold(Setting(run=RUN, dialect=dialect), peer),
         ):
             pass

@@ -124,7 +124,7 @@ def test_guests_have_no_key_to_sign_or_encrypt_with(share: Any) -> None:
         with open_session(guest, "3.1.1", "plain") as session:
             assert session.facts.signing is None
         stranger = replace(peer, access=Access("stranger", "x"))
-        with pytest.raises(Refused, match="took this user for a guest"):
+        with pytest.raises(Refused, match="treated this user as a guest"):
             entered(open_session(stranger, "3.1.1", "signed"))
 
 
@@ -147,7 +147,7 @@ def test_a_security_that_does_not_exist_is_a_mistake_of_ours(plain: Endpoint) ->
     [
         ({"access": Access("bottleneck", "wrong-secret")}, "login", "wrong user or password"),
         ({"access": Access("nobody-here", "x")}, "login", "wrong user or password"),
-        ({"access": None}, "login", "no user was given"),
+        ({"access": None}, "login", "no user given"),
         ({"share": "missing"}, "share", "no such share"),
         ({"host": "no.such.host.invalid"}, "unreachable", "does not resolve"),
     ],
@@ -225,7 +225,7 @@ def test_a_dialect_that_is_not_offered_is_unavailable(share: Any) -> None:
             entered(open_session(peer, "3.1.1"))
         with open_session(peer) as session:
             assert session.facts.dialect == "3.0"
-    with pytest.raises(Unavailable, match="no SMB dialect"), open_session(peer, "4.0"):
+    with pytest.raises(Unavailable, match="must be one of"), open_session(peer, "4.0"):
         pass
 
 
