@@ -79,7 +79,7 @@ def _words() -> frozenset[str]:
     """Words of the program's own texts, and of the system's messages, in lower case."""
     listed = Path(__file__).with_name("words.txt").read_text("ascii").split()
     system = " ".join(map(os.strerror, errno.errorcode)).lower()
-    return schema_words() | {*listed, *re.findall(r"[a-z]{2,}", system), *"aisptnx"}
+    return schema_words() | {*listed, *re.findall(r"[a-z]{2,}", system), *"aisptnxo", "µs"}
 
 
 def is_figure(word: str) -> bool:

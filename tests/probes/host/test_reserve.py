@@ -151,7 +151,7 @@ def test_sizes_shrink_or_the_stage_is_refused_but_the_reserve_stays(tmp_path, ki
         for writer in WRITERS:
             with least_free(folder) as found:
                 if free < reserve:
-                    with pytest.raises(Unavailable, match="that stay free .* free some space"):
+                    with pytest.raises(Unavailable, match="always stay free .* free some space"):
                         writer(folder, tmp_path)
                 else:
                     assert 16 * MIB <= writer(folder, tmp_path) < SPARE_BYTES, writer.__name__
