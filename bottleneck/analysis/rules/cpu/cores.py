@@ -64,23 +64,28 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
         waited = percent_text(min(1.0, seen.waiting_ratio or 0.0))
         yield _claim(
             *(quota.CAUSE, made, side, 1.0),
-            f"the {side}'s copy processes are kept waiting for CPU time while its cores idle",
-            f"On the {side} they were ready to run and not let for {waited} of the time, with "
-            f"{percent_text(1 - seen.all_cores_ratio)} of the cores idle: a CPU quota that "
-            "cannot be seen from there.",
+            f"the {side}'s copy processes wait for CPU time although its cores are idle (hidden "
+            "quota)",
+            f"The copy's processes on the {side} waited for CPU time {waited} of the time, while "
+            f"{percent_text(1 - seen.all_cores_ratio)} of its cores were idle.",
             source="alone",
+            remedy=f"Raise the CPU quota of the {side}'s container or virtual machine",
+            detail="hidden CPU quota",
         )
     elif seen.throttled or (seen.quota_used_ratio or 0.0) > IDLE_RATIO:
-        limit = "" if seen.quota_cores is None else f" of {seen.quota_cores:.2g} cores"
+        cores = "" if seen.quota_cores is None else f"{seen.quota_cores:.2g} cores"
+        limit, now = (f" ({cores})", f", now {cores}") if cores else ("", "")
         stopped, used = seen.throttled_ratio or 0.0, seen.quota_used_ratio or 0.0
         stops = percent_text(stopped)
         partly = stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO
         yield _claim(
             *(quota.CAUSE, made, side, 1.0 if seen.throttled else used),
-            f"the {side}'s CPU quota{limit} stops it in {stops} of its periods",
-            f"The {side}'s quota{limit} was used up in {stops} of its periods.",
+            f"the {side}'s CPU quota{limit} throttles it in {stops} of all periods",
+            f"The copy used up the {side}'s CPU quota{limit} in {stops} of all periods.",
             source="counted",
             partly="law" if partly else None,
+            remedy=f"Raise the CPU quota on the {side} (`cpu.max` of its cgroup{now})",
+            detail=f"limited to {cores}" if cores else "",
         )
 
 
@@ -90,18 +95,22 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
         taken = percent_text(seen.others_ratio)
         yield _claim(
             *(CONTENTION, made, side, 1.0),
-            f"other processes take {taken} of the {side}'s fully used cores",
-            f"Processes that are not the copy's took {taken} of the {side}'s cores.",
+            f"other processes use {taken} of the {side}'s CPU, which is full",
+            f"Other processes used {taken} of the {side}'s CPU during the copy.",
+            remedy=(
+                f"Find the other processes on the {side} with `top`. Then stop them, move them or "
+                "lower their priority (`renice`)"
+            ),
         )
         return
     others = seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
     if others:
         yield (
-            f"The {side}'s cores are full with other processes, and the copy did not wait for them."
+            f"Other processes filled the {side}'s CPU, but the copy did not wait for them."
         )
     busy = (
-        f"During the copy the {side}'s cores were {percent_text(seen.all_cores_ratio)} busy on "
-        f"average, the copy's busiest thread {percent_text(seen.one_core_ratio)} of a core."
+        f"The {side}'s CPU was {percent_text(seen.all_cores_ratio)} busy during the copy; the "
+        f"copy's busiest thread used {percent_text(seen.one_core_ratio)} of a core."
     )
     # The busiest thread is this tool's own, and no core is busier with interrupts.
     own_thread = given.copy.by_this_tool(side) and seen.process_ratio >= seen.one_core_ratio
@@ -111,10 +120,10 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
     used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
     own = seen.cores == 1 and own_thread and seen.process_ratio >= SATURATED_RATIO
     if used > IDLE_RATIO and not others and not own:
-        which = "only core is" if seen.cores == 1 else f"{seen.cores} cores are"
+        count = "1 core" if seen.cores == 1 else f"{seen.cores} cores"
         yield _claim(
             *(ALL_CORES, made, side, used),
-            f"the {side}'s {which} {percent_text(min(1.0, seen.all_cores_ratio))} busy",
+            f"the {side}'s CPU is {percent_text(min(1.0, seen.all_cores_ratio))} busy ({count})",
             busy,
             reached=seen.full,
             partly=_partly(seen, used),
@@ -122,8 +131,8 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
     if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not own_thread:
         yield _claim(
             *(ONE_CORE, made, side, seen.one_core_ratio),
-            f"one core of the {side}'s {seen.cores} is "
-            f"{percent_text(min(1.0, seen.one_core_ratio))} busy with it",
+            f"the copy keeps one of the {side}'s {seen.cores} cores "
+            f"{percent_text(min(1.0, seen.one_core_ratio))} busy",
             busy,
             partly=_partly(seen, seen.one_core_ratio),
         )
@@ -139,7 +148,7 @@ def _own(made: Found, side: str, seen: Load, busy: str) -> Iterator[Claim]:
     used = "all of one core" if full else f"{share} of one core"
     yield _claim(
         *(instrument.CAUSE, made, side, seen.process_ratio),
-        f"this tool's own process used {used} of the {side}, so that nothing else is blamed",
+        f"this tool itself uses {used} on the {side}, so no other component can be named",
         busy,
         partly=_partly(seen, seen.process_ratio),
     )
@@ -161,6 +170,8 @@ def _claim(
     reached: bool | None = None,
     source: Source = "measured",
     partly: Source | None = None,
+    remedy: str = "",
+    detail: str = "",
 ) -> Claim:
     scale = 1 / min(1.0, used_ratio)
     return claim(
@@ -176,4 +187,6 @@ def _claim(
         source=source,
         partly=partly,
         evidence=(evidence,),
+        remedy=remedy,
+        detail=detail,
     )

@@ -52,16 +52,15 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         "server",
         made,
-        f"the server answers in bursts that begin every {apart}, as a CPU quota lets it, and "
-        f"says nothing for {silent} of the time",
+        f"the server answers in bursts every {apart}, as under a CPU quota, and is silent "
+        f"{silent} of the time",
         steps=tuple(dict.fromkeys((made.index, clear.index))),
         standing="inferred",
         reached=True,
         source="one-end" if clear is made else "law",
         evidence=(
-            "How large the quota is cannot be seen from the client: an agent on the server "
-            "(--agent) reads it. A shaper on the path that is refilled ten times a second looks "
-            "alike.",
+            "The client cannot see the size of the quota; an agent on the server (--agent) reads "
+            "it. A traffic shaper with a burst every 100 ms looks the same.",
         ),
     )
 

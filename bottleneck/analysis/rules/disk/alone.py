@@ -24,6 +24,7 @@ from bottleneck.units import percent_text, rate_text
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
 DOES = {"read": "reads", "write": "writes"}
+DID = {"read": "read", "write": "wrote"}
 CAUSES = {"read": read.CAUSE, "write": write.CAUSE}
 
 
@@ -74,7 +75,7 @@ class Alone:
             CAUSES[self.verb],
             self.side,
             None,
-            f"{self.disk} {DOES[self.verb]} no faster than {rate} {where}",
+            f"{self.disk} {DOES[self.verb]} at most {rate} {where}",
             level=bytes_per_second,
             steps=steps,
             standing="inferred",
@@ -108,15 +109,15 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
     made = given.copy.made
     if found and side == "client" and made and made.details.on_folder_disk is False:
         yield (
-            "The client's disk is not used: the share of --client-share is not known to lie on the "
-            "disk that was measured."
+            "The client's disk was not counted: the share of --client-share may be on another disk "
+            "than the measured one."
         )
         return
     proven = [each for each in found if verb == "write" or each.disk.cache.proven]
     if found and not proven:
         yield (
-            f"The {side}'s disk read is not used: that it came from the disk and not from RAM "
-            "could not be proven."
+            f"Not verified: that the {side}'s disk was read past the page cache. This measurement "
+            "was not used."
         )
     best = steps.fastest(proven)
     if best is None:
@@ -125,8 +126,8 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
     limited = hindered(best, side)
     if limited:
         yield (
-            f"The {side}'s disk {DOES[verb]} {rate_text(alone.rate)}, measured while {limited}: "
-            "the disk may do more."
+            f"The {side}'s disk {DID[verb]} {rate_text(alone.rate)} while {limited}; the disk may "
+            "be faster."
         )
     else:
         named = next(filter(None, (list(each(alone)) for each in behind)), None)
@@ -134,55 +135,78 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
             yield from named
             return
     group = _group(alone)
-    what = "this file " if of_file else ""
+    setting = forced(given, side) if verb == "write" else None
+    whence = " from this file" if of_file else ""
+    why = f"; the limit belongs to {group}, not to the disk" if group else ""
+    remedy = "" if setting is None else setting.remedy
     yield claim(
         CAUSES[verb],
         side,
         best,
-        f"the {side}'s disk {DOES[verb]} {what}no faster than {rate_text(alone.rate)}",
+        f"the {side}'s disk {DOES[verb]} at most {rate_text(alone.rate)}{whence}{why}",
         standing="at-least" if limited else "measured",
-        evidence=tuple(_evidence(alone, group)),
-        remedy=f"A higher limit of the control group {group} for the disk" if group else "",
+        evidence=tuple(_evidence(alone, group, setting)),
+        remedy=f"Raise or remove the I/O limit of {group} on the {side}" if group else remedy,
+        detail="limited by a cgroup" if group else "",
     )
 
 
-def forced(given: Evidence, side: str) -> str | None:
+@dataclass(frozen=True)
+class Setting:
+    """What makes a host force each write to its disk."""
+
+    text: str
+    """As the administrator finds it: "`sync always = yes` in smb.conf"."""
+    remedy: str
+    detail: str
+
+
+_RISK = "unflushed data is lost in a power cut"
+NO_SYNC = f"Set `sync always = no` in the server's smb.conf ({_RISK})"
+
+
+def forced(given: Evidence, side: str) -> Setting | None:
     """What makes a side's disk force each write, as it is set; None: nothing that is known."""
     if any(each.option == "sync always" for each in given.smb_conf(side)):
-        return "sync always = yes in smb.conf"
+        detail = "`sync always = yes`"
+        return Setting(f"{detail} in smb.conf", NO_SYNC, detail)
     host = given.host(side)
-    options = host.folder.mount_options if host is not None and host.folder is not None else None
-    if "sync" in (options or "").split(","):
-        return "its file system is mounted with sync"
+    folder = host.folder if host is not None else None
+    if folder is not None and "sync" in (folder.mount_options or "").split(","):
+        text = "mounted with `sync`"
+        how = f"Remount the {side}'s file system with `mount -o remount,async` ({_RISK})"
+        return Setting(text, how, text)
     return None
 
 
 def _group(alone: Alone) -> str | None:
-    """The control group whose limit on the device is the rate that was measured; None: none is."""
+    """The cgroup whose limit on the device is the rate that was measured; None: none is."""
     told = alone.best.disk.limits
     reads = alone.verb == "read"
     limit = told.read_bytes_per_second if reads else told.write_bytes_per_second
     if limit is None or abs(alone.rate / limit - 1) > AT_LIMIT_RATIO:
         return None
-    return told.group or "that it runs in"
+    return f"the cgroup {told.group}" if told.group else "its cgroup"
 
 
-def _evidence(alone: Alone, group: str | None) -> Iterator[str]:
-    copy, side, verb = alone.given.copy, alone.side, alone.verb
-    how = "past the page cache (proven)" if verb == "read" else "flushed at the end"
-    what = "this file at " if verb == "read" and copy.of_file else ""
-    yield (
-        f"Alone, the {side}'s disk {DOES[verb]} {what}{rate_text(alone.rate)} in sequence, {how}."
-    )
-    if group is not None:
+def _evidence(alone: Alone, group: str | None, setting: Setting | None) -> Iterator[str]:
+    copy, side, verb, limits = alone.given.copy, alone.side, alone.verb, alone.best.disk.limits
+    rate = rate_text(alone.rate)
+    if verb == "read":
+        whence = " from this file" if copy.of_file else ""
         yield (
-            f"That is what the control group {group} may {verb}: its limit, and not the disk's own."
+            f"Verified: the {side}'s disk by itself read {rate}{whence} in sequence, not from the "
+            "page cache."
         )
-    why = forced(alone.given, side) if verb == "write" else None
-    if why is not None:
-        yield f"Each write is forced to the {side}'s disk: {why}."
+    else:
+        yield f"The {side}'s disk by itself wrote {rate} in sequence, flushed at the end."
+    limit = limits.read_bytes_per_second if verb == "read" else limits.write_bytes_per_second
+    if group is not None and limit is not None:
+        yield f"{group[0].upper()}{group[1:]} limited its {verb}s to {rate_text(limit)}."
+    if setting is not None:
+        yield f"Each write was forced to the {side}'s disk: {setting.text}."
     usage = copy.made and copy.made.usage(side)
     # A device that is throttled in front of its queue seems idle: that would say nothing.
     if usage and usage.device_busy_ratio is not None and usage.device_busy_ratio > BUSY_RATIO:
         busy = percent_text(min(1.0, usage.device_busy_ratio))
-        yield f"The {side}'s disk had I/O in flight {busy} of the copy."
+        yield f"The {side}'s disk had I/O in flight during {busy} of the copy."

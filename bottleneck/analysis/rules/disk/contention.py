@@ -63,7 +63,10 @@ def claims(alone: Alone) -> Iterator[Claim]:
         reached=True if reached else None,
         source="measured",
         evidence=tuple(_evidence(alone, others, before)),
-        remedy=f"Quiet on {alone.disk} while the copy runs",
+        remedy=(
+            f"Find the other I/O with `iotop -o` on the {alone.side}. Then stop it or move it to "
+            "another time"
+        ),
     )
 
 
@@ -134,18 +137,18 @@ def _shares_a_full_disk(alone: Alone) -> bool:
 
 
 def _told(alone: Alone, others: Others | None, before: float | None) -> str:
-    """What somebody else does, as a sentence's start."""
+    """What other processes do, as a sentence's start."""
     parts = []
     if others is not None and alone.best.seconds > 0:
         total = others.read_bytes + others.written_bytes
         if others.read_bytes > ALONE_RATIO * total:
-            parts.append(f"reads {rate_text(others.read_bytes / alone.best.seconds)} from")
+            parts.append(f"read {rate_text(others.read_bytes / alone.best.seconds)} from")
         if others.written_bytes > ALONE_RATIO * total:
-            parts.append(f"writes {rate_text(others.written_bytes / alone.best.seconds)} to")
+            parts.append(f"write {rate_text(others.written_bytes / alone.best.seconds)} to")
     if parts:
-        return f"somebody else {' and '.join(parts)} {alone.disk}"
+        return f"other processes {' and '.join(parts)} {alone.disk}"
     busy = percent_text(min(1.0, before or 0.0))
-    return f"somebody else keeps {alone.disk} busy {busy} of the time"
+    return f"other processes keep {alone.disk} busy {busy} of the time"
 
 
 def _evidence(alone: Alone, others: Others | None, before: float | None) -> Iterator[str]:
@@ -154,7 +157,7 @@ def _evidence(alone: Alone, others: Others | None, before: float | None) -> Iter
         accesses = count_text(others.accesses / alone.best.seconds)
         yield (
             f"While this tool {'read from' if alone.verb == 'read' else 'wrote to'} {alone.disk}, "
-            f"the device moved {rate} in {accesses} accesses a second that were not this tool's."
+            f"other processes moved {rate} in {accesses} accesses per second."
         )
     if before is not None and before > BUSY_RATIO:
         busy = percent_text(min(1.0, before))

@@ -36,16 +36,16 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         side,
         made,
-        f"the {side}'s disk holds it back, since the same copy with the source in that host's "
-        f"RAM runs at {rate_text(fast)}",
+        f"the {side}'s disk is the slower part: the same copy from that host's memory runs at "
+        f"{rate_text(fast)}",
         high=max(made.rate.high, alone),
         steps=(made.index, twin.index),
         standing="inferred",
         reached=True,
         source="one-end",
         evidence=(
-            f"Nobody measured that disk alone: it reads {rate_text(slow)} if it works while the "
-            f"bytes travel, up to {rate_text(alone)} if each waits for the other.",
+            f"That disk was not measured separately. It reads {rate_text(slow)} if disk and "
+            f"network work in parallel, up to {rate_text(alone)} if they take turns.",
         ),
-        remedy=f"A disk on the {side} that reads at {rate_text(max(alone, fast))} or more",
+        remedy=f"Use a disk on the {side} that reads {rate_text(max(alone, fast))} or more",
     )

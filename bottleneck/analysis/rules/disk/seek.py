@@ -70,23 +70,24 @@ def claims(alone: Alone) -> Iterator[Claim]:
         CAUSE,
         alone.side,
         alone.best,
-        f"the file lies in {count} fragments on {alone.disk}, which reads it at "
-        f"{rate_text(alone.rate)}: {percent_text(lost_ratio)} of the time it seeks",
+        f"the file is in {count} fragments on {alone.disk}, which reads {rate_text(alone.rate)} "
+        f"and seeks {percent_text(lost_ratio)} of the time",
         source="measured",
         evidence=(
-            f"{count} fragments at {seconds_text(seek)} a seek make "
-            f"{seconds_text(seeks_seconds)} of the {seconds_text(seconds)} that "
-            f"reading the file takes by arithmetic; it was read at {rate_text(alone.rate)}.",
+            f"The disk read the file at {rate_text(alone.rate)}. By calculation, {count} fragments "
+            f"at a seek time of {seconds_text(seek)} take {seconds_text(seeks_seconds)} of "
+            f"{seconds_text(seconds)}.",
         ),
         remedy=_remedy(alone, rate),
+        detail=f"file in {count} fragments",
     )
-    yield alone.without("where the file lies, were it in one piece", rate, step)
+    yield alone.without("from the same file in one piece", rate, step)
 
 
 def _remedy(alone: Alone, whole: float) -> str:
-    """What puts a file together again, and the rate it is read at then, bytes per second."""
+    """What puts a file together again; whole: the rate it is read at then, bytes per second."""
     host = alone.given.host(alone.side)
     kind = host.folder.filesystem if host is not None and host.folder is not None else None
     program = _DEFRAGMENT.get(kind or "")
-    how = f"defragmented ({program}) or copied anew" if program else "copied anew"
-    return f"The file in one piece, {how} (the disk reads {rate_text(whole)} there)"
+    how = f" or run `{program}` on it" if program else ""
+    return f"Copy the file anew into free space{how} (in one piece, the disk reads {rate_text(whole)})"

@@ -15,7 +15,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, alike, best_alike, client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.cpu import quota
-from bottleneck.analysis.rules.disk.alone import CAUSES, Alone, forced
+from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, Alone, forced
 from bottleneck.analysis.rules.disk.write import flushed
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
@@ -40,9 +40,9 @@ def claims(alone: Alone) -> Iterator[Claim]:
     """The rate of forced writes, where the receiver is known to force them and the copy fits."""
     if alone.verb != "write" or alone.given.copy.made is None:
         return
-    why = forced(alone.given, alone.side)
+    setting = forced(alone.given, alone.side)
     synced = steps.fastest(disk_steps(alone.report, alone.side, "write", "synced"))
-    if why is None or synced is None or synced.rate.median > BELOW_RATIO * alone.rate:
+    if setting is None or synced is None or synced.rate.median > BELOW_RATIO * alone.rate:
         return
     rate, level = alone.given.rate.median, synced.rate.median
     # Link and forced writes one after the other, as smbd does them on one connection.
@@ -54,36 +54,27 @@ def claims(alone: Alone) -> Iterator[Claim]:
         CAUSE,
         alone.side,
         synced,
-        f"each write is forced to {alone.disk} before the next ({why}), which takes no more "
-        f"than {rate_text(level)} that way",
+        f"{alone.disk} takes at most {rate_text(level)} of synchronous writes ({setting.text})",
         level=max(level, min(rate, HIGH_RATIO * level)),
         high=max(synced.rate.high, rate),
         reached=True,
         source="measured",
         evidence=(_evidence(alone, synced),),
-        remedy=_remedy(alone, why),
+        remedy=setting.remedy,
+        detail=setting.detail,
     )
-    words = f"{alone.disk} writes no faster than {rate_text(alone.rate)}"
+    words = f"{alone.disk} writes at most {rate_text(alone.rate)}"
     yield claim(CAUSES["write"], alone.side, alone.best, words)
 
 
 def _evidence(alone: Alone, synced: Found) -> str:
     size, seconds = synced.disk.request_bytes, synced.disk.sync_seconds.median
     each = "" if size is None else f" of {size_text(size)}"
-    waits = "" if seconds is None else f", {seconds_text(seconds)} of waiting each"
+    waits = "" if seconds is None else f", {seconds_text(seconds)} each"
     return (
-        f"Alone, {alone.disk} writes {rate_text(synced.rate.median)} in forced writes{each}{waits},"
-        f" and {rate_text(alone.rate)} flushed once at the end."
+        f"By itself, {alone.disk} wrote {rate_text(synced.rate.median)} in synchronous writes"
+        f"{each}{waits}, and {rate_text(alone.rate)} with one final flush."
     )
-
-
-def _remedy(alone: Alone, why: str) -> str:
-    if "smb.conf" in why:
-        return (
-            "sync always = no in the server's smb.conf (clients still flush when they ask for it; "
-            "a power cut may take what was not flushed)"
-        )
-    return f"The {alone.side}'s file system mounted without sync (programs still flush what has to)"
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
@@ -98,21 +89,17 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         "server",
         made,
-        f"each write waits {waits} at the server before it is answered, from the first one on, "
-        f"while reads come back at {rate_text(back.rate.median)}: it seems to force each write "
-        "to its disk",
+        f"each write waits {waits} at the server, while reads run at "
+        f"{rate_text(back.rate.median)}: the server seems to write synchronously",
         steps=(made.index, back.index),
         standing="inferred",
         source="gap",
         evidence=(
-            "Writes that nobody flushes are as slow, and the last FLUSH found nothing to do.",
-            "Software on the server that looks at each write would look the same: an agent there "
-            "(--agent) reads its settings and measures forced writes alone.",
+            "Writes without a flush were as slow, and the final flush had nothing left to write.",
+            "Software on the server that inspects each write can have the same effect. An agent "
+            "there (--agent) reads its settings and measures synchronous writes separately.",
         ),
-        remedy=(
-            "sync always = no, if that is what its smb.conf says (a power cut may take what was "
-            "not flushed),"
-        ),
+        remedy=f"{NO_SYNC}, if `sync always` is set there",
     )
 
 

@@ -24,8 +24,8 @@ ARRIVED_RATIO = 1.25
 CLOSE_RATIO = 0.7
 """Rate over what the FLUSHes leave: what came before the first one is no time of the disk."""
 SAME = (
-    "From the client alone a slow disk, a bad place on it and somebody else's I/O look the same: "
-    "an agent on the server (--agent) tells which of the 3 it is."
+    "Seen from the client, a slow disk, a weak zone and other I/O look the same. An agent on the "
+    "server (--agent) distinguishes them."
 )
 
 
@@ -68,15 +68,15 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         "server",
         given.made,
-        f"the server needs {seconds_text(seen.seconds)} to make it durable, which is its disk "
-        f"writing about {rate_text(level)}",
+        f"the server needs {seconds_text(seen.seconds)} to flush the data to its disk, which is "
+        f"about {rate_text(level)}",
         level=level,
         standing="inferred",
         reached=True if arrived and rate >= CLOSE_RATIO * level else None,
         source="one-end",
         evidence=(
-            f"It waited {percent_text(seen.ratio)} of its time for the server to flush what it "
-            "already had.",
+            f"The copy waited {percent_text(seen.ratio)} of its time for the server's disk flush, "
+            "after the data had arrived.",
             SAME,
         ),
     )

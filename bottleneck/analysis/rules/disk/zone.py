@@ -42,13 +42,13 @@ def _agrees(alone: Alone, rate: float) -> bool:
 
 
 def where_text(spans: tuple[Span, ...]) -> str:
-    """A place in percent from the outer edge: `from 92 % to 97 %`, `at 92 %`."""
+    """A location in percent from the outer edge: `at 92\u201397%`, `at 92%`."""
     begin, end = (
         min(span.from_ratio for span in spans),
         max(span.to_ratio for span in spans),
     )
     first, last = percent_text(begin), percent_text(end)
-    return f"at {first}" if first == last else f"from {first} to {last}"
+    return f"at {last}" if first == last else f"at {first[:-1]}\u2013{last}"
 
 
 def _inside(
@@ -60,21 +60,21 @@ def _inside(
         CAUSE,
         alone.side,
         alone.best,
-        f"the file lies {where} of {alone.disk}, which {does} {rate_text(alone.rate)} there "
-        f"and {rate_text(edge)} at its outer edge",
+        f"the file is {where} of {alone.disk}, which {does} {rate_text(alone.rate)} there and "
+        f"{rate_text(edge)} on its outer tracks",
         source="measured",
         evidence=(
-            f"{_measured(alone, zones)} {rate_text(edge)} at the outer edge and "
-            f"{rate_text(curve.inner_bytes_per_second)} at the inner; where the file lies that "
-            f"makes {rate_text(healthy)}, and {rate_text(alone.rate)} was "
-            "measured there.",
+            f"{_measured(alone, zones)} {rate_text(edge)} on its outer tracks and "
+            f"{rate_text(curve.inner_bytes_per_second)} on its inner tracks. The file's location "
+            f"should give {rate_text(healthy)}, and gave {rate_text(alone.rate)}.",
         ),
         remedy=(
-            f"The file at the outer edge of {alone.disk} ({rate_text(edge)}; a partition or a disk "
-            "that is filled from there)"
+            f"Move the file to the outer tracks of {alone.disk} ({rate_text(edge)}), for example "
+            "into its first partition"
         ),
+        detail="file on slow tracks",
     )
-    yield alone.without("at its outer edge", edge, zones.found.index)
+    yield alone.without("on its outer tracks", edge, zones.found.index)
 
 
 def _weak(alone: Alone, zones: Zones, healthy: float, spans: tuple[Span, ...]) -> Iterator[Claim]:
@@ -85,19 +85,22 @@ def _weak(alone: Alone, zones: Zones, healthy: float, spans: tuple[Span, ...]) -
         CAUSE,
         alone.side,
         alone.best,
-        f"the file lies {where} of {alone.disk}, in a weak zone: it {does} "
-        f"{rate_text(alone.rate)} there where {rate_text(healthy)} are due",
+        f"the file is in a weak zone ({where}) of {alone.disk}, which {does} "
+        f"{rate_text(alone.rate)} there instead of {rate_text(healthy)}",
         source="measured",
         evidence=(
-            f"{_measured(alone, zones)} {rate_text(alone.rate)} where the file lies; by its other "
-            f"zones {rate_text(healthy)} are due there. Look at its SMART data: sectors that are "
-            "read again and again, or were moved, do that.",
+            f"{_measured(alone, zones)} {rate_text(alone.rate)} at the file's location. Its other "
+            f"zones suggest {rate_text(healthy)} there.",
         ),
-        remedy=f"The file elsewhere on {alone.disk}, or another disk,",
+        remedy=(
+            f"Check {alone.disk} for reallocated or unreadable sectors with `smartctl -a`. Then "
+            "move the file to another location or disk"
+        ),
+        detail="file in a weak zone",
     )
     yield alone.without("outside its weak zones", healthy, zones.found.index)
 
 
 def _measured(alone: Alone, zones: Zones) -> str:
-    how = "written" if zones.found.setting.verb == "write" else "read"
-    return f"Zone by zone, {alone.disk} was {how} at"
+    how = "wrote" if zones.found.setting.verb == "write" else "read"
+    return f"By zone, {alone.disk} {how}"

@@ -1,10 +1,10 @@
-"""network/contention: somebody else's traffic shares a full link with the copy."""
+"""network/contention: other traffic shares a full link with the copy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import model, steps
+from bottleneck.analysis import interface_facts, model, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.finding import Claim
@@ -51,21 +51,43 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     capacity = _capacity(given, total)
     if capacity is None or total < FULL_RATIO * capacity:
         yield (
-            f"Others moved {rate_text(foreign)} over the same interface during the copy; "
-            "the link is not known to have been full."
+            f"Other traffic used {rate_text(foreign)} of the same interface during the copy; the "
+            "link was not seen to be full."
         )
         return
     yield claim(
         CAUSE,
         "path",
         given.made,
-        f"somebody else's traffic ({rate_text(foreign)}) shares the full link with it",
+        words(foreign, total),
         level=max(rate.median, capacity - foreign),
         source="measured",
         evidence=(
-            f"The interface moved {rate_text(total)} of payload in the copy's direction, "
-            f"{rate_text(foreign)} of it not the copy's.",
+            f"The interface carried {rate_text(total)} in this direction; {rate_text(foreign)} of "
+            "it was other traffic.",
         ),
+        remedy=remedy(given, foreign),
+    )
+
+
+def words(foreign: float, total: float) -> str:
+    """What the copy shares its link with, bytes per second."""
+    return (
+        f"other traffic uses {rate_text(foreign)} of the {rate_text(total)} that the link carries "
+        "in this direction"
+    )
+
+
+def remedy(given: Evidence, foreign: float) -> str:
+    """Where to look for the other traffic, by the names of the interfaces that are known."""
+    known = dict(interface_facts.interfaces(given.report))
+    looks = {side: f"`iftop -i {link.name}`" for side, link in known.items()}
+    where = " and ".join(f"{look} on the {side}" for side, look in looks.items())
+    if len(set(looks.values())) < len(looks):
+        where = f"{looks['client']} on both hosts"
+    return (
+        f"Find the source of the {rate_text(foreign)} with {where or '`iftop` on both hosts'}, or "
+        "the switch's port counters. Then stop it, move it or limit its rate"
     )
 
 

@@ -20,5 +20,5 @@ def rule(given: Evidence) -> Iterator[Claim]:
     """What the largest window carries at the round trip of the path."""
     found = limit(given)
     if found is not None and found.window_bytes >= LARGEST_BYTES:
-        remedy = "Several connections at once (multichannel, or several copies)"
-        yield found.claim(CAUSE, "path", "one connection's window of", "law", remedy)
+        remedy = "Use several connections (SMB multichannel), or several copies in parallel"
+        yield found.claim(CAUSE, "path", "one connection's TCP window", "law", remedy)

@@ -62,13 +62,20 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         CAUSE,
         side,
         best,
-        f"the {side}'s link is half duplex, and TCP moves no more than "
-        f"{rate_text(best.rate.median)} over it",
+        f"the {side}'s link is half duplex and carries at most {rate_text(best.rate.median)}",
         standing="at-least" if any(hindered(best, each) for each in SIDES) else "measured",
         source="measured",
         evidence=told,
-        remedy=f"Full duplex on the {side}'s link (autonegotiation at both ends of its cable)",
+        remedy=(
+            f"Turn on autonegotiation at both ends of the {side}'s cable "
+            f"(`ethtool -s {_card(half, side)} autoneg on`)"
+        ),
+        detail=f"{_card(half, side)} in half duplex",
     )
+
+
+def _card(half: tuple[tuple[str, InterfaceFacts], ...], side: str) -> str:
+    return next(card.name for each, card in half if each == side)
 
 
 def _evidence(half: tuple[tuple[str, InterfaceFacts], ...]) -> Iterator[str]:
@@ -78,5 +85,5 @@ def _evidence(half: tuple[tuple[str, InterfaceFacts], ...]) -> Iterator[str]:
         how = {True: "with", False: "without", None: ""}[card.autonegotiated]
         how = f", {how} autonegotiation" if how else ""
         hit = card.counts.get("collisions", 0)
-        counted = f"; it counts {count_text(hit)} collisions since it came up" if hit else ""
-        yield f"The {side}'s interface {card.name} runs half duplex{at}{how}{counted}."
+        counted = f"; it had counted {count_text(hit)} collisions" if hit else ""
+        yield f"{card.name} on the {side} ran in half duplex{at}{how}{counted}."

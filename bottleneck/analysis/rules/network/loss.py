@@ -27,10 +27,13 @@ from bottleneck.analysis.evidence.copies import (
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import range_text, seconds_text, share_text
+from bottleneck.units import range_text, seconds_text, share_text, times_text
 
 CAUSE = Cause("network", "loss", "packet loss", stays=True)
-REMEDY = "A path that loses no packets (cable, plug, radio, a queue that is too short)"
+REMEDY = (
+    "Find the packet loss: check cables, plugs, Wi-Fi and switch ports for errors (`ethtool -S`), "
+    "and queues that are too short"
+)
 LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054
 """RFC 9438 section 5.1: mean window = 1.054 * (RTT / p) ** 0.75, segments and seconds."""
@@ -56,8 +59,8 @@ SHORT_SECONDS = 2e-3
 USUAL_CONTROL = "cubic"
 """Of a server that nobody looked at: the usual one, whose law reaches higher."""
 POLICER = (
-    "A link with a queue that is too short drops packets at the same law: an agent on the server "
-    "(--agent) tells it from loss, by several connections at once."
+    "A link with a queue that is too short (a policer) has the same effect. An agent on the "
+    "server (--agent) distinguishes the two by several connections."
 )
 
 
@@ -75,7 +78,7 @@ class Bracket:
     def after(self, trip: float) -> str:
         """The law as the end of a sentence."""
         return (
-            f"t a round trip of {seconds_text(trip)} so much loss allows one connection "
+            f"t an RTT of {seconds_text(trip)}, this loss allows one connection "
             f"{range_text(self.low, self.high)}."
         )
 
@@ -111,7 +114,7 @@ def _from_both_ends(given: Evidence) -> Iterator[Claim]:
     if rate >= LINK_RATIO * (given.path_rate or math.inf):
         return
     level = max(rate, single.found.rate.median if single else 0.0)
-    again = f"{seen.sockets.retransmitted_segments:.0f} segments were sent again; a"
+    again = f"{seen.sockets.retransmitted_segments:.0f} segments were retransmitted. A"
     yield claim(
         CAUSE,
         "path",
@@ -124,17 +127,16 @@ def _from_both_ends(given: Evidence) -> Iterator[Claim]:
         evidence=(
             f"{again}{allowed.after(seen.sockets.rtt_seconds_median or 0.0)}",
             *_other_way(given),
-            f"Several connections together carried {gain:.1f} times as much: the link is not full.",
+            f"Several connections together carried {times_text(gain)} the rate of one; the link "
+            "was not full.",
         ),
         remedy=REMEDY,
     )
 
 
 def lossy_text(seen: Connection, lost: float) -> str:
-    """What a path loses, and who minds."""
-    return (
-        f"the path loses {share_text(lost)} of its packets, and {seen.control} slows down for each"
-    )
+    """What a path loses, and whom it slows down."""
+    return f"{share_text(lost)} packet loss makes TCP ({seen.control}) slow down"
 
 
 def holds(report: Report, found: Found) -> bool:
@@ -186,7 +188,7 @@ def _other_way(given: Evidence) -> Iterator[str]:
     back = one_stream(given.report, given.receiver)
     lost = None if back is None else back.sockets.loss_ratio
     if lost is not None:
-        yield f"In the other direction TCP alone lost {share_text(min(1.0, lost))}."
+        yield f"In the other direction TCP lost {share_text(min(1.0, lost))} of its packets."
 
 
 def _from_one_end(given: Evidence) -> Iterator[Claim]:
@@ -203,7 +205,7 @@ def _from_one_end(given: Evidence) -> Iterator[Claim]:
             CAUSE,
             "path",
             given.made,
-            f"the path loses about {share_text(lost)} of its packets",
+            f"about {share_text(lost)} packet loss makes TCP slow down",
             standing="inferred",
             reached=True,
             source="law" if push else "likeness",

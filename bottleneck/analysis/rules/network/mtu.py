@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bottleneck.analysis import interface_facts
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
@@ -41,8 +42,8 @@ def remarks(report: Report, sender: str) -> Iterator[str]:
     found = hole(report, sender)
     if found is not None:
         yield (
-            f"From the {sender} {_words(found)}: each new connection stalls at its first full "
-            f"packet, for seconds or for ever. {_remedy(found, sender)}, would mend that."
+            f"From the {sender}, {_words(found)}. Each new connection stalls at its first full "
+            f"packet. {_remedy(report, found, sender)}."
         )
 
 
@@ -61,26 +62,31 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         CAUSE,
         "path",
         given.made,
-        f"the path swallows long packets: {_words(found)}",
+        _words(found),
         steps=(given.made.index, found[2]),
         standing="inferred",
         reached=True,
         source="measured",
         evidence=(
-            f"Its connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))}"
-            f" of the copy) for retransmission timers, and sent {again:.0f} segments again.",
+            f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))}"
+            f" of the copy) for retransmission timeouts and retransmitted {again:.0f} segments.",
         ),
-        remedy=_remedy(found, given.sender),
+        remedy=_remedy(given.report, found, given.sender),
     )
 
 
 def _words(found: Hole) -> str:
     passes, stalls, _ = found
-    return f"IP packets of {stalls:.0f} bytes vanish where those of {passes:.0f} pass"
-
-
-def _remedy(found: Hole, sender: str) -> str:
     return (
-        'Routers and firewalls that let ICMP "fragmentation needed" through, or an MTU of '
-        f"{found[0]:.0f} on the {sender}"
+        f"the path silently drops packets of {stalls:.0f} bytes; packets of {passes:.0f} bytes pass "
+        "(MTU black hole)"
+    )
+
+
+def _remedy(report: Report, found: Hole, sender: str) -> str:
+    link = dict(interface_facts.interfaces(report)).get(sender)
+    how = "" if link is None else f" (`ip link set dev {link.name} mtu {found[0]:.0f}`)"
+    return (
+        'Let ICMP "fragmentation needed" pass in routers and firewalls, or set an MTU of '
+        f"{found[0]:.0f} on the {sender}{how}"
     )

@@ -97,7 +97,7 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
             link_rate.CAUSE,
             "path",
             None,
-            f"the way by {found.better.words} carries {rate_text(rate)}",
+            f"the path by {found.better.words} carries at most {rate_text(rate)}",
             level=rate,
             steps=(found.step,),
             source="measured",
@@ -116,13 +116,14 @@ def _chosen(each: Claim, found: Faster, sender: str) -> Claim:
         each,
         ceiling=behind(each.ceiling, CAUSE, "path", found.step),
         words=(
-            f"the copy goes by {found.used.words}, which carries {used}, while the server is "
-            f"reached by {found.better.words} too, which carries {better}"
+            f"the copy uses {found.used.words}, which carries {used}; {found.better.words} carries "
+            f"{better}"
         ),
         trust=min(each.trust, TRUST["measured"]),
-        evidence=(*each.evidence, f"By the way in use: {each.words}."),
+        evidence=(*each.evidence, f"On the path in use, {each.words}."),
         remedy=(
-            f"The way by {found.better.words}: name the server by that address, or have its name "
-            "or the route lead there"
+            f"Use the server's address {found.better.address}, or change its name or the route to "
+            "lead there"
         ),
+        detail=f"faster path by {found.better.address}" if found.better.address else "",
     )
