@@ -89,7 +89,7 @@ def refining(diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking)
         found = [named[words] for words in map(_words, behind) if words in named]
         if found:
             what = f"{found[0].verdict.component}/{found[0].verdict.cause}"
-            return Look(stage, f"what is behind the {what} that holds {found[0].copy}")
+            return Look(stage, f"what is behind {what}, the bottleneck of {found[0].copy}")
     return None
 
 
@@ -115,9 +115,9 @@ def _suspects(copy: CopyDiagnosis) -> frozenset[Words]:
 def _reason(copy: CopyDiagnosis) -> str:
     suspects = _suspects(copy)
     if not suspects:
-        return f"what caps {copy.copy} is not clear"
+        return f"the bottleneck of {copy.copy} is not clear"
     named = (e for e in copy.ceilings if (e.component, e.cause) in suspects)
-    return f"{copy.copy} may be held by {' or '.join(dict.fromkeys(map(name_with_verb, named)))}"
+    return f"{copy.copy} may be limited by {' or '.join(dict.fromkeys(map(name_with_verb, named)))}"
 
 
 def next_look(found: Iterable[Doubt], speaking: Speaking) -> Look | None:
@@ -130,7 +130,7 @@ def next_look(found: Iterable[Doubt], speaking: Speaking) -> Look | None:
     most = max(spoken, key=lambda stage: len(spoken[stage]), default=None)
     if most is None or not spoken[most]:
         return None
-    return Look(most, f"it tells suspects apart: {spoken[most][0].reason}")
+    return Look(most, f"to decide: {spoken[most][0].reason}")
 
 
 def _words(verdict: str) -> Words:

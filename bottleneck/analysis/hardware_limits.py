@@ -93,8 +93,8 @@ def impossible(report: Report, found: Found) -> str | None:
         return None
     what = found.setting.copy or found.step.stage
     return (
-        f"{rate_text(rate)} of {what} is more than {bound.what} carries "
-        f"({rate_text(bound.bytes_per_second)} of payload): not believed."
+        f"Not credible: {what} at {rate_text(rate)} is more than {bound.what} carries "
+        f"({rate_text(bound.bytes_per_second)})."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.copies import Evidence
@@ -17,6 +18,8 @@ TUNNELS = frozenset(
     ("tun", "wireguard", "ovpn", "ppp", "xfrm", "vti", "vti6", "ipip", "ip6tnl", "sit")
     + ("gre", "gretap", "ip6gre", "vxlan", "geneve", "l2tp")
 )
+SAME_RATIO = 0.1
+"""How far a link's rate may be off what is set for it."""
 ONE_PORT_A_CONNECTION = ("802.3ad", "balance-xor", "balance-tlb", "balance-alb", "active-backup")
 _PAUSE = re.compile(r"pause|xon|xoff|flow_control|(^|_)fc_", re.IGNORECASE)
 _OVERRUN = re.compile(
@@ -32,6 +35,85 @@ def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
     for side, host in zip(SIDES, (report.client, report.server), strict=True):
         if host is not None and host.interface is not None:
             yield side, host.interface
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What at an interface, as it is set or as it is, is behind the rate of a link."""
+
+    words: str
+    detail: str
+    """As the part of a line: "shaped (tbf) on the server"."""
+    remedy: str
+
+
+def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) -> Behind | None:
+    """What explains a link's payload rate; None: nothing that the facts show.
+
+    A rate that a host shapes, that was set by hand or negotiated has to be the link's; a radio has
+    one of its own, which is no standard link's.
+    """
+    share = model.payload_efficiency(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
+
+    def of(bits_per_second: float | None) -> bool:
+        payload = (bits_per_second or 0.0) / 8 * share
+        return abs(bytes_per_second - payload) <= SAME_RATIO * payload if payload else False
+
+    known = [
+        (side, each)
+        for side, link in interfaces(given.report)
+        for each in hardware_limits.tree(link)
+    ]
+    shaped = (_shaped(*each) for each in known if each[0] == given.sender and of(_shaping(each[1])))
+    slowed = (_slowed(*each) for each in known if of(each[1].rate_bits_per_second))
+    radios = (_radio(*each) for each in known if match is None and each[1].kind == "wifi")
+    return next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
+
+
+def _shaping(link: InterfaceFacts) -> float:
+    return 8.0 * (link.qdisc_rate_bytes_per_second or 0)
+
+
+def _shaped(side: str, link: InterfaceFacts) -> Behind:
+    rate = link_text(_shaping(link))
+    return Behind(
+        f"a {link.qdisc} qdisc on the {side} shapes {link.name} to {rate}",
+        f"shaped ({link.qdisc}) on the {side}",
+        f"Raise or remove the {rate} limit of {link.name} on the {side} (`tc qdisc show dev "
+        f"{link.name}`)",
+    )
+
+
+def _slowed(side: str, link: InterfaceFacts) -> Behind | None:
+    """A card that runs below what it can; None: it does not, or nobody knows what it was offered."""
+    rate, able, partner = (
+        link.rate_bits_per_second or 0,
+        link.able_bits_per_second or 0,
+        link.partner_bits_per_second,
+    )
+    where, now = f"{link.name} on the {side}", link_text(rate)
+    if rate >= able or link.autonegotiated is None:
+        return None
+    if not link.autonegotiated:
+        text = f"is set to {now} by hand"
+        remedy = f"Turn on autonegotiation for {where} (`ethtool -s {link.name} autoneg on`)"
+    elif partner and partner > rate:
+        text = f"negotiated {now}"
+        remedy = f"Replace the cable of {where}: both of its ends support {link_text(min(able, partner))}"
+    elif partner:
+        text = f"negotiated {now}"
+        remedy = f"Connect {where} to a port of {link_text(able)}: its port offers at most {now}"
+    else:
+        return None
+    return Behind(f"{where} {text}", f"{link.name} {text}", remedy)
+
+
+def _radio(side: str, link: InterfaceFacts) -> Behind:
+    return Behind(
+        f"{link.name} on the {side} is Wi-Fi",
+        f"Wi-Fi on the {side}",
+        f"Connect the {side} by cable, or move it closer to its access point",
+    )
 
 
 def told(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
@@ -56,30 +138,27 @@ def counted(found: Found) -> Iterator[str]:
                 # One event may be in several counters: they are not added up.
                 seen[name, about] = max(growth, seen.get((name, about), 0))
         for (name, about), growth in seen.items():
-            yield f"Meanwhile the {side}'s interface {name} {about.format(count_text(growth))}."
+            yield f"{name} on the {side} {about.format(count_text(growth))} during the copy."
 
 
 def _about(counter: str) -> str | None:
     if _PAUSE.search(counter):
         if _RECEIVED.search(counter):
-            return (
-                "received {} pause frames (flow control): what it is plugged into told it to stop "
-                "sending"
-            )
+            return "received {} pause frames (flow control) from its switch port"
         if _SENT.search(counter):
-            return "sent {} pause frames (flow control): it could not take what arrived"
+            return "sent {} pause frames (flow control), because its queues were full,"
         return "counted {} pause frames (flow control)"
     if _SENT.search(counter):
         return None
     if _OVERRUN.search(counter):
-        return "lost {} packets on arrival: its ring was full before this host took them out"
+        return "dropped {} received packets, because its ring was full,"
     if _DAMAGED.search(counter):
-        return "received {} damaged frames: look at the cable, its plugs and the duplex setting"
+        return "received {} damaged frames (check cable, plugs and duplex setting)"
     return None
 
 
 def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
-    """Interfaces that claim far more than the path carries: the slow part lies elsewhere."""
+    """Interfaces that offer far more than the path carries: the slow part lies elsewhere."""
     if match is None:
         return
     real = [(side, link) for side, link in interfaces(given.report) if not link.virtual]
@@ -93,16 +172,15 @@ def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[s
         rates = " and ".join(dict.fromkeys(link_text(each or 0) for each in claiming.values()))
         ways = "both ways" if _same_back(given, match) else "in this direction"
         yield (
-            f"{rate_text(best.rate.median)} {ways}: a {hop} hop between the hosts, though each "
-            f"interface claims {rates}: a cable, a switch port or a device on the way."
+            f"TCP moved {rate_text(best.rate.median)} {ways}, although each interface offered "
+            f"{rates}. A cable, a switch port or a device on the path runs at {hop}."
         )
         return
     for side, link in real:
         if side in claiming:
             yield (
-                f"The {side}'s interface {link.name} claims "
-                f"{link_text(link.rate_bits_per_second or 0)}: the {hop} part is a cable, a switch "
-                "port or the other end."
+                f"{link.name} on the {side} offered {link_text(link.rate_bits_per_second or 0)}. A "
+                f"cable, a switch port or the other end runs at {hop}."
             )
 
 
@@ -115,7 +193,7 @@ def _same_back(given: Evidence, match: LinkMatch) -> bool:
 
 
 def _of_link(side: str, link: InterfaceFacts, sends: bool) -> Iterator[str]:
-    whose = f"The {side}'s interface {link.name}"
+    whose = f"{link.name} on the {side}"
     rate, able, partner = (
         link.rate_bits_per_second,
         link.able_bits_per_second,
@@ -124,28 +202,28 @@ def _of_link(side: str, link: InterfaceFacts, sends: bool) -> Iterator[str]:
     if rate and able and rate < able and link.autonegotiated is not None:
         if partner and partner > rate:
             yield (
-                f"{whose} runs at {link_text(rate)} though it can {link_text(able)} and what it is "
-                f"plugged into offers {link_text(partner)}: look at the cable."
+                f"{whose} ran at {link_text(rate)}, although it supports {link_text(able)} and its "
+                f"switch port {link_text(partner)}. Check the cable."
             )
         elif partner:
             yield (
-                f"{whose} can {link_text(able)}; what it is plugged into offers no more than "
+                f"{whose} supports {link_text(able)}; its switch port offered at most "
                 f"{link_text(partner)}."
             )
         elif not link.autonegotiated:
-            yield f"{whose} is set to {link_text(rate)} by hand; it can {link_text(able)}."
+            yield f"{whose} was set to {link_text(rate)} by hand; it supports {link_text(able)}."
     if link.kind == "wifi":
-        yield f"{whose} is Wi-Fi{wifi_text(link)}: half duplex, and shared with all in the air."
+        yield f"{whose} was Wi-Fi{wifi_text(link)} (half duplex, shared)."
     if link.kind in TUNNELS:
-        yield f"{whose} is a tunnel ({link.kind}): what it costs, and the path under it, count too."
+        yield f"{whose} was a tunnel ({link.kind}), which adds its own cost and the path below it."
     if link.kind in ("bond", "team") and len(link.lower) > 1:
         ports = " and ".join(each.name for each in link.lower)
         one = link.bond_mode in ONE_PORT_A_CONNECTION
-        alone = ": one connection has one of them" if one else ""
-        yield f"{whose} is a {link.kind} ({link.bond_mode or 'mode unknown'}) of {ports}{alone}."
+        alone = "; one connection uses only one of them" if one else ""
+        yield f"{whose} was a {link.kind} ({link.bond_mode or 'mode unknown'}) of {ports}{alone}."
     if sends and link.qdisc_rate_bytes_per_second:
         shaped = link.qdisc_rate_bytes_per_second
-        yield f"{whose} is shaped to {bit_rate_text(shaped)} by this host's own {link.qdisc}."
+        yield f"{whose} was shaped to {bit_rate_text(shaped)} by a {link.qdisc} qdisc on that host."
 
 
 def wifi_text(link: InterfaceFacts) -> str:

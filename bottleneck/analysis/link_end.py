@@ -45,11 +45,11 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
             yield replace(
                 each,
                 ceiling=replace(seen, side=end.side),
-                words=f"{each.words}, at the {end.side}'s end{end.since}",
+                words=f"{each.words}, at the {end.side}'s end ({end.since})",
                 evidence=(*each.evidence, end.why),
                 remedy=(
-                    f"A {link_text(model.faster_link(UNEQUAL_RATIO * seen.bytes_per_second))} link "
-                    f"at the {end.side}'s end (its card, its cable, its switch port)"
+                    f"Use a {link_text(model.faster_link(UNEQUAL_RATIO * seen.bytes_per_second))} "
+                    f"link at the {end.side}'s end (card, cable and switch port)"
                 ),
             )
 
@@ -89,7 +89,7 @@ class End:
 
     side: str
     since: str
-    """Why, as the end of a sentence."""
+    """Why, in a few words."""
     why: str
     """The same as a sentence with its figures."""
 
@@ -108,10 +108,10 @@ def _of_every_client(given: Evidence) -> End | None:
     full = rate_text(match.payload_bytes_per_second)
     return End(
         "server",
-        f" ({count_text(len(rates))} clients get the same)",
-        f"{count_text(len(rates))} clients get the same ({range_text(min(rates), max(rates))}), "
-        f"the payload of a {what} link ({full}): such a hop is what they share, at the server: "
-        "its card, its cable or its switch port.",
+        f"same for {count_text(len(rates))} clients",
+        f"{count_text(len(rates))} clients got the same rate "
+        f"({range_text(min(rates), max(rates))}), the usable rate of a {what} link ({full}). They "
+        "share the server's card, cable and switch port.",
     )
 
 
@@ -124,7 +124,7 @@ def _of_slower(report: Report, bytes_per_second: float) -> End | None:
         return None
     return End(
         slow.side,
-        ", whose link is the slower one",
-        f"The {slow.side}'s link is the slower one: {link_text(slow.bits_per_second)} carries "
-        f"{rate_text(payload)} of payload.",
+        "the slower link",
+        f"The {slow.side}'s link was the slower one: {link_text(slow.bits_per_second)} carries "
+        f"{rate_text(payload)}.",
     )

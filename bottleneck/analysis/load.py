@@ -86,7 +86,7 @@ def hindrance(seen: Load | None, side: str) -> str | None:
     if seen is None or not seen.bound:
         return None
     if seen.throttled:
-        return f"its CPU quota held the {side} back"
+        return f"the {side}'s CPU quota was used up"
     return f"the {side}'s CPU was fully used"
 
 

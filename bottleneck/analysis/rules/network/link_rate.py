@@ -46,8 +46,8 @@ STANDING_SECONDS = 1e-3
 FULL_RATIO = 0.5
 """Of the looks at the send queue."""
 _LIMITED = {
-    "receive-window": "the receive window limited it",
-    "send-buffer": "the send buffer limited it",
+    "receive-window": "the receive window limited TCP",
+    "send-buffer": "the send buffer limited TCP",
     "sender": "the sender did not keep up",
     "receiver": "the receiver did not keep up",
 }
@@ -70,7 +70,8 @@ def likeness(match: model.LinkMatch | None) -> str:
     """The second half of a sentence about a rate; empty where it is no standard link's."""
     if match is None:
         return ""
-    return f", a {link_text(match.bits_per_second)} link's payload at MTU {match.mtu_bytes}"
+    link = link_text(match.bits_per_second)
+    return f", the usable rate of a {link} link (MTU {match.mtu_bytes})"
 
 
 # -- TCP alone ---------------------------------------------------------------------------------
@@ -93,17 +94,18 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
     why = _hindrance(given.report, best, match is not None)
     count = streams(best)
     moved = (
-        f"TCP with {count:.0f} stream{'s' if count > 1 else ''} moved "
-        f"{rate_and_bits_text(best.rate.median)} from the {given.sender} "
-        f"to the {given.receiver}"
+        f"TCP moved {rate_and_bits_text(best.rate.median)} from {given.sender} to "
+        f"{given.receiver} ({count:.0f} stream{'s' if count > 1 else ''})"
     )
     if why:
-        yield f"{moved} while {why}: the network may carry more."
+        yield f"{moved} while {why}; the network may carry more."
+    behind = None if why else interface_facts.behind(given, capacity, match)
+    fact = likeness(match) if behind is None else f"; {behind.words}"
     yield claim(
         CAUSE,
         "path",
         best,
-        f"the network carries no more than {rate_text(capacity)}{likeness(match)}",
+        f"the network carries at most {rate_text(capacity)}{fact}",
         level=capacity,
         low=best.rate.low + foreign,
         high=best.rate.high + foreign,
@@ -111,6 +113,8 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         reached=True if not why and _filled(given, capacity) else None,
         source="certain" if match else "seen",
         evidence=(f"{moved}.", *interface_facts.told(given, best, match)),
+        remedy="" if behind is None else behind.remedy,
+        detail="" if behind is None else behind.detail,
     )
 
 
@@ -143,19 +147,19 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
         return None
     at = bus.reached(report, best)
     if at is not None:
-        return f"{at.name} limited it"
+        return f"{at.name} limited TCP"
     half = duplex.held(report, best)
     if half is not None:
-        return f"the {half}'s link is half duplex"
+        return f"the {half}'s link was half duplex"
     by = None if best.details.limits is None else best.details.limits.by
     if by in _LIMITED:
         return _LIMITED[by]
     if loss.holds(report, best):
-        return "lost packets held each of its streams back"
+        return "packet loss slowed down each of its streams"
     for side in SIDES:
         tool = tool_ceiling(report, side)
         if tool is not None and best.rate.median > TOOL_SHARE * tool.rate.median:
-            return f"this tool on the {side} was near its own ceiling"
+            return f"this tool on the {side} was near its own limit"
     return None
 
 
@@ -174,17 +178,21 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
         return
     match = given.looks_like(rate)
     if match is not None:
+        behind = interface_facts.behind(given, rate, match)
+        fact = likeness(match) if behind is None else f"; {behind.words}"
         yield claim(
             CAUSE,
             "path",
             best,
-            f"without the client's disk it reaches {rate_text(rate)}{likeness(match)} "
-            "(inferred: the network alone was not measured)",
+            f"the network carries at most {rate_text(rate)}{fact}; inferred, TCP was not measured "
+            "separately",
             level=rate,
             low=best.rate.low,
             standing="inferred",
             source=_source(given, rate),
             evidence=tuple(interface_facts.told(given, best, match)),
+            remedy="" if behind is None else behind.remedy,
+            detail="" if behind is None else behind.detail,
         )
     elif given.lone and _queues(given) and _steady(given.report, found, rate):
         told = given.details.sockets
@@ -194,16 +202,16 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
             CAUSE,
             "path",
             best,
-            f"its packets queue on the path (a round trip of {seconds} where {least} is "
-            f"possible), which lets {rate_text(rate)} through",
+            f"its packets queue on the path, which carries at most {rate_text(rate)} (RTT "
+            f"{seconds} instead of {least})",
             level=rate,
             low=best.rate.low,
             standing="inferred",
             reached=True,
             source="law",
             evidence=(
-                "All copies that way, with a disk and without, end at the same rate, with more "
-                "waiting to be sent. An agent on the server (--agent) measures the network alone.",
+                "All copies in this direction, with and without a disk, reached the same rate while "
+                "more data waited. An agent on the server (--agent) measures the network by itself.",
             ),
         )
 
