@@ -85,7 +85,7 @@ def _shaped(side: str, link: InterfaceFacts) -> Behind:
 
 
 def _slowed(side: str, link: InterfaceFacts) -> Behind | None:
-    """A card that runs below what it can; None: it does not, or nobody knows what it was offered."""
+    """A card that runs below what it can; None: it does not, or what it was offered is unknown."""
     rate, able, partner = (
         link.rate_bits_per_second or 0,
         link.able_bits_per_second or 0,
@@ -99,7 +99,8 @@ def _slowed(side: str, link: InterfaceFacts) -> Behind | None:
         remedy = f"Turn on autonegotiation for {where} (`ethtool -s {link.name} autoneg on`)"
     elif partner and partner > rate:
         text = f"negotiated {now}"
-        remedy = f"Replace the cable of {where}: both of its ends support {link_text(min(able, partner))}"
+        both = link_text(min(able, partner))
+        remedy = f"Replace the cable of {where}: both of its ends support {both}"
     elif partner:
         text = f"negotiated {now}"
         remedy = f"Connect {where} to a port of {link_text(able)}: its port offers at most {now}"

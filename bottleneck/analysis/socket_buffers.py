@@ -6,7 +6,7 @@ third value ends the kernel's own tuning; smb.conf(5) for socket options.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Sockets
@@ -35,23 +35,33 @@ RECEIVE = Kind("receive window", "SO_RCVBUF", "net.ipv4.tcp_rmem")
 SEND = Kind("send buffer", "SO_SNDBUF", "net.ipv4.tcp_wmem")
 
 
-def remedy(
+@dataclass(frozen=True)
+class Fixed:
+    """The setting that keeps a buffer small."""
+
+    remedy: str
+    """What to do, as one imperative sentence without its full stop."""
+    detail: str = ""
+    """Where it is set, as the part of a line; empty: not known."""
+
+
+def fixed(
     given: Evidence,
     side: str,
     kind: Kind,
     sockets: Sockets,
     trip: float | None,
     held: float | None,
-) -> str:
-    """What lifts the limit, as the subject of a sentence: with the setting, and its number.
+) -> Fixed:
+    """The setting behind the limit, with its number.
 
-    held: what the buffer holds now, bytes; a path that needs no more than that is not told of.
+    held: what the buffer holds now, bytes; a path that needs no more than that gets no number.
     """
     needed = None if trip is None else _needed_bytes(given, trip)
     if needed is None or (held is not None and needed <= held):
-        return f"A larger {kind.name} on the {side} ({_where(given, side, kind, sockets, None)})"
-    where = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
-    return f"A {kind.name} of {size_text(needed)} or more on the {side} ({where})"
+        return _where(given, side, kind, sockets, None)
+    found = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
+    return replace(found, remedy=f"{found.remedy}; the path needs {size_text(needed)} or more")
 
 
 def _needed_bytes(given: Evidence, rtt_seconds: float) -> float | None:
@@ -71,22 +81,29 @@ def _needed_bytes(given: Evidence, rtt_seconds: float) -> float | None:
     return None if rate is None else rate * rtt_seconds
 
 
-def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int | None) -> str:
+def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int | None) -> Fixed:
     if any(
         each.option == "socket options" and kind.option in each.value.upper()
         for each in given.smb_conf(side)
     ):
-        return f"take {kind.option} out of the socket options in its smb.conf"
+        return Fixed(
+            f"Remove {kind.option} from `socket options` in the {side}'s smb.conf",
+            "`socket options` in smb.conf",
+        )
     most, size = largest(given, side, kind), kind.size(sockets)
     if most is not None and size is not None and size < PINNED_RATIO * most:
-        program = (sockets.process if side == "server" else None) or "the program"
-        return f"{program} there seems to fix it with {kind.option}: leave that out"
-    number = "" if wanted is None else f": {wanted} or more"
-    if most is None:
-        return f"the third value of {kind.sysctl}{number}"
-    if wanted is not None and wanted <= most:
-        number = ""
-    return f"the third value of {kind.sysctl} is {most} there{number}"
+        program = (sockets.process if side == "server" else None) or "the copy program"
+        return Fixed(
+            f"Remove the option {kind.option} that {program} seems to set on the {side}",
+            f"seems set by {program}",
+        )
+    if most is not None and wanted is not None and wanted <= most:
+        return Fixed(
+            f"Find what limits the {kind.name} on the {side}: {kind.sysctl} allows {most} there"
+        )
+    number = "" if wanted is None else f" to {wanted} or more"
+    now, detail = (f" (now {most})", f"limited by {kind.sysctl}") if most is not None else ("", "")
+    return Fixed(f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail)
 
 
 def largest(given: Evidence, side: str, kind: Kind) -> int | None:

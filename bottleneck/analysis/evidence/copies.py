@@ -44,7 +44,7 @@ class Connection:
     @property
     def whose(self) -> str:
         """As the subject of a sentence."""
-        return "The copy's own connection" if self.own else "TCP alone"
+        return "The copy's connection" if self.own else "TCP by itself"
 
     @property
     def control(self) -> str:

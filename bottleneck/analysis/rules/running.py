@@ -128,15 +128,16 @@ def _of_disk(given: Evidence, use: DiskUse) -> Claim:
     seen = []
     if use.wait_ratio is not None:
         share = percent_text(use.wait_ratio)
-        seen.append(f"the copy's processes there waited for a disk in {share} of the looks")
+        seen.append(f"the copy's processes waited for a disk in {share} of the samples")
     if use.busy_ratio is not None and use.busy_ratio >= WAITS_RATIO:
-        seen.append(f"its device had I/O in flight {percent_text(use.busy_ratio)} of the time")
+        seen.append(f"the device had I/O in flight {percent_text(use.busy_ratio)} of the time")
     if use.throttled:
-        seen.append("so much waited in memory to be written that the kernel held writers back")
+        seen.append("unwritten data in memory made the kernel slow writers down")
     rate = rate_text(given.rate.median)
-    words = f"the {use.side}'s disk {DOES[use.verb]} no faster than {rate} for it"
+    words = f"the {use.side}'s disk {DOES[use.verb]} at most {rate} for it"
     if use.shared:
-        words = f"the {use.side}'s disk moved {size_text(use.others_bytes)} for others meanwhile"
+        moved = size_text(use.others_bytes)
+        words = f"the {use.side}'s disk moved {moved} for other processes at the same time"
     cause = disk_contention.CAUSE if use.shared else CAUSES[use.verb]
     source: Source = "one-end" if use.shared or use.wait_ratio is None else "measured"
     evidence = f"On the {use.side}, {', and '.join(seen)}."
@@ -150,11 +151,11 @@ def _network(given: Evidence, by: str) -> Iterator[Claim]:
     if by == "network":
         yield from _of_path(given, match)
     elif full is not None and by != "receiver":
-        evidence = f"The interface of {full.name} moved all that its link carries."
+        evidence = f"The interface of {full.name} was full."
         yield from _shared(given, match, "measured", evidence)
     elif by == "unknown" and match and spread is not None and spread <= STEADY_RATIO:
-        words = "the rate is steady, and what a link of that kind carries; its queue was not seen"
-        yield _of_link(given, match, 0.0, "law", f"From second to second {words}.")
+        evidence = "The rate was steady and is that of a standard link; its queue was not seen."
+        yield _of_link(given, match, 0.0, "law", evidence)
 
 
 def _of_path(given: Evidence, match: model.LinkMatch | None) -> Iterator[Claim]:
@@ -166,23 +167,23 @@ def _of_path(given: Evidence, match: model.LinkMatch | None) -> Iterator[Claim]:
     lost = told.loss_ratio
     if lost and loss.lossy(seen, lost) is not None and match is None:
         again = told.retransmitted_segments
-        evidence = f"{again:.0f} segments were sent again, and no queue stood on the path."
+        evidence = f"{again:.0f} segments were retransmitted, and the path had no queue."
         words = loss.lossy_text(seen, lost)
         yield _held(given, loss.CAUSE, "path", words, "one-end", evidence, remedy=loss.REMEDY)
         return
     usual, least = told.rtt_seconds_median, told.min_rtt_seconds
     trips = ""
     if usual is not None and least is not None:
-        trips = f"; its round trip was {seconds_text(usual)}, {seconds_text(least)} at the least"
+        trips = f"; the RTT was {seconds_text(usual)}, at least {seconds_text(least)}"
     unsent = size_text(told.unsent_bytes_median or 0.0)
-    evidence = f"The {given.sender} always had more to send ({unsent} waited in its socket){trips}."
+    evidence = f"The {given.sender} always had more to send ({unsent} in its socket){trips}."
     yield from _shared(given, match, "measured" if match else "one-end", evidence)
 
 
 def _shared(
     given: Evidence, match: model.LinkMatch | None, source: Source, evidence: str
 ) -> Iterator[Claim]:
-    """A full link: the copy's alone, or shared with somebody else's traffic."""
+    """A full link: the copy's alone, or shared with other traffic."""
     foreign = foreign_rate(given.report, given.made, given.sender) or 0.0
     if foreign < FOREIGN_RATIO * given.rate.median:
         yield _of_link(given, match, 0.0, source, evidence)
@@ -191,15 +192,16 @@ def _shared(
     yield _of_link(given, total, foreign, "measured", evidence)
     if total is None:
         # The rule for every copy tells it where the sum is a link's.
-        words = f"somebody else's traffic ({rate_text(foreign)}) shares the full path with it"
-        yield _held(given, contention.CAUSE, "path", words, "one-end", evidence)
+        words = contention.words(foreign, given.rate.median + foreign)
+        remedy = contention.remedy(given, foreign)
+        yield _held(given, contention.CAUSE, "path", words, "one-end", evidence, remedy=remedy)
 
 
 def _of_link(
     given: Evidence, match: model.LinkMatch | None, foreign: float, source: Source, evidence: str
 ) -> Claim:
     level = rate_text(given.rate.median + foreign)
-    words = f"the network carries no more than {level}{link_rate.likeness(match)}"
+    words = f"the network carries at most {level}{link_rate.likeness(match)}"
     return _held(given, link_rate.CAUSE, "path", words, source, evidence, foreign=foreign)
 
 
@@ -216,26 +218,26 @@ def _round_trips(given: Evidence, by: str) -> Iterator[Claim]:
             given,
             round_trips.CAUSE,
             "path",
-            f"{size_text(window)} in flight at a round trip of {seconds_text(trip)} carry no more "
-            f"than {rate_text(window / trip)}",
+            f"only {size_text(window)} of SMB data is in flight, at most "
+            f"{rate_text(window / trip)} at an RTT of {seconds_text(trip)}",
             "one-end",
-            f"The {given.sender} had nothing left to send most of the time, and what it sent was "
-            "under way for as long as the path takes: requests wait for replies.",
-            remedy=f"More than {size_text(window)} in flight, as several copies at once keep,",
+            f"The {given.sender} had nothing left to send most of the time, because its requests "
+            "waited for replies.",
+            remedy=round_trips.IN_PARALLEL.format(size_text(window)),
         )
 
 
 def _remarks(copy: Copy, made: Found) -> Iterator[str]:
     if made.details.cache.proven is None:
         yield (
-            "Whether the file came from a disk or from the sender's memory was not seen: it is "
-            "called cached because uncached is said only where it was proven."
+            "Not verified: whether the file came from a disk or from the sender's memory. It is "
+            "called cached, because only a verified source is called uncached."
         )
     if not both(made):
         unseen = _unseen(copy, made)
         yield (
-            f"Seen from one end alone: the {unseen}'s queues, disk and CPU are not known, and no "
-            f"verdict is surer than {percent_text(ONE_SIDED_TRUST)}."
+            f"Not measured: the {unseen}'s queues, disk and CPU. The confidence is therefore at "
+            f"most {ONE_SIDED_TRUST:.2f}."
         )
     receiver = "client" if copy.on_one_host else copy.receiver
     end = end_of(made, receiver) or End()
@@ -243,8 +245,8 @@ def _remarks(copy: Copy, made: Found) -> Iterator[str]:
     behind = made.moved_bytes - row.written_bytes if row else 0.0
     if behind >= BEHIND_RATIO * made.moved_bytes:
         yield (
-            f"{size_text(behind)} of what arrived waits in the {receiver}'s memory: how fast its "
-            "disk is shows once that is full."
+            f"{size_text(behind)} of the data was still in the {receiver}'s memory and not on its "
+            "disk."
         )
 
 
@@ -256,39 +258,39 @@ def suspicion(copy: Copy, made: Found) -> str:
     """Of a running copy without a cap: where its bytes waited, as the end of a sentence."""
     by = held_by(made)
     if copy.on_one_host:
-        return "neither of its disks was seen to hold it"
+        return "neither of its disks was seen to limit it"
     if by == "receiver":
         return (
-            f"what arrived lay unread at the {copy.receiver}: its program does not keep up, though "
-            "neither its disk nor its CPU was seen to hold it"
+            f"the {copy.receiver}'s program reads the data too slowly, although neither its disk "
+            "nor its CPU was seen to limit it"
         )
     if by == "sender":
         return (
-            f"the {copy.sender} had nothing to send for much of the time: its program, or the "
-            "requests and replies that it waits for, hold it, and no disk or CPU was seen to"
+            f"the {copy.sender} often had nothing to send; its program, or waiting for replies, "
+            "limits it, and no disk or CPU was seen to"
         )
     if by in NOT_AT_AN_END:
-        return f"its bytes waited at the {by.replace('-', ' ')}, and what limits that was not seen"
+        return f"its data waited at the {by.replace('-', ' ')}, for a reason that was not seen"
     full = made.details.sockets.peer_window_full_ratio
     if full >= WAITS_RATIO:
         return (
-            f"the {copy.receiver} took no more (its window was full in {percent_text(full)} of the "
-            "looks): its program, its disk, its CPU, or the window itself"
+            f"the {copy.receiver}'s window was full in {percent_text(full)} of the samples, "
+            "because of its program, disk, CPU or size"
         )
-    return "where its bytes waited cannot be told from what was seen"
+    return "where its data waited was not seen"
 
 
 def what_to_try(copy: Copy, made: Found) -> str:
     """Advice for a running copy without a cap."""
     if both(made):
         return (
-            "Watch it for longer (--seconds 60), or have each stage measured by itself: bottleneck "
+            "Watch it for longer (--seconds 60), or measure each component separately: bottleneck "
             "diagnose //SERVER/SHARE."
         )
     unseen = _unseen(copy, made)
     return (
-        f"Watch both ends (--agent ssh://USER@{unseen.upper()}): it adds 3 things that only the "
-        f"{unseen} shows: its socket's queues, its disk and its CPU."
+        f"Watch both ends with --agent ssh://USER@{unseen.upper()}. It adds the {unseen}'s socket "
+        "queues, disk and CPU."
     )
 
 

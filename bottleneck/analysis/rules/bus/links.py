@@ -18,7 +18,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered, host
 from bottleneck.analysis.evidence.views import Positive, view
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.disk.alone import DOES, Alone
+from bottleneck.analysis.rules.disk.alone import DID, DOES, Alone
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import link_text, rate_and_bits_text, rate_text
@@ -60,7 +60,7 @@ class Link:
     most_bytes_per_second: float
     """What it can never exceed."""
     remedy: str
-    """Another one, as the subject of a sentence."""
+    """What to do, as an imperative sentence without its full stop."""
     evidence: tuple[str, ...] = ()
 
     def full(self, bytes_per_second: float) -> bool:
@@ -81,6 +81,10 @@ def _is_usb3(version: str | None) -> bool:
     return (version or "").strip() >= "2.10"
 
 
+def _capital(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"
+
+
 def _narrowest(links: Iterator[Link]) -> Link | None:
     return min(links, key=lambda each: each.most_bytes_per_second, default=None)
 
@@ -99,13 +103,13 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             continue
         rate, why = rate_text(best.rate.median), hindered(best, each.side)
         if why:
-            yield f"{each.name} carried {rate} while {why}: it may carry more."
+            yield f"{_capital(each.name)} carried {rate} while {why}; it may carry more."
         measured = alone is not None and not why
         yield claim(
             each.cause,
             each.side,
             best,
-            f"{each.name} carries no more than {rate}",
+            f"{each.name} carries at most {rate}",
             standing="at-least" if why else "measured" if measured else "inferred",
             source="seen" if measured else "one-end",
             evidence=each.evidence,
@@ -133,7 +137,7 @@ def _rung(at: Link) -> Claim:
         at.cause,
         at.side,
         None,
-        f"{at.name} can carry no more than {rate_text(most)}",
+        f"{at.name} can carry at most {rate_text(most)}",
         level=most,
         low=min(most, max(at.least_bytes_per_second, 0.8 * most)),
         standing="inferred",
@@ -166,16 +170,14 @@ def _of_card(report: Report, side: str) -> Iterator[Link]:
 def _card_on_usb(side: str, card: InterfaceFacts, bits: int, usual: float, most: float) -> Link:
     able, at = _is_usb3(card.usb_version), link_text(bits)
     evidence = [
-        f"The {side}'s adapter {card.name}{_link_of(card)} is on USB at {at}: "
-        f"{rate_and_bits_text(most)} at the most, less in practice."
+        f"{card.name} on the {side}{_link_of(card)} was on USB at {at}, which carries at most "
+        f"{rate_and_bits_text(most)}."
     ]
     if bits == USB2_BITS_PER_SECOND and able:
-        evidence.append(
-            "By its descriptor the adapter can do USB 3: the port or the cable is USB 2."
-        )
-    remedy = f"A faster adapter, or one that is not on USB, on the {side}"
+        evidence.append("The adapter supports USB 3, so the port or the cable is USB 2.")
+    remedy = f"Use a faster adapter, or one that is not on USB, on the {side}"
     if able:
-        remedy = f"A USB 3 port for the {side}'s adapter {card.name}"
+        remedy = f"Connect the {side}'s adapter {card.name} to a USB 3 port"
     name = f"the {side}'s USB link ({at})"
     return Link(USB, side, name, usual, usual, most, remedy, tuple(evidence))
 
@@ -183,21 +185,21 @@ def _card_on_usb(side: str, card: InterfaceFacts, bits: int, usual: float, most:
 def _card_in_slot(side: str, card: InterfaceFacts, slot: float) -> Link:
     text = slot_text(card.pcie)
     evidence = [
-        f"The {side}'s card {card.name}{_link_of(card)} sits in a slot with {text}: "
-        f"{rate_and_bits_text(slot)} before the headers of its packets."
+        f"{card.name} on the {side}{_link_of(card)} was in a slot with {text}, which carries at "
+        f"most {rate_and_bits_text(slot)}."
     ]
-    remedy = f"A card on the {side} with more PCI Express lanes, or faster ones"
+    remedy = f"Use a card on the {side} with more PCI Express lanes, or faster ones"
     if card.pcie.get("able_bytes_per_second", 0) > slot:
         able = slot_text(card.pcie, "able_")
-        evidence.append(f"The card could use {able}.")
-        remedy = f"A slot with {able} for the {side}'s card {card.name}"
+        evidence.append(f"The card supports {able}.")
+        remedy = f"Move the {side}'s card {card.name} to a slot with {able}"
     name, usual = f"the {side}'s PCI Express slot ({text})", USUAL_RATIO * slot
     return Link(PCIE, side, name, usual, usual, slot, remedy, tuple(evidence))
 
 
 def _link_of(card: InterfaceFacts) -> str:
     rate = card.rate_bits_per_second
-    return f" has a link of {link_text(rate)}, but" if rate else ""
+    return f" ({link_text(rate)})" if rate else ""
 
 
 # -- disks -------------------------------------------------------------------------------------
@@ -240,12 +242,13 @@ def claims(alone: Alone) -> Iterator[Claim]:
         at.cause,
         at.side,
         alone.best,
-        f"{does}, which is what {at.name} carries",
+        f"{does}, the most that {at.name} carries",
         # Some disks by themselves do what an older bus carries.
         source="seen" if sure else "one-end",
         evidence=(
-            f"{at.name[0].upper()}{at.name[1:]} carries {rate_text(most)} at the most, about "
-            f"{rate_text(practice)} in practice; alone, {does}.",
+            f"{_capital(alone.disk)} by itself {DID[alone.verb]} "
+            f"{rate_text(alone.rate)}. {_capital(at.name)} carries at most "
+            f"{rate_text(most)}, about {rate_text(practice)} in practice.",
         ),
         remedy=at.remedy,
     )
@@ -282,11 +285,13 @@ def _disk_on_usb(disk: Layer, alone: Alone) -> Iterator[Link]:
     second = round(bits) == USB2_BITS_PER_SECOND
     practice = USB2_PRACTICE_BYTES_PER_SECOND if second else USB_PRACTICE_RATIO * most
     if second and _is_usb3(disk.usb_version):
-        remedy = f"A USB 3 port and cable for {alone.disk} (5 Gbit/s; by its descriptor it can)"
+        remedy = (
+            f"Connect {alone.disk} to a USB 3 port with a USB 3 cable (5 Gbit/s; it supports that)"
+        )
     elif second:
-        remedy = f"A USB 3 case or adapter for {alone.disk} (5 Gbit/s), at a USB 3 port"
+        remedy = f"Use a USB 3 case or adapter for {alone.disk} (5 Gbit/s), at a USB 3 port"
     else:
-        remedy = f"A port for {alone.disk} that carries more than {link_text(bits)}"
+        remedy = f"Connect {alone.disk} to a port that carries more than {link_text(bits)}"
     name = f"its USB link ({link_text(bits)})"
     yield Link(USB, alone.side, name, REACHED_RATIO * practice, practice, most, remedy)
 
@@ -296,9 +301,9 @@ def _disk_in_slot(slot: Slot, alone: Alone) -> Iterator[Link]:
     if most is None or (able is not None and able <= most):
         return
     now = slot_text(vars(slot))
-    remedy = f"A slot with more than {now} for {alone.disk}, and a card that can use it"
+    remedy = f"Use a slot with more than {now} for {alone.disk}, and a card that supports it"
     if able is not None:
-        remedy = f"A slot with {slot_text(vars(slot), 'able_')} for {alone.disk}"
+        remedy = f"Move {alone.disk} to a slot with {slot_text(vars(slot), 'able_')}"
     least, practice = REACHED_RATIO * most, PCIE_PRACTICE_RATIO * most
     name = f"its PCI Express slot ({now})"
     yield Link(PCIE, alone.side, name, least, practice, most, remedy)

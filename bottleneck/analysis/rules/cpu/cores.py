@@ -105,9 +105,7 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
         return
     others = seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
     if others:
-        yield (
-            f"Other processes filled the {side}'s CPU, but the copy did not wait for them."
-        )
+        yield (f"Other processes filled the {side}'s CPU, but the copy did not wait for them.")
     busy = (
         f"The {side}'s CPU was {percent_text(seen.all_cores_ratio)} busy during the copy; the "
         f"copy's busiest thread used {percent_text(seen.one_core_ratio)} of a core."

@@ -90,4 +90,6 @@ def _remedy(alone: Alone, whole: float) -> str:
     kind = host.folder.filesystem if host is not None and host.folder is not None else None
     program = _DEFRAGMENT.get(kind or "")
     how = f" or run `{program}` on it" if program else ""
-    return f"Copy the file anew into free space{how} (in one piece, the disk reads {rate_text(whole)})"
+    return (
+        f"Copy the file anew into free space{how} (in one piece, the disk reads {rate_text(whole)})"
+    )

@@ -58,8 +58,8 @@ def rule(given: Evidence) -> Iterator[Claim]:
             CAUSE,
             side,
             best,
-            f"this tool itself moves no more than {rate} on the {side}, too near to blame "
-            "anything else",
+            f"this tool itself moves at most {rate} on the {side}, too close to the copy to name "
+            "another component",
             reached=given.rate.median > NEAR_RATIO * best.rate.median,
             source="measured",
             evidence=(f"TCP to itself on the {side} moved {rate}.",),

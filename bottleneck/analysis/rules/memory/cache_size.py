@@ -52,14 +52,13 @@ class Missed:
 
     def text(self, side: str) -> str:
         """The figures."""
-        whence = "the rest has to come from its disk."
+        whence = "the rest came from its disk."
         if self.counted:
             whence = f"{percent_text(self.share)} of the copy was read from its disk."
         return (
-            f"The {side} has {size_text(self.memory_bytes or 0)} of memory, "
-            f"{size_text(self.used_bytes or 0)} of it in use without the page cache, and the file "
-            f"has {size_text(self.size_bytes)}: the cache kept {percent_text(self.kept_ratio)} of "
-            f"that, and {whence}"
+            f"The {side} had {size_text(self.memory_bytes or 0)} of memory, "
+            f"{size_text(self.used_bytes or 0)} of it in use without the page cache. Its cache "
+            f"kept {percent_text(self.kept_ratio)} of {size_text(self.size_bytes)}; {whence}"
         )
 
 
@@ -91,7 +90,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         return
     disk = _disk(given)
     if disk is None:
-        yield f"{found.text(side)} What that disk gives is not known."
+        yield f"{found.text(side)} That disk was not measured."
         return
     # The one part comes from the disk, and the network caps the other.
     sent = [each.rate.median for each in given.believed]
@@ -100,15 +99,16 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         CAUSE,
         side,
         disk,
-        f"the {side}'s memory does not hold this file, so that {percent_text(found.share)} of "
-        f"it comes from its disk, which reads {rate_text(disk.rate.median)}",
+        f"the {side}'s memory cannot hold this file, so {percent_text(found.share)} of it comes "
+        f"from its disk, which reads {rate_text(disk.rate.median)}",
         level=1 / (found.share / disk.rate.median + rest),
         standing="at-least" if hindered(disk, side) else "measured",
         source="counted" if found.counted else "alone",
         evidence=(found.text(side),),
         remedy=(
-            f"{size_text(found.size_bytes + (found.used_bytes or 0))} of memory or more for the "
-            f"{side} (now {size_text(found.memory_bytes or 0)})"
+            f"Stop programs on the {side} that use memory, or give it "
+            f"{size_text(found.size_bytes + (found.used_bytes or 0))} of memory or more (now "
+            f"{size_text(found.memory_bytes or 0)})"
         ),
     )
 

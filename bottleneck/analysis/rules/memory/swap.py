@@ -67,14 +67,14 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
             continue
         waits = min(1.0, usage.memory_waiting_ratio or 0.0)
         if waits < WAITING_RATIO:
-            yield f"{_evidence(side, usage)} The copy is not known to have waited for it."
+            yield f"{_evidence(side, usage)} The copy was not seen to wait for it."
             continue
         rate = given.rate
         yield claim(
             CAUSE,
             side,
             given.made,
-            f"the {side} swaps {rate_text(_rate(usage))}, and waits for its own memory "
+            f"the {side} swaps {rate_text(_rate(usage))} and waits for memory "
             f"{percent_text(waits)} of the time",
             level=rate.median / waits,
             low=rate.low / waits,
@@ -109,13 +109,13 @@ def _swaps(usage: Usage) -> bool:
 
 def _evidence(side: str, usage: Usage) -> str:
     return (
-        f"The {side} has {size_text(usage.memory_total_bytes or 0)} of memory, "
-        f"{size_text(usage.memory_used_bytes or 0)} of it in use, and moved "
+        f"The {side} used {size_text(usage.memory_used_bytes or 0)} of its "
+        f"{size_text(usage.memory_total_bytes or 0)} of memory. It moved "
         f"{size_text(usage.swapped_out_bytes or 0)} to swap and "
-        f"{size_text(usage.swapped_in_bytes or 0)} back meanwhile."
+        f"{size_text(usage.swapped_in_bytes or 0)} back during the copy."
     )
 
 
 def _remedy(side: str, usage: Usage) -> str:
     more = size_text((usage.memory_total_bytes or 0) * (1 + SHORT_RATIO))
-    return f"{more} of memory or more for the {side}, or less running on it"
+    return f"Run fewer programs on the {side}, or give it {more} of memory or more"

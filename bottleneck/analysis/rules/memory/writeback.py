@@ -49,13 +49,13 @@ def rule(given: Evidence) -> Iterator[Claim]:
     busy, waits = usage.device_busy_ratio or 0.0, min(1.0, usage.io_waiting_ratio or 0.0)
     if known:
         level, step = max(known)
-        told = f"through the page cache {rate_text(level)}."
+        how = f"Through the page cache it wrote {rate_text(level)}."
     elif usage.device_busy_ratio is None or busy > IDLE_RATIO or waits < WAITING_RATIO:
         return
     else:
-        told = (
-            f"during the copy tasks waited for I/O {percent_text(waits)} of the time, and the disk "
-            f"had some in flight {percent_text(busy)} of it."
+        how = (
+            f"During the copy, tasks waited for I/O {percent_text(waits)} of the time, but the "
+            f"disk had I/O in flight only {percent_text(busy)} of the time."
         )
     if level >= BELOW_RATIO * alone:
         return
@@ -63,8 +63,8 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         side,
         None,
-        f"no more than {size_text(limit)} of written data may wait for the {side}'s "
-        "disk, so that writers wait while it idles",
+        f"the {side}'s dirty-page limit ({size_text(limit)}) makes writers wait while its disk is "
+        "idle",
         level=level if known else level / waits,
         steps=(step,),
         standing="measured" if known else "estimated",
@@ -72,10 +72,12 @@ def rule(given: Evidence) -> Iterator[Claim]:
         source="measured" if known else "seen",
         partly=None if known else "likeness",
         evidence=(
-            f"Alone and past the page cache the {side}'s disk writes {rate_text(alone)}; {told}",
+            f"By itself and past the page cache, the {side}'s disk wrote {rate_text(alone)}. {how}",
         ),
         remedy=(
-            f"A dirty limit of {size_text(max(SMALL_BYTES, SMALL_SECONDS * alone))} on the {side} "
-            "(vm.dirty_bytes, or the device's own in /sys/class/bdi)"
+            f"Raise the dirty-page limit on the {side} to "
+            f"{size_text(max(SMALL_BYTES, SMALL_SECONDS * alone))} (`vm.dirty_bytes`, or the "
+            "device's own in /sys/class/bdi)"
         ),
+        detail=f"limited to {size_text(limit)}",
     )

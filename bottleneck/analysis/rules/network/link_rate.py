@@ -210,8 +210,8 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
             reached=True,
             source="law",
             evidence=(
-                "All copies in this direction, with and without a disk, reached the same rate while "
-                "more data waited. An agent on the server (--agent) measures the network by itself.",
+                "All copies in this direction, with and without a disk, reached the same rate and "
+                "had more data to send. An agent on the server (--agent) measures the network.",
             ),
         )
 

@@ -78,8 +78,8 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
 def _words(found: Hole) -> str:
     passes, stalls, _ = found
     return (
-        f"the path silently drops packets of {stalls:.0f} bytes; packets of {passes:.0f} bytes pass "
-        "(MTU black hole)"
+        f"the path silently drops packets of {stalls:.0f} bytes; packets of {passes:.0f} bytes "
+        "pass (MTU black hole)"
     )
 
 

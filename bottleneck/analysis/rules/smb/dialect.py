@@ -62,7 +62,8 @@ def _newer(given: Evidence) -> Found | None:
 
 def _dialect(given: Evidence, claim: Claim, faster: Found) -> Claim:
     old, name = dialect_name(given.copy.dialect), dialect_name(faster.setting.dialect or "")
-    rate, more = rate_text(faster.rate.median), size_text(faster.details.in_flight_bytes or 0.0)
+    rate = rate_text(faster.rate.median)
+    less, more = (size_text(e.details.in_flight_bytes or 0.0) for e in (given.made, faster))
     # Where its requests did little but travel their number is the cap.
     took, idle = given.details.request_seconds_median, given.details.rtt_seconds
     travels = took is not None and idle is not None and idle >= TRAVELLING_RATIO * took
@@ -72,9 +73,11 @@ def _dialect(given: Evidence, claim: Claim, faster: Found) -> Claim:
         ceiling=behind(claim.ceiling, CAUSE, side, faster.index),
         reached=True if travels else claim.reached,
         words=(
-            f"over {old} {claim.words}, while the same copy runs at {rate} over {name}, with "
-            f"{more} in flight"
+            f"{old} keeps {less} in flight; the same copy runs at {rate} over {name} with {more} "
+            "in flight"
         ),
         trust=min(claim.trust, TRUST["measured"]),
-        remedy=f"{name} instead of {old} on the {side} (it ran the same copy at {rate})",
+        evidence=(*claim.evidence, f"Over {old}, {claim.words}."),
+        remedy=f"Use {name} instead of {old} on the {side} (it ran the same copy at {rate})",
+        detail=old,
     )

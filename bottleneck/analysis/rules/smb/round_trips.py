@@ -20,6 +20,7 @@ from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause("smb", "round-trips", "requests in flight")
+IN_PARALLEL = "Run several copies in parallel, so that more than {} is in flight"
 SHORT_SECONDS = 1e-3
 """Below it the server's own work on a request is no longer small beside the round trip."""
 STALLED_RATIO = 0.05
@@ -41,10 +42,10 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     if in_flight is None:
         return
     if stalled:
-        room = "room (MaxMpxCount)" if given.copy.dialect == "smb1" else "credits"
+        room = "slot (MaxMpxCount)" if given.copy.dialect == "smb1" else "credit"
         yield (
-            f"With {size_text(in_flight)} in flight the server had no {room} left for the "
-            f"next request, {stalled:.0f} times."
+            f"The server had no {room} left for the next request {stalled:.0f} times, with "
+            f"{size_text(in_flight)} in flight."
         )
     seen = rtt(given.report, given.made)
     if seen is None or (seen.seconds < SHORT_SECONDS and not stalled):
@@ -125,29 +126,44 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
         most = max(made.rate.median, in_flight / seen.seconds)
         level = Level(most, max(most, in_flight / seen.low_seconds), "inferred", level.steps)
     size, trip = size_text(in_flight), seconds_text(seen.seconds)
-    allowed = ", all that the server allows," if by_server else ""
+    words = f"only {size} of SMB data is in flight"
+    if by_server:
+        words = f"the server allows {size} of SMB data in flight"
     how = "SMB ECHO" if seen.echoed else "the TCP connect, a rough figure"
     took_text = f"; a request of the copy took {seconds_text(took)}" if took else ""
+    detail, remedy = _setting(given, size) if by_server else ("", IN_PARALLEL.format(size))
     return claim(
         CAUSE,
         "server" if by_server else "path",
         None,
-        f"{size} in flight{allowed} at a round trip of {trip} carry no more than "
-        f"{rate_text(level.median)}",
+        f"{words}, at most {rate_text(level.median)} at an RTT of {trip}",
         level=level.median,
         high=level.high,
         steps=tuple(dict.fromkeys((made.index, *seen.steps, *level.steps))),
         standing=level.standing,
         reached=True if waits else None,
         source="measured" if seen.echoed else "law",
-        evidence=(f"The idle path's round trip is {trip} (by {how}){took_text}.",),
-        remedy=(
-            f"A server that lets more than {size} be in flight (Samba: smb2 max credits, smb2 max "
-            "read, smb2 max write; SMB1: max mux)"
-            if by_server
-            else f"More than {size} in flight, as several copies at once keep,"
-        ),
+        evidence=(f"The RTT of the idle path was {trip} (by {how}){took_text}.",),
+        remedy=remedy,
+        detail=detail,
     )
+
+
+def _setting(given: Evidence, size: str) -> tuple[str, str]:
+    """The setting that keeps so few bytes in flight, empty: not known; and what to do."""
+    does = "read" if given.copy.verb == "pull" else "write"
+    old = given.copy.dialect == "smb1"
+    options = ["max mux"] if old else ["smb2 max credits", f"smb2 max {does}"]
+    found = [each for each in given.smb_conf("server") if each.option in options]
+    if found:
+        named = " and ".join(f"`{each.option}`" for each in found)
+        detail = f"`{found[0].option} = {found[0].value}`"
+        return (
+            detail,
+            f"Raise {named} in the server's smb.conf, so that more than {size} is in flight",
+        )
+    named = " and ".join(f"`{each}`" for each in options)
+    return "", f"Allow more than {size} in flight on the server (Samba: {named} in smb.conf)"
 
 
 def _short_of(given: Evidence) -> bool:

@@ -199,25 +199,27 @@ def _claim(
     named = f" ({', '.join(map(_text, settings))})" if settings else ""
     seen = load_of(given.report, given.made, side)
     busy = percent_text(0.0 if seen is None else seen.all_cores_ratio)
-    waits = f"What was sent had arrived, and the {side}'s file server did not take or answer it."
+    waits = f"The data had arrived, but the {side}'s file server did not read or answer it."
     if given.copy.verb == "pull":
-        waits = f"The {side}'s send queue was mostly empty: its file server gave nothing to send."
+        waits = f"The {side}'s send queue was mostly empty, because its file server sent nothing."
     quick = seconds_text(seconds * given.rate.median / beyond)
-    reasons = "; ".join(each.remedy for each in settings)
-    look = f"try: {reasons}" if settings else "look at its modules, virus scanner, log and version"
+    remedy = f"Check the modules, virus scanner, log and version of the {side}'s file server"
+    if settings:
+        remedy = f"Change the {side}'s smb.conf: {'; '.join(each.remedy for each in settings)}"
     return claim(
         CAUSE,
         side,
         given.made,
-        f"each request waits {seconds_text(seconds)} for the {side}'s file server "
-        f"software{named}, while its cores are {busy} busy, and "
-        f"all else carries {rate_text(beyond)} or more",
+        f"each request waits {seconds_text(seconds)} for the {side}'s file server{named}, while "
+        f"its CPU is {busy} busy",
         standing="inferred",
         reached=True,
         source="alone" if settings else "law",
-        evidence=(waits, *(f"{_text(each)} in its smb.conf: {each.why}." for each in settings)),
-        remedy=(
-            f"A file server on the {side} that answers in {quick} instead of "
-            f"{seconds_text(seconds)} ({look})"
+        evidence=(
+            waits,
+            f"All other components allow {rate_text(beyond)} or more, with replies in {quick}.",
+            *(f"`{_text(each)}` in its smb.conf: {each.why}." for each in settings),
         ),
+        remedy=remedy,
+        detail=f"`{_text(settings[0])}`" if len(settings) == 1 else "",
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import TRUST, Cause, behind
 from bottleneck.analysis.evidence.copies import Evidence, transfers
+from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import Copy, Found
@@ -94,11 +95,17 @@ def _crypto(given: Evidence, side: str, claim: Claim, cost: CryptoCost, share: f
     return replace(
         claim,
         ceiling=behind(claim.ceiling, CAUSES[kind], side, *cost.steps),
-        words=f"{claim.words}, {about}{percent_text(share)} of that with {kind} ({name})",
+        words=f"{claim.words}, {about}{percent_text(share)} of that for {kind} ({name})",
         trust=min(claim.trust, TRUST["measured" if cost.compared else "alone"]),
         evidence=(*claim.evidence, cost.evidence),
         remedy=_remedy(given, side, kind, name, cost),
+        detail=next((f"`{each.option} = {each.value}`" for each in _set(given, side, kind)), ""),
     )
+
+
+def _set(given: Evidence, side: str, kind: str) -> list[ServerSetting]:
+    """What makes the server insist on it, as it is set there."""
+    return [each for each in given.smb_conf(side) if each.option in _OPTIONS[kind]]
 
 
 def _rest(claim: Claim, side: str, times: float) -> Claim:
@@ -113,7 +120,7 @@ def _rest(claim: Claim, side: str, times: float) -> Claim:
             low_bytes_per_second=ceiling.low_bytes_per_second * times,
             high_bytes_per_second=ceiling.high_bytes_per_second * times,
         ),
-        words=f"without the crypto the {side}'s CPU carries about {rate_text(level)}",
+        words=f"the {side}'s CPU carries about {rate_text(level)} without it",
         reached=False,
         partial_trust=0.0,
         evidence=(),
@@ -121,19 +128,17 @@ def _rest(claim: Claim, side: str, times: float) -> Claim:
 
 
 def _remedy(given: Evidence, side: str, kind: str, name: str | None, cost: CryptoCost) -> str:
-    """What to do about it, as the subject of a sentence."""
+    """What to do about it."""
     takes = f"{'' if cost.compared else 'at least '}{cost_text(cost.seconds_per_byte)}"
     best = _BEST[kind]
-    cheaper = "" if name == best else f", or {best.upper()} of SMB 3.1.1 instead of {name}"
-    # What makes the server insist, as it is set there, else what it may be.
+    cheaper = "" if name == best else f"{best.upper()} of SMB 3.1.1, or "
     switch = "RequireSecuritySignature" if kind == "signing" else "EncryptData"
-    setting = f"Samba: {_OPTIONS[kind][0]}; Windows: {switch}"
-    for each in given.smb_conf(side):
-        if each.option in _OPTIONS[kind]:
-            setting = f"{each.option} is {each.value} in its smb.conf"
+    setting = f"Samba: `{_OPTIONS[kind][0]}`; Windows: {switch}"
+    for each in _set(given, side, kind):
+        setting = f"`{each.option} = {each.value}` in its smb.conf"
     return (
-        f"No {kind} where the network can be trusted ({setting}){cheaper}, or "
-        f"a CPU on the {side} with instructions for {name}, which takes {takes} there,"
+        f"Turn off {kind} if the network is trusted ({setting}). Otherwise use {cheaper}a CPU on "
+        f"the {side} with instructions for {name}, which takes {takes} there"
     )
 
 
@@ -176,7 +181,7 @@ def _by_plain(given: Evidence, kind: str) -> CryptoCost | None:
     return CryptoCost(
         more - less,
         True,
-        f"The same bytes take {cost_text(more)} of the {side}'s CPU {kind} and {cost_text(less)} "
+        f"The same bytes took {cost_text(more)} of the {side}'s CPU {kind}, and {cost_text(less)} "
         "plain.",
         (plain.index, guarded.index),
     )
@@ -216,7 +221,7 @@ def _by_tcp(given: Evidence, kind: str) -> CryptoCost | None:
     return CryptoCost(
         cost - plain,
         False,
-        f"A pull takes {cost_text(cost)} of the {side}'s CPU {kind}; TCP alone takes "
-        f"{cost_text(sending)} there, and a plain pull about {cost_text(plain)}.",
+        f"A pull took {cost_text(cost)} of the {side}'s CPU {kind}. TCP by itself took "
+        f"{cost_text(sending)}, so a plain pull takes about {cost_text(plain)}.",
         (pull.index,),
     )

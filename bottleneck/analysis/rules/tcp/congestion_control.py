@@ -13,7 +13,7 @@ from bottleneck.analysis.evidence.copies import Connection, Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.network.loss import SCARCE_RATIO
 from bottleneck.analysis.rules.tcp.receive_window import LIMITED_RATIO
-from bottleneck.units import percent_text
+from bottleneck.units import percent_text, times_text
 
 CAUSE = Cause("tcp", "congestion-control", "congestion control")
 GAIN_RATIO = 2.0
@@ -34,13 +34,16 @@ def rule(given: Evidence) -> Iterator[Claim]:
         given.sender,
         single.found,
         f"the {given.sender}'s congestion control ({single.control}) keeps one connection at "
-        f"{percent_text(1 / gain)} of what several carry together",
+        f"{percent_text(1 / gain)} of what several carry",
         source="law",
         evidence=(
-            f"Several connections carried {gain:.1f} times as much as one, with hardly a packet "
-            "lost and room in both windows.",
+            f"Several connections carried {times_text(gain)} the rate of one, with hardly any "
+            "packet loss and with room in both windows.",
         ),
-        remedy=f"Another congestion control on the {given.sender} (bbr), or several connections,",
+        remedy=(
+            f"Use several connections, or another congestion control on the {given.sender} "
+            "(`sysctl -w net.ipv4.tcp_congestion_control=bbr`)"
+        ),
     )
 
 

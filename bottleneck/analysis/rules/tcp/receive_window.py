@@ -61,12 +61,13 @@ class Limit:
     def words(self) -> str:
         """The arithmetic behind it."""
         return (
-            f"{size_text(self.window_bytes)} carries no more than "
-            f"{rate_text(self.bytes_per_second)} at a round trip of "
-            f"{seconds_text(self.rtt_seconds)}"
+            f"({size_text(self.window_bytes)}) allows at most {rate_text(self.bytes_per_second)} "
+            f"at an RTT of {seconds_text(self.rtt_seconds)}"
         )
 
-    def claim(self, cause: Cause, side: str, words: str, source: Source, remedy: str) -> Claim:
+    def claim(
+        self, cause: Cause, side: str, words: str, source: Source, remedy: str, detail: str = ""
+    ) -> Claim:
         """It as the ceiling of a cause."""
         return claim(
             cause,
@@ -81,6 +82,7 @@ class Limit:
             source=source,
             evidence=(self.evidence,),
             remedy=remedy,
+            detail=detail,
         )
 
 
@@ -89,12 +91,12 @@ def rule(given: Evidence) -> Iterator[Claim]:
     for each in (limit(given), _from_one_end(given)):
         if each is None or each.window_bytes >= LARGEST_BYTES:
             continue
-        remedy = socket_buffers.remedy(
+        found = socket_buffers.fixed(
             *(given, given.receiver, socket_buffers.RECEIVE),
             *(each.seen.sockets, each.rtt_seconds, each.window_bytes),
         )
-        whose = f"the {given.receiver}'s receive window of"
-        yield each.claim(CAUSE, given.receiver, whose, each.source, remedy)
+        whose = f"the {given.receiver}'s TCP receive window"
+        yield each.claim(CAUSE, given.receiver, whose, each.source, found.remedy, found.detail)
 
 
 def limit(given: Evidence) -> Limit | None:
@@ -115,7 +117,7 @@ def limit(given: Evidence) -> Limit | None:
         return None
     evidence = (
         f"{seen.whose} waited for the receiver's window {percent_text(min(1.0, share))} of the "
-        "time, though what arrived was read at once."
+        "time, although the receiver read all data at once."
     )
     level, rate = window / rtt, given.rate
     if not seen.own:
@@ -168,7 +170,7 @@ def _servers_window(given: Evidence) -> Limit | None:
         return None
     # Where nobody told whether the window ever was larger, it is a rough figure.
     source: Source = "alone" if most is not None else "likeness"
-    doubt = "; a server that reads slowly may look alike: an agent there tells them apart"
+    doubt = " A server that reads slowly can look the same (--agent distinguishes them)."
     return _fitting(given, window, least, source, doubt)
 
 
@@ -180,8 +182,8 @@ def _fitting(
         return None
     level = max(rate.median, level)
     evidence = (
-        f"It ran at {percent_text(rate.median * seconds / window)} of one such window a round "
-        f"trip, as its own socket showed{doubt}."
+        f"The copy moved {percent_text(rate.median * seconds / window)} of one such window per "
+        f"RTT.{doubt}"
     )
     figures = (level, rate.low, rate.high)
     return Limit(given.own, window, seconds, *figures, True, "inferred", source, evidence)

@@ -67,22 +67,24 @@ def rule(given: Evidence) -> Iterator[Claim]:
             found, bytes_per_second=rate, reached=None, standing="measured", source="alone"
         )
     told = seen.sockets
+    set_by = socket_buffers.fixed(
+        *(given, given.sender, socket_buffers.SEND),
+        *(told, told.min_rtt_seconds, told.send_buffer_bytes),
+    )
     for each in filter(None, (found, _from_one_end(given, seen))):
         yield claim(
             CAUSE,
             given.sender,
             seen.found,
-            f"the {given.sender}'s send buffer {each.words}",
+            f"the {given.sender}'s TCP send buffer {each.words}",
             level=each.bytes_per_second,
             high=each.high_bytes_per_second,
             standing=each.standing,
             reached=each.reached,
             source=each.source,
             evidence=(each.evidence,),
-            remedy=socket_buffers.remedy(
-                *(given, given.sender, socket_buffers.SEND),
-                *(told, told.min_rtt_seconds, told.send_buffer_bytes),
-            ),
+            remedy=set_by.remedy,
+            detail=set_by.detail,
         )
 
 
@@ -101,8 +103,7 @@ def _by_the_kernel(seen: Connection, carried: float | None, rate: float) -> Limi
         level,
         max(level, high),
         reached,
-        f"lets no more than {size_text(in_flight)} be in flight at a round trip of "
-        f"{seconds_text(rtt)}",
+        f"allows at most {size_text(in_flight)} in flight at an RTT of {seconds_text(rtt)}",
         f"{seen.whose} waited for its send buffer {percent_text(min(1.0, share))} of the time.",
     )
 
@@ -122,8 +123,8 @@ def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | 
     if _trapped(size, high, rtt, usual) and carried >= CARRIES_MORE_RATIO * rate:
         level, reached = rate, True
         how = (
-            f"of {size_text(size)} makes it wait for delayed acknowledgements "
-            f"({seconds_text(usual)} where the path takes {seconds_text(rtt)})"
+            f"({size_text(size)}) waits for delayed acknowledgements ({seconds_text(usual)} "
+            f"instead of {seconds_text(rtt)})"
         )
     else:
         bursts = high / (rtt + high / carried)
@@ -133,16 +134,16 @@ def _in_bursts(seen: Connection, carried: float | None, rate: float) -> Limit | 
         level = max(rate, min(bursts, rate / full) if shown else bursts)
         reached = shown or rate >= BURSTS_RATIO * bursts
         how = (
-            f"of {size_text(size)} runs empty once a round trip of {seconds_text(rtt)}, which "
-            f"leaves about {rate_text(level)}"
+            f"({size_text(size)}) runs empty once per RTT of {seconds_text(rtt)}, which allows "
+            f"about {rate_text(level)}"
         )
     return Limit(
         level,
         max(level, min(carried, high / rtt)),
         reached,
         how,
-        f"The buffer is smaller than the kernel's own tuning makes it ({size_text(size)} for a "
-        f"congestion window of {size_text(window)}), and mostly nothing waited in it.",
+        f"The buffer ({size_text(size)}) was smaller than the kernel's own tuning makes it for a "
+        f"congestion window of {size_text(window)}, and was mostly empty.",
     )
 
 
@@ -172,8 +173,8 @@ def _from_one_end(given: Evidence, seen: Connection) -> Limit | None:
         level,
         max(level, rate.high),
         True,
-        f"of {size_text(size)} lets no more be on its way at a round trip of {seconds_text(trip)}",
-        "The buffer was full and all in it was on its way: nothing waited to be sent "
-        f"({percent_text(min(1.0, told.send_queue_full_ratio))} of the looks).",
+        f"({size_text(size)}) allows at most {rate_text(level)} at an RTT of {seconds_text(trip)}",
+        f"The buffer was full in {percent_text(min(1.0, told.send_queue_full_ratio))} of the "
+        "samples, and all data in it was in flight.",
         "one-end",
     )
