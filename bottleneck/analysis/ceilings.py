@@ -44,10 +44,10 @@ def ladder(report: Report, copy: Copy, copy_rate: float) -> Ladder:
             elif not _refuted(found, copy_rate):
                 claims.append(found)
             elif found.ceiling.standing != "at-least":
-                alone = rate_text(found.ceiling.bytes_per_second)
+                limit = rate_text(found.ceiling.bytes_per_second)
                 remarks.append(
-                    f"The copy ran at {rate_text(copy_rate)}, so that the {alone} of "
-                    f"{name_with_verb(found.ceiling)} alone are no ceiling of it."
+                    f"Ignored: a limit of {limit} for {name_with_verb(found.ceiling)}, because the "
+                    f"copy ran at {rate_text(copy_rate)}."
                 )
     for refine in REFINEMENTS:
         claims = list(refine(given, claims))

@@ -180,7 +180,7 @@ def _claims(given: Evidence, best: Found, match: LinkMatch | None) -> Iterator[s
     for side, link in real:
         if side in claiming:
             yield (
-                f"{link.name} on the {side} offered {link_text(link.rate_bits_per_second or 0)}. A "
+                f"The {side}'s interface offered {link_text(link.rate_bits_per_second or 0)}. A "
                 f"cable, a switch port or the other end runs at {hop}."
             )
 

@@ -128,11 +128,11 @@ def _of_disk(given: Evidence, use: DiskUse) -> Claim:
     seen = []
     if use.wait_ratio is not None:
         share = percent_text(use.wait_ratio)
-        seen.append(f"the copy's processes waited for a disk in {share} of the samples")
+        seen.append(f"the copy waited for a disk in {share} of the samples")
     if use.busy_ratio is not None and use.busy_ratio >= WAITS_RATIO:
         seen.append(f"the device had I/O in flight {percent_text(use.busy_ratio)} of the time")
     if use.throttled:
-        seen.append("unwritten data in memory made the kernel slow writers down")
+        seen.append("unwritten data in memory slowed writers down")
     rate = rate_text(given.rate.median)
     words = f"the {use.side}'s disk {DOES[use.verb]} at most {rate} for it"
     if use.shared:
@@ -141,7 +141,8 @@ def _of_disk(given: Evidence, use: DiskUse) -> Claim:
     cause = disk_contention.CAUSE if use.shared else CAUSES[use.verb]
     source: Source = "one-end" if use.shared or use.wait_ratio is None else "measured"
     evidence = f"On the {use.side}, {', and '.join(seen)}."
-    return _held(given, cause, use.side, words, source, evidence)
+    remedy = disk_contention.remedy(use.side) if use.shared else ""
+    return _held(given, cause, use.side, words, source, evidence, remedy=remedy)
 
 
 def _network(given: Evidence, by: str) -> Iterator[Claim]:
@@ -261,13 +262,13 @@ def suspicion(copy: Copy, made: Found) -> str:
         return "neither of its disks was seen to limit it"
     if by == "receiver":
         return (
-            f"the {copy.receiver}'s program reads the data too slowly, although neither its disk "
-            "nor its CPU was seen to limit it"
+            f"the {copy.receiver}'s program reads the data too slowly. No limit of its disk or CPU "
+            "was seen"
         )
     if by == "sender":
         return (
-            f"the {copy.sender} often had nothing to send; its program, or waiting for replies, "
-            "limits it, and no disk or CPU was seen to"
+            f"the {copy.sender} often had nothing to send, because its program is slow or waits for "
+            "replies. No limit of a disk or CPU was seen"
         )
     if by in NOT_AT_AN_END:
         return f"its data waited at the {by.replace('-', ' ')}, for a reason that was not seen"

@@ -63,10 +63,14 @@ def claims(alone: Alone) -> Iterator[Claim]:
         reached=True if reached else None,
         source="measured",
         evidence=tuple(_evidence(alone, others, before)),
-        remedy=(
-            f"Find the other I/O with `iotop -o` on the {alone.side}. Then stop it or move it to "
-            "another time"
-        ),
+        remedy=remedy(alone.side),
+    )
+
+
+def remedy(side: str) -> str:
+    """What to do about others' I/O on a side."""
+    return (
+        f"Find the other I/O with `iotop -o` on the {side}. Then stop it or move it to another time"
     )
 
 
@@ -154,10 +158,11 @@ def _told(alone: Alone, others: Others | None, before: float | None) -> str:
 def _evidence(alone: Alone, others: Others | None, before: float | None) -> Iterator[str]:
     if others is not None and alone.best.seconds > 0:
         rate = rate_text((others.read_bytes + others.written_bytes) / alone.best.seconds)
-        accesses = count_text(others.accesses / alone.best.seconds)
+        count = count_text(others.accesses / alone.best.seconds)
+        accesses = f" in {count} accesses per second" if others.accesses else ""
         yield (
             f"While this tool {'read from' if alone.verb == 'read' else 'wrote to'} {alone.disk}, "
-            f"other processes moved {rate} in {accesses} accesses per second."
+            f"other processes moved {rate}{accesses}."
         )
     if before is not None and before > BUSY_RATIO:
         busy = percent_text(min(1.0, before))

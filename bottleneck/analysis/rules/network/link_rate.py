@@ -98,7 +98,7 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         f"{given.receiver} ({count:.0f} stream{'s' if count > 1 else ''})"
     )
     if why:
-        yield f"{moved} while {why}; the network may carry more."
+        yield f"{moved}. The network may carry more, because {why}."
     behind = None if why else interface_facts.behind(given, capacity, match)
     fact = likeness(match) if behind is None else f"; {behind.words}"
     yield claim(
