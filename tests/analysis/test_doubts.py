@@ -68,7 +68,7 @@ def test_a_near_tie_suspects_both_and_nothing_that_is_far_above() -> None:
     ceilings = (ceiling(READ, RATE), ceiling(LINK, 1.05 * RATE), ceiling(CORE, 3 * RATE))
     (doubt,) = found(copy(READ, 0.6, *ceilings))
     assert doubt.suspects == {("disk", "read"), ("network", "link-rate")}
-    assert doubt.reason == "pull.uncached may be held by the server's disk (read) or the network"
+    assert doubt.reason == "pull.uncached may be limited by the server's disk (read) or the network"
     assert not doubt.unstable
 
 
@@ -123,7 +123,7 @@ def test_what_helps_a_slow_disk_depends_on_the_cause_however_sure_the_disk_is() 
     sure = Diagnosis(None, (copy(READ, 0.97, ceiling(READ, RATE)),), "")
     look = refining(sure, ("3.1.1",), refines("path", "disk", "smb-tax"))
     assert look is not None and look.stage == "disk"
-    assert look.why == "what is behind the disk/read that holds pull.uncached"
+    assert look.why == "what is behind disk/read, the bottleneck of pull.uncached"
     assert refining(sure, ("3.1.1",), refines("path", "smb-tax")) is None, (
         "it was looked into already"
     )

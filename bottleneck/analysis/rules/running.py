@@ -267,8 +267,8 @@ def suspicion(copy: Copy, made: Found) -> str:
         )
     if by == "sender":
         return (
-            f"the {copy.sender} often had nothing to send, because its program is slow or waits for "
-            "replies. No limit of a disk or CPU was seen"
+            f"the {copy.sender} often had nothing to send, because its program is slow or waits "
+            "for replies. No limit of a disk or CPU was seen"
         )
     if by in NOT_AT_AN_END:
         return f"its data waited at the {by.replace('-', ' ')}, for a reason that was not seen"

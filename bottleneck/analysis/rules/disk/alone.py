@@ -138,7 +138,9 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
     setting = forced(given, side) if verb == "write" else None
     whence = " from this file" if of_file else ""
     why = f"; the limit belongs to {group}, not to the disk" if group else ""
-    remedy = "" if setting is None else setting.remedy
+    # smbd's own setting forces no write of a program that was measured on the disk itself.
+    mounted = setting if setting is not None and setting.remedy != NO_SYNC else None
+    remedy, detail = ("", "") if mounted is None else (mounted.remedy, mounted.detail)
     yield claim(
         CAUSES[verb],
         side,
@@ -147,7 +149,7 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
         standing="at-least" if limited else "measured",
         evidence=tuple(_evidence(alone, group, setting)),
         remedy=f"Raise or remove the I/O limit of {group} on the {side}" if group else remedy,
-        detail="limited by a cgroup" if group else "",
+        detail="limited by a cgroup" if group else detail,
     )
 
 

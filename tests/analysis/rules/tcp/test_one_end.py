@@ -158,4 +158,5 @@ def test_no_size_is_named_where_nobody_knows_what_the_path_carries(alone, socket
     alone.client = None
     alone.copy("push.cached", (4.8, 4.9, 5.0), details={"sockets": without(sockets(**figures))})
     says(alone)
-    assert "A larger" in alone.diagnosed().advice[0]
+    assert "the path needs" not in alone.diagnosed().advice[0]
+    assert "Raise the third value of" in alone.diagnosed().advice[0]
