@@ -1,11 +1,88 @@
-"""Planted worlds that the rules' tests begin with."""
+"""Planted worlds that the rules' tests begin with, and how plainly the rules speak of them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from bottleneck.analysis import ceilings, steps
+from bottleneck.analysis.finding import Claim
+from bottleneck.report import Report
+
+MOST_WORDS, MOST_DETAIL = 25, 7
+UNWANTED = re.compile(
+    r"\b(no more than|no faster than|alone|somebody|nobody|others'|told|tells?|caps?|capped"
+    r"|ceiling|lies|held|holds? (?:it|back)|look at|round trips?|proven|vanish\w*|blamed?|jumps?"
+    r"|pieces|meanwhile|sent again|control group|not known|far off|as told|RAM)\b",
+    re.IGNORECASE,
+)
+"""Words of the left column of docs/style.md's glossary that a rule could fall back to."""
+ENDS = (".", ":", ";", ",")
+
+
+def sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.!?]) (?=[A-Z`])", text)
+
+
+def _plain(text: str) -> None:
+    assert not UNWANTED.search(text), text
+    for each in sentences(text):
+        assert len(each.split()) <= MOST_WORDS, each
+
+
+def _plain_claim(claim: Claim) -> None:
+    words, remedy = claim.words, claim.remedy
+    for text in (words, remedy):
+        _plain(text)
+        assert not text.endswith(ENDS), text
+    assert len(sentences(words)) == 1, words
+    assert words[0].islower() or words[0].isdigit() or words.startswith(("SMB", "TCP")), words
+    assert remedy[:1] == remedy[:1].upper(), remedy
+    assert len(claim.detail.split()) <= MOST_DETAIL and not claim.detail.endswith(ENDS)
+
+
+@pytest.fixture
+def plain_claims() -> Callable[[Report], list[Claim]]:
+    """Checks all that the rules say of a report's copies, and returns their claims.
+
+    Words are one clause, which follows "because"; a remedy is an imperative; both get their full
+    stop later. Evidence and remarks are whole sentences.
+    """
+
+    def checked(report: Report) -> list[Claim]:
+        claims: list[Claim] = []
+        for copy in steps.copies(report):
+            if copy.made is None:
+                continue
+            ladder = ceilings.ladder(report, copy, copy.made.rate.median)
+            claims += ladder.claims
+            for claim in ladder.claims:
+                _plain_claim(claim)
+            said = (each for claim in ladder.claims for each in claim.evidence)
+            for text in (*ladder.remarks, *said):
+                _plain(text)
+                assert text.endswith(".") and not re.search(r"\.\.|[ ,]\.|  ", text), text
+        return claims
+
+    return checked
+
+
+@pytest.fixture
+def says(
+    says: Callable[..., None], plain_claims: Callable[[Report], list[Claim]]
+) -> Callable[..., None]:
+    """As for all of the analysis; what the rules say has to be plain as well."""
+
+    def noted(world: Any, *expected: str, **target: Any) -> None:
+        says(world, *expected, **target)
+        report = world if isinstance(world, Report) else world.report()
+        report.target.update(target)
+        plain_claims(report)
+
+    return noted
 
 
 @pytest.fixture
