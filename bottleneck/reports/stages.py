@@ -118,10 +118,13 @@ def costly(report: Report, most: int | None = None) -> Iterator[Points]:
 
 
 def _server_settings(report: Report) -> Iterator[str]:
-    """Lines of the file server's configuration, as its agent found them."""
+    """Lines of the file server's configuration that matter for what was measured."""
     told = report.target.get("smb_conf")
+    measured = [step for step, outcome in report.entries if isinstance(outcome, Measured)]
+    done = [word for each in measured for word in (each.stage, each.setting.get("dialect"))]
     for each in told if isinstance(told, list) else ():
-        if isinstance(each, dict):
+        only = each.get("matters_for") if isinstance(each, dict) else None
+        if isinstance(each, dict) and (only not in ("small-files", "smb1") or only in done):
             words = {key: str(each.get(key) or "") for key in ("option", "value", "why", "remedy")}
             yield "{option} = {value}: {why}; {remedy}".format_map(words)
 

@@ -22,75 +22,77 @@ Values = Mapping[str, str]
 
 # if_required, the default, encrypts nothing by itself (smb.conf(5), server smb encrypt)
 OPTIONS = """
-socket options | fixed-buffers | all | a fixed socket buffer switches off TCP buffer autotuning and
-    limits the data in flight | remove SO_SNDBUF and SO_RCVBUF from it
-socket options | nagle | small-files | without TCP_NODELAY a short reply waits until the client
-    has acknowledged the one before | = TCP_NODELAY
-aio read size | 0 | read | reads are synchronous: while smbd waits for the disk, it answers no
-    other request of that connection | = 1
-aio write size | 0 | write | writes are synchronous: while smbd waits for the disk, it answers no
-    other request of that connection | = 1
-aio max threads | ..7 | all | few reads and writes reach the disk at the same time | = 100
-use sendfile | yes-and-no-aio | read | synchronous reads without signing and encryption use
-    sendfile: while smbd waits for the disk, it answers no other request of that connection
-    | set aio read size = 1 or use sendfile = no, and measure both
-min receivefile size | 1.. | write | longer writes without signing use recvfile, which is
-    synchronous: while smbd waits for the disk, it answers no other request of that connection
-    | set min receivefile size = 0 (the default), and measure both
-sync always | yes-and-strict-sync | write | an fsync follows every write, so writes run at the
-    disk's synchronous rate | set sync always = no (the default; data that was not flushed is lost
-    in a power cut)
-strict sync | no | durability | smbd ignores the client's flush: data that seems durable may be in
-    the server's memory only, and a push seems faster than the disk | = yes
-strict allocate | yes | write | smbd allocates each file's blocks before it writes: slow on file
-    systems without unwritten extents (ZFS, ext3) | set strict allocate = no (the default) on
-    such file systems
+socket options | fixed-buffers | all | a fixed socket buffer turns off the kernel's tuning and
+    limits the data in flight per RTT | remove SO_SNDBUF and SO_RCVBUF from it
+socket options | nagle | small-files | without TCP_NODELAY, a short reply waits until the client
+    has acknowledged the previous one | = TCP_NODELAY
+aio read size | 0 | read | smbd makes reads one after the other and answers nothing else on that
+    connection while it waits for the disk | = 1
+aio write size | 0 | write | smbd makes writes one after the other and answers nothing else on
+    that connection while it waits for the disk | = 1
+aio max threads | ..7 | all | at most this many reads and writes reach the disk at the same time
+    | = 100
+use sendfile | yes-and-no-aio | read | reads without signature and encryption use sendfile, and
+    smbd answers nothing else on that connection while it waits for the disk | set `aio read size =
+    1` or `use sendfile = no`, and measure both
+min receivefile size | 1.. | write | longer writes without signature use recvfile, which cannot be
+    asynchronous: smbd answers nothing else on that connection while it waits for the disk | set
+    `min receivefile size = 0` (the default), and measure both
+sync always | yes-and-strict-sync | write | smbd calls fsync after every write, so that the disk's
+    synchronous writes set the rate | set `sync always = no` (the default; unflushed data is lost in
+    a power cut)
+strict sync | no | durability | smbd ignores the client's flush: data may be in the server's memory
+    only, and a push can seem faster than the disk | = yes
+strict allocate | yes | write | smbd allocates each file's blocks before it writes them, which is
+    slow on file systems without unwritten extents (ZFS, ext3) | set `strict allocate = no` (the
+    default) on such file systems
 strict locking | yes | all | smbd checks for locks before each read and write | = auto
-smb2 max read | ..1048575 | read | small requests need more round trips and more work per byte
-    | = 8388608
-smb2 max write | ..1048575 | write | small requests need more round trips and more work per byte
-    | = 8388608
-smb2 max trans | ..1048575 | small-files | listing a folder takes more round trips | = 8388608
-smb2 max credits | ..511 | all | each credit allows 64 KiB in flight per connection: too few for a
-    path with a long RTT | = 8192
-max mux | ..49 | smb1 | few SMB1 requests can be in flight | = 50
-max xmit | ..16643 | smb1 | limits the size of signed SMB1 requests, and of all where large
+smb2 max read | ..1048575 | read | limits the size of a read, which needs more requests and more CPU
+    per byte | = 8388608
+smb2 max write | ..1048575 | write | limits the size of a write, which needs more requests and more
+    CPU per byte | = 8388608
+smb2 max trans | ..1048575 | small-files | limits the size of a directory listing, which needs more
+    requests | = 8388608
+smb2 max credits | ..511 | all | at most this many blocks of 64 KiB are in flight per connection,
+    too few for a long RTT | = 8192
+max mux | ..49 | smb1 | limits the SMB1 requests in flight | = 50
+max xmit | ..16643 | smb1 | limits the size of SMB1 requests that are signed, and of all where large
     readwrite is off | = 16644
-large readwrite | no | smb1 | limits SMB1 reads and writes to max xmit instead of 64 KiB or more
+large readwrite | no | smb1 | limits SMB1 reads and writes to max xmit instead of 64 KiB and more
     | = yes
-server max protocol | core coreplus lanman1 lanman2 nt1 smb1 smb2_02 | all | this dialect allows
-    at most 64 KiB per request and lacks the features of SMB 3 | = SMB3
-server max protocol | smb2 smb2_10 | all | without SMB 3 there is no AES, no encryption and no
-    multichannel, and signing (HMAC-SHA256) costs more | = SMB3
-server multi channel support | no | all | a client uses one connection, and therefore one core of
-    the server | set server multi channel support = yes (the default since 4.15)
-server signing | required mandatory force forced enforced | all | signing each message takes CPU
-    time of one core on both sides, most in SMB1 and SMB2 | keep it where the network is not
-    trusted; signing is cheapest with SMB 3.1.1 (AES-GMAC)
-server smb encrypt | required mandatory force forced enforced desired | all | encrypting each
-    message takes CPU time of one core on both sides | keep it where the network is not trusted;
-    encryption is cheapest with AES-128-GCM (SMB 3.1.1)
-server smb3 signing algorithms | first AES-128-GMAC | all | AES-GMAC is not preferred, and the
-    other signing algorithms cost more | put AES-128-GMAC first (the default)
-server smb3 encryption algorithms | first AES-128-GCM | all | AES-128-GCM is not preferred, and
-    the other ciphers cost more | put AES-128-GCM first (the default)
-oplocks | no | small-files | clients cannot cache, so each open, read and write is a round trip
+server max protocol | core coreplus lanman1 lanman2 nt1 smb1 smb2_02 | all | this dialect limits
+    requests to 64 KiB and lacks what SMB 3 adds | = SMB3
+server max protocol | smb2 smb2_10 | all | without SMB 3 there is no AES: signing with HMAC-SHA256
+    costs more CPU, and encryption and multichannel are missing | = SMB3
+server multi channel support | no | all | a client uses only one connection, and therefore one core
+    of the server | set `server multi channel support = yes` (the default since 4.15)
+server signing | required mandatory force forced enforced | all | every message is signed, which
+    costs CPU on both hosts, most of all with SMB1 and SMB 2 | keep it unless the network is
+    trusted; AES-GMAC of SMB 3.1.1 costs least
+server smb encrypt | required mandatory force forced enforced desired | all | every message is
+    encrypted, which costs CPU on both hosts | keep it unless the network is trusted; AES-128-GCM of
+    SMB 3.1.1 costs least
+server smb3 signing algorithms | first AES-128-GMAC | all | AES-128-GMAC is not the first choice for
+    signing, and the others cost more CPU | put AES-128-GMAC first (the default)
+server smb3 encryption algorithms | first AES-128-GCM | all | AES-128-GCM is not the first choice
+    for encryption, and the others cost more CPU | put AES-128-GCM first (the default)
+oplocks | no | small-files | clients cannot cache, so that each open, read and write costs an RTT
     | = yes
-level2 oplocks | no | small-files | two clients that read one file cannot cache it | = yes
-kernel oplocks | yes | small-files | turns off leases and level 2 oplocks, so clients cache less
-    | set kernel oplocks = no (the default), unless local programs share the files
-smb2 leases | no | small-files | clients cache less and drop their cache when a file is closed
+level2 oplocks | no | small-files | two clients that read the same file cannot cache it | = yes
+kernel oplocks | yes | small-files | turns off leases and level 2 oplocks: clients cache less
+    | set `kernel oplocks = no` (the default), unless local programs use the files too
+smb2 leases | no | small-files | clients cache less: their cache of a file ends when they close it
     | = yes
 case sensitive | no auto | small-files | creating a file in a large folder is slow, because smbd
     searches the folder for the name in other spellings | keep fewer files in one folder
-hide unreadable | yes | small-files | smbd checks the rights of each file before it lists it | = no
-hide unwriteable files | yes | small-files | smbd checks the rights of each file before it lists
-    it | = no
-stat cache | no | small-files | smbd looks up the spelling of each path again and again | = yes
-getwd cache | no | small-files | smbd asks for the path of the current folder again and again
-    | = yes
-log level | level-3 | all | from level 3 on, smbd logs each request | set log level = 1
-deadtime | 1..15 | small-files | smbd disconnects idle clients after these minutes, and they have
+hide unreadable | yes | small-files | smbd checks each file's permissions before it lists it | = no
+hide unwriteable files | yes | small-files | smbd checks each file's permissions before it lists it
+    | = no
+stat cache | no | small-files | smbd looks up the spelling of each path again | = yes
+getwd cache | no | small-files | smbd looks up the path of the current folder again | = yes
+log level | level-3 | all | from level 3 on, smbd writes log lines for each request | set `log level
+    = 1`
+deadtime | 1..15 | small-files | a client that is idle for so few minutes without an open file has
     to log in again | = 10080
 """
 """Option, when it costs, what it matters for, why, remedy (`= X`: that is its default).
@@ -98,70 +100,70 @@ deadtime | 1..15 | small-files | smbd disconnects idle clients after these minut
 When: one of several words, a span of numbers, what has to come first in its list, or one of
 CONDITIONS. A line that begins with blanks goes on with the one before, in all tables."""
 MODULES = """
-acl_tdb | small-files | keeps ACLs in a database, which smbd reads at each open
-acl_xattr | small-files | keeps ACLs in extended attributes, which smbd reads at each open
-aio_fork | all | does reads and writes in helper processes, which copies the data once more
+acl_tdb | small-files | keeps ACLs in a database, and reads and checks them at each open
+acl_xattr | small-files | keeps ACLs in extended attributes, and reads and checks them at each open
+aio_fork | all | reads and writes in helper processes, which copies the data once more
 audit | small-files | writes a line to syslog for each open, close, rename and deletion
 cap | small-files | translates each name
 catia | small-files | translates the characters of each name
-ceph | all | stores files in a Ceph cluster: each read and write crosses its network
-commit | write | syncs to the disk again and again while a file is written
-crossrename | small-files | copies a file that is renamed to another file system; smbd answers no
-    other request meanwhile
+ceph | all | stores the files in a Ceph cluster: each read and write crosses its network
+commit | write | syncs to the disk repeatedly while a file is written
+crossrename | small-files | makes a rename across file systems a copy, during which smbd answers
+    nothing else
 delay_inject | all | delays requests on purpose, for tests
 dirsort | small-files | reads and sorts a whole folder before it lists it
 expand_msdfs | small-files | looks up DFS links per client
 extd_audit | small-files | writes lines to syslog and log for each open and close
-fruit | small-files | keeps Apple's metadata and resource forks: more lookups at each open and
-    listing
-full_audit | all | writes a line to syslog for each logged operation; with "all", for every read
-    and write
-gluster_fuse | all | stores files in a GlusterFS volume: requests cross its network
-glusterfs | all | stores files in a GlusterFS volume: each read and write crosses its network
-gpfs | all | stores files in a GPFS cluster, which smbd asks for leases and ACLs
+fruit | small-files | keeps Apple's metadata and resource forks: more lookups at each open and in
+    each listing
+full_audit | all | writes a line to syslog for each operation that it is set to log
+gluster_fuse | all | stores the files in a GlusterFS volume: requests cross its network
+glusterfs | all | stores the files in a GlusterFS volume: requests cross its network
+gpfs | all | stores the files, leases and ACLs in a GPFS cluster
 media_harmony | small-files | gives each client its own copy of media index files
-nfs4acl_xattr | small-files | keeps NFSv4 ACLs in extended attributes, which smbd reads at each
-    open
+nfs4acl_xattr | small-files | keeps NFSv4 ACLs in extended attributes, and checks them at each open
 posix_eadb | small-files | keeps extended attributes in a database beside the files
 prealloc | write | allocates the blocks of files with certain endings before writing
-readahead | read | asks the kernel to read ahead, which competes with the kernel's own readahead
-recycle | small-files | moves deleted files to the recycle folder: their space stays used
-scannedonly | all | holds files back until a virus scanner has checked them
-shadow_copy2 | small-files | checks each path for a snapshot's time stamp
-snapper | small-files | checks each path for a snapshot's time stamp
-streams_depot | small-files | keeps alternate streams in separate files: more lookups
-streams_xattr | small-files | keeps alternate streams in extended attributes, which smbd reads at
-    each open and listing
+readahead | read | asks the kernel to read ahead, beside the kernel's own read-ahead
+recycle | small-files | makes a deletion a move into the recycle folder, so that space stays used
+scannedonly | all | blocks files until a virus scanner has checked them
+shadow_copy2 | small-files | searches each path for a snapshot's time stamp
+snapper | small-files | searches each path for a snapshot's time stamp
+streams_depot | small-files | keeps alternate streams in other files, which needs more lookups
+streams_xattr | small-files | keeps alternate streams in extended attributes, which each open and
+    listing reads
 syncops | small-files | syncs the folder after each creation, rename and deletion
 time_audit | all | measures the time of each operation
 unityed_media | small-files | gives each client its own view of media folders
-virusfilter | small-files | scans each file for viruses at open or close
-worm | small-files | checks the age of each file before it can be written
+virusfilter | small-files | lets a virus scanner read each file at open or close
+worm | small-files | checks the age of each file before a write
 xattr_tdb | small-files | keeps extended attributes in a database
-zfsacl | small-files | uses ACLs of ZFS, which smbd reads at each open
+zfsacl | small-files | reads and checks ZFS's ACLs at each open
 """
 """What VFS modules matter for and do to each request; one that is not here is not judged."""
 TCP_OF_LINUX = """
-net.ipv4.tcp_window_scaling | 0 | TCP windows cannot exceed 64 KiB in either direction | set it
-    to 1
-net.ipv4.tcp_sack | 0 | after packet loss TCP retransmits data that had arrived | set it to 1
+net.ipv4.tcp_window_scaling | 0 | limits the TCP window of each connection to 64 KiB
+    | set it to 1
+net.ipv4.tcp_sack | 0 | after packet loss, TCP retransmits data that had arrived | set it to 1
 net.ipv4.tcp_moderate_rcvbuf | 0 | the receive window does not grow with the path | set it to 1
-net.ipv4.tcp_rmem | third-small | the receive window cannot exceed its third number | raise the
-    third number to 6291456 (the default) or to bandwidth x RTT of the path
-net.ipv4.tcp_wmem | third-small | the send buffer cannot exceed its third number | raise the
-    third number to 4194304 (the default) or to bandwidth x RTT of the path
+net.ipv4.tcp_rmem | third-small | its third value limits the receive window
+    | raise that to 6291456 (the default) or to the bandwidth times the RTT
+net.ipv4.tcp_wmem | third-small | its third value limits the send buffer
+    | raise that to 4194304 (the default) or to the bandwidth times the RTT
 """
 TCP_OF_MACOS = """
 net.inet.tcp.doautorcvbuf | 0 | the receive window does not grow with the path | set it to 1
 net.inet.tcp.doautosndbuf | 0 | the send buffer does not grow with the path | set it to 1
-net.inet.tcp.autorcvbufmax | ..1048575 | limits the receive window | set it to 4194304 (the default)
-net.inet.tcp.autosndbufmax | ..1048575 | limits the send buffer | set it to 4194304 (the default)
-kern.ipc.maxsockbuf | ..1048575 | limits the buffers of every socket | set it to 4194304 (the
-    default)
-net.inet.tcp.rfc1323 | 0 | TCP windows cannot exceed 64 KiB | set it to 1
-net.inet.tcp.sack | 0 | after packet loss TCP retransmits data that had arrived | set it to 1
-net.inet.tcp.delayed_ack | 3 | delayed acknowledgements cost up to 0.1 s each time with a sender
-    that uses Nagle's algorithm | set it to 0
+net.inet.tcp.autorcvbufmax | ..1048575 | limits the receive window
+    | set it to 4194304 (the default)
+net.inet.tcp.autosndbufmax | ..1048575 | limits the send buffer
+    | set it to 4194304 (the default)
+kern.ipc.maxsockbuf | ..1048575 | limits the buffer of every socket
+    | set it to 4194304 (the default)
+net.inet.tcp.rfc1323 | 0 | limits the TCP window of each connection to 64 KiB | set it to 1
+net.inet.tcp.sack | 0 | after packet loss, TCP retransmits data that had arrived | set it to 1
+net.inet.tcp.delayed_ack | 3 | acknowledgements wait up to 0.1 s for a sender with Nagle's
+    algorithm | set it to 0
 """
 SMALL_BYTES = 1 << 20
 """A window that one gigabit a second fills at a round trip of 8 ms."""
@@ -250,13 +252,13 @@ def _of(values: Values) -> Iterator[Costly]:
     for option, when, matters_for, why, remedy in _rows(OPTIONS):
         value = values.get(option)
         if value is not None and _costs(when, value, values):
-            usual = f"set {option} {remedy} (the default)" if remedy.startswith("= ") else remedy
+            usual = f"set `{option} {remedy}` (the default)" if remedy.startswith("= ") else remedy
             yield Costly(option, value, None, matters_for, why, usual)
     known = {name: row for name, *row in _rows(MODULES)}
     for module in values.get("vfs objects", "").replace(",", " ").split():
         row = known.get(module.partition(":")[0].rpartition("/")[2])
         if row is not None:
-            remedy = "remove it from vfs objects if it is not needed, and measure again"
+            remedy = "remove it from `vfs objects` if it is not needed, and measure again"
             yield Costly("vfs objects", module, None, row[0], row[1], remedy)
 
 

@@ -117,6 +117,18 @@ def test_what_costs_in_the_servers_configuration_is_told(shown):
     assert "\x1b" not in text and "nonsense" not in text
 
 
+@pytest.mark.parametrize(("stage", "shows"), [("small-files", True), ("tcp", False)])
+def test_a_setting_for_small_files_is_shown_where_they_were_measured(shown, stage, shows):
+    """`case sensitive = Auto` is Samba's default: it says nothing of a long file."""
+    words = {"value": "Auto", "why": "slow", "remedy": "wait", "matters_for": "small-files"}
+    report = load("comparisons")
+    of_stage = tuple(each for each in report.entries if each[0].stage == stage)
+    assert of_stage
+    target = {**report.target, "smb_conf": [{"option": "case sensitive", **words}]}
+    text = shown(replace(report, target=target, entries=of_stage), verbose=True)
+    assert ("case sensitive = Auto" in text) is shows
+
+
 # -- colours, encodings, units -----------------------------------------------------------------
 
 

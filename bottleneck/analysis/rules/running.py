@@ -134,7 +134,7 @@ def _of_disk(given: Evidence, use: DiskUse) -> Claim:
     if use.throttled:
         seen.append("unwritten data in memory slowed writers down")
     rate = rate_text(given.rate.median)
-    words = f"the {use.side}'s disk {DOES[use.verb]} at most {rate} for it"
+    words = f"the {use.side}'s disk {DOES[use.verb]} at most {rate} for the copy"
     if use.shared:
         moved = size_text(use.others_bytes)
         words = f"the {use.side}'s disk moved {moved} for other processes at the same time"

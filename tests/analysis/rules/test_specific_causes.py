@@ -186,7 +186,9 @@ def test_a_cpu_quota_is_raised_with_its_present_size_said(world: Any) -> None:
     load = {"quota_cores": 0.25, "throttled_ratio": 0.9, "copy_cpu_seconds": 1.0}
     world.copy("pull.cached", 43, server=load)
     detail, sentence, advice = said(world, "cpu/server/quota")
-    assert detail == "limited to 0.25 cores" and "(0.25 cores) throttles it in 90%" in sentence
+    assert (
+        detail == "limited to 0.25 cores" and "(0.25 cores) throttles the copy in 90%" in sentence
+    )
     assert advice.startswith("Raise the CPU quota on the server (`cpu.max` of its cgroup, now 0.25")
 
 

@@ -67,7 +67,7 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
             continue
         if claim is first:
             yield _crypto(given, side, claim, cost, share)
-        yield _rest(claim, side, 1 / (1 - share))
+        yield _rest(claim, side, NOUNS[steps.security(given.made) or ""], 1 / (1 - share))
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _set(given: Evidence, side: str, kind: str) -> list[ServerSetting]:
     return [each for each in given.smb_conf(side) if each.option in _OPTIONS[kind]]
 
 
-def _rest(claim: Claim, side: str, times: float) -> Claim:
+def _rest(claim: Claim, side: str, kind: str, times: float) -> Claim:
     """What the same CPU allows without the crypto."""
     ceiling = claim.ceiling
     level = ceiling.bytes_per_second * times
@@ -120,7 +120,7 @@ def _rest(claim: Claim, side: str, times: float) -> Claim:
             low_bytes_per_second=ceiling.low_bytes_per_second * times,
             high_bytes_per_second=ceiling.high_bytes_per_second * times,
         ),
-        words=f"the {side}'s CPU carries about {rate_text(level)} without it",
+        words=f"the {side}'s CPU carries about {rate_text(level)} without {kind}",
         reached=False,
         partial_trust=0.0,
         evidence=(),
