@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bottleneck.cli import exits, interrupts
 from bottleneck.cli.options import flag, value
@@ -14,16 +15,21 @@ from bottleneck.cli.options import flag, value
 class Waiting:
     """An agent that listens."""
 
+    panel: ClassVar[str] = "Without ssh"
+
     listen: str | None = value(
         "ADDRESS:PORT",
-        "Wait on this one address, over TLS, for a coordinator that gives the token shown here.",
+        "Wait on this address, over TLS, for a client that presents the token printed here.",
     )
-    any_address: bool = flag("ADDRESS may be all of this host's: 0.0.0.0 or [::].")
-    idle: float = value("SECONDS", "End after so long without a coordinator.", 600.0)
+    any_address: bool = flag("Accept 0.0.0.0 or [::] as ADDRESS: all addresses of this host.")
+    idle: float = value("SECONDS", "End after this time without a client.", 600.0)
 
 
 def agent(waiting: Waiting) -> int:
-    """Serve one agent over stdin and stdout; it ends when its input closes."""
+    """Run the server-side agent (started by --agent).
+
+    Without --listen: on stdin and stdout, until stdin closes.
+    """
     if waiting.listen is None:
         from bottleneck import agent as served
 
@@ -45,7 +51,7 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         from probes.stage import Refused
 
     if not math.isfinite(idle_seconds) or idle_seconds <= 0:
-        raise Refused("usage", "--idle: some seconds are needed")
+        raise Refused("usage", "--idle: must be more than 0 seconds")
     context, fingerprint = tls.listening()
     token = Token(fingerprint, secrets.token_bytes(PART_BYTES))
 
@@ -60,12 +66,12 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         # All addresses are none that a client could call: it may know this host by its name.
         called = f"{safe(socket.gethostname())}:{port}" if is_any(host) else where
         print(
-            f"listening on {where} until nobody came for {idle_seconds:.0f} s\n"
+            f"listening on {where}; ends after {idle_seconds:.0f} s without a client\n"
             f"token: {token.text}\n"
             f"on the client: {TOKEN_VARIABLE}={token.text} bottleneck diagnose ... --agent tcp://{called}",
             flush=True,
         )
         with interrupts.let_through():
             Listening(token, context, say).serve(waiting, idle_seconds)
-    say("nobody came any more: it listens no longer")
+    say(f"no client for {idle_seconds:.0f} s; stopped listening")
     return exits.DONE

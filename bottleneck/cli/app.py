@@ -20,6 +20,7 @@ from bottleneck.cli.diagnose import demo, diagnose, probe
 from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import compare, explain, history
+from bottleneck.cli.help import Command, examples
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
 from probes.stage import Refused
@@ -33,10 +34,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Why is this file copy slow? Measures every stage of an SMB copy on both hosts and names "
-    "the component that caps it.",
-    epilog="Exit codes: 0 done, 3 done but a stage is missing or the verdict is inconclusive, "
-    "64 usage, 69 host or agent not reachable, 70 internal, 77 login or permission, 130 Ctrl-C.",
+    help="Find out why a file copy to or from an SMB share is slow. Measures disks, CPUs, network "
+    "and SMB on both hosts and names the bottleneck.",
+    epilog="Exit codes: 0 done; 3 done, but a test is missing or the verdict is inconclusive; "
+    "64 wrong usage; 69 host or agent not reachable; 70 internal error; 77 no login or "
+    f"permission; 130 Ctrl-C.\n\n{examples('')}",
 )
 
 
@@ -66,7 +68,7 @@ for command in (
     doctor,
     cleanup,
 ):
-    app.command()(grouped(command))
+    app.command(cls=Command, epilog=examples(command.__name__))(grouped(command))
 
 
 def _version(wanted: bool) -> None:
@@ -83,7 +85,7 @@ def _show_completion(shell: str | None) -> None:
 
 def _install_completion(shell: str | None) -> None:
     if shell is not None:
-        print(f"{completion.install(shell)} is written; a new {shell} completes")
+        print(f"installed {completion.install(shell)}; open a new {shell} to use it")
         raise typer.Exit
 
 
@@ -99,7 +101,7 @@ def options(
             metavar="SHELL",
             callback=_show_completion,
             is_eager=True,
-            help="Show the completion script of bash, zsh, fish or powershell.",
+            help="Print the completion script for bash, zsh, fish or powershell.",
             autocompletion=completion.one_of(*completion.SHOWN),
         ),
     ] = None,
@@ -110,7 +112,7 @@ def options(
             metavar="SHELL",
             callback=_install_completion,
             is_eager=True,
-            help="Install it for this user's bash, zsh or fish.",
+            help="Install completion for bash, zsh or fish, for this user.",
             autocompletion=completion.one_of(*completion.INSTALLED),
         ),
     ] = None,

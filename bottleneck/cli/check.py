@@ -14,21 +14,23 @@ from bottleneck.cli import interrupts, options
 
 Target = Annotated[
     str | None,
-    typer.Argument(metavar="TARGET", help="As for diagnose; or give --report."),
+    typer.Argument(metavar="[TARGET]", help="As for diagnose; or use --report."),
 ]
 Repeat = Annotated[
     int,
     typer.Option(
         metavar="N",
-        help="Measure so many times; a baseline wants 3 to 5. What alarms is repeated anyway, "
-        "while the budget lasts.",
+        help="Number of runs; 3 to 5 for a baseline. An alarm is repeated if the time limit "
+        "allows [default: 1].",
+        show_default=False,
+        rich_help_panel="Time",
     ),
 ]
 Format = Annotated[
     str,
     options.format_of(
         *("text", "nagios", "junit", "openmetrics", "github", "json"),
-        help="text, nagios, junit, openmetrics, github or json on stdout.",
+        help="Format on stdout: text, nagios, junit, openmetrics, github or json.",
     ),
 ]
 OutputFile = Annotated[
@@ -36,8 +38,9 @@ OutputFile = Annotated[
     typer.Option(
         "--output",
         "-o",
-        metavar="F",
-        help="Write junit, openmetrics or json there, as a whole; stdout has the text.",
+        metavar="FILE",
+        help="Write junit, openmetrics or json to FILE, and the text to stdout.",
+        rich_help_panel="Output",
     ),
 ]
 
@@ -47,7 +50,9 @@ class Time(options.Time):
     """How long all runs may take."""
 
     budget: float | None = options.value(
-        "SECONDS", "Time of all runs; default 20 each, and of three with --baseline."
+        "SECONDS",
+        "Time limit for all runs.",
+        usual="20 for each run, 60 with --baseline",
     )
 
 
@@ -67,7 +72,7 @@ def check(
     yes: options.Yes = False,
     quiet: options.Quiet,
 ) -> int:
-    """Hold a measurement, or a stored report, against what you expect; for CI and monitoring.
+    """Compare a run or report with expectations (CI, monitoring).
 
     Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (all else, wrong usage included).
     """
@@ -78,7 +83,7 @@ def check(
     check_runs.check_file(format, output)
     terms = check_runs.terms(expected)
     if (target is None) == (expected.report is None):
-        raise Refused("usage", "check: give TARGET to measure, or --report FILE to judge one")
+        raise Refused("usage", "check: use either TARGET, to measure, or --report FILE")
     # Icinga takes stderr for a part of the plugin's output.
     to = documents.output(shown, replace(quiet, quiet=quiet.quiet or format == "nagios"))
     if expected.report is not None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -21,7 +21,7 @@ LONGEST = 600
 _PLACES = {"client": "here", "server": "server", "share": "share"}
 MINUTE_SECONDS, HOUR_SECONDS, DAY_SECONDS = 60, 3600, 86400
 Target = Annotated[
-    str | None, typer.Argument(metavar="[TARGET]", help="A share or a mounted one's folder, too.")
+    str | None, typer.Argument(metavar="[TARGET]", help="Also search this share or mount.")
 ]
 
 
@@ -29,17 +29,21 @@ Target = Annotated[
 class Ends(options.Ends):
     """Where runs were made."""
 
-    folder: Path = options.value("DIR", "Where this host's copies were made.", Path())
+    folder: Path = options.value(
+        "DIR", "Local directory of the run.", Path(), usual="the current directory"
+    )
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What is removed, and whether somebody is asked."""
+    """What is removed, and whether the user is asked."""
+
+    panel: ClassVar[str] = "Removal"
 
     older_than: float = options.value(
-        "SECONDS", "Leave what was changed since: a run may use it.", 3600.0
+        "SECONDS", "Keep what was changed less than SECONDS ago.", 3600.0
     )
-    dry_run: bool = options.flag("Show it, and remove nothing.")
+    dry_run: bool = options.flag("List the files; remove nothing.")
     yes: bool = options.flag("Do not ask before removing.")
 
 
@@ -50,7 +54,10 @@ def cleanup(
     ends: Ends,
     removal: Removal,
 ) -> int:
-    """Remove what a killed run left: its folders here, there and on the share; nothing else."""
+    """Remove the test files of an interrupted run.
+
+    Searches this host, the agent's host and TARGET, and asks before removing anything.
+    """
     with interrupts.held():
         import os
 
@@ -64,7 +71,7 @@ def cleanup(
 
     older_than = removal.older_than
     if not math.isfinite(older_than) or older_than < 0:
-        raise Refused("usage", "--older-than: 0 seconds or more")
+        raise Refused("usage", "--older-than: must be 0 seconds or more")
     named = None if target is None else targets.parse(target, os.path.isdir)
     folders = [str(ends.folder.absolute())]
     if named is not None and named.path:
@@ -94,7 +101,7 @@ def _ask(count: int) -> None:
     from bottleneck.cli import running
 
     things = "this" if count == 1 else f"these {count}"
-    running.ask(f"Remove {things}?", "nothing was removed, since nobody can be asked", "removed")
+    running.ask(f"Remove {things}?", "cannot ask, not a terminal: nothing was removed", "removed")
 
 
 def _print_found(found: Sequence[Found], console: Console) -> None:
@@ -102,14 +109,14 @@ def _print_found(found: Sequence[Found], console: Console) -> None:
     from bottleneck.units import size_text
 
     if not found:
-        console.print("Nothing of a killed run was found.")
+        console.print("No files of an interrupted run found.")
     for each in found:
         seen = each.leftover
         if seen.why_left:
             _line(console, "left", each, seen.why_left)
         elif seen.noted:
             _line(
-                console, "ours", each, f"made {_age(seen.age_seconds)} ago by a run that was killed"
+                console, "ours", each, f"created {_age(seen.age_seconds)} ago by an interrupted run"
             )
         else:
             files = "1 file" if seen.files == 1 else f"{seen.files} files"

@@ -23,7 +23,7 @@ def checked(option: str, word: str, known: Iterable[str]) -> str:
     """The word. Raises Refused, "usage", where it is none of those that an option takes."""
     known = tuple(known)
     if word not in known:
-        raise Refused("usage", f"{option} {word!r} is none of {', '.join(known)}")
+        raise Refused("usage", f"{option} {word!r}: must be one of {', '.join(known)}")
     return word
 
 
@@ -80,5 +80,5 @@ def install(shell: str) -> str:
     try:
         return str(typer_s(shell=shell, prog_name=PROGRAM, complete_var=VARIABLE)[1])
     except OSError as error:
-        where = error.filename or "the home folder"
+        where = error.filename or "home directory"
         raise Refused("permission", f"--install-completion: {where}: {error.strerror}") from None

@@ -23,14 +23,17 @@ Name = Annotated[
     str | None,
     typer.Argument(
         metavar="[COMMAND]",
-        help="Show this command alone, with what is built in.",
+        help="Show only this command, with its built-in defaults.",
         autocompletion=_commands,
     ),
 ]
 
 
 def config(context: typer.Context, command: Name = None) -> int:
-    """Show the settings of the configuration files and the environment, each with its origin."""
+    """Show the settings in effect and where they come from.
+
+    Reads the environment and the configuration files of the user and the system.
+    """
     with interrupts.held():
         import os
         import sys
@@ -40,9 +43,9 @@ def config(context: typer.Context, command: Name = None) -> int:
 
     known = configuration.commands(context.find_root().command)
     if command is not None and command not in known:
-        raise Refused("usage", f"{command!r} takes no settings; these do: {', '.join(known)}")
+        raise Refused("usage", f"config: {command!r}: must be one of {', '.join(known)}")
     lines = [_source_line(each) for each in configuration.sources(os.environ)]
-    lines = lines or [f"# {configuration.FILE_VARIABLE}: no file is read"]
+    lines = lines or [f"# {configuration.FILE_VARIABLE}: no configuration file"]
     for name in [command] if command else known:
         found = configuration.settings(name, known, os.environ)
         told = [_line(key, setting.value, setting.origin) for key, setting in found.items()]
@@ -64,7 +67,7 @@ def _source_line(source: Source) -> str:
     from bottleneck.cli import configuration
     from bottleneck.safe import safe
 
-    there = "not there" if configuration.read(source) is None else "read"
+    there = "not found" if configuration.read(source) is None else "read"
     return f"# {safe(source.path)}: {there}"
 
 

@@ -14,7 +14,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="//host[:port]/share[/folder], smb://... or a mounted share's folder.",
+        help="//host[:port]/share[/folder], smb://... or a folder of a mounted share.",
     ),
 ]
 
@@ -33,7 +33,11 @@ def diagnose(
     yes: options.Yes = False,
     screen: options.Screen,
 ) -> int:
-    """Measure every stage between this host and TARGET, and name the cap of each copy."""
+    """Find the bottleneck of copies to and from TARGET.
+
+    Measures disks, CPUs, network and SMB separately, then copies test files.
+    The password comes from --auth-file, BOTTLENECK_PASSWORD or a prompt.
+    """
     with interrupts.held():
         from bottleneck.cli import documents, loading, running
 
@@ -54,14 +58,17 @@ class DemoTime(options.Time):
     """How long it may take."""
 
     budget: float | None = options.value(
-        "SECONDS", f"Time of the whole run; default {DEFAULT_SECONDS:.0f}."
+        "SECONDS", "Time limit for the whole run.", usual=f"{DEFAULT_SECONDS:.0f}"
     )
 
 
 def demo(
     copies: options.Copies, time: DemoTime, shown: options.Kept, screen: options.Screen
 ) -> int:
-    """Diagnose copies against a private Samba on this host, gone afterwards."""
+    """Try it: diagnose a private Samba share on this host.
+
+    The server is removed afterwards.
+    """
     with interrupts.held():
         import os
         import secrets
@@ -95,7 +102,7 @@ Stage = Annotated[
     str,
     typer.Argument(
         metavar="STAGE",
-        help=f"{', '.join(STAGES[:-1])} or {STAGES[-1]}.",
+        help=f"One of {', '.join(STAGES)}.",
         autocompletion=completion.one_of(*STAGES),
     ),
 ]
@@ -116,7 +123,10 @@ def probe(
     yes: options.Yes = False,
     screen: options.Screen,
 ) -> int:
-    """Measure one stage by itself."""
+    """Measure one stage, such as tcp or disk.
+
+    Stages between the hosts need --agent, and stages over SMB need a TARGET.
+    """
     with interrupts.held():
         from bottleneck.cli import documents, running
         from probes.records import Access
@@ -124,17 +134,17 @@ def probe(
 
     output = documents.output(shown, screen)
     if stage not in STAGES:
-        raise Refused("usage", f"no stage is called {stage!r}; there are {', '.join(STAGES)}")
+        raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
         target = f"//{running.host_text(others.tcp_peer)}/-"
     named, about = f"probe {stage}", module_of(stage).STAGE
     over_smb, at_server = "share" in about.needs, stage == "disk" and ends.agent != "none"
     if target is None and (over_smb or "server" in about.needs):
-        raise Refused("usage", f"{named} needs a TARGET: //host/share")
+        raise Refused("usage", f"{named}: no TARGET; use //host/share")
     if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
-        raise Refused("usage", f"{named} reads neither a file nor a device: probe disk does")
+        raise Refused("usage", f"{named}: --file and --device not allowed here; use probe disk")
     if target is None and (at_server or about.by_agent and ends.agent != "none"):
-        raise Refused("usage", f"{named} with an agent needs a TARGET: //host/share")
+        raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
     chosen = running.choose(
         target or "//localhost/-",
         running.budget_seconds(time),
@@ -143,11 +153,9 @@ def probe(
         without_target=target is None,
     )
     if "mount" in about.needs and not chosen.target.path:
-        raise Refused("usage", f"{named} needs a TARGET that is a folder: a mounted share")
+        raise Refused("usage", f"{named}: TARGET must be a folder of a mounted share")
     if chosen.target.path and over_smb:
-        raise Refused(
-            "usage", f"{named} needs //host/share; of a folder there is probe native-copy"
-        )
+        raise Refused("usage", f"{named}: TARGET must be //host/share; or use probe native-copy")
     access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
         running.ask_first(chosen, yes)

@@ -22,7 +22,8 @@ LONGEST = 600
 STYLES = {"ok": "green", "costs": "yellow", "missing": "bold red"}
 HEADINGS = {"client": "This host", "share": "The share", "server": "The server"}
 Target = Annotated[
-    str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose; without: this host.")
+    str | None,
+    typer.Argument(metavar="[TARGET]", help="As for diagnose [default: this host]."),
 ]
 
 
@@ -33,7 +34,10 @@ def doctor(
     ends: options.Ends,
     format: options.TextOrJson = "text",
 ) -> int:
-    """Show what is installed, permitted and reachable here and there; nothing is written."""
+    """Check the requirements here and on TARGET; changes nothing.
+
+    Checks programs, permissions, ports and logins, and names the tests that each problem affects.
+    """
     with interrupts.held():
         import os
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import typer
 
 from bottleneck import units
 from bottleneck.cli import exits, interrupts
 from bottleneck.cli.completion import checked
-from bottleneck.cli.options import flag, value
+from bottleneck.cli.options import TextOrJson, flag, value
 from probes.stage import Refused
 
 if TYPE_CHECKING:
@@ -20,35 +20,39 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LEAST_SHARE = 1e-12
 """Of packets: less of them than any link loses is a slip, if it is not none."""
-DISK = "RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
-Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Which way the bytes go.")]
-Format = Annotated[str, typer.Option(metavar="F", help="text or json.")]
+DISK = "a RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or usb3."
+Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Direction [default: pull].")]
 
 
 @dataclass(frozen=True)
 class Figures:
     """What is known of a path and its hosts."""
 
-    link: str | None = value("RATE", "The slowest link, as 1Gbit/s.")
-    mtu: int = value("BYTES", "Longest IP packet; 9000 for jumbo frames.", 1500)
-    vlan: bool = flag("Frames carry a VLAN tag.")
-    ip: str = value("4|6", "Version of IP.", "4")
-    rtt: str | None = value("TIME", "Round trip, as 0.5ms.")
-    window: str | None = value("BYTES", "TCP's receive window, as 64KiB.")
-    streams: int = value("N", "TCP connections at once.", 1)
-    request: str | None = value("BYTES", "Bytes of an SMB request; default: as the dialect has it.")
-    depth: int | None = value("N", "Requests at a time; default: as the dialect has it.")
-    dialect: str = value("D", "smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.", "3.1.1")
-    disk_read: str | None = value("DISK", f"The sender's: {DISK}")
-    disk_write: str | None = value("DISK", "The receiver's, likewise.")
-    ram: str | None = value("BYTES", "The sender's RAM, where --cached.")
-    size: str | None = value("BYTES", "The file's size, as 10GB.")
-    loss: str | None = value("SHARE", "Lost packets, as 0.1% or 0.001.")
-    cached: bool = flag("The source lies in the sender's RAM.")
+    panel: ClassVar[str] = "Figures"
+
+    link: str | None = value("RATE", "Rate of the slowest link, such as 1Gbit/s.")
+    mtu: int = value("BYTES", "MTU; 9000 for jumbo frames.", 1500)
+    vlan: bool = flag("Count a VLAN tag in each frame.")
+    ip: str = value("4|6", "IP version.", "4")
+    rtt: str | None = value("TIME", "RTT, such as 0.5ms.")
+    window: str | None = value("BYTES", "TCP receive window, such as 64KiB.")
+    streams: int = value("N", "Number of TCP connections.", 1)
+    request: str | None = value("BYTES", "Size of an SMB request.", usual="by dialect")
+    depth: int | None = value("N", "SMB requests in flight.", usual="by dialect")
+    dialect: str = value("NAME", "SMB dialect: smb1, 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1.", "3.1.1")
+    disk_read: str | None = value("DISK", f"Read rate of the sender's disk: {DISK}")
+    disk_write: str | None = value("DISK", "Write rate of the receiver's disk: as for --disk-read.")
+    ram: str | None = value("BYTES", "Memory of the sender, with --cached.")
+    size: str | None = value("BYTES", "Size of the file, such as 10GB.")
+    loss: str | None = value("SHARE", "Packet loss, as 0.1% or 0.001.")
+    cached: bool = flag("Assume that the file is in the sender's page cache.")
 
 
-def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") -> int:
-    """Ceilings and the rate to expect, from figures alone; nothing is measured."""
+def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "text") -> int:
+    """Estimate limits and rate from given figures, without measuring.
+
+    Use at least one figure, such as --link; what is not given does not limit the copy.
+    """
     with interrupts.held():
         from bottleneck.analysis.estimate import estimate as estimated
         from bottleneck.analysis.estimate.envelope import Envelope
@@ -57,7 +61,6 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") 
         from bottleneck.reports.estimate import estimate_json, print_estimate
         from probes.records import DIALECTS
 
-    checked("--format", format, ("text", "json"))
     link_rate = _read("--link", figures.link, units.parse_rate)
     given = Envelope(
         verb=checked("estimate", verb, ("pull", "push")),
@@ -80,9 +83,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") 
     )
     found = estimated(given)
     if not found.claims:
-        raise Refused(
-            "usage", "estimate: nothing to start from; give --link, --rtt, --disk-read ..."
-        )
+        raise Refused("usage", "estimate: no figures; use --link, --rtt, --disk-read or others")
     if format == "json":
         done = documents.shown(lambda: print(estimate_json(found)))
     else:
@@ -92,7 +93,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: Format = "text") 
 
 def _within(name: str, value: int, least: int, most: int) -> int:
     if not least <= value <= most:
-        raise Refused("usage", f"{name} {value}: from {least} to {most}")
+        raise Refused("usage", f"{name} {value}: must be from {least} to {most}")
     return value
 
 
@@ -111,7 +112,7 @@ def _disk(text: str) -> DiskKind:
     try:
         return disk_of(units.parse_rate(text))
     except ValueError as error:
-        raise ValueError(f"{error}; or one of {', '.join(KINDS)}") from None
+        raise ValueError(f"{error}, or one of {', '.join(KINDS)}") from None
 
 
 def _share(text: str) -> float:
@@ -122,5 +123,5 @@ def _share(text: str) -> float:
     except ValueError:
         value = -1.0
     if value != 0 and not LEAST_SHARE <= value < 1:
-        raise ValueError(f"{text[:40]!r} is not a share: write for example 0.1% or 0.001")
+        raise ValueError(f"{text[:40]!r} is not a share; use for example 0.1% or 0.001")
     return value

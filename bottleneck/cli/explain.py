@@ -16,7 +16,7 @@ File = Annotated[
     Path | None,
     typer.Argument(
         metavar="[REPORT.json]",
-        help="A report written by --json, a ticket, or an observations file with your figures "
+        help="Report written by --json, ticket, or observations file with your own figures "
         "[default: the last diagnosis].",
     ),
 ]
@@ -24,7 +24,7 @@ Format = Annotated[
     str,
     options.format_of(
         *("text", *KINDS, "svg"),
-        help=f"text, {', '.join(KINDS)}, or svg: the disks' zone curves as a drawing.",
+        help=f"Format: text, {', '.join(KINDS)}, or svg (a plot of the disks' zones).",
     ),
 ]
 
@@ -37,7 +37,10 @@ def explain(
     shown: options.Documents,
     screen: options.Screen,
 ) -> int:
-    """Diagnose a saved report again, offline."""
+    """Diagnose a saved report again, offline.
+
+    Contacts no host and measures nothing.
+    """
     with interrupts.held():
         from bottleneck import last_report
         from bottleneck.cli import documents, loading
@@ -47,7 +50,7 @@ def explain(
 
     if format in KINDS:
         if shown.files.get(format, STDOUT) != STDOUT:
-            raise Refused("usage", f"--format {format} and --{format} F: it is written once")
+            raise Refused("usage", f"--format {format} and --{format} FILE: use only one of them")
         shown = replace(shown, files={**shown.files, format: STDOUT})
     output = documents.output(shown, screen)
     file = file or last_report.path()
@@ -58,7 +61,7 @@ def explain(
     if format == "svg":
         drawing = zone_curves_svg(loaded)
         if drawing is None:
-            raise Refused("usage", f"{file}: no disk was measured zone by zone: nothing to draw")
+            raise Refused("usage", f"{file}: no disk zones measured; cannot plot")
         done = documents.shown(lambda: documents.to_stdout(drawing))
     else:
         done = documents.written(loaded, documents.diagnosed(loaded)[0], output)
@@ -66,10 +69,8 @@ def explain(
 
 
 LONGEST_NOTE = 600
-Before = Annotated[
-    Path, typer.Argument(metavar="BEFORE.json", help="The earlier report, or its ticket.")
-]
-After = Annotated[Path, typer.Argument(metavar="AFTER.json", help="The later one.")]
+Before = Annotated[Path, typer.Argument(metavar="BEFORE.json", help="Earlier report or ticket.")]
+After = Annotated[Path, typer.Argument(metavar="AFTER.json", help="Later report or ticket.")]
 
 
 def compare(
@@ -80,7 +81,10 @@ def compare(
     shown: options.Shown,
     screen: options.Verbose,
 ) -> int:
-    """What changed between two reports, with the noise taken into account."""
+    """Show what changed between two reports.
+
+    A difference counts only if it exceeds the noise of both reports.
+    """
     with interrupts.held():
         from bottleneck.analysis import changes
         from bottleneck.cli import documents, loading
@@ -116,9 +120,18 @@ def compare(
 MOST_LISTED = 10_000
 Kept = Annotated[
     str | None,
-    typer.Argument(metavar="[F]", help="What --history named; default: as it is configured."),
+    typer.Argument(metavar="[FILE]", help="FILE of --history [default: as configured]."),
 ]
-Most = Annotated[int, typer.Option("--most", metavar="N", help="So many runs, the latest first.")]
+Most = Annotated[
+    int,
+    typer.Option(
+        "--most",
+        metavar="N",
+        help="Number of runs to list, newest first [default: 30].",
+        show_default=False,
+        rich_help_panel="Output",
+    ),
+]
 
 
 def history(
@@ -129,7 +142,10 @@ def history(
     *,
     reading: options.Reading,
 ) -> int:
-    """List the runs that --history kept, each with the copy that its summary spoke of."""
+    """List stored runs.
+
+    Shows when each run began, its slowest copy and what limited that copy.
+    """
     with interrupts.held():
         import os
 
@@ -141,7 +157,7 @@ def history(
         from probes.stage import Refused
 
     if not 1 <= most <= MOST_LISTED:
-        raise Refused("usage", f"--most: from 1 to {MOST_LISTED}")
+        raise Refused("usage", f"--most: must be from 1 to {MOST_LISTED}")
     style = documents.output(reading).units
     if file is None:
         known = configuration.commands(context.find_root().command)
@@ -150,7 +166,7 @@ def history(
     try:
         path = kept.path_of(file)
         if path is None:
-            raise Refused("usage", "no history is kept: --history is none")
+            raise Refused("usage", "--history none: no runs are stored")
         runs = kept.History(path).runs(most)
     except kept.HistoryError as error:
         raise Refused("usage", str(error)) from None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -20,9 +20,14 @@ from bottleneck.reports import sections
 from bottleneck.reports.formats import FORMATS
 from bottleneck.units import STYLES
 from probes.records import DIALECTS
-from probes.stage import Refused
 
 Command = Callable[..., int]
+
+
+def with_default(help: str, default: object) -> str:
+    """A sentence of the help with a default at its end: `Size of the file [default: 1GB].`"""
+    shown = f"{default:g}" if isinstance(default, float) else default
+    return help if default in (None, "") else f"{help.removesuffix('.')} [default: {shown}]."
 
 
 def value(
@@ -31,11 +36,16 @@ def value(
     default: object = None,
     complete: completion.Completion | None = None,
     short: tuple[str, ...] = (),
+    usual: str = "",
     **more: object,
 ) -> Any:
-    """A field of a group: an option that takes a value, and has the field's name."""
-    told = {"metavar": metavar, "help": help, "autocompletion": complete, **more}
-    return field(default=default, metadata={"option": told, "short": short})
+    """A field of a group: an option that takes a value, and has the field's name.
+
+    usual: what the help shows as the default, where that is found later.
+    """
+    shown = {"help": with_default(help, usual or default), "show_default": False}
+    option = {"metavar": metavar, "autocompletion": complete, **shown, **more}
+    return field(default=default, metadata={"option": option, "short": short})
 
 
 def flag(help: str, *short: str) -> Any:
@@ -44,22 +54,19 @@ def flag(help: str, *short: str) -> Any:
 
 
 def format_of(*words: str, help: str) -> Any:
-    """The option --format, which takes one of the words."""
-
-    def checked(word: str) -> str:
-        if word in words:
-            return word
-        known = " nor ".join(words) if len(words) == 2 else ", ".join(words)
-        told = "neither" if len(words) == 2 else "none of"
-        raise Refused("usage", f"--format {word!r} is {told} {known}")
-
-    complete = completion.one_of(*words)
+    """The option --format, which takes one of the words; the first is its default."""
     return typer.Option(
-        "--format", metavar="F", help=help, autocompletion=complete, callback=checked
+        "--format",
+        metavar="NAME",
+        help=with_default(help, words[0]),
+        show_default=False,
+        autocompletion=completion.one_of(*words),
+        callback=lambda word: completion.checked("--format", word, words),
+        rich_help_panel="Output",
     )
 
 
-TextOrJson = Annotated[str, format_of("text", "json", help="text or json.")]
+TextOrJson = Annotated[str, format_of("text", "json", help="Format of the output: text or json.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test files.")]
 
 
@@ -67,70 +74,91 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test
 class Login:
     """Who logs in."""
 
-    user: str | None = value("NAME", "Who logs in.")
-    domain: str | None = value("D", "Domain of the user.")
+    panel: ClassVar[str] = "Login"
+    user: str | None = value("NAME", "User name for the SMB login.")
+    domain: str | None = value("NAME", "Domain or workgroup of the user.")
     auth_file: Path | None = value(
-        "F", "username =, password =, domain = as smbclient's; mode 0600."
+        "FILE", "File with username =, password = and domain =, as for smbclient; mode 0600."
     )
-    allow_guest: bool = flag("A guest session will do where nobody is named.")
+    allow_guest: bool = flag("Log in as guest if no user is given.")
 
 
 @dataclass(frozen=True)
 class Expected:
     """A stored report, and what it or a measurement is held against."""
 
+    panel: ClassVar[str] = "Expectations"
     report: str | None = value(
-        "F", "Judge a stored report instead: a file, or the newest of a folder or 'pattern*'."
+        "FILE", "Judge a stored report: a file, or the newest one of a folder or 'pattern*'."
     )
     warn: list[str] | None = value(
         "EXPR",
-        "WARNING where it holds: 'pull.uncached < 80MB/s'; or a Nagios range of what is well: "
-        "pull.uncached=80MB/s: . Repeatable.",
+        "WARNING if this is true: 'pull.uncached < 80MB/s'. Or WARNING outside a Nagios range: "
+        "pull.uncached=80MB/s: (repeatable).",
     )
-    crit: list[str] | None = value("EXPR", "CRITICAL where it holds; as --warn.")
+    crit: list[str] | None = value(
+        "EXPR", "CRITICAL if this is true; written as --warn (repeatable)."
+    )
     expect_cap: list[str] | None = value(
-        "CAP", "[COPY=]component[/side[/cause]]: another sure cap is CRITICAL. Repeatable."
+        "VERDICT",
+        "Expected bottleneck, as [COPY=]component[/side[/cause]]. CRITICAL if another one is found "
+        "with high confidence (repeatable).",
     )
     baseline: Path | None = value(
-        "F",
-        "An earlier report: what is slower by more than the noise of both is WARNING, and CRITICAL "
-        "from a third on.",
+        "FILE",
+        "Compare with an earlier report: WARNING if significantly slower, CRITICAL if slower by a "
+        "third or more.",
     )
     tolerance: str = value(
         "SHARE",
-        "What may be lost against --baseline; the noise alone takes 9 %, and 20 % of one run.",
+        "Accepted loss against --baseline; always at least 9%, or 20% for a single run.",
         "5%",
     )
-    max_age: str | None = value("AGE", "Of --report: older is UNKNOWN; 26h, 90min, 7d.")
+    max_age: str | None = value("AGE", "UNKNOWN if --report is older than AGE: 26h, 90min or 7d.")
 
 
 @dataclass(frozen=True)
 class Ends:
     """The server's end of a copy, and the client's."""
 
+    panel: ClassVar[str] = "Hosts and agents"
     agent: str = value(
         "SPEC",
-        "The server's end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, or none.",
+        "Measure on the server too, through ssh://[user@]host[:port], exec:COMMAND or "
+        "tcp://host:port.",
         "none",
     )
     # A right that is missing is no wrong usage.
-    folder: Path = value("DIR", "Where this host reads and writes copies.", Path(), readable=False)
-    server_folder: str | None = value("DIR", "The share's folder as the server's path.")
+    folder: Path = value(
+        "DIR",
+        "Local directory for the test files.",
+        Path(),
+        usual="the current directory",
+        readable=False,
+    )
+    server_folder: str | None = value(
+        "DIR", "Path of the share on the server, if the agent cannot find the directory."
+    )
 
 
 @dataclass(frozen=True)
 class Others:
     """What else than TARGET is reached or read."""
 
+    panel: ClassVar[str] = "Hosts and agents"
     client_share: str | None = value(
-        "//CLIENT/SHARE",
-        "This host's own share, for copies that the server starts; default: a private one.",
+        "SHARE",
+        "Share of this host, as //CLIENT/SHARE, for copies started by the server.",
+        usual="a private one",
     )
     tcp_peer: str | None = value(
-        "PEER", "iperf3://host[:port] or ttcp://host[:port], for TCP where no agent can run."
+        "URL",
+        "Measure TCP with iperf3://host[:port] or ttcp://host[:port], where no agent can run.",
     )
     file: str | None = value(
-        "F", "Also look at this file, and pull it: below TARGET, or as ./F or /F on this host."
+        "FILE",
+        "Also examine and pull this file: a path below TARGET, or ./FILE or /FILE on this host.",
+        rich_help_panel="Copies",
     )
 
 
@@ -138,55 +166,63 @@ class Others:
 class Disk:
     """A block device."""
 
+    panel: ClassVar[str] = "Disk"
     device: str | None = value(
-        "DEV", "Read this block device zone by zone, and nothing else; server:DEV at the agent."
+        "DEV", "Measure this block device by zone, read-only; server:DEV for one on the server."
     )
-    zones: int = value("N", "Into so many zones a disk is divided.", 9)
+    zones: int = value("N", "Number of zones to divide a disk into.", 9)
 
 
 @dataclass(frozen=True)
 class Copies:
     """Which copies are made."""
 
+    panel: ClassVar[str] = "Copies"
     dialects: str | None = value(
         "LIST",
-        "Of smb1,2.0.2,2.1,3.0,3.0.2,3.1.1; default: the best offered, and smb1 where on.",
+        "Comma-separated SMB dialects: smb1, 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1.",
+        usual="the highest offered, plus smb1 if enabled",
         complete=completion.list_of(DIALECTS),
     )
-    size: str | None = value("BYTES", "File size, as 256MiB or 1GB; default: fitting.")
+    size: str | None = value(
+        "BYTES", "Size of the test file, such as 256MiB.", usual="chosen automatically"
+    )
 
 
 @dataclass(frozen=True)
 class Time:
     """How long all of it may take."""
 
-    budget: float | None = value("SECONDS", "Time of the whole run; default 60.")
-    quick: bool = flag("A budget of 20 s.")
-    thorough: bool = flag("A budget of 300 s.")
+    panel: ClassVar[str] = "Time"
+    budget: float | None = value("SECONDS", "Time limit for the whole run.", usual="60")
+    quick: bool = flag("Same as --budget 20.")
+    thorough: bool = flag("Same as --budget 300.")
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What a copy is to reach."""
 
+    panel: ClassVar[str] = "Output"
     target_rate: str | None = value(
-        "RATE", "Also say what it would take to reach RATE, as 100MB/s or 1Gbit/s."
+        "RATE", "Also report what is needed to reach RATE, such as 100MB/s or 1Gbit/s."
     )
 
 
 def _units() -> Any:
-    told = "Rates in si (MB/s), iec (MiB/s) or bits (Mbit/s)."
-    return value("U", told, "si", completion.one_of(*STYLES))
+    text = "Units of rates: si (MB/s), iec (MiB/s) or bits (Mbit/s)."
+    return value("NAME", text, "si", completion.one_of(*STYLES))
 
 
 def _redact() -> Any:
-    return flag("Host names, users, addresses and paths as stable tokens in everything written.")
+    return flag("Replace host names, users, addresses and paths with stable tokens in all output.")
 
 
 @dataclass(frozen=True)
 class Reading:
     """How something reads."""
 
+    panel: ClassVar[str] = "Output"
     units: str = _units()
     redact: bool = False
 
@@ -202,6 +238,7 @@ class Shown(Reading):
 class Documents:
     """What is written of a result, and how it reads."""
 
+    panel: ClassVar[str] = "Output"
     files: Mapping[str, str] = field(default_factory=dict, metadata={"of_formats": True})
     """By the format of each document; an option each."""
     units: str = _units()
@@ -213,7 +250,7 @@ class Kept(Documents):
     """The same of a run, whose figures can be kept."""
 
     history: str | None = value(
-        "F", "Keep the run's figures there, and show how they went: a file, default or none."
+        "FILE", "Store the figures of the run in FILE, 'default' or 'none', and show their trend."
     )
 
 
@@ -221,14 +258,16 @@ class Kept(Documents):
 class Quiet:
     """That little is shown."""
 
-    quiet: bool = flag("No progress, the verdict alone.", "-q")
+    panel: ClassVar[str] = "Output"
+    quiet: bool = flag("Print only the verdict; no progress.", "-q")
 
 
 @dataclass(frozen=True)
 class Verbose:
     """That much is shown."""
 
-    verbose: bool = flag("Show every section, and the evidence of every copy.", "-v")
+    panel: ClassVar[str] = "Output"
+    verbose: bool = flag("Print all sections, for every copy.", "-v")
 
 
 @dataclass(frozen=True)
@@ -283,11 +322,16 @@ def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]
             continue
         if "of_formats" in each.metadata:
             for form in FORMATS:
-                path = typer.Option(f"--{form.name}", metavar="F", help=form.help)
+                path = typer.Option(
+                    f"--{form.name}", metavar="FILE", help=form.help, rich_help_panel="Output"
+                )
                 written = Annotated[str | None, path]
                 yield group.replace(name=form.name, default=None, annotation=written)
             continue
         name = f"--{each.name.replace('_', '-')}"
-        option = typer.Option(name, *each.metadata["short"], **each.metadata["option"])
+        grouped_in = {"rich_help_panel": getattr(kind, "panel", None)}
+        option = typer.Option(
+            name, *each.metadata["short"], **{**grouped_in, **each.metadata["option"]}
+        )
         hint = Annotated[hints[each.name], option]  # type: ignore[valid-type,name-defined]
         yield group.replace(name=each.name, default=each.default, annotation=hint)

@@ -69,7 +69,7 @@ def choose(
     folder, share, dialects = ends.folder, others.client_share, copies.dialects
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
     for each in wanted:
-        completion.checked("--dialects:", each, DIALECTS)
+        completion.checked("--dialects", each, DIALECTS)
     try:
         size_bytes = units.parse_size(copies.size) if copies.size else None
     except ValueError as error:

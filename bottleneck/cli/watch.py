@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -18,8 +18,8 @@ What = Annotated[
     str | None,
     typer.Argument(
         metavar="[PID|HOST]",
-        help="A process that copies, or the host at the other end; default: the busiest SMB "
-        "connection of this host.",
+        help="Process ID of the copy, or the host at the other end [default: the busiest SMB "
+        "connection of this host].",
     ),
 ]
 LONGEST_NAMED = 40
@@ -30,12 +30,15 @@ LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 class Watching:
     """How a copy is watched."""
 
+    panel: ClassVar[str] = "Watching"
+
     agent: str = options.value(
         "SPEC",
-        "The copy's other end: ssh://[user@]host[:port], exec:PREFIX, tcp://host:port, none.",
+        "Observe the other host too, through ssh://[user@]host[:port], exec:COMMAND or "
+        "tcp://host:port.",
         "none",
     )
-    seconds: float = options.value("N", "How long to watch; default 10.", 10.0)
+    seconds: float = options.value("SECONDS", "Time to observe the copy.", 10.0)
 
 
 def watch(
@@ -45,7 +48,10 @@ def watch(
     shown: options.Kept,
     screen: options.Screen,
 ) -> int:
-    """Diagnose a copy that is already running; nothing is sent and nothing is changed."""
+    """Diagnose a copy that is already running (passive).
+
+    Reads counters of the system; sends no test data and changes nothing.
+    """
     with interrupts.held():
         from bottleneck.bench import Event
         from bottleneck.bootstrap import command_for
@@ -56,13 +62,13 @@ def watch(
     agent, seconds = watching.agent, watching.seconds
     output = documents.output(shown, screen)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
-        raise Refused("usage", f"--seconds: from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
+        raise Refused("usage", f"--seconds: must be from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
         command_for(agent)
     pid = int(what) if what is not None and re.fullmatch(r"[0-9]{1,10}", what) else 0
     if what is not None and (not what.strip() or (what.isdigit() and not 0 < pid < 1 << 31)):
         named = what[:LONGEST_NAMED] or "(empty)"
-        raise Refused("usage", f"{named}: neither a process's number nor a host")
+        raise Refused("usage", f"{named}: not a process ID or a host")
     wanted = Options(pid, "" if pid or what is None else what, agent, seconds)
     began = time.monotonic()
     with interrupts.held():
@@ -98,7 +104,7 @@ def _watched(session: Watch) -> str:
         session.notes.append(str(nothing))
         return str(nothing)
     session.observe(_wait)
-    return "interrupted; this is what was seen until then" if session.interrupted else ""
+    return "interrupted; the result covers the time until then" if session.interrupted else ""
 
 
 def _wait(seconds: float) -> bool:

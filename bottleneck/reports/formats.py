@@ -27,11 +27,11 @@ class Format:
 
 
 FORMATS = (
-    Format("json", "stored", "Also write the report there; - is stdout alone."),
-    Format("html", "html", "Also write the report as one page for a browser."),
-    Format("ticket", "ticket", "Also write one page of Markdown for a ticket."),
-    Format("junit", "junit", "Also write the copies as JUnit XML."),
-    Format("csv", "rows", "Also write a row of figures for each step, as CSV."),
+    Format("json", "stored", "Write the report as JSON to FILE ('-': stdout)."),
+    Format("html", "html", "Write the report as one HTML page to FILE."),
+    Format("ticket", "ticket", "Write one page of Markdown for a ticket to FILE."),
+    Format("junit", "junit", "Write the copies as JUnit XML to FILE."),
+    Format("csv", "rows", "Write one row of figures for each test to FILE, as CSV."),
 )
 KINDS = tuple(each.name for each in FORMATS)
 
