@@ -18,7 +18,7 @@ EXAMPLES = {
     "watch": ("watch", "watch nas --agent ssh://nas --seconds 30"),
     "explain": ("explain report.json --verbose", "explain report.json --format ticket --redact"),
     "check": (
-        "check //nas/media --auth-file nas.auth --yes --crit 'headline < 50MB/s'",
+        "check //nas/media --user alice --yes --crit 'headline < 50MB/s'",
         "check --report 'runs/*.json' --max-age 26h --format nagios",
     ),
     "compare": ("compare before.json after.json", "compare before.json after.json --format json"),

@@ -1,0 +1,80 @@
+"""What --help says: it fits on a terminal, speaks plainly, and its examples are real commands."""
+
+import re
+import shlex
+
+import pytest
+
+from bottleneck.cli import exits, help
+from bottleneck.cli.app import run, tree
+from bottleneck.cli.command_line import commands_of, options_of
+
+COMMANDS = commands_of(tree())
+COLUMNS, MOST_WORDS = 80, 25
+METAVARS = {"FILE", "DIR", "N", "SECONDS", "NAME", "SHARE", "RATE", "BYTES", "TIME", "AGE", "LIST"}
+METAVARS |= {"SPEC", "URL", "DEV", "DISK", "EXPR", "VERDICT", "4|6", "ADDRESS:PORT"}
+COINED = re.compile(
+    r"(?<!-)\b(caps?|capped|ceilings?|ladder|lies|told|tells|so many|nobody|somebody|no right|"
+    r"none of|speaks?|coordinator|instrument|left out|give|broke off|rung|alone|blamed?)\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture
+def shown(capsys, monkeypatch):
+    """A command's help on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+
+    def helped(name=""):
+        assert run([*name.split(), "--help"]) == exits.DONE
+        return capsys.readouterr().out
+
+    return helped
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_on_80_columns_and_cuts_nothing(shown, name):
+    text = shown(name)
+    assert max(map(len, text.splitlines())) < COLUMNS
+    assert "..." not in re.sub(r"\[OPTION\]\.\.\.|\[ARGS\]\.\.\.|smb://\.\.\.", "", text)
+    for option in options_of(COMMANDS[name] if name else tree()):
+        assert all(re.search(rf"^  .*{flag}\b", text, re.MULTILINE) for flag in option.flags)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_has_each_summary_as_a_whole_sentence(shown, name):
+    first = (COMMANDS[name].help or "").partition("\n")[0]
+    assert first.endswith(".") and f"  {name:<8}  {first}\n" in shown()
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_sentences_are_short_and_without_coined_words(shown, name):
+    text = re.sub(r"^.*\n", "", shown(name)).partition("Examples:")[0]
+    assert not COINED.findall(text)
+    command = COMMANDS[name] if name else tree()
+    told = [command.help or "", *(each.help for each in options_of(command))]
+    for sentence in re.split(r"(?<=\.)\s+|\n\n", " ".join(told)):
+        assert len(sentence.split()) <= MOST_WORDS, sentence
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_value_is_named_as_elsewhere_and_an_option_has_a_sentence(name):
+    for option in options_of(COMMANDS[name]):
+        assert option.metavar in METAVARS or option.kind is bool, option
+        assert option.help.endswith(".") and option.help[0].isupper(), option
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_two_examples_are_commands_that_the_parser_takes(shown, name):
+    shown_ones = re.findall(r"^    bottleneck (.+)$", shown(name).partition("Examples:")[2], re.M)
+    assert tuple(shown_ones) == help.EXAMPLES[name] and len(shown_ones) == 2
+    for each in shown_ones:
+        command, *arguments = shlex.split(each.partition(" > ")[0])
+        assert name in ("", command)
+        COMMANDS[command].make_context(command, arguments)
+
+
+def test_the_groups_of_diagnose_are_in_their_order(shown):
+    headings = re.findall(r"^(\w[\w ]*):$", shown("diagnose"), re.MULTILINE)
+    expected = ["Arguments", "Login", "Hosts and agents", "Copies", "Disk", "Time", "Output"]
+    assert headings == [*expected, "Options"]
