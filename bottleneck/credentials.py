@@ -78,12 +78,12 @@ def _check(name: str, path: Path, about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise Refused(
             "usage",
-            f"{name}: not a regular file (a pipe will not do); write it to a file of mode 0600",
+            f"{name}: not a regular file (pipes are not accepted); use a file of mode 0600",
         )
     if stat.S_IMODE(about.st_mode) & 0o077:
-        raise Refused("usage", f"{name}: others may read it; chmod 600 {path}")
+        raise Refused("usage", f"{name}: readable by other users; run: chmod 600 {path}")
     if about.st_uid not in {0, os.geteuid()}:
-        raise Refused("usage", f"{name}: it belongs to another user; chown it")
+        raise Refused("usage", f"{name}: owned by another user; change its owner with chown")
 
 
 def _parsed(path: Path, lines: list[str]) -> dict[str, str]:
@@ -96,7 +96,7 @@ def _parsed(path: Path, lines: list[str]) -> dict[str, str]:
         if not equals or name not in {"username", "password", "domain"}:
             raise Refused(
                 "usage",
-                f"--auth-file {path}, line {number}: write username =, password =, domain =",
+                f"--auth-file {path}, line {number}: must be username =, password = or domain =",
             )
         found[name] = value.strip()
     return found
@@ -120,7 +120,9 @@ def access(
     told = read_auth_file(auth_file) if auth_file else {}
     username = user or told.get("username", "")
     if user and "%" in user:
-        raise Refused("usage", "--user takes no password: everybody could read it; use --auth-file")
+        raise Refused(
+            "usage", "--user: other users can read a password there; use --auth-file FILE"
+        )
     if username and "\\" in username and not domain:
         domain, _, username = username.partition("\\")
     if not username:
@@ -128,7 +130,7 @@ def access(
             return Access(allow_guest=allow_guest)
         raise Refused(
             "login",
-            "nobody to log in as: give --user NAME or --auth-file F, or --allow-guest"
+            "cannot log in: no user; use --user NAME, --auth-file FILE or --allow-guest"
             f"{kerberos.hint()}",
         )
     take_from_environment()
@@ -138,8 +140,8 @@ def access(
     if password is None:
         raise Refused(
             "login",
-            f"no password for {username}: set {PASSWORD_VARIABLE}, give --auth-file F, "
-            "or run it at a terminal",
+            f"cannot log in: no password for {username}; set {PASSWORD_VARIABLE}, use "
+            "--auth-file FILE, or run at a terminal",
         )
     return Access(username, password, domain or told.get("domain", ""), allow_guest)
 
@@ -175,7 +177,7 @@ def parse_token(text: str) -> Token:
     except ValueError:
         both = b""
     if len(both) != 2 * PART_BYTES:
-        raise Refused("login", "the token is not whole: it is 12 groups of 4 letters and digits")
+        raise Refused("login", "agent token: must be 12 groups of 4 letters and digits")
     return Token(both[:PART_BYTES], both[PART_BYTES:])
 
 
@@ -189,13 +191,13 @@ def token() -> Token:
     if TOKEN_VARIABLE not in _taken and file:
         _taken[TOKEN_VARIABLE] = private_text(Path(file), TOKEN_FILE_VARIABLE)
     if TOKEN_VARIABLE not in _taken and sys.stdin.isatty():
-        _taken[TOKEN_VARIABLE] = getpass.getpass("Token of the agent that listens: ")
+        _taken[TOKEN_VARIABLE] = getpass.getpass("Token of the listening agent: ")
     text = _taken.get(TOKEN_VARIABLE, "")
     if not text.strip():
         raise Refused(
             "login",
-            "--agent tcp:// needs the token that `bottleneck agent --listen` shows: set "
-            f"{TOKEN_VARIABLE}, or {TOKEN_FILE_VARIABLE} to a file of mode 0600 with it, "
-            "or run this at a terminal",
+            "--agent tcp://: no token; set "
+            f"{TOKEN_VARIABLE} to the token that `bottleneck agent --listen` prints, or "
+            f"{TOKEN_FILE_VARIABLE} to a file of mode 0600 with it, or run at a terminal",
         )
     return parse_token(text)

@@ -56,13 +56,13 @@ def _check(place: Place) -> None:
     _refuse_device(place.about)
     if not stat.S_ISREG(place.about.st_mode):
         if is_planted(place):
-            text = "it belongs to another user, in a folder that everybody may write to"
+            text = "owned by another user, in a folder that is writable by everyone"
             raise OSError(errno.EACCES, text)
         return
     try:
         fd = os.open(place.name, _LOOKING, dir_fd=place.folder)
     except PermissionError:
-        text = "it cannot be read, so that it may be more than an earlier report; name another file"
+        text = "cannot be read, so it may not be an earlier report; use another file"
         raise OSError(errno.EACCES, text) from None
     try:
         about = os.fstat(fd)
@@ -74,7 +74,7 @@ def _check(place: Place) -> None:
         os.close(fd)
     began = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if not any(began.startswith(first) and mark in began for first, mark in MARKS):
-        text = "there is a file that is no report of this program, and it stays; name another one"
+        text = "exists and is not a report of this program; use another file"
         raise OSError(errno.EEXIST, text)
 
 
@@ -163,18 +163,18 @@ def _send(place: Place, text: str) -> None:
         about = os.fstat(fd)
         _refuse_device(about)
         if stat.S_ISREG(about.st_mode):
-            raise OSError(errno.EEXIST, "it became a file meanwhile, and stays")
+            raise OSError(errno.EEXIST, "replaced by a file during the run; not overwritten")
         file.write(text)
 
 
 def _refuse_device(about: os.stat_result) -> None:
     """All but a terminal and /dev/null; before it is opened, which a tape or a watchdog notices."""
     if stat.S_ISBLK(about.st_mode):
-        raise OSError(errno.ENOTBLK, "a block device, which is never written to")
+        raise OSError(errno.ENOTBLK, "a block device is never written to")
     if stat.S_ISSOCK(about.st_mode):
-        raise OSError(errno.ENXIO, "a socket, which takes no document")
+        raise OSError(errno.ENXIO, "a socket; use a file")
     if stat.S_ISCHR(about.st_mode) and not _is_terminal_or_null(about.st_rdev):
-        text = "a device, and no terminal: no document is written to it; name a file"
+        text = "a device, not a terminal; use a file"
         raise OSError(errno.ENODEV, text)
 
 
@@ -296,7 +296,7 @@ class _Walk:
         self.left = _names(text)
         place = self.to_its_end()
         if place.about is None or not os.path.samestat(place.about, about):
-            raise OSError(errno.ENOENT, "what is open there has no name any more")
+            raise OSError(errno.ENOENT, "the open file no longer has a name")
         return place
 
 
@@ -317,10 +317,12 @@ def _is_of_proc(folder: int) -> bool:
 
 def _refuse_planted(link: os.stat_result, folder: os.stat_result) -> None:
     if folder.st_mode & stat.S_IWOTH:
-        text = "a link in a folder that everybody may write to is not followed; name the file"
+        text = "a link in a folder that is writable by everyone is not followed; use the file"
         raise OSError(errno.ELOOP, text)
     if not is_trusted(link.st_uid):
-        raise OSError(errno.ELOOP, "a link of another user is not followed; name the file itself")
+        raise OSError(
+            errno.ELOOP, "a link owned by another user is not followed; use the file itself"
+        )
 
 
 def is_trusted(uid: int) -> bool:

@@ -85,19 +85,19 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
         return of_folder(text)
     else:
         raise _refused(
-            f"{_shown(text)} is no share and no folder: write //host/share, \\\\host\\share, "
+            f"{_shown(text)} is not a share or a folder; use //host/share, \\\\host\\share, "
             "smb://host/share or an existing folder"
         )
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):
-        raise _refused("what stands before the last @ of TARGET is no host: use --user for a user")
+        raise _refused("TARGET: the part before the last @ is not a host; use --user NAME")
     host, port = host_and_port(host_port, SMB_PORT)
     parts = [part for part in path.split("/") if part]
     if not parts:
-        raise _refused(f"{_shown(text)} names no share: write //{host}/SHARE")
+        raise _refused(f"{_shown(text)}: no share given; use //{host}/SHARE")
     for part in parts:
         if part in {".", ".."} or _NOT_IN_A_NAME.search(part) or len(part) > 255:
-            raise _refused(f"{_shown(part)} cannot be the name of a share or folder")
+            raise _refused(f"{_shown(part)}: not a valid name of a share or folder")
     return Target(host, port, parts[0], "\\".join(parts[1:]), username)
 
 
@@ -110,8 +110,8 @@ def _user_and_rest(text: str) -> tuple[str | None, str]:
     before = text.rpartition("@")[0]
     if ":" in unquote(before):
         raise _refused(
-            "TARGET seems to hold a password, which everybody would see: use --auth-file; "
-            "an @ in a folder's name is written %40"
+            "TARGET: must not contain a password, other users can read it; use --auth-file FILE, "
+            "and write %40 for an @ in a folder"
         )
     if "@" not in authority:
         return None, authority + slash + unquote(path)
@@ -132,23 +132,23 @@ def _refused(sentence: str) -> Refused:
 def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     """Host and port of `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
     if "@" in text:
-        raise _refused("user@host is written smb://user@host/share, or with --user")
+        raise _refused("user@host: not allowed here; use smb://user@host/share or --user NAME")
     found = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{1,5}))?", text)
     if found is None:
-        raise _refused(f"{text!r} is no host[:port]; an IPv6 address stands in brackets")
+        raise _refused(f"{text!r}: not host[:port]; put an IPv6 address in brackets")
     host, port = found[1], int(found[2]) if found[2] else usual_port
     if host.startswith("["):
         host = host[1:-1]
         try:
             zone = ipaddress.IPv6Address(host).scope_id
         except ValueError:
-            raise _refused(f"{host!r} is no IPv6 address") from None
+            raise _refused(f"{host!r}: not an IPv6 address") from None
         if zone and not _ZONE.match(zone):
-            raise _refused(f"{zone!r} cannot be the name of an interface")
+            raise _refused(f"{zone!r}: not a valid interface name")
     elif len(host) > 253 or not all(_LABEL.match(label) for label in host.split(".")):
-        raise _refused(f"{host!r} cannot be the name of a host")
+        raise _refused(f"{host!r}: not a valid host name")
     if not 0 < port < 65536:
-        raise _refused(f"{port} is no port")
+        raise _refused(f"port {port}: must be from 1 to 65535")
     return host, port
 
 
@@ -178,12 +178,12 @@ def parse_file(text: str, target: Target | None) -> NamedFile:
     Without a TARGET it is always this host's. Raises Refused ("usage", "permission").
     """
     if target is not None and target.path:
-        raise Refused("usage", "--file needs the share itself as TARGET: //host/share")
+        raise Refused("usage", "--file: TARGET must be a share, //host/share")
     if target is None or _HERE.match(text):
         return NamedFile("client", _regular_file(text))
     parts = [part for part in text.replace("\\", "/").split("/") if part]
     if not parts or any(part in {".", ".."} or _NOT_IN_A_NAME.search(part) for part in parts):
-        raise Refused("usage", f"--file {text!r} is no name of a file below TARGET")
+        raise Refused("usage", f"--file {text!r}: not a file name below TARGET")
     return NamedFile("server", "\\".join(parts))
 
 
@@ -195,15 +195,15 @@ def parse_device(text: str) -> NamedDevice:
     if text.startswith(SERVER_PREFIX):
         path = text.removeprefix(SERVER_PREFIX)
         if not path.startswith("/"):
-            raise Refused("usage", f"--device {text}: write server:/dev/NAME")
+            raise Refused("usage", f"--device {text}: not a device; use server:/dev/NAME")
         return NamedDevice("server", path)
     try:
         mode = os.stat(text).st_mode  # noqa: PTH116 - a name with a NUL is a ValueError here
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no path"
+        why = getattr(error, "strerror", None) or "not a path"
         raise Refused("usage", f"--device {text!r}: {why.lower()}") from None
     if not stat.S_ISBLK(mode):
-        raise Refused("usage", f"--device {text!r} is no block device: write /dev/NAME")
+        raise Refused("usage", f"--device {text!r}: not a block device; use /dev/NAME")
     return NamedDevice("client", os.path.abspath(text))  # noqa: PTH100 - a link stays one
 
 
@@ -212,14 +212,14 @@ def _regular_file(text: str) -> str:
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a name with a NUL is a ValueError here
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no path"
+        why = getattr(error, "strerror", None) or "not a path"
         raise Refused("usage", f"--file {text!r}: {why.lower()}") from None
     if stat.S_ISBLK(mode):
-        raise Refused("usage", f"--file {text!r} is a block device: --device reads one")
+        raise Refused("usage", f"--file {text!r}: a block device; use --device")
     if not stat.S_ISREG(mode):
-        raise Refused("usage", f"--file {text!r} is no regular file")
+        raise Refused("usage", f"--file {text!r}: not a regular file")
     if not os.access(path, os.R_OK):
-        raise Refused("permission", f"--file {text!r}: no right to read it")
+        raise Refused("permission", f"--file {text!r}: no read permission")
     return path
 
 
@@ -247,10 +247,7 @@ def parse_peer(text: str) -> TcpPeer:
     """The peer in `iperf3://host[:port]` or `ttcp://host[:port]`. Raises Refused, "usage"."""
     engine, separator, rest = text.partition("://")
     if engine not in PORTS or not separator:
-        raise Refused(
-            "usage",
-            "--tcp-peer: write iperf3://host[:port] or ttcp://host[:port]",
-        )
+        raise Refused("usage", "--tcp-peer: must be iperf3://host[:port] or ttcp://host[:port]")
     try:
         host, port = host_and_port(rest.rstrip("/"), PORTS[engine])
     except Refused as refused:

@@ -150,7 +150,7 @@ def _ended(code: int, sentence: str) -> int:
 
         return check_runs.ended(code, sentence)
     except (Exception, KeyboardInterrupt) as error:
-        exits.complain(f"no answer could be given: {type(error).__name__}")
+        exits.complain(f"cannot report the result: {type(error).__name__}")
         return exits.INCOMPLETE
 
 
@@ -205,8 +205,8 @@ def refuse_numeric_bottleneck() -> None:
         return
     raise Refused(
         "usage",
-        f"the numeric package Bottleneck {found} is installed beside this program and each would "
-        "overwrite the other; install this one apart: uv tool install copy-bottleneck",
+        f"cannot run beside the numeric package Bottleneck {found}, which has files of the same "
+        "names; install this program separately: uv tool install copy-bottleneck",
     )
 
 
@@ -229,4 +229,5 @@ def _usage(error: Exception) -> tuple[int, str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text)
         return exits.USAGE, ""
-    return exits.USAGE, f"{text} ('bottleneck --help' lists commands and options)"
+    command = " ".join(("bottleneck", command_line.now().line.command)).rstrip()
+    return exits.USAGE, f"{text[:1].lower()}{text[1:].rstrip('.')}; see '{command} --help'"

@@ -115,7 +115,7 @@ def plan(wanted: Time, repeat: int, terms: Terms) -> Plan:
         Refused: kind "usage": options that exclude each other, or numbers that cannot be.
     """
     if not 1 <= repeat <= MOST_REPEATED:
-        raise Refused("usage", f"--repeat: from 1 to {MOST_REPEATED}")
+        raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")
     usual = ENOUGH_RUNS if terms.baseline is not None else 1
     default = EACH_SECONDS * max(repeat, usual)
     total = running.budget_seconds(wanted, default)
@@ -178,8 +178,10 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 def check_file(name: str, file: str | None) -> None:
     """Errors: Refused, "usage", where a format is none for a file."""
     if file is not None and name not in FILED:
-        told = f"--output is for the formats {', '.join(FILED)}"
-        raise Refused("usage", f"{told}: {name} goes to stdout, which a shell may redirect")
+        known = ", ".join(FILED)
+        raise Refused(
+            "usage", f"--output: --format must be one of {known}; redirect stdout instead"
+        )
 
 
 def give(report: Report, terms: Terms, form: str, file: str | None, output: Output) -> int:
@@ -230,7 +232,7 @@ def _summary(judgement: Judgement) -> bool:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(github_summary(judgement))
     except OSError as error:
-        exits.complain(f"{SUMMARY} {path}: {error.strerror}; the summary is not there")
+        exits.complain(f"{SUMMARY} {path}: {error.strerror}; the summary was not written")
         return False
     return True
 
@@ -246,7 +248,7 @@ def ended(code: int, sentence: str) -> int:
     if code == exits.DONE and not sentence:
         # --help was asked for
         return code
-    why = sentence or (exits.said[-1] if exits.said else "it ended without a word")
+    why = sentence or (exits.said[-1] if exits.said else "the run ended without a message")
     name, file, share = asked.option("format", "text"), asked.option("output"), asked.line.share
     if asked.redaction is not None:
         why, share = asked.redaction.text(why), asked.redaction.text(share or "")

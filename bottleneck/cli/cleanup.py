@@ -101,7 +101,7 @@ def _ask(count: int) -> None:
     from bottleneck.cli import running
 
     things = "this" if count == 1 else f"these {count}"
-    running.ask(f"Remove {things}?", "cannot ask, not a terminal: nothing was removed", "removed")
+    running.ask(f"Remove {things}?", "removing files", "removed")
 
 
 def _print_found(found: Sequence[Found], console: Console) -> None:

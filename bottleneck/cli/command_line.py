@@ -152,8 +152,8 @@ class CommandLine:
             if name in PASSWORDS:
                 raise Refused(
                     "usage",
-                    f"{name}: arguments are seen by everybody on this host; use --auth-file F, "
-                    "the environment's BOTTLENECK_PASSWORD, or the prompt",
+                    f"{name}: not allowed, other users can read arguments; use --auth-file FILE, "
+                    "BOTTLENECK_PASSWORD or the prompt",
                 )
 
 

@@ -121,10 +121,11 @@ def _check(path: Path, about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise Refused("usage", f"{path}: not a regular file")
     if about.st_uid not in {0, os.geteuid()}:
-        raise Refused("usage", f"{path}: it belongs to another user, and could start programs")
+        raise Refused("usage", f"{path}: owned by another user, and it can start programs")
     if about.st_mode & 0o022:
         raise Refused(
-            "usage", f"{path}: others may write to it, and it can start programs; chmod go-w {path}"
+            "usage",
+            f"{path}: writable by other users, and it can start programs; run: chmod go-w {path}",
         )
 
 
@@ -206,7 +207,7 @@ def _of_text(kind: type, text: str, name: str) -> Value:
             return _TRUTHS[text.strip().lower()]
         return kind(text) if kind in (int, float) else text
     except (KeyError, ValueError):
-        raise Refused("usage", f"{name}: {text[:40]!r} is not {_WORDS[kind]}") from None
+        raise Refused("usage", f"{name} {text[:40]!r}: must be {_WORDS[kind]}") from None
 
 
 def _sections(
@@ -229,11 +230,13 @@ def _sections(
         if not isinstance(told, dict):
             where = _where(path, text, "", section)
             _refuse_secret(where, section)
-            raise Refused("usage", f"{where}: {section[:40]!r} stands in no section, as [defaults]")
+            raise Refused(
+                "usage", f"{where}: {section[:40]!r} must be in a section, such as [defaults]"
+            )
         if section not in allowed:
             where, near = _where(path, text, section, None), _near(section, allowed)
             raise Refused(
-                "usage", f"{where}: [{section[:40]}] is no command that takes settings{near}"
+                "usage", f"{where}: [{section[:40]}] is not a command with settings{near}"
             )
         found[section] = {
             key: _setting(_where(path, text, section, key), section, allowed[section], key, value)
@@ -247,12 +250,14 @@ def _setting(where: str, section: str, options: Options, key: str, value: Any) -
     option = options.get(key)
     lone = section == DEFAULTS and option is None
     if not taken(section, key) or lone and any(key in each for each in ON_THE_LINE_OF.values()):
-        raise Refused("usage", f"{where}: --{key} is told on the command line alone")
+        raise Refused("usage", f"{where}: --{key} is only allowed on the command line")
     if option is None:
         of = "any command" if section == DEFAULTS else f"bottleneck {section}"
         if section == DEFAULTS and key in OF_ONE_COMMAND:
-            raise Refused("usage", f"{where}: {key} belongs into a command's own section")
-        raise Refused("usage", f"{where}: {key[:40]!r} is no option of {of}{_near(key, options)}")
+            raise Refused("usage", f"{where}: {key} must be in the section of a command")
+        raise Refused(
+            "usage", f"{where}: {key[:40]!r} is not an option of {of}{_near(key, options)}"
+        )
     if not option.many:
         return Setting(_typed(where, option, value), where)
     several = value if isinstance(value, list) else [value]
@@ -269,22 +274,22 @@ def _typed(where: str, option: Option, value: Any) -> bool | int | float | str:
     if kind not in _WORDS and isinstance(value, str) and "\0" not in value:
         # No shell stands between a file and the program.
         return os.path.expanduser(value) if value.startswith("~/") else value  # noqa: PTH111 - text stays text
-    word = _WORDS.get(kind, 'a text in quotes, as "..."')
-    raise Refused("usage", f"{where}: {option.key} has to be {word}")
+    word = _WORDS.get(kind, "a text in quotes")
+    raise Refused("usage", f"{where}: {option.key} must be {word}")
 
 
 def _refuse_secret(where: str, key: str) -> None:
     if key.lower().replace("_", "-") in SECRETS:
         raise Refused(
             "usage",
-            f"{where}: {key[:40]} does not belong here, where it is told for every server; write "
-            "auth-file = the name of a file of mode 0600, or set BOTTLENECK_PASSWORD",
+            f"{where}: {key[:40]} is not allowed here; use auth-file = a file of mode 0600, or set "
+            "BOTTLENECK_PASSWORD",
         )
 
 
 def _near(word: str, known: Iterable[str]) -> str:
     found = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), 3, 0.5)
-    return f"; near it: {', '.join(found)}" if found else ""
+    return f"; similar: {', '.join(found)}" if found else ""
 
 
 def _where(path: Path, text: str, section: str, key: str | None) -> str:

@@ -61,7 +61,7 @@ class Output:
         try:
             return self.redaction.report(known)
         except report.ReportError as error:
-            note = f"this report cannot be redacted, and is left out: {error}"
+            note = f"this report cannot be redacted and was skipped: {error}"
             tool = {"version": str(known.tool.get("version", ""))}
             return Report("failed", tool, known.started, 0.0, {}, None, None, notes=(note,))
 
@@ -89,9 +89,9 @@ def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:
         _check(f"--{kind}", path)
         place = path if path == STDOUT else os.path.realpath(path)
         if place in seen and not place.startswith("/dev/"):
-            what = "stdout" if path == STDOUT else "a file"
+            what = "stdout" if path == STDOUT else "one file"
             told = f"--{seen[place]} {path} and --{kind} {path}"
-            raise Refused("usage", f"{told}: {what} holds one document; name another one")
+            raise Refused("usage", f"{told}: cannot write both to {what}; use another FILE")
         seen[place] = kind
     return Output(asked, screen.quiet, shown_too, style, redaction, history)
 
@@ -110,23 +110,23 @@ def _check(option: str, path: str) -> None:
     """Raises Refused, "usage", where no document can be written to the path."""
     if path == STDOUT:
         if "stdout" in streams.closed:
-            raise Refused("usage", f"{option} -: stdout is closed; name a file")
+            raise Refused("usage", f"{option} -: stdout is closed; use a file")
         return
     try:
         target = Path(os.path.realpath(path))
         mode = os.stat(path).st_mode if os.path.exists(path) else None  # noqa: PTH110, PTH116 - as given
         if not path or mode is not None and stat.S_ISDIR(mode):
-            raise Refused("usage", f"{option} {path or '(empty)'}: a folder; name a file in it")
+            raise Refused("usage", f"{option} {path or '(empty)'}: a directory; use a file in it")
         # A file is replaced by a finished one beside it; a pipe or a device is written to.
         beside = mode is None or stat.S_ISREG(mode)
         document_file.check(path)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no path"
+        why = getattr(error, "strerror", None) or "not a path"
         raise Refused("usage", f"{option} {path}: {why}") from None
     if beside and not target.parent.is_dir():
-        raise Refused("usage", f"{option} {path}: there is no folder {target.parent}")
+        raise Refused("usage", f"{option} {path}: directory {target.parent} not found")
     if not os.access(target.parent if beside else path, os.W_OK):
-        raise Refused("usage", f"{option} {path}: no right to write there")
+        raise Refused("usage", f"{option} {path}: no write permission")
 
 
 def diagnosed(known: Report) -> tuple[Diagnosis, str]:
@@ -212,9 +212,9 @@ def saved(option: str, path: str, text: Callable[[], str], quietly: bool = False
         document_file.write(path, text())
     except OSError as error:
         if not quietly:
-            exits.complain(f"{option} {path}: {error.strerror}; {it} is not there")
+            exits.complain(f"{option} {path}: {error.strerror}; {it} was not written")
     except Exception as error:
-        exits.complain(f"{option} {path}: {exits.of_error(error)[1]}; {it} is not there")
+        exits.complain(f"{option} {path}: {exits.of_error(error)[1]}; {it} was not written")
     else:
         return True
     return False
@@ -229,7 +229,7 @@ def _kept(known: Report, diagnosis: Diagnosis, output: Output) -> tuple[tuple[Tr
     try:
         return history.keep(output.history, known, diagnosis), True
     except history.HistoryError as error:
-        exits.complain(f"--history {error}; the result is the same without")
+        exits.complain(f"--history {error}; the result is complete without it")
         return (), False
 
 
@@ -243,11 +243,11 @@ def shown(write: Callable[[], object], quietly: bool = False) -> bool:
         exits.abandon_stdout()
     except OSError as error:
         if not quietly:
-            exits.complain(f"stdout: {error.strerror}; the result is not there")
+            exits.complain(f"stdout: {error.strerror}; the result was not written")
         exits.abandon_stdout()
         return False
     except Exception as error:
-        exits.complain(f"stdout: {exits.of_error(error)[1]}; the result is not there")
+        exits.complain(f"stdout: {exits.of_error(error)[1]}; the result was not written")
         return False
     return True
 

@@ -51,9 +51,7 @@ def target_rate(text: str | None) -> float | None:
     except units.UnitError as error:
         raise Refused("usage", f"--target-rate: {error}") from None
     if rate is not None and rate < 1:
-        raise Refused(
-            "usage", f"--target-rate: {(text or '')[:40]!r} is less than a byte per second"
-        )
+        raise Refused("usage", f"--target-rate {(text or '')[:40]!r}: must be at least 1 byte/s")
     return rate
 
 
@@ -85,7 +83,7 @@ def newest(named: str) -> Report:
     reports = (told for each in youngest if (told := _report(each)) is not None)
     youngest_run = max(reports, key=began, default=None)
     if youngest_run is None:
-        raise Refused("usage", f"{named}: there is no report of this program")
+        raise Refused("usage", f"{named}: no report found")
     return youngest_run
 
 

@@ -46,10 +46,10 @@ def budget_seconds(wanted: options.Time, default: float = 60.0) -> float:
     quick, thorough = (20.0 if wanted.quick else None), (300.0 if wanted.thorough else None)
     told = [each for each in (wanted.budget, quick, thorough) if each is not None]
     if len(told) > 1:
-        raise Refused("usage", "--budget, --quick and --thorough exclude each other")
+        raise Refused("usage", "use only one of --budget, --quick and --thorough")
     seconds = told[0] if told else default
     if not math.isfinite(seconds) or seconds < LEAST_BUDGET_SECONDS:
-        raise Refused("usage", f"--budget: at least {LEAST_BUDGET_SECONDS:.0f} seconds are needed")
+        raise Refused("usage", f"--budget: must be at least {LEAST_BUDGET_SECONDS:.0f} seconds")
     return seconds
 
 
@@ -84,7 +84,7 @@ def choose(
     if share is not None:
         _check_own_share(share)
     if not 2 <= disk.zones <= plan.MOST_ZONES:
-        raise Refused("usage", f"--zones: from 2 to {plan.MOST_ZONES}")
+        raise Refused("usage", f"--zones: must be from 2 to {plan.MOST_ZONES}")
     where = None if without_target else named
     return plan.Options(
         target=named,
@@ -105,9 +105,9 @@ def choose(
 
 def _check_folder(folder: Path) -> None:
     if not os.path.isdir(folder):  # noqa: PTH112 - where it may not be looked at, it is none
-        raise Refused("usage", f"--folder {folder}: there is no such folder on this host")
+        raise Refused("usage", f"--folder {folder}: not found on this host")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        raise Refused("permission", f"--folder {folder}: no right to write there; choose another")
+        raise Refused("permission", f"--folder {folder}: no write permission; use another folder")
 
 
 def _check_own_share(named: str) -> None:
@@ -116,7 +116,7 @@ def _check_own_share(named: str) -> None:
     except Refused as refused:
         raise Refused("usage", f"--client-share: {refused.text}") from None
     if not share:
-        raise Refused("usage", f"--client-share {named}: write //CLIENT/SHARE")
+        raise Refused("usage", f"--client-share {named}: not a share; use //CLIENT/SHARE")
 
 
 def host_text(tcp_peer: str) -> str:
@@ -141,21 +141,21 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
     size = chosen.size_bytes or plan.LARGEST_COPY_BYTES
     there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
     opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
-    share = ", may open a share here for the server alone" if opens else ""
+    share = ", may share a folder of this host with the server" if opens else ""
     text = (
-        f"Writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
-        f"and {there}{share}, {chosen.budget_seconds:.0f} s. Go on?"
+        f"This writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
+        f"and {there}{share}, and takes up to {chosen.budget_seconds:.0f} s. Continue?"
     )
-    ask(text, "test files will be written and nobody can be asked", "written")
+    ask(text, "writing test files", "written")
 
 
-def ask(question: str, nobody: str, done: str) -> None:
+def ask(question: str, before: str, done: str) -> None:
     """Asks at the terminal. Raises Refused, "usage", for every answer but yes, and where none is.
 
-    nobody: what is said of it then; done: what was not.
+    before: what the answer is for; done: what did not happen without it.
     """
     if not sys.stdin.isatty():
-        raise Refused("usage", f"{nobody}: give --yes")
+        raise Refused("usage", f"cannot ask before {before}: not a terminal; use --yes")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Refused("usage", f"nothing was {done}")
@@ -242,11 +242,10 @@ def _measure(bench: Bench) -> tuple[int, str]:
 def _stopped(bench: Bench, late: list[bool]) -> tuple[int, str]:
     """A run that did not end by itself: what it measured holds."""
     bench.status = "partial"
-    sentence = f"the run had not ended {bench.options.budget_seconds:.0f} s after it began, and "
-    sentence += "was stopped"
+    sentence = f"stopped: the run exceeded its limit of {bench.options.budget_seconds:.0f} s"
     unclosed = [*bench.unclosed]
     if len(late) > 1:
-        unclosed.append("files may be left, and bottleneck cleanup removes them later")
+        unclosed.append("test files may remain, remove them later with bottleneck cleanup")
     sentence = "; ".join([sentence, *unclosed])
     if bench.ledger.entries():
         return exits.INCOMPLETE, sentence

@@ -37,5 +37,5 @@ def refuse_block_devices() -> None:
     for number in found:
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     if found:
-        print("bottleneck: an output is a block device: none is written to", file=sys.stderr)
+        print("bottleneck: stdout or stderr: a block device is never written to", file=sys.stderr)
         raise SystemExit(64)

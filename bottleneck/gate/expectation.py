@@ -78,7 +78,7 @@ def limit(text: str, severity: Severity) -> Limit:
     name, equals, told = text.partition("=")
     if not equals or not told.strip():
         raise ExpectationError(
-            f"{text[:80]!r} is no condition: write for example 'pull.uncached < 80MB/s' "
+            f"{text[:80]!r} is not a condition; use for example 'pull.uncached < 80MB/s' "
             "or pull.uncached=80MB/s:"
         )
     return _range(metrics.check(name.strip()), told.strip(), severity)
@@ -108,7 +108,7 @@ def _range(metric: str, text: str, severity: Severity) -> Limit:
     try:
         told = Range(plain)
     except ValueError as error:
-        raise ExpectationError(f"{text[:80]!r} is no range: {error}") from None
+        raise ExpectationError(f"{text[:80]!r} is not a range: {error}") from None
     words = (f"in {text}", f"not in {text}")
     return Limit(metric, severity, *words, plain, told.start, told.end, inside=told.invert)
 
@@ -120,7 +120,9 @@ def _quantity(text: str, metric: str, bare: bool) -> float:
     if told is not None and (unit == "ratio" or not word.endswith("%")):
         return told
     if unit == "ratio":
-        raise ExpectationError(f"{metric}: {word[:40]!r} is no share: write for example 1% or 0.01")
+        raise ExpectationError(
+            f"{metric}: {word[:40]!r} is not a share; use for example 1% or 0.01"
+        )
     try:
         return units.parse_seconds(word) if unit == "seconds" else units.parse_rate(word)
     except units.UnitError as error:
@@ -149,22 +151,24 @@ def cap(text: str) -> Cap:
     if equals:
         copy = metrics.check(which.strip())
         if copy.partition("@")[0] not in (*metrics.COPIES, metrics.HEADLINE):
-            raise ExpectationError(f"{copy} is no copy: nothing caps it")
+            raise ExpectationError(f"{copy} is not a copy and has no bottleneck")
     words = told.strip().split("/")
     component = words[0]
     if component not in CAUSES or component == "unknown":
         known = ", ".join(name for name in CAUSES if name != "unknown")
-        raise ExpectationError(f"{component[:40]!r} is no component: {known}")
+        raise ExpectationError(f"component {component[:40]!r}: must be one of {known}")
     sides = sorted(side for side in PLACES.get(component, frozenset(SIDES)) if side)
     side = words[1] if len(words) > 1 else None
     if side is not None and side not in sides:
-        hint = f": write {component}/SIDE/{side}" if side in CAUSES[component] else ""
+        hint = f"; use {component}/SIDE/{side}" if side in CAUSES[component] else ""
         known = ", ".join(sides)
-        raise ExpectationError(f"{side[:40]!r} is no side of {component} ({known}){hint}")
+        raise ExpectationError(f"side {side[:40]!r} of {component}: must be one of {known}{hint}")
     cause = words[2] if len(words) > 2 else None
     if cause is not None and cause not in CAUSES[component] or len(words) > 3:
         known = ", ".join(sorted(CAUSES[component]))
-        raise ExpectationError(f"{'/'.join(words[2:])[:40]!r} is no cause of {component}: {known}")
+        raise ExpectationError(
+            f"cause {'/'.join(words[2:])[:40]!r} of {component}: must be one of {known}"
+        )
     return Cap(told.strip(), component, side, cause, copy)
 
 
@@ -172,7 +176,7 @@ def share(text: str) -> float:
     """A ratio below one from `10%` or `0.1`. Errors: ExpectationError."""
     value = _ratio(text.strip())
     if value is None or not 0 <= value < 1:
-        raise ExpectationError(f"{text[:40]!r} is no share below one: write for example 10%")
+        raise ExpectationError(f"{text[:40]!r} is not a share below 1; use for example 10%")
     return value
 
 
@@ -186,7 +190,7 @@ def age(text: str) -> float:
     match = _AGE.fullmatch(text.strip())
     seconds = float(match["number"]) * _AGE_SECONDS[match["unit"]] if match else 0.0
     if not 0 < seconds <= _OLDEST_SECONDS:
-        raise ExpectationError(f"{text[:40]!r} is no age: write for example 26h or 7d")
+        raise ExpectationError(f"{text[:40]!r} is not an age; use for example 26h or 7d")
     return seconds
 
 

@@ -88,12 +88,12 @@ def check(metric: str) -> str:
     if name in UNITS and (not at or name in COPIES and dialect in _LIKE_DIALECTS):
         return metric
     if at and name in COPIES:
-        raise ExpectationError(f"{dialect[:40]!r} is no dialect: {', '.join(_LIKE_DIALECTS[:-2])}")
+        raise ExpectationError(f"{dialect[:40]!r}: must be one of {', '.join(_LIKE_DIALECTS[:-2])}")
     if at and name in UNITS:
-        raise ExpectationError(f"{name} has no dialects")
+        raise ExpectationError(f"{name}: cannot have a dialect")
     near = difflib.get_close_matches(name.lower()[:80], UNITS, _NEAR, _NEAR_CUTOFF)
-    hint = f"near it: {', '.join(near)}" if near else f"there are {', '.join(UNITS)}"
-    raise ExpectationError(f"there is no metric {name[:40]!r}; {hint}")
+    hint = f"similar: {', '.join(near)}" if near else f"must be one of {', '.join(UNITS)}"
+    raise ExpectationError(f"metric {name[:40]!r} not found; {hint}")
 
 
 def unit(metric: str) -> Unit:
