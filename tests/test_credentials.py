@@ -73,7 +73,7 @@ def test_a_pipe_without_a_writer_is_refused_at_once(tmp_path):
 def test_the_pipe_of_a_process_substitution_is_refused_with_the_remedy():
     reader, writer = os.pipe()
     os.write(writer, b"username = anna\n")
-    with pytest.raises(Refused, match="pipe will not do.*0600"):
+    with pytest.raises(Refused, match="pipes are not accepted.*0600"):
         credentials.read_auth_file(Path(f"/dev/fd/{reader}"))
     os.close(reader)
     os.close(writer)

@@ -55,17 +55,17 @@ def test_a_share_is_understood_in_every_usual_spelling(text, target):
         ("smb://anna@secret@nas/media", "smb://user@host"),
         ("//anna:secret@nas/media", "smb://user@host"),
         ("//anna:secret/x@nas/media", "last @"),
-        ("SMB://anna:secret@nas/media", "is no share"),
-        ("anna:secret@nas/media", "is no share"),
+        ("SMB://anna:secret@nas/media", "is not a share"),
+        ("anna:secret@nas/media", "is not a share"),
         ("//nas/secret:x@y:z", "name of a share"),
         ("//anna@nas/media", "smb://user@host"),
-        ("//nas", "names no share"),
-        ("//nas/", "names no share"),
-        ("nas/media", "is no share"),
+        ("//nas", "no share given"),
+        ("//nas/", "no share given"),
+        ("nas/media", "is not a share"),
         ("//-oProxyCommand=x/media", "host"),
         ("//na;s/media", "host"),
-        ("//nas:0/media", "no port"),
-        ("//nas:99999/media", "no port"),
+        ("//nas:0/media", "must be from 1 to 65535"),
+        ("//nas:99999/media", "must be from 1 to 65535"),
         ("//nas:x/media", "host"),
         ("//[zz]/media", "IPv6"),
         ("//nas/../etc", "name of a share"),
@@ -73,7 +73,7 @@ def test_a_share_is_understood_in_every_usual_spelling(text, target):
         ("//nas/a|b", "name of a share"),
         ("//nas/a\x1bb", "name of a share"),
         ("//nas/" + "x" * 256, "name of a share"),
-        ("", "is no share"),
+        ("", "is not a share"),
     ],
 )
 def test_what_is_no_share_is_refused_with_the_reason(text, says):
@@ -98,7 +98,7 @@ def test_what_only_a_path_can_be_is_a_folder_of_this_host(text):
 @pytest.mark.parametrize("text", ["media", "nas/media", "mine@home", "a:b@c"])
 def test_a_bare_name_is_a_folder_where_one_is_there(text):
     assert parse(text, lambda path: True).path == text
-    with pytest.raises(Refused, match="is no share and no folder"):
+    with pytest.raises(Refused, match="is not a share or a folder"):
         parse(text, lambda path: False)
 
 
@@ -106,7 +106,7 @@ def test_a_bare_name_is_a_folder_where_one_is_there(text):
 def test_a_share_is_never_taken_for_a_folder(text):
     """Whatever lies there: //nas/media is a path too."""
     if text == "//nas":
-        with pytest.raises(Refused, match="names no share"):
+        with pytest.raises(Refused, match="no share given"):
             parse(text, lambda path: True)
     else:
         assert parse(text, lambda path: True) == Target("nas", 445, "media", "")
@@ -114,7 +114,7 @@ def test_a_share_is_never_taken_for_a_folder(text):
 
 @pytest.mark.parametrize("text", ["/mnt/a\0b", "a\0b", ".../x", ".hidden", "~/x", ""])
 def test_what_is_neither_is_refused(text):
-    with pytest.raises(Refused, match="no folder"):
+    with pytest.raises(Refused, match="not a share or a folder"):
         parse(text)
 
 

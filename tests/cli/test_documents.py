@@ -59,7 +59,7 @@ def test_a_document_for_a_closed_stdout_is_refused(begin, watched, tmp_path):
     )
     _, complaints = watched.finish(process)
     assert process.returncode == 64
-    assert complaints == ["bottleneck: --json -: stdout is closed; name a file"]
+    assert complaints == ["bottleneck: --json -: stdout is closed; use a file"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,7 +90,7 @@ def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
     path.write_text(content)
     code, out, err = explained(f"--{kind}", path, capsys=capsys)
     assert code == 64 and out == ""
-    assert f"--{kind} {path}" in err and "stays" in err
+    assert f"--{kind} {path}" in err and "not a report of this program" in err
     assert path.read_text() == content
 
 
@@ -158,7 +158,7 @@ def test_a_refusal_with_a_document_on_stdout_is_that_document_alone(kind, capsys
 def test_json_comes_first_where_two_ask_for_stdout(capsys):
     assert app.run(["probe", "loopback", "--html", "-", "--json", "-"]) == 64
     out, err = capsys.readouterr()
-    assert is_json(out) == "failed" and "holds one document" in err
+    assert is_json(out) == "failed" and "cannot write both to stdout" in err
 
 
 @pytest.mark.long
