@@ -17,6 +17,7 @@ from bottleneck.units import rate_text, seconds_text
 from probes.records import Failed, Skipped
 
 ALTERED = "DATA CORRUPTED: the received bytes differ from the sent bytes"
+FAILED = "The copy failed"
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
@@ -33,7 +34,7 @@ def not_made(copy: Copy) -> Verdict:
         case Skipped(reason):
             sentence = reason
         case Failed(error):
-            sentence = f"The copy failed: {error}"
+            sentence = f"{FAILED}: {error}"
         case _:
             sentence = "The copy moved nothing."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "copy-bottleneck/doctor/1"
 LONGEST = 600
-STYLES = {"ok": "green", "costs": "yellow", "missing": "bold red"}
+WORDS = {"ok": "ok", "costs": "warning", "missing": "missing"}
+STYLES = {"costs": "yellow", "missing": "bold red"}
 HEADINGS = {"client": "This host", "share": "The share", "server": "The server"}
 Target = Annotated[
     str | None,
@@ -74,49 +75,46 @@ def doctor(
 
 
 def print_checks(checks: Sequence[Check], console: Console) -> None:
-    """Every check under its host's heading, with what to do about it and which stages it costs."""
-    from rich.text import Text
-
-    for where, heading in HEADINGS.items():
-        own = [each for each in checks if each.where == where]
-        if own:
-            console.print(Text(heading, style="bold"))
-        for each in own:
-            _print(each, console)
-    console.print(Text(summary(checks), style="bold"))
-
-
-def _print(check: Check, console: Console) -> None:
-    from rich.text import Text
-
+    """The result, then of each host its problems with their remedies, and all that is well."""
+    from bottleneck.reports import terminal
     from bottleneck.safe import safe
 
-    line = Text.assemble((f"  {check.state:<8}", STYLES[check.state]))
-    line.append(safe(check.sentence, LONGEST))
-    console.print(line, soft_wrap=True)
-    if check.state == "ok":
-        return
+    terminal.line(console, summary(checks), "bold")
+    for where, title in HEADINGS.items():
+        own = [each for each in checks if each.where == where]
+        if own:
+            terminal.heading(console, title)
+        for each in own:
+            if each.state != "ok":
+                _print_problem(each, console)
+        well = "; ".join(safe(each.sentence, LONGEST) for each in own if each.state == "ok")
+        terminal.paragraph(console, well, "", f"  {WORDS['ok']:<9}")
+
+
+def _print_problem(check: Check, console: Console) -> None:
+    from bottleneck.reports import terminal
+    from bottleneck.safe import safe
+
+    begin = f"  {WORDS[check.state]:<9}"
+    terminal.paragraph(console, safe(check.sentence, LONGEST), STYLES[check.state], begin)
     more = [f"-> {check.remedy}"] if check.remedy else []
     if check.stages:
-        word = "not measured" if check.state == "missing" else "touches"
+        word = "not measured" if check.state == "missing" else "affects"
         more.append(f"{word}: {', '.join(check.stages)}")
     if more:
-        console.print(Text(" " * 10 + safe("; ".join(more), LONGEST)), soft_wrap=True)
+        # Not wrapped: it has commands to be copied.
+        terminal.line(console, " " * len(begin) + safe("; ".join(more), LONGEST))
 
 
 def summary(checks: Sequence[Check]) -> str:
-    """One line: how much of it is well."""
+    """The result in one line: `Partly ready: 1 requirement missing, 2 warnings`."""
     missing = sum(each.state == "missing" for each in checks)
     costs = sum(each.state == "costs" for each in checks)
-    detail = f"{costs} {'costs' if costs == 1 else 'cost'} detail"
-    if not missing:
-        return f"Ready: every stage can be measured{f'; {detail}' if costs else ''}."
-    lost = (
-        "1 thing is missing and costs"
-        if missing == 1
-        else f"{missing} things are missing, at the cost of"
-    )
-    return f"{lost} stages{f'; {detail}' if costs else ''}."
+    lost = f"{missing} requirement{'s' * (missing > 1)} missing" if missing else "all tests can run"
+    warnings = f", {costs} warning{'s' * (costs > 1)}" if costs else ""
+    refused = any(each.kind for each in checks)
+    word = "Not ready" if refused else "Partly ready" if missing else "Ready"
+    return f"{word}: {lost}{warnings}"
 
 
 def to_json(checks: Sequence[Check]) -> dict[str, Any]:

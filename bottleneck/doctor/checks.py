@@ -17,7 +17,7 @@ SMALL_BYTES = 256 << 20
 CLOCK_SECONDS = 60.0
 KERBEROS_SECONDS = 300.0
 BETWEEN_HOSTS = tuple(each.name for each in described(STAGES) if each.by_agent)
-STARTED_THERE = "copies that the server starts"
+STARTED_THERE = "copies started by the server"
 WITHOUT_AGENT = (*BETWEEN_HOSTS, "disk of the server", STARTED_THERE)
 OVER_SMB = tuple(each.name for each in described(STAGES) if "share" in each.needs)
 SMB1_EXTRA = "uv tool install 'copy-bottleneck[smb1]'"
@@ -26,18 +26,18 @@ SSH_WORDS = (
         "IDENTIFICATION HAS CHANGED|HOST IDENTIFICATION",
         "ask its admin whether the key was changed; then ssh-keygen -R {known}",
     ),
-    ("Host key verification failed", "once by hand, to see and take its key: ssh {place}"),
-    ("Permission denied", "let it take this user's key: ssh-copy-id {place} (or ssh-add)"),
-    ("Could not resolve", "check the host's name, or give an address"),
-    ("refused", "start sshd there, or name its port: ssh://host:port"),
-    ("timed out|No route", "check that the host is up and that its firewall lets port 22 through"),
+    ("Host key verification failed", "accept its host key once: ssh {place}"),
+    ("Permission denied", "install your key there: ssh-copy-id {place} (or ssh-add)"),
+    ("Could not resolve", "check the host name, or use an address"),
+    ("refused", "start sshd there, or use its port: ssh://host:port"),
+    ("timed out|No route", "check that the host is up and its firewall allows port 22"),
     (
         "python3: (command )?not found|python3: No such file",
-        "python3, 3.9 or newer, is missing there: install it",
+        "install python3 (3.9 or newer) there",
     ),
     (
         "SyntaxError|TypeError|AttributeError|ImportError",
-        "its python3 is older than 3.9: install a newer one there",
+        "install a newer python3 there (3.9 or newer)",
     ),
 )
 """What ssh or the other end says, and what to do about it."""
@@ -103,19 +103,19 @@ def _program(seen: Looked) -> Iterator[Check]:
     program, packages = seen.program, seen.program.packages
     library = packages.get("smbprotocol", "?")
     text = f"copy-bottleneck {program.version} on Python {program.python}, smbprotocol {library}"
-    yield _ok(CLIENT, "program", f"{text}; no numeric Bottleneck beside it")
+    yield _ok(CLIENT, "program", f"{text}; no conflicting package Bottleneck")
     offers = seen.offered is not None and "smb1" in seen.offered["dialects"]
     if "impacket" in packages:
-        yield _ok(CLIENT, "impacket", f"impacket {packages['impacket']}: SMB1 is measured")
+        yield _ok(CLIENT, "impacket", f"impacket {packages['impacket']}: SMB1 can be measured")
     elif not offers:
-        text = "impacket is not installed: SMB1 is left out, which few servers still offer"
+        text = "impacket not found: SMB1 is skipped, which few servers still offer"
         yield _costs(CLIENT, "impacket", text, SMB1_EXTRA, "smb-copy in smb1")
     if program.encoding.lower().replace("-", "") == "utf8":
-        yield _ok(CLIENT, "encoding", "text is UTF-8")
+        yield _ok(CLIENT, "encoding", "output is UTF-8")
     else:
-        text = f"text is {program.encoding}: bars and foreign names are drawn in ASCII"
+        text = f"output is {program.encoding}: bars and foreign names are shown in ASCII"
         yield _costs(CLIENT, "encoding", text, "export LC_ALL=C.UTF-8")
-    shows = "a terminal" if program.terminal else "no terminal: progress is a plain line a stage"
+    shows = "terminal" if program.terminal else "no terminal: progress is one line per test"
     yield _ok(CLIENT, "terminal", shows)
 
 
@@ -129,12 +129,12 @@ def _client(seen: Looked) -> Iterator[Check]:
         if "ssh" in ready.programs:
             yield _ok(CLIENT, "ssh", f"ssh {ready.programs['ssh']}")
         else:
-            text = "no ssh: the agent reaches a server by exec: or tcp:// alone"
+            text = "ssh not found: --agent can only use exec: or tcp://"
             yield _costs(CLIENT, "ssh", text, install("ssh", ready.families), *BETWEEN_HOSTS)
     if agent != "none" and "smbd" not in ready.programs:
         text = (
-            "no Samba here to open a share of our own for the server: impacket's slow one is "
-            "taken, where that is installed"
+            "Samba not found here: the share for copies started by the server uses impacket, "
+            "which is slow, if installed"
         )
         remedy = install("smbd", ready.families) + ", or --client-share //CLIENT/SHARE"
         yield _costs(CLIENT, "smbd", text, remedy, STARTED_THERE)
@@ -149,22 +149,29 @@ def _share(seen: Looked) -> Iterator[Check]:
     if target is None:
         return
     if trouble is not None:
-        remedy = "check name, address and firewall; the file server's port is 445"
+        remedy = "check name, address and firewall; SMB uses port 445"
         yield _missing(SHARE, "server", trouble.text, remedy, *OVER_SMB, kind=trouble.kind)
         return
     if told is None:
         return
     where = f"{target.host} port {target.port}"
     milliseconds = 1000 * float(told["connect_seconds"])
-    yield _ok(SHARE, "server", f"{where} answers in {milliseconds:.1f} ms")
+    yield _ok(SHARE, "server", f"{where} replies in {milliseconds:.1f} ms")
     dialects = [str(each) for each in told["dialects"]]
     if not dialects:
-        text = f"{where} speaks no dialect of SMB: is it a file server?"
-        yield _missing(SHARE, "dialects", text, "name its port", *OVER_SMB, kind="unreachable")
+        text = f"{where} supports no SMB dialect: it may not be a file server"
+        yield _missing(
+            SHARE,
+            "dialects",
+            text,
+            "use its port: //host:port/share",
+            *OVER_SMB,
+            kind="unreachable",
+        )
         return
     yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {told.get('signing', '')}")
     if "smb1" in dialects and "impacket" not in seen.program.packages:
-        text = "the server offers SMB1, and impacket is not installed: SMB1 is left out"
+        text = "the server offers SMB1, but impacket was not found here: SMB1 is skipped"
         yield _missing(CLIENT, "impacket", text, SMB1_EXTRA, "smb-copy in smb1")
     yield _login(seen)
 
@@ -174,11 +181,11 @@ def _login(seen: Looked) -> Check:
     if trouble is not None:
         return _missing(SHARE, "login", trouble.text, "", *OVER_SMB, kind=trouble.kind)
     if facts is None:
-        return _ok(SHARE, "login", "not tried: give --user or --allow-guest for one attempt")
+        return _ok(SHARE, "login", "login not tested; use --user or --allow-guest")
     kept = facts.get("encryption") or facts.get("signing")
-    how = f"protected by {kept}" if kept else "neither signed nor encrypted"
-    text = f"logged in by SMB {facts.get('dialect')}, {how}; whether it may be written to, "
-    return _ok(SHARE, "login", text + "a run finds out")
+    how = f"protected by {kept}" if kept else "not signed and not encrypted"
+    text = f"logged in over SMB {facts.get('dialect')}, {how}; write permission not tested"
+    return _ok(SHARE, "login", text)
 
 
 # -- the server ----------------------------------------------------------------------------------
@@ -189,7 +196,7 @@ def _server(seen: Looked) -> Iterator[Check]:
     wanted, ready, trouble = seen.wanted, seen.server, seen.agent_trouble
     if wanted.agent == "none":
         if wanted.target is not None and wanted.target.host:
-            text = "no agent: the network's stages and all that lies within the server are left out"
+            text = "no agent: network tests, and the disk and CPU of the server, are skipped"
             remedy = f"--agent ssh://{wanted.target.host}"
             yield _missing(SERVER, "agent", text, remedy, *WITHOUT_AGENT)
         return
@@ -199,13 +206,13 @@ def _server(seen: Looked) -> Iterator[Check]:
     if ready is None:
         return
     about = f"{ready.name}, {ready.distribution or ready.system}, Python {ready.python}"
-    yield _ok(SERVER, "agent", f"answers: {about}")
+    yield _ok(SERVER, "agent", f"agent on {about}")
     yield from _common(SERVER, ready)
     if ready.place is not None:
         yield from _place(SERVER, ready.place, "--server-folder DIR", "disk of the server")
     elif wanted.target is not None and wanted.target.share:
-        text = "smb.conf does not tell the share's folder: the run looks for its own file there"
-        remedy = "--server-folder DIR, if the run does not find it"
+        text = "directory of the share not found in smb.conf: a run searches for its test file"
+        remedy = "--server-folder DIR, if the search fails"
         yield _costs(SERVER, "folder", text, remedy, "disk of the server")
     yield from _ports(seen)
     yield _copies_there(seen, ready)
@@ -216,8 +223,8 @@ def _copies_there(seen: Looked, ready: Readiness) -> Check:
     if "smbclient" in ready.programs:
         return _ok(SERVER, "smbclient", f"smbclient {ready.programs['smbclient']}")
     if seen.installed:
-        return _ok(SERVER, "smbclient", "copy-bottleneck is installed there: it makes the copies")
-    text = "the server has nothing to start copies with"
+        return _ok(SERVER, "smbclient", "copy-bottleneck is installed there and can start copies")
+    text = "no program on the server can start copies"
     remedy = f"there: {install('smbclient', ready.families)}, or install copy-bottleneck"
     return _missing(SERVER, "smbclient", text, remedy, STARTED_THERE)
 
@@ -230,29 +237,27 @@ def _ports(seen: Looked) -> Iterator[Check]:
     )
     for where, why, whence, whose, stages in ways:
         if why == "":
-            yield _ok(where, "ports", f"a port that its agent opens is reached {whence}")
+            yield _ok(where, "ports", f"TCP ports of {whose} agent are reachable {whence}")
         elif why is not None:
-            text = f"a port that {whose} agent opens is not reached {whence} ({why})"
-            remedy = (
-                f"let the other host through {whose} firewall, to TCP ports of "
-                "net.ipv4.ip_local_port_range, for the time of a run"
-            )
+            text = f"a TCP port of {whose} agent is not reachable {whence} ({why})"
+            ports = "the TCP ports of net.ipv4.ip_local_port_range"
+            remedy = f"allow {ports} through {whose} firewall during a run"
             yield _missing(where, "ports", text, remedy, *stages)
 
 
 def _clock(ahead_seconds: float) -> Check:
     off = abs(ahead_seconds)
     if off < CLOCK_SECONDS:
-        return _ok(SERVER, "clock", "both clocks agree within a minute")
+        return _ok(SERVER, "clock", "clocks agree within a minute")
     way = "ahead of" if ahead_seconds > 0 else "behind"
-    more = "; Kerberos refuses that" if off > KERBEROS_SECONDS else ""
-    text = f"its clock is {off:.0f} s {way} this host's{more}"
-    return _costs(SERVER, "clock", text, "set both by NTP")
+    more = "; Kerberos rejects that" if off > KERBEROS_SECONDS else ""
+    text = f"the clock is {off:.0f} s {way} this host's{more}"
+    return _costs(SERVER, "clock", text, "synchronize both with NTP")
 
 
 def _agent_remedy(agent: str, text: str) -> str:
     if not agent.startswith("ssh://"):
-        return "try the command by hand" if agent.startswith("exec:") else ""
+        return "run the command by hand" if agent.startswith("exec:") else ""
     place, colon, port = agent.removeprefix("ssh://").rstrip("/").rpartition(":")
     if not colon or not port.isdigit():
         place, port = agent.removeprefix("ssh://").rstrip("/"), ""
@@ -263,7 +268,7 @@ def _agent_remedy(agent: str, text: str) -> str:
     for words, remedy in SSH_WORDS:
         if re.search(words, text, re.IGNORECASE):
             return remedy.format(known=known, place=place)
-    return f"try by hand: ssh -o BatchMode=yes {place} python3 --version"
+    return f"run by hand: ssh -o BatchMode=yes {place} python3 --version"
 
 
 # -- each host -----------------------------------------------------------------------------------
@@ -275,24 +280,24 @@ def _common(where: str, ready: Readiness) -> Iterator[Check]:
     if "smartctl" in ready.programs:
         yield _ok(where, "smartctl", f"smartctl {ready.programs['smartctl']}")
     else:
-        text = "no smartctl: a disk's health and the rate of its link stay unknown"
+        text = "smartctl not found: disk health and the rate of the disk's link are unknown"
         yield _costs(where, "smartctl", text, install("smartctl", ready.families), _disk(where))
     yield _cache(where, ready)
     if ready.sockets:
-        text = f"{ready.sockets}: who limits the connection of an SMB copy stays unknown"
+        text = f"{ready.sockets}: what limits the TCP connection of a copy is unknown"
         yield _costs(where, "sockets", text, "Linux with sock_diag", "smb-copy")
     else:
-        yield _ok(where, "sockets", "the kernel tells of every connection (sock_diag)")
+        yield _ok(where, "sockets", "the kernel reports every connection (sock_diag)")
     if not ready.proc and ready.psutil is None:
-        text = "neither /proc nor psutil: CPU and memory of this host stay unknown"
+        text = "/proc and psutil not found: CPU and memory of this host are unknown"
         yield _costs(where, "usage", text, "sudo python3 -m pip install psutil", "all")
     else:
         by = f"psutil {ready.psutil}" if ready.psutil else "/proc"
-        yield _ok(where, "usage", f"CPU and memory are read by {by}")
+        yield _ok(where, "usage", f"CPU and memory are read from {by}")
     if ready.quotas:
-        yield _ok(where, "cgroup", "a CPU quota would be seen")
+        yield _ok(where, "cgroup", "a CPU quota can be detected")
     else:
-        text = "no cgroup file system is to be seen: nor would a CPU quota be"
+        text = "cgroup file system not found: a CPU quota cannot be detected"
         yield _costs(where, "cgroup", text, "mount /sys/fs/cgroup, in a container read-only")
     if ready.interface is not None and ready.interface != "lo":
         yield _driver(where, ready.interface, ready.driver)
@@ -307,13 +312,13 @@ def _fio(where: str, ready: Readiness) -> Check:
     remedy = install("fio", ready.families)
     numbers = tuple(int(word) for word in re.findall(r"\d{1,4}", version or "")[:2])
     if version is None:
-        text = "fio is not installed: the disk is not measured"
+        text = "fio not found: the disk is not measured"
     elif version == "?":
-        text = "fio is there and does not start: the disk is not measured"
+        text = "fio cannot start: the disk is not measured"
     elif numbers < OLDEST_FIO:
-        text = f"fio {version} is too old; 3.0 or newer is needed"
+        text = f"fio {version} is too old; 3.0 or newer is required"
     elif "libaio" not in ready.engines:
-        text = f"fio {version} has no libaio: direct reads keep no depth of requests"
+        text = f"fio {version} has no libaio: direct reads cannot use a queue depth"
         remedy = "install a fio that was built with libaio"
     else:
         return _ok(where, "fio", f"fio {version} with {' and '.join(ready.engines)}")
@@ -322,8 +327,8 @@ def _fio(where: str, ready: Readiness) -> Check:
 
 def _root(where: str, ready: Readiness) -> Check:
     if ready.privileged:
-        return _ok(where, "rights", "root: disks and other users' programs can be looked at")
-    text = "not root: --device, a disk's SMART, and other users' sockets and files stay closed"
+        return _ok(where, "rights", "root: disks and processes of other users are readable")
+    text = "not root: --device, SMART, and sockets and files of other users are not readable"
     as_root = "as root: sudo bottleneck ..."
     if where == SERVER:
         as_root = "--agent ssh://root@HOST, or exec: with a command that ends in sudo -n"
@@ -332,19 +337,19 @@ def _root(where: str, ready: Readiness) -> Check:
 
 def _cache(where: str, ready: Readiness) -> Check:
     if ready.cache == "cachestat":
-        return _ok(where, "page cache", "cached and uncached are proven by cachestat(2)")
+        return _ok(where, "page cache", "cached and uncached are verified with cachestat(2)")
     if ready.cache:
-        text = "this kernel has no cachestat(2) (Linux 6.5): mincore(2) proves what we own"
+        text = "no cachestat(2) before Linux 6.5: mincore(2) verifies files of this user"
         return _ok(where, "page cache", text)
-    text = "what the page cache holds cannot be proven here: `uncached` stays unproven"
-    return _costs(where, "page cache", text, "run it on Linux", "*.uncached")
+    text = "the page cache cannot be read here: `uncached` is not verified"
+    return _costs(where, "page cache", text, "run on Linux", "*.uncached")
 
 
 def _driver(where: str, name: str, driver: str | None) -> Check:
     if driver:
-        return _ok(where, "interface", f"{name}: its driver {driver} answers ethtool")
-    text = f"{name}: no driver answers ethtool: its link rate, duplex and flow control stay unknown"
-    remedy = "run it on the host itself, not in a container or virtual machine"
+        return _ok(where, "interface", f"{name}: driver {driver} supports ethtool")
+    text = f"{name}: no ethtool: link rate, duplex and flow control are unknown"
+    remedy = "run on the host itself, not in a container or virtual machine"
     return _costs(where, "interface", text, remedy, "link-rate and duplex")
 
 
@@ -358,16 +363,16 @@ def _place(
         return
     usable = place.usable_bytes
     if usable is not None and usable < LEAST_BYTES:
-        text = f"{place.path} has no room: a tenth of it, and at least 2 GiB, stay free"
-        yield _missing(where, name, text, f"make room, or {remedy}", *stages)
+        text = f"{place.path}: not enough free space (10%, and at least 2 GiB, always stay free)"
+        yield _missing(where, name, text, f"free some space, or {remedy}", *stages)
         return
     on = f" ({place.filesystem})" if place.filesystem else ""
-    room = "room is not told" if usable is None else f"a run may write {size_text(usable)}"
+    room = "free space unknown" if usable is None else f"a run may write {size_text(usable)}"
     if usable is not None and usable < SMALL_BYTES:
-        text = f"{place.path}{on}: {room} only: copies stay small, and their rates doubtful"
-        yield _costs(where, name, text, f"make room, or {remedy}", *stages)
+        text = f"{place.path}{on}: {room} only: copies are small and rates unreliable"
+        yield _costs(where, name, text, f"free some space, or {remedy}", *stages)
     elif not place.nameless and name == "folder":
-        text = f"{place.path}{on} knows no nameless files: a run that is killed may leave one"
-        yield _costs(where, name, text, "bottleneck cleanup, should that happen")
+        text = f"{place.path}{on}: no O_TMPFILE: a killed run may leave a test file"
+        yield _costs(where, name, text, "bottleneck cleanup, if that happens")
     else:
         yield _ok(where, name, f"{place.path}{on}: {room}")

@@ -157,7 +157,7 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        return "", Trouble("unreachable", f"{host}: the name cannot be resolved ({why.lower()})")
+        return "", Trouble("unreachable", f"{host}: cannot resolve the name ({why.lower()})")
     return str(found[0][4][0]), None
 
 

@@ -113,7 +113,7 @@ def judged_by(
         return
     found = tuple(compared(report, diagnosis, baseline))
     if not found:
-        reason = "the baseline has no copy and no stage to compare with"
+        reason = "the baseline has no copy and no test to compare with"
         yield Judged("as in the baseline", "baseline", "unknown", reason)
     slower = [each for each in found if each.slower(tolerance)]
     for each in found:
@@ -152,7 +152,7 @@ def _another_path(before: Report, after: Report) -> str:
         ("server", before.server and before.server.name, after.server and after.server.name),
     ):
         if old is not None and new is not None and old != new:
-            return f"the baseline is of another {what}: {old}, and this report of {new}"
+            return f"the baseline has another {what}: {old}, this report has {new}"
     return ""
 
 
@@ -184,7 +184,7 @@ def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compare
         elif name in OWN_COPIES and dialect == usual:
             other, why = now.get(name), NO_SUCH_COPY
             if other and other.copy and f"{name}@{other.copy.dialect}" not in then:
-                why = f"it speaks {other.copy.dialect} now, {dialect} then"
+                why = f"SMB {other.copy.dialect} now, {dialect} in the baseline"
             missing.append(Compared(metric, before.spread, None, why))
     # What nobody made any more comes last, in the usual order.
     places = {each: at for at, each in enumerate(OWN_COPIES)}
@@ -203,7 +203,7 @@ def _other_size(before: Reading, after: Reading) -> str:
         return ""
     times = noise.factor(old[0], new[0])
     which = "larger" if new[0] > old[0] else "smaller"
-    return f"its file is {times:.0f} times {which} than the baseline's: give the same --size"
+    return f"its file is {times:.0f} times {which} than in the baseline; use the same --size"
 
 
 def _size(told: Reading) -> tuple[float, ...]:
@@ -230,7 +230,7 @@ def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
             if min(before.median, after.spread.median) <= most:
                 yield Compared(metric, before, after.spread)
         elif metric in _ALWAYS and before.median <= most:
-            why = after.reason or "it was measured in another way then"
+            why = after.reason or "measured with other settings in the baseline"
             yield Compared(metric, before, None, why)
 
 
@@ -269,12 +269,12 @@ def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
         why, (less, rates) = _why(each, slower), _lost(each)
         return f"{less}: {why}; {rates}" if why else f"{less} ({rates})"
     if each.differs and each.lost < 0:
-        return f"{now}: faster by more than the noise, so take a new baseline"
+        return f"{now}: significantly faster; record a new baseline"
     if each.lost > max(tolerance, SUSPECT_RATIO):
         least = percent_text(each.least_lost(tolerance))
-        once = " of a single run" if each.single else ""
-        told = f"{percent_text(each.lost)} less, which may be noise{once}"
-        return f"{now}: {told} (an alarm takes {least} and runs that do not meet)"
+        once = " for a single run" if each.single else ""
+        told = f"{percent_text(each.lost)} less, not significant{once}"
+        return f"{now}: {told} (alarm at {least} less without overlap of the runs)"
     return now
 
 
@@ -285,7 +285,7 @@ def _lost(each: Compared) -> tuple[str, str]:
         case ["disk", side, verb]:
             does = f"the {side}'s disk {'reads' if verb == 'read' else 'writes'}"
         case ["tcp", verb, *_]:
-            does = f"TCP carries on a {verb}"
+            does = f"TCP {verb} moves"
         case [verb, "memory"]:
             does = f"a {verb} without the client's disk moves"
         case _:
@@ -297,7 +297,7 @@ def _lost(each: Compared) -> tuple[str, str]:
 
 
 def _why(each: Compared, slower: list[Compared]) -> str:
-    """The stage of a copy's way that lost too, else what caps it; empty: it is a stage itself."""
+    """The stage of a copy's way that lost too, else what limits it; empty: it is one itself."""
     if each.copies is None:
         return ""
     name = each.metric.partition("@")[0]
@@ -307,12 +307,12 @@ def _why(each: Compared, slower: list[Compared]) -> str:
         return f"{less} ({rates})"
     then, now = map(_cap, each.copies)
     if not now:
-        return "what caps it now is not clear"
-    return f"its cap is {'still ' if now == then else 'now '}{now}"
+        return "bottleneck not identified now"
+    return f"{'still' if now == then else 'now'} limited by {now}"
 
 
 def _cap(told: Reading) -> str:
-    """What caps a copy, in words; empty: it was not found."""
+    """What limits a copy, in words; empty: it was not found."""
     if told.copy is None or told.copy.verdict.component == "unknown":
         return ""
     verdict = told.copy.verdict

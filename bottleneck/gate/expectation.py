@@ -21,7 +21,7 @@ from probes.records import SIDES
 Severity = Literal["warning", "critical"]
 _CONDITION = re.compile(r"\s*(?P<metric>[^<>=\s]+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>.+?)\s*")
 _HOLDS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_BREAKS = {"<": "below", "<=": "not above", ">": "above", ">=": "not below"}
+_BREAKS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 _PERCENT = re.compile(r"\d+(?:\.\d+)?\s*%", re.ASCII)
 _BARE = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.unknown import ALTERED, FAILED
 from bottleneck.gate import baseline as baselines
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
 from bottleneck.gate.judged import Judged, Judgement, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
-from bottleneck.units import percent_text, rate_text, seconds_text, share_text
+from bottleneck.units import rate_text, seconds_text, share_text
 from bottleneck.words import cap_text, stage_text
 from probes.records import Failed, Skipped
 
@@ -91,13 +92,13 @@ def _judgement(
 def _stale(age: float | None, most: float | None) -> Judged | None:
     if age is None:
         return None
-    name = "the report is of now" if most is None else f"no older than {age_text(most)}"
+    name = "the report is current" if most is None else f"at most {age_text(most)} old"
     if age < -AHEAD_SECONDS:
-        told = f"the report is from {age_text(-age)} ahead: a clock is wrong"
+        told = f"the report is dated {age_text(-age)} in the future: check the clocks"
         return Judged(name, "age", "unknown", told, None, "seconds")
     if most is None or age <= most:
         return None
-    told = f"the report is {age_text(age)} old, and {age_text(most)} are allowed"
+    told = f"the report is {age_text(age)} old, at most {age_text(most)} is allowed"
     return Judged(name, "age", "unknown", told, age, "seconds", f"~:{most:.0f}")
 
 
@@ -105,13 +106,13 @@ def _run(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
     """What is said whatever was asked: altered bytes, and a run that did not come to its end."""
     if diagnosis.altered:
         where = ", ".join(diagnosis.altered)
-        told = f"the bytes that arrived are not the bytes that were sent ({where})"
-        yield Judged("bytes arrive as they were sent", "bytes", "critical", told)
+        told = f"{ALTERED} ({where})"
+        yield Judged("received bytes equal sent bytes", "bytes", "critical", told)
     if report.status in NOT_ENDED:
-        why = report.notes[-1] if report.notes else "nothing says why"
+        why = report.notes[-1] if report.notes else "no reason given"
         how = "failed" if report.status == "failed" else "was interrupted"
         told = f"the run {how}: {why}"
-        yield Judged("the run came to its end", "run", "unknown", told)
+        yield Judged("the run was completed", "run", "unknown", told)
 
 
 def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
@@ -128,25 +129,27 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
         if isinstance(outcome, (Skipped, Failed)) and step.stage not in COPY_STAGES:
             metric = _ascii(metrics.stage_metric(step) or f"{step.stage}.{index}")
             broke = isinstance(outcome, Failed)
-            told = f"it broke off: {outcome.error}" if isinstance(outcome, Failed) else ""
+            told = f"failed: {outcome.error}" if isinstance(outcome, Failed) else ""
             told = told or f"not measured: {getattr(outcome, 'reason', '')}"
             state: State = "unknown" if broke else "ok"
             yield Judged(stage_text(step), metric, state, told, None, "bytes_per_second")
     if not diagnosis.copies:
         yield Judged("a copy was made", "headline", "unknown", diagnosis.summary)
     if report.status == "partial":
-        told = "the run is partial: not all that it was to measure could be measured"
-        yield Judged("every stage was measured", "run", "unknown", told)
+        told = "partial results: some tests failed or were not run"
+        yield Judged("every test was run", "run", "unknown", told)
 
 
 def _copy(copy: CopyDiagnosis, metric: str, chosen: bool) -> Judged:
     rate = copy.bytes_per_second
     known = copy.verdict.component != "unknown"
-    skipped = rate is None and not copy.verdict.sentence.startswith("The copy broke off")
+    skipped = rate is None and not copy.verdict.sentence.startswith(FAILED)
     state: State = "ok" if known or skipped or rate is not None else "unknown"
     if chosen and not known:
         state = "unknown"
     told = copy.verdict.sentence
+    if known and rate is not None:
+        told = f"{rate_text(rate)}, limited by {cap_text(copy.verdict)}"
     return Judged(f"{copy.copy} ({copy.dialect})", metric, state, told, rate, "bytes_per_second")
 
 
@@ -191,13 +194,13 @@ def _limit(line: dict[str, Limit], told: Reading) -> Judged:
 
 
 def _behind(told: Reading) -> str:
-    """What caps the copy whose rate it is, as a sentence's end."""
+    """What limits the copy whose rate it is, as a sentence's end."""
     if told.copy is None or told.unit != "bytes_per_second":
         return ""
     which = f" ({told.copy.copy})" if told.metric == metrics.HEADLINE else ""
     if told.copy.verdict.component == "unknown":
-        return f"{which}; what caps it is not clear"
-    return f"{which}; its cap is {cap_text(told.copy.verdict)}"
+        return f"{which}; bottleneck not identified"
+    return f"{which}; limited by {cap_text(told.copy.verdict)}"
 
 
 def quantity_text(value: float, unit: str) -> str:
@@ -212,19 +215,19 @@ def quantity_text(value: float, unit: str) -> str:
 def _cap(wanted: Cap, told: Reading) -> Judged:
     plain = wanted.copy == metrics.HEADLINE
     which = told.copy.copy if told.copy else wanted.copy
-    name = f"{'the copy' if plain else wanted.copy} is capped by {wanted.words}"
+    name = f"{'the copy' if plain else wanted.copy} is limited by {wanted.words}"
     metric = "cap" if plain else f"cap.{wanted.copy}"
     verdict = None if told.copy is None else told.copy.verdict
     if verdict is None or verdict.component == "unknown":
         why = told.reason if verdict is None else verdict.sentence
-        return Judged(name, metric, "unknown", f"what caps {which} is not known: {why}")
-    found = f"{which} is capped by {verdict.words}"
+        return Judged(name, metric, "unknown", f"bottleneck of {which} not identified: {why}")
+    found = f"{which} is limited by {verdict.words}"
     asked = zip((wanted.component, wanted.side, wanted.cause), verdict.named, strict=True)
     if all(want in (None, got) for want, got in asked):
         return Judged(name, metric, "ok", found)
     if verdict.confidence < CLEAR_CONFIDENCE:
-        sure = percent_text(verdict.confidence)
-        told_so = f"{which} may be capped by {verdict.words}, which is {sure} sure alone"
-        return Judged(name, metric, "unknown", f"{told_so}; expected was {wanted.words}")
+        sure = f"(confidence {verdict.confidence:.2f})"
+        found = f"{which} may be limited by {verdict.words} {sure}"
+        return Judged(name, metric, "unknown", f"{found}, expected: {wanted.words}")
     rate = "" if told.value is None else f" at {rate_text(told.value)}"
-    return Judged(name, metric, "critical", f"{found}{rate}, expected was {wanted.words}")
+    return Judged(name, metric, "critical", f"{found}{rate}, expected: {wanted.words}")

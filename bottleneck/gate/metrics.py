@@ -117,7 +117,7 @@ def readings(report: Report, diagnosis: Diagnosis) -> dict[str, Reading]:
 
 def reading(found: Mapping[str, Reading], metric: str) -> Reading:
     """One of them; a metric that nothing was tried for is without a value."""
-    why = "nothing in the report tells it"
+    why = "not in the report"
     return found.get(metric) or Reading(metric, unit(metric), None, why)
 
 
@@ -145,9 +145,9 @@ def _stages(report: Report) -> Iterator[Reading]:
             case Skipped(reason):
                 why = reason
             case Failed(error):
-                why = f"it broke off: {error}"
+                why = f"failed: {error}"
             case _:
-                why = f"{step.stage} moved nothing that counts"
+                why = f"{step.stage} moved no data"
         if made is not None and made.intact:
             rate, why = made.rate, ""
         value = None if rate is None else rate.median

@@ -42,13 +42,13 @@ def github_text(judgement: Judgement) -> str:
     shown = alarms if len(alarms) <= MOST_ANNOTATIONS else alarms[: MOST_ANNOTATIONS - 1]
     lines = [_annotation(each.state, f"bottleneck: {each.name}", each.message) for each in shown]
     if len(alarms) > len(shown):
-        more = f"{len(alarms) - len(shown)} more expectations do not hold"
+        more = f"{len(alarms) - len(shown)} more expectations are not met"
         lines.append(_annotation(alarms[len(shown)].state, "bottleneck", more))
     return "".join(lines)
 
 
 def github_summary(judgement: Judgement) -> str:
-    """Markdown for $GITHUB_STEP_SUMMARY: the verdict, what was expected, the copies and caps."""
+    """Markdown for $GITHUB_STEP_SUMMARY: the verdict, what was expected, the copies."""
     lines = [f"### bottleneck: {judgement.state.upper()}", "", _marked(judgement.sentence, 2000)]
     expected = worst_first(judgement)
     if expected:
@@ -60,7 +60,11 @@ def github_summary(judgement: Judgement) -> str:
             lines += ["", f"and {len(expected) - MOST_ROWS} more"]
     copies = judgement.diagnosis.copies if judgement.diagnosis else ()
     if copies:
-        lines += ["", "| copy | dialect | rate | cap | confidence |", "|---|---|---:|---|---:|"]
+        lines += [
+            "",
+            "| copy | dialect | rate | limited by | confidence |",
+            "|---|---|---:|---|---:|",
+        ]
         for copy in copies[:MOST_ROWS]:
             verdict = copy.verdict
             rate = copy.bytes_per_second

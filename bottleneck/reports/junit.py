@@ -77,7 +77,9 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
             if judged.unit and judged.value is None:
                 case.result = [Skipped(message)]
             else:
-                case.system_out = message
+                verdict = verdict_of(judgement, judged)
+                why = [] if verdict is None else [safe(verdict.sentence, LONGEST_TEXT)]
+                case.system_out = "\n".join([message, *why])
         case "unknown":
             case.result = [Error(message, "unknown")]
         case state:
@@ -88,7 +90,7 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
 
 
 def _found(judgement: Judgement, judged: Judged) -> Iterator[str]:
-    """What stands below a failure: the figure, what was wanted, and the component behind it."""
+    """The details of a case: the figure, what was wanted, and the component behind it."""
     yield safe(judged.message, LONGEST_TEXT)
     if judged.value is not None:
         yield f"found: {value_text(judged)}"
@@ -97,7 +99,7 @@ def _found(judgement: Judgement, judged: Judged) -> Iterator[str]:
             yield f"no {word} in the range {safe(wanted, 60)} {judged.unit}".rstrip()
     verdict = verdict_of(judgement, judged)
     if verdict is not None:
-        yield f"cap: {verdict.words}, confidence {verdict.confidence:.2f}"
+        yield f"limited by: {verdict.words}, confidence {verdict.confidence:.2f}"
         yield safe(verdict.sentence, LONGEST_TEXT)
 
 

@@ -45,42 +45,38 @@ class Family:
 
 
 _CONFIDENCE = (
-    "How sure it is that this component caps the copy, 0 to 1; 0 of component unknown: measured, "
-    "and nothing could be named."
+    "Confidence, 0 to 1, that this component limits the copy; 0 with component unknown: "
+    "bottleneck not identified."
 )
 FAMILIES = {
     "copy_bytes_per_second": Family(_COPY, "Median rate of a copy."),
     "copy_predicted_bytes_per_second": Family(
-        _COPY, "Rate of a copy once its cap is lifted, predicted."
+        _COPY, "Predicted rate of a copy without its bottleneck."
     ),
     "cap_confidence": Family(_CAP, _CONFIDENCE),
-    "cap_ceiling_bytes_per_second": Family(
-        _CAP, "The most that the component which caps the copy allows."
-    ),
+    "cap_ceiling_bytes_per_second": Family(_CAP, "Limit of the component that limits the copy."),
     "ceiling_bytes_per_second": Family(
         (*_CAP, "standing"),
-        "The most that one component allows a copy; standing at-least: or more.",
+        "Limit of one component for a copy; with standing at-least: this or more.",
     ),
     "stage_bytes_per_second": Family(
         ("share", "stage", "step", "side", "verb"),
-        "Median rate of a stage that was measured alone; of several alike the first.",
+        "Median rate of a stage measured separately; the first of several alike.",
     ),
-    "expectation_bytes_per_second": Family(_METRIC, "What was found where a rate was expected."),
-    "expectation_seconds": Family(_METRIC, "What was found where a time was expected."),
-    "expectation_ratio": Family(_METRIC, "What was found where a ratio was expected."),
+    "expectation_bytes_per_second": Family(_METRIC, "Measured rate of an expectation."),
+    "expectation_seconds": Family(_METRIC, "Measured time of an expectation."),
+    "expectation_ratio": Family(_METRIC, "Measured ratio of an expectation."),
     "expectation_state": Family(
         (*_METRIC, "expectation", "state"),
-        "1 for the state that an expectation is in, 0 for the others.",
+        "1 for the state of an expectation, 0 for the others.",
     ),
     "check_state": Family(
         ("share", "state"), "1 for the state of the whole check, 0 for the others."
     ),
-    "report_status": Family(("share", "status"), "1 for how the run ended, 0 for the others."),
-    "report_timestamp_seconds": Family(("share",), "When the run began, in seconds since 1970."),
-    "report_duration_seconds": Family(("share",), "How long the run took."),
-    "build_info": Family(
-        ("share", "version"), "Always 1; version is that of the program which measured."
-    ),
+    "report_status": Family(("share", "status"), "1 for the status of the run, 0 for the others."),
+    "report_timestamp_seconds": Family(("share",), "Start of the run, in seconds since 1970."),
+    "report_duration_seconds": Family(("share",), "Duration of the run."),
+    "build_info": Family(("share", "version"), "Always 1; version of the program that measured."),
 }
 """Every metric by its name, in the order of the text."""
 

@@ -46,7 +46,7 @@ def test_a_share_and_its_server_are_asked_and_nothing_is_written(
     assert done.code == (0 if document["ready"] else 3), done.err
     share, there = named(document, "share"), named(document, "server")
     assert "2.0.2, 2.1, 3.0, 3.0.2, 3.1.1" in share["dialects"]["sentence"]
-    assert "logged in by SMB 3.1.1" in share["login"]["sentence"]
+    assert "logged in over SMB 3.1.1" in share["login"]["sentence"]
     assert there["agent"]["state"] == "ok" and str(shared) in there["folder"]["sentence"]
     assert there["clock"]["state"] == "ok"
     assert there["ports"]["state"] == named(document, "client")["ports"]["state"] == "ok"
@@ -57,7 +57,7 @@ def test_a_share_and_its_server_are_asked_and_nothing_is_written(
 
 def test_no_login_is_tried_where_none_was_asked_for(bottleneck, target):
     document = told(bottleneck("doctor", target, "--format", "json"))
-    assert "not tried" in named(document, "share")["login"]["sentence"]
+    assert "not tested" in named(document, "share")["login"]["sentence"]
     assert named(document, "server")["agent"]["stages"]
 
 

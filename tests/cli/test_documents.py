@@ -129,7 +129,7 @@ def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatc
     assert code == exits.INCOMPLETE
     assert out.startswith("Pulling")
     (line,) = err.splitlines()
-    assert f"--ticket {paths['ticket']}" in line and "the ticket is not there" in line
+    assert f"--ticket {paths['ticket']}" in line and "the ticket was not written" in line
     for kind in ("json", "html", "junit"):
         IS[kind](paths[kind].read_text())
 

@@ -72,8 +72,8 @@ def test_where_all_is_there_every_check_is_ok():
         ({"quotas": False}, "cgroup", COSTS, "cgroup"),
         ({"driver": None}, "interface", COSTS, "host itself"),
         ({"place": Place("/srv", "no space")}, "folder", MISSING, "--"),
-        ({"place": Place("/srv", "", "ext4", True, 1 << 20)}, "folder", MISSING, "make room"),
-        ({"place": Place("/srv", "", "ext4", True, 64 << 20)}, "folder", COSTS, "make room"),
+        ({"place": Place("/srv", "", "ext4", True, 1 << 20)}, "folder", MISSING, "free some space"),
+        ({"place": Place("/srv", "", "ext4", True, 64 << 20)}, "folder", COSTS, "free some space"),
         ({"place": Place("/srv", "", "vfat", False, 1 << 40)}, "folder", COSTS, "cleanup"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_firewall_between_the_hosts_is_told_with_its_way():
     there, here = bad(there="no answer within 4 s", here="refused")
     assert (there.where, here.where) == ("server", "client")
     assert "tcp" in there.stages and "the server's firewall" in there.remedy
-    assert here.stages == ("copies that the server starts",)
+    assert here.stages == ("copies started by the server",)
     assert bad(there=None, here=None) == []
 
 

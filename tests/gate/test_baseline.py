@@ -49,7 +49,7 @@ def test_of_a_single_run_a_fifth_less_is_asked_for(judged, as_if, line):
     for base, now in (((1.0,), SLOWER), ((1.0, 1.01, 0.99), (0.85,))):
         found = judged(as_if({"pull.uncached": now}), baseline=as_if({"pull.uncached": base}))
         told = line(found, "pull.uncached")
-        assert told.state == "ok" and "noise of a single run" in told.message
+        assert told.state == "ok" and "not significant for a single run" in told.message
     found = judged(as_if({"pull.uncached": (0.75,)}), baseline=as_if({"pull.uncached": (1.0,)}))
     assert line(found, "pull.uncached").state == "warning"
 

@@ -46,7 +46,7 @@ def test_there_are_at_most_ten_and_the_last_says_how_many_more(judgement):
     many = tuple(Judged(f"x{at}", "x", "warning", "slow") for at in range(15))
     found = commands(github_text(replace(judgement, judged=many)))
     assert len(found) == MOST_ANNOTATIONS
-    assert found[-1][2] == "6 more expectations do not hold"
+    assert found[-1][2] == "6 more expectations are not met"
     assert len(commands(github_text(replace(judgement, judged=many[:10])))) == 10
 
 
