@@ -1,7 +1,11 @@
-"""What a person sees on stderr while a run is under way: a line for each step, and a live one."""
+"""What a person sees on stderr while a run is under way: a line for each step, and a live one.
+
+On a terminal all of it is gone at the end: the answer stands alone there.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -37,6 +41,7 @@ FRAMES_PER_SECOND = 2.0
 LONGEST_ENDING = 600
 ECHO_COLUMNS = 2
 """Of the ^C that a terminal writes behind the live line: wrapped, it would be a line that stays."""
+_UP = re.compile(r"\x1b\[(\d*)A")
 Tell = Callable[[Event], None]
 
 
@@ -245,7 +250,8 @@ def _show(event: Event, board: Board, console: Console) -> None:
 @contextmanager
 def _board(console: Console) -> Iterator[Tell]:
     # Where the terminal goes away while the run goes on, the run is not to end for that.
-    console.file = cast(IO[str], _Unbroken(console.file))
+    stream = _Unbroken(console.file)
+    console.file = cast(IO[str], stream)
     board = Board(terminal.signs_of(console))
     live = _Live(
         board,
@@ -254,10 +260,16 @@ def _board(console: Console) -> Iterator[Tell]:
         transient=True,
         redirect_stdout=False,
     )
-    with live:
-        # Whoever is killed or stopped (Ctrl-Z) leaves a cursor that can be seen.
-        console.show_cursor(True)
-        yield lambda event: _show(event, board, console)
+    try:
+        with live:
+            # Whoever is killed or stopped (Ctrl-Z) leaves a cursor that can be seen.
+            console.show_cursor(True)
+            yield lambda event: _show(event, board, console)
+    finally:
+        # Up to the row where it began, or the screen's first one, and erased from there on.
+        rows = min(stream.rows, console.height - 1)
+        stream.write("\r" + "\x1b[1A" * rows + "\x1b[J")
+        stream.flush()
 
 
 class _Live(Live):
@@ -280,9 +292,12 @@ class _Unbroken:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
+        self.rows = 0
+        """How far below its first row the cursor is."""
 
     def write(self, text: str) -> int:
         """As of the stream."""
+        self.rows += text.count("\n") - sum(int(up or 1) for up in _UP.findall(text))
         try:
             return self._stream.write(text)
         except OSError:

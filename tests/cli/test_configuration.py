@@ -124,8 +124,14 @@ def test_values_have_the_types_of_their_options(files: Files) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[defaults]\nagnet = "x"', "line 2: 'agnet' is not an option of any command; similar: agent"),
-        ('[diagnose]\n\nauth_file = "x"', "line 3: 'auth_file' is not an option of bottleneck diag"),
+        (
+            '[defaults]\nagnet = "x"',
+            "line 2: 'agnet' is not an option of any command; similar: agent",
+        ),
+        (
+            '[diagnose]\n\nauth_file = "x"',
+            "line 3: 'auth_file' is not an option of bottleneck diag",
+        ),
         ('[explain]\nagent = "x"', "line 2: 'agent' is not an option of bottleneck explain"),
         ("# x\n[diagnos]", "line 2: [diagnos] is not a command with settings; similar: diag"),
         ('agent = "x"', "line 1: 'agent' must be in a section"),

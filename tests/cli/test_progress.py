@@ -69,7 +69,7 @@ def test_what_the_person_has_to_do_is_said_before_it_is_done(capsys):
 def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
     with progress.watching(False, "bits") as tell:
         tell(ended())
-        assert units.rate_text(1e6) == "1 MB/s"
+        assert units.rate_text(1e6) == "1.00 MB/s"
     assert "944 Mbit/s" in capsys.readouterr().err
 
 
@@ -108,7 +108,7 @@ def lines_of(text):
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
-def test_finished_steps_stay_as_lines_in_columns_that_fit(usage, width):
+def test_finished_steps_are_lines_in_columns_that_fit(usage, width):
     text = shown(ended(usage), ended(usage, bytes_per_second=2.1e9, server=None), width=width)
     lines = lines_of(text)
     title = next(line for line in lines if line.startswith("step"))
@@ -139,7 +139,7 @@ def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
 def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
     event = Event(HOSTILE, 1.0, 20.0, asks=True)
     plain = shown(event, Event(HOSTILE, 1.0, 20.0), width=120)
-    own = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B)", "", plain)
+    own = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B|J)", "", plain)
     assert "\x1b" not in own and "\u202e" not in own
     assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in own
 
@@ -198,6 +198,34 @@ def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
     count = str(after).count("\x1b[1A")
     assert str(before).count("\x1b[1A") == 0
     assert count == -(-board.drawn // 30) - 1 == 2
+
+
+def screen_of(text, rows=24):
+    """What a terminal of so many rows shows at the end: the control sequences that we use."""
+    screen, at = [""], 0
+    for token in re.findall(r"\x1b\[[0-9;?]*[a-zA-Z]|[\r\n]|[^\x1b\r\n]+", text):
+        if token == "\n":
+            at += 1
+            screen += [""] * (at + 1 - len(screen))
+        elif token.endswith("A") and token.startswith("\x1b"):
+            at = max(at - int(token[2:-1] or 1), len(screen) - rows, 0)
+        elif token == "\x1b[J":
+            screen[at:] = [""] * (len(screen) - at)
+        elif token == "\x1b[2K":
+            screen[at] = ""
+        elif not token.startswith(("\x1b", "\r")):
+            screen[at] += token
+    return screen[-rows:]
+
+
+@pytest.mark.parametrize("steps", [0, 3, 60])
+def test_at_the_end_nothing_of_it_is_on_the_screen(usage, steps):
+    """Nor is anything lost that stood there before, unless it was scrolled away."""
+    events = [ended(usage), ended(outcome="too slow " * 20)] * steps
+    screen = screen_of("$ bottleneck diagnose\n" + shown(*events) + "the answer\n")
+    before = ["$ bottleneck diagnose"] if steps < 10 else []
+    assert [line for line in screen if line.strip()] == [*before, "the answer"]
+    assert "118 MB/s" in shown(*events) or not steps
 
 
 def test_no_color_leaves_no_colour(usage, monkeypatch):
