@@ -43,36 +43,35 @@ smb://[user@]host[:port]/share[/folder]; or a folder, where a share is mounted."
 ENVIRONMENT = (
     (
         credentials.PASSWORD_VARIABLE,
-        "The password of --user. There is no option for it: everybody "
-        "on the host can read a program's arguments.",
+        "Password of --user. No option has it: other users of the host can read the arguments of a "
+        "program.",
     ),
     (
         credentials.TOKEN_VARIABLE,
-        "The token that bottleneck agent --listen shows, for --agent tcp://.",
+        "Token that bottleneck agent --listen prints, for --agent tcp://.",
     ),
-    (credentials.TOKEN_FILE_VARIABLE, "The name of a file of mode 0600 with that token."),
+    (credentials.TOKEN_FILE_VARIABLE, "Name of a file of mode 0600 with that token."),
     (
         configuration.FILE_VARIABLE,
-        "One configuration file in place of the user's and the system's; empty: none is read.",
+        "Configuration file to read instead of those of the user and the system; empty: none.",
     ),
     (
         f"{configuration.PREFIX}OPTION",
-        "What an option is when it is not given, as BOTTLENECK_AGENT or BOTTLENECK_TARGET_RATE; 1 "
-        "or 0 for one without a value. Those for documents, --redact and --format are given on "
-        "the command line alone.",
+        "Value of an option that is not on the command line, as BOTTLENECK_AGENT or "
+        "BOTTLENECK_TARGET_RATE; 1 or 0 for an option without a value. Options for documents, "
+        "--redact and --format are only allowed on the command line.",
     ),
-    ("BOTTLENECK_DEBUG", "Where it is set, an internal error shows its traceback."),
-    ("NO_COLOR", "Where it is set, nothing is coloured."),
+    ("BOTTLENECK_DEBUG", "If set, an internal error prints its traceback."),
+    ("NO_COLOR", "If set, the output has no colours."),
 )
 
-CONFIGURATION = """Options that are not given are looked for in the environment, then in the user's
-file, then in the system's. A section [defaults] holds for every command, one named as a command,
-such as [diagnose], for that one and wins; keys are the options without their dashes. A name that
-is no option is an error that tells the line. bottleneck config shows every value with its origin.
+CONFIGURATION = """The value of an option comes from the command line, else the environment, else
+the user's file, else the system's file. The section [defaults] applies to every command. A section
+named after a command, such as [diagnose], overrides [defaults]. Keys are the names of the options
+without dashes. An unknown key is an error. bottleneck config shows each value with its origin.
 
-No file of the current folder is read, and none that others may write to: it may come from a
-stranger, and agent = "exec:..." starts a program. A password is refused: name a file of mode 0600
-with auth-file."""
+A file in the current directory, or a file that other users can write, is never read, because
+agent = "exec:..." starts a program. Passwords are not allowed; use auth-file."""
 
 CONFIGURATION_EXAMPLE = """[defaults]
 units = "iec"
@@ -85,44 +84,43 @@ agent = "ssh://nas"
 """
 
 FILES = (
-    ("~/.config/copy-bottleneck/config.toml", "The user's configuration ($XDG_CONFIG_HOME)."),
-    ("/etc/xdg/copy-bottleneck/config.toml", "The system's configuration ($XDG_CONFIG_DIRS)."),
+    ("~/.config/copy-bottleneck/config.toml", "Configuration of the user ($XDG_CONFIG_HOME)."),
+    ("/etc/xdg/copy-bottleneck/config.toml", "Configuration of the system ($XDG_CONFIG_DIRS)."),
     (
         "~/.local/state/copy-bottleneck/history.sqlite",
-        "What --history default keeps: the figures of each run, and no password "
-        "($XDG_STATE_HOME). Another program's file is refused and stays as it is. Runs with "
-        "--redact are kept by their tokens; they are listed, and give no trend, for another "
-        "server has the same ones.",
+        "Figures of each run with --history default, without passwords ($XDG_STATE_HOME). The "
+        "file of another program is never changed. Runs with --redact are stored with their "
+        "tokens and have no trend, because another server has the same tokens.",
     ),
 )
 
 EXAMPLES = (
-    ("See it work on this host alone:", "bottleneck demo"),
+    ("Try it on this host:", "bottleneck demo"),
     (
-        "Which component caps copies to and from a share, measured at both ends:",
+        "Find the bottleneck of copies to and from a share, measured on both hosts:",
         "bottleneck diagnose //nas/media --user alice --agent ssh://nas",
     ),
     (
-        "A page for a browser, a ticket without names, and the trend of all runs so far:",
+        "Also write an HTML page and a ticket without names, and show the trend of all runs:",
         "bottleneck diagnose //nas/media --user alice --yes --redact \\\n"
         "    --html report.html --ticket ticket.md --history default",
     ),
     ("Diagnose a report again, offline:", "bottleneck explain report.json --verbose"),
-    ("Complete commands and options in this bash:", "source <(bottleneck --show-completion bash)"),
+    ("Complete commands and options in bash:", "source <(bottleneck --show-completion bash)"),
 )
 
 EXIT_STATUS = (
-    ("0", "Done, however slow the copy was."),
-    ("3", "Done, but a stage is missing or the verdict is inconclusive."),
+    ("0", "Done, even if the copy is slow."),
+    ("3", "Done, but a test is missing or the verdict is inconclusive."),
     ("64", "Wrong usage."),
-    ("69", "A host or its agent is not reachable."),
-    ("70", "An internal error."),
-    ("77", "The login or a permission was refused."),
+    ("69", "A host or its agent cannot be reached."),
+    ("70", "Internal error."),
+    ("77", "No login or no permission."),
     ("130", "Interrupted."),
 )
 CHECK_STATUS = (
-    "bottleneck check ends as monitoring plugins do: 0 OK, 1 WARNING, 2 CRITICAL, "
-    "3 UNKNOWN, which is all else, wrong usage included."
+    "bottleneck check has the exit status of monitoring plugins: 0 OK, 1 WARNING, 2 CRITICAL, "
+    "3 UNKNOWN (all else, wrong usage included)."
 )
 
 
@@ -134,14 +132,14 @@ def page() -> str:
         [f'.TH BOTTLENECK 1 "" "copy\\-bottleneck {roff(__version__)}" "User Commands"'],
         # Neither a broken option nor a stretched line: they are copied into shells.
         [".nh", ".ad l"],
-        [".SH NAME", "bottleneck \\- names the component that caps an SMB file copy"],
+        [".SH NAME", "bottleneck \\- find out why an SMB file copy is slow"],
         [".SH SYNOPSIS", *_synopsis(known)],
         [".SH DESCRIPTION", *paragraphs(str(tree().help))],
         [".SH TARGET", *paragraphs(TARGET)],
         [".SH COMMANDS"],
         *(list(_command(*each, known[LIKE])) for each in known.items()),
         [".SH OTHER OPTIONS", *_options(command_line.options_of(tree()))],
-        _tagged("--help", "Show a command's usage and exit."),
+        _tagged("--help", "Show the help of a command and exit."),
         [".SH EXIT STATUS", *_all_tagged(EXIT_STATUS)],
         [".PP", *text(CHECK_STATUS)] if "check" in known else [],
         [".SH ENVIRONMENT", *_all_tagged(ENVIRONMENT)],
@@ -216,14 +214,7 @@ def _command(name: str, command: TyperCommand, like: TyperCommand) -> Iterator[s
 def _options(several: Iterable[command_line.Option]) -> Iterator[str]:
     for option in several:
         value = f" {option.metavar}" if option.metavar else ""
-        default = option.default
-        # None and False: nothing is there until it is given.
-        shown = "the current folder" if default == Path() else default
-        told = "" if default in (None, False, "") else f" Default: {shown}."
-        again = " May be given more than once." if option.many else ""
-        stop = "" if not told + again or option.help.endswith(".") else "."
-        help_text = f"{option.help}{stop}{told}{again}"
-        yield from _tagged(", ".join(f"{flag}{value}" for flag in option.flags), help_text)
+        yield from _tagged(", ".join(f"{flag}{value}" for flag in option.flags), option.help)
 
 
 def _tagged(tag: str, words: str) -> list[str]:
@@ -237,7 +228,7 @@ def _all_tagged(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def _untouched(known: Iterable[str]) -> list[str]:
     names = ", ".join(each for each in known if each in configuration.UNTOUCHED)
-    return [".PP", *text(f"These commands take no settings: {names}.")]
+    return [".PP", *text(f"These commands have no settings: {names}.")]
 
 
 def _see_also() -> Iterator[str]:

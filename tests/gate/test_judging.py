@@ -32,6 +32,20 @@ def test_a_stage_that_broke_and_a_headline_without_a_cap_are_unknown(as_if, says
     says(replace(known, entries=()))
 
 
+@pytest.mark.parametrize(
+    ("outcome", "state"), [(Failed("the cable burnt"), "unknown"), (Skipped("no time"), "ok")]
+)
+def test_a_copy_that_failed_is_unknown_and_one_that_was_skipped_is_not(
+    as_if, judged, line, outcome, state
+):
+    known = as_if()
+    entries = tuple(
+        (step, outcome if step.setting.get("copy") == "pull.cached" else made)
+        for step, made in known.entries
+    )
+    assert line(judged(replace(known, entries=entries)), "pull.cached").state == state
+
+
 def test_a_limit_has_the_state_that_it_was_given_for(recorded, says):
     both = (limit("pull.uncached < 80MB/s", "warning"), limit("pull.uncached < 20MB/s", "critical"))
     says(recorded, *both)
