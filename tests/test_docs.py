@@ -45,7 +45,7 @@ def test_no_row_is_about_a_verdict_that_cannot_be():
 
 
 def test_every_exit_code_is_told():
-    told = set(rows((ROOT / "docs/exit-codes.md").read_text()))
+    told = set(rows((ROOT / "docs/check.md").read_text()))
     codes = {code for name, code in vars(exits).items() if name.isupper() and name != "OF_REFUSAL"}
     assert {str(code) for code in codes} <= told
     assert {"0", "1", "2", "3"} <= told
