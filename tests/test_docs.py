@@ -20,7 +20,9 @@ from bottleneck.cli.command_line import commands_of, options_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", *DOCS]
+NAMED = ("README.md", "CONTRIBUTING.md", "examples/README.md", "examples/windows.md")
+PAGES = [*(ROOT / each for each in NAMED), *DOCS]
+EXPLAIN = commands_of(tree())["explain"]
 READING = (ROOT / "docs/reading-the-result.md").read_text()
 
 
@@ -42,6 +44,13 @@ def test_no_row_is_about_a_verdict_that_cannot_be():
         for verdict in re.findall(r"`(\w+/[^`]*)`", row):
             component, *_, cause = verdict.split("/")
             assert cause in CAUSES[component], verdict
+
+
+def test_every_section_of_the_answer_has_its_row():
+    table = READING.partition("| section |")[2].partition("\n\n")[0]
+    told = [row.strip("`") for row in rows(table) if row.startswith("`")]
+    (section,) = [each for each in options_of(EXPLAIN) if each.key == "section"]
+    assert told and not [each for each in told if each not in section.help]
 
 
 def test_every_exit_code_is_told():

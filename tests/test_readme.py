@@ -1,4 +1,7 @@
-"""Each command of the README runs as it is written there, against a real Samba and a real sshd."""
+"""Each command of the README runs as it is written there, against a real Samba and a real sshd.
+
+So does each `probe` of the page on how it decides.
+"""
 
 import json
 import os
@@ -14,10 +17,14 @@ from probes.drivers.samba import private_samba
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+DECIDES = (ROOT / "docs/how-it-decides.md").read_text()
+READING = (ROOT / "docs/reading-the-result.md").read_text()
+FIRST_SCREEN = 40
+EXAMPLE = ROOT / "examples" / "server-disk-read.json"
 COMMANDS = list(
     dict.fromkeys(
         line.removeprefix("$ ")
-        for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+        for block in re.findall(r"```console\n(.*?)```", README + DECIDES, re.DOTALL)
         for line in block.splitlines()
         if line.startswith("$ ")
     )
@@ -91,7 +98,7 @@ def test_a_command_runs_as_written(
     (here / "film.mkv").write_bytes(os.urandom(4 << 20))
     if "/dev/sdb" in words:
         words = [request.getfixturevalue("disk") if each == "/dev/sdb" else each for each in words]
-    if words[0] in {"diagnose", "probe"} and "--quick" not in words:
+    if words[0] in {"diagnose", "demo", "probe"} and "--quick" not in words:
         words += ["--budget", "9"]
     words = [str(ROOT / each) if each.startswith("examples/") else each for each in words]
     if "report.json" in words and words[0] != "diagnose" and not (here / "report.json").exists():
@@ -116,12 +123,26 @@ def test_the_demo_shows_a_verdict_and_ends_with_0(tmp_path):
     assert found["diagnosis"]["headline"] in {c["copy"] for c in found["diagnosis"]["copies"]}
 
 
+def test_the_first_screen_has_the_answer_the_trial_and_the_uses():
+    first = "\n".join(README.splitlines()[:FIRST_SCREEN])
+    assert re.search(r"^Bottleneck: ", first, re.MULTILINE)
+    assert "## Try it" in first
+    assert [each in first for each in ("terminal", "ticket", "monitoring")] == [True] * 3
+
+
 @pytest.mark.long
 def test_the_verdict_shown_first_is_one_that_the_program_gives(bottleneck):
-    """The picture is made of lines that the console prints for a recorded run of the lab."""
+    """It is made of lines that the console prints for a recorded run of the lab."""
     block = README.split("```console\n", 1)[1].split("```", 1)[0].splitlines()[1:]
     shown = [line for line in block if line != "..."]
-    printed = bottleneck("explain", ROOT / "examples" / "server-disk-read.json").out
+    printed = bottleneck("explain", EXAMPLE).out
     flat = " ".join(printed.split())
     for line in shown:
         assert " ".join(line.split()) in flat, line
+
+
+@pytest.mark.long
+def test_the_screen_that_is_explained_is_the_one_that_the_program_prints(bottleneck):
+    shown = READING.split("```\n", 1)[1].split("```", 1)[0]
+    printed = bottleneck("explain", EXAMPLE, environment={"COLUMNS": "100"}).out
+    assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()

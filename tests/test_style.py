@@ -40,6 +40,7 @@ TERM = re.compile(
 )
 # Names and figures: options, what has a dot, slash or underscore within, `code`, "word".
 IDENTIFIER = re.compile(r'`[^`]*`|"[^"\s]*"|(?<!\w)-{1,2}[a-z][\w-]*|\w*[./\\_]\w\S*')
+CODE = re.compile(r"`[^`]*`(?:,? (?:and |or )?`[^`]*`)*")
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+")
 TABLE = re.compile(r"\S {2,}\S|[▏▎▍▌▋▊▉█▁▂▃▄▅▆▇┃│─◀]")
 BULLET = re.compile(r"(?:[-*•]|\d+\.) ")
@@ -52,11 +53,11 @@ def terms_in(text: str) -> list[str]:
 
 
 def long_sentences(paragraph: str) -> list[str]:
-    """The sentences with too many words; a figure with its unit is one word, and so is code."""
-    told = re.sub(r"`[^`]*`", "code", " ".join(paragraph.split()))
+    """The sentences with too many words; a figure with its unit is one, a list of code is, too."""
+    text = CODE.sub("code", " ".join(paragraph.split()))
     return [
         sentence
-        for sentence in SENTENCE_END.split(told)
+        for sentence in SENTENCE_END.split(text)
         if sum(1 for word in sentence.split() if re.search(r"[^\W\d_]", word)) > WORDS
     ]
 
