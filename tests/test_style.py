@@ -24,7 +24,9 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 GOLDENS = sorted(ROOT.glob("tests/reports/golden/*.txt"))
-KEPT = sorted(ROOT.glob("tests/analysis/golden/*.txt"))
+KEPT = sorted(
+    each for part in ("analysis", "gate") for each in ROOT.glob(f"tests/{part}/**/golden/*.txt")
+)
 
 
 def unused() -> list[str]:
