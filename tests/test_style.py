@@ -104,10 +104,11 @@ def strings(value: object) -> Iterator[str]:
 def prose_of_kept(text: str) -> Iterator[str]:
     """What the analysis said: its lines, and the sentences within its JSON."""
     for line in text.splitlines():
-        if written := re.fullmatch(r"(?:\w+: )?([\[{].*[\]}])", line):
-            yield from strings(json.loads(written[1]))
-        elif not line.startswith("== "):
-            yield from paragraphs(line.removeprefix("summary: "))
+        written = re.search(r'\[?\{".*', line)
+        if written:
+            yield from strings(json.loads(written[0]))
+        if not line.startswith("== "):
+            yield from paragraphs(line[: written.start()] if written else line)
 
 
 def prose_of_help() -> Iterator[tuple[str, str]]:
@@ -205,4 +206,4 @@ def test_code_of_a_page_is_left_out_and_its_cells_are_not():
 
 def test_sentences_in_json_are_read():
     kept = 'a: {"sentence": "Its cap is full.", "cause": "cap"}\n== test_a_cap\n- no ladder'
-    assert [terms_in(each) for each in prose_of_kept(kept)] == [["cap"], ["ladder"]]
+    assert [terms_in(each) for each in prose_of_kept(kept)] == [["cap"], [], ["ladder"]]
