@@ -12,6 +12,7 @@ ABOUTS = (
     "initiator",
     "security",
     "requests",
+    "channels",
     "small-files",
     "native",
     "durability",

@@ -191,6 +191,16 @@ OF_COPIES = {
         _applications,
         heat=requests_heat,
     ),
+    "channels": document.Form(
+        "SMB multichannel",
+        (
+            document.word("", "verb", 8),
+            document.figure("connections", count_text, "channels"),
+            document.figure("rate", rate_text, "bytes_per_second"),
+            document.figure("to one", times_text, "one_connection_ratio"),
+        ),
+        document.first(3),
+    ),
     "small-files": document.Form(
         "Small files, one after the other",
         (

@@ -11,15 +11,23 @@ import pytest
 from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import ABOUTS
+from bottleneck.report import Step
 from bottleneck.reports.comparisons import OF_TCP_ALONE, TABLES
-from probes.records import Measured
+from probes.records import Measured, Sample
 
 DATA = Path(__file__).parent.parent / "data"
 
 
 @pytest.fixture
 def report():
-    return reports.load(DATA / "report-v1-comparisons.json")
+    stored = reports.load(DATA / "report-v1-comparisons.json")
+    # Made before the stage was.
+    setting = {"verb": "pull", "dialect": "3.1.1"}
+    cells = [{"channels": n, "bytes_per_second": rate} for n, rate in ((1, 112e6), (2, 2.1e8))]
+    run = (Sample(0.0, 0), Sample(1.0, 210_000_000))
+    told = Measured((run,), None, None, {"cells": cells, "hash_ok": True})
+    entry = (Step("smb-multichannel", setting, "client"), told)
+    return replace(stored, entries=(*stored.entries, entry))
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ COMPARISONS: tuple[Compare, ...] = (
     copies.NATIVE.compare,
     smb.security,
     smb.requests,
+    smb.channels,
     small_files.compare,
     copies.durability,
     copies.DIRECTION.compare,
@@ -56,12 +57,12 @@ UNTOUCHED = ("small-files", "durability")
 
 
 def compared(report: Report) -> Iterator[Comparison]:
-    """All comparisons of a report; what strangers on the cores have blurred is told as such."""
+    """All comparisons of a report; those that other processes disturbed say so."""
     for compare in COMPARISONS:
         for each in compare(report):
             crowd = "" if each.about in UNTOUCHED else _crowd(report, each)
             if crowd:
-                sentence = f"Not to be relied on, since {crowd} meanwhile: {each.sentence}"
+                sentence = f"Unreliable ({crowd}): {each.sentence}"
                 yield replace(each, sentence=sentence, significant=False)
             else:
                 yield each
@@ -75,6 +76,6 @@ def _crowd(report: Report, comparison: Comparison) -> str:
         for side in SIDES:
             seen = None if found is None else load_of(report, found, side)
             if seen is not None and seen.crowded:
-                taken = f"other processes took {percent_text(seen.others_ratio)} of the {side}'s"
-                most = max(most, (seen.others_ratio, f"{taken} full cores"))
+                taken = f"other processes used {percent_text(seen.others_ratio)} of the {side}'s"
+                most = max(most, (seen.others_ratio, f"{taken} CPU, which was full"))
     return most[1]

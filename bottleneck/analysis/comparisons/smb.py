@@ -1,4 +1,4 @@
-"""SMB alone: which application gets what by its requests; what security costs, on whose CPU."""
+"""SMB by itself: request sizes, further connections, and what security costs on whose CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import SATURATED_RATIO, load
-from bottleneck.analysis.noise import differ, factor
+from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.rules.smb.signing import NOUNS, PLAIN, cpu_seconds_per_byte
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
@@ -21,11 +21,12 @@ from bottleneck.units import (
     rate_text,
     seconds_text,
     size_text,
+    times_text,
 )
-from probes.records import SIDES
+from probes.records import SIDES, Outcome, Skipped
 
 KIB, MIB = 1 << 10, 1 << 20
-DOING = {"pull": "reads", "push": "writes"}
+DOING = {"pull": "read", "push": "write"}
 ENOUGH_RATIO = 0.95
 """Of the fastest: more in flight than that takes is not worth its memory."""
 FITTED_RATIO = 0.5
@@ -38,7 +39,7 @@ PROFILES: dict[str, tuple[int, int]] = {
     PLAYER: (64 * KIB, 1),
     "simple libraries": (MIB, 1),
 }
-"""Shapes that are met, bytes of a request and how many at a time: 60 KiB of SMB1 (rsize in
+"""Sizes of a request and how many are in flight: 60 KiB of SMB1 (rsize in
 mount.cifs(8)), 64 KiB chunks of players (xbmc/xbmc#24001), 1 MiB in libraries that wait for each
 reply."""
 OWN_NAME, OWN_SHAPE = "this tool", (MIB, 8)
@@ -68,14 +69,13 @@ class Cell:
 
     @property
     def flight(self) -> float:
-        """Bytes that are under way at once."""
+        """Bytes in flight."""
         return self.in_flight_bytes or self.request_bytes * self.depth
 
     @property
     def shape(self) -> str:
-        """`1 MiB, 8 at once`."""
-        many = "one at a time" if self.depth == 1 else f"{count_text(self.depth)} at once"
-        return f"{size_text(self.request_bytes)}, {many}"
+        """`requests of 1 MiB (8 in flight)`."""
+        return f"requests of {size_text(self.request_bytes)} ({count_text(self.depth)} in flight)"
 
 
 def requests(report: Report) -> Iterator[Comparison]:
@@ -119,7 +119,7 @@ def _own_shape(report: Report, found: Found) -> tuple[int, int]:
 def _application(
     found: Found, cells: Sequence[Cell], name: str, request_bytes: int, depth: int
 ) -> Cell | None:
-    """What a shape gets: measured where there is a cell of it, else by the fit; None: not known."""
+    """The rate of a request size and depth: measured, else fitted; None: unknown."""
     in_flight = float(request_bytes * depth)
     rates = (
         e.bytes_per_second for e in cells if (e.request_bytes, e.depth) == (request_bytes, depth)
@@ -148,26 +148,85 @@ def _fitted(found: Found, cells: Sequence[Cell], in_flight_bytes: float) -> floa
 
 
 def _sentences(found: Found, best: Cell, player: Cell | None) -> Iterator[str]:
-    verb = DOING.get(found.setting.verb, "moves")
+    verb = DOING.get(found.setting.verb, "run")
     trip = found.details.rtt_seconds
-    over = "" if trip is None else f", over a round trip of {seconds_text(trip)}"
-    yield (
-        f"No shape {verb} much faster than {best.shape}{over}: {rate_text(best.bytes_per_second)} "
-        f"with {size_text(best.flight)} in flight."
-    )
+    over = "" if trip is None else f" over an RTT of {seconds_text(trip)}"
+    shape = f"{best.shape[0].upper()}{best.shape[1:]}"
+    yield f"{shape} {verb} at {rate_text(best.bytes_per_second)}{over}."
+    yield "No other request size or depth is much faster."
     off = steps.amount(found.outcome.details, "fit", "worst_residual_ratio")
     if off is not None and off > FITTED_RATIO:
         yield (
-            f"The cells do not follow bytes in flight over round trip ({percent_text(off)} off at "
-            "worst): something else decides here."
+            f"The rates do not fit bytes in flight / RTT (up to {percent_text(off)} off): another "
+            "component limits them."
         )
-    seen = load(found.usage("client"))
-    if seen is not None and seen.process_ratio >= SATURATED_RATIO:
-        yield "This tool itself filled a core of the client there: others may get more."
+    yield from table.full_cores(found, "client")
     if player is not None:
         by = "" if player.source == "measured" else "about "
-        rate = rate_text(player.bytes_per_second)
-        yield f"{player.shape}, as some players do: {by}{rate} here."
+        yield f"Some media players use {player.shape}: {by}{rate_text(player.bytes_per_second)}."
+
+
+# -- more connections of one session ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Channels:
+    """A number of connections, and what they moved together."""
+
+    verb: str | None
+    channels: float
+    bytes_per_second: float
+    one_connection_ratio: float | None
+    """Its rate over that of one connection."""
+
+
+def channels(report: Report) -> Iterator[Comparison]:
+    """One comparison for each smb-multichannel; of one that the server refused its sentence."""
+    for index, (step, outcome) in enumerate(report.entries):
+        if step.stage == "smb-multichannel" and _refused(outcome):
+            told = "The server does not offer SMB multichannel: one connection per session."
+            yield Comparison(about="channels", sentence=told, steps=(index,))
+    for found in steps.measured(report, "smb-multichannel"):
+        of = {"verb": found.setting.verb or None, "one_connection_ratio": None}
+        cells = {each.channels: each for each in table.several(Channels, found, "cells", **of)}
+        one = cells.pop(1, None)
+        if one is None or not cells or not found.intact:
+            continue
+        most = max(each.bytes_per_second for each in cells.values())
+        enough = (e for e in cells.values() if e.bytes_per_second >= ENOUGH_RATIO * most)
+        best = min(enough, key=lambda each: each.channels)
+        yield table.compared(
+            "channels",
+            " ".join((_gain(one, best), *table.full_cores(found, "client"))),
+            (
+                replace(each, one_connection_ratio=each.bytes_per_second / one.bytes_per_second)
+                for each in (one, *cells.values())
+            ),
+            (found,),
+            (one.bytes_per_second, best.bytes_per_second),
+        )
+
+
+def _refused(outcome: Outcome) -> bool:
+    """Whether the server takes one connection: the reason names it, and what it cannot join."""
+    words = ("connection", "session")
+    return isinstance(outcome, Skipped) and all(word in outcome.reason for word in words)
+
+
+def _gain(one: Channels, best: Channels) -> str:
+    """What the fewest connections that are enough give, beside one of them."""
+    rate, single = rate_text(best.bytes_per_second), rate_text(one.bytes_per_second)
+    ratio = best.bytes_per_second / one.bytes_per_second
+    many, verb = count_text(best.channels), one.verb or "copy"
+    if factor(best.bytes_per_second, one.bytes_per_second) <= SINGLE_RATIO:
+        return (
+            "More connections do not help: no significant difference "
+            f"(1 connection {single}, {many} connections {rate})."
+        )
+    told = f"With {many} connections a {verb} runs at {rate}, "
+    if ratio > 1:
+        return f"{told}{times_text(ratio)} one connection ({single})."
+    return f"{told}{times_text(1 / ratio)} slower than with one ({single})."
 
 
 # -- the same bytes plain, signed and encrypted -------------------------------------------------
@@ -185,10 +244,10 @@ def security(report: Report) -> Iterator[Comparison]:
         base_name, base = next(iter(found.items()))
         others = {name: each for name, each in found.items() if name != base_name}
         dearest = min(others.values(), key=lambda each: each.rate.median)
-        costs = "; ".join(_cost(name, base, each) for name, each in others.items())
+        costs = " ".join(_cost(name, base, each) for name, each in others.items())
         yield Comparison(
             about="security",
-            sentence=f"{moving} at {rate_text(base.rate.median)} {base_name}: {costs}.",
+            sentence=f"{moving} runs at {rate_text(base.rate.median)} {base_name}. {costs}",
             rows=tuple(_row(verb, name, each, base) for name, each in found.items()),
             ratio=factor(base.rate.median, dearest.rate.median),
             significant=differ(base.rate, dearest.rate),
@@ -218,16 +277,15 @@ def _row(verb: str, name: str, found: Found, base: Found) -> Row:
 
 def _cost(name: str, base: Found, found: Found) -> str:
     """What one kind of security takes, and where the CPU time goes."""
-    rate, before = found.rate.median, base.rate.median
+    rate, before, noun = found.rate.median, base.rate.median, NOUNS[name].capitalize()
+    dearer = _dearer(base, found)
     if not differ(found.rate, base.rate):
-        told = f"{NOUNS[name]} costs no throughput that these runs can tell"
-    elif rate > before:
+        return f"{noun}: no significant difference{dearer}."
+    if rate > before:
         # Whatever made it faster, it was not the work added.
-        told = f"{NOUNS[name]} runs at {rate_text(rate)}, so it costs no throughput"
-    else:
-        taken = percent_text(1 - rate / before)
-        told = f"{NOUNS[name]} takes {taken} of the rate ({rate_text(rate)} left)"
-    return told + _dearer(base, found) + _full(found)
+        return f"{noun} runs at {rate_text(rate)} and does not reduce throughput{dearer}."
+    taken = percent_text(1 - rate / before)
+    return f"{noun} reduces throughput by {taken} to {rate_text(rate)}{dearer}.{_full(found)}"
 
 
 def _dearer(base: Found, found: Found) -> str:
@@ -243,7 +301,7 @@ def _dearer(base: Found, found: Found) -> str:
     if not grown:
         return ""
     _, side, before, after = max(grown)
-    return f", with {cost_text(after)} of the {side}'s CPU instead of {cost_text(before)}"
+    return f"; the {side}'s CPU needs {cost_text(after)} instead of {cost_text(before)}"
 
 
 def _full(found: Found) -> str:
@@ -251,9 +309,9 @@ def _full(found: Found) -> str:
     client, server = (load(found.usage(side)) for side in SIDES)
     # a core that serves interrupts is the server's as well, but not this tool's
     for used, whose in (
-        (0.0 if server is None else server.one_core_ratio, "the server's core"),
-        (0.0 if client is None else client.process_ratio, "this tool's core on the client"),
+        (0.0 if server is None else server.one_core_ratio, "One core of the server"),
+        (0.0 if client is None else client.process_ratio, "This tool's core on the client"),
     ):
         if used >= SATURATED_RATIO:
-            return f", and {whose} is full ({percent_text(min(1.0, used))})"
+            return f" {whose} is {percent_text(min(1.0, used))} busy."
     return ""

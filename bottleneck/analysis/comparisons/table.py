@@ -1,13 +1,14 @@
-"""Figures of one stage side by side: read from its details, and told as a comparison's rows."""
+"""Figures of one stage side by side: read from its details, and shown as a comparison's rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Comparison
+from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Found
 
@@ -39,6 +40,14 @@ def several(kind: type[T], found: Found, name: str, **known: Any) -> tuple[T, ..
     """The records of a list in a step's details."""
     told = steps.items(found.outcome.details, name)
     return tuple(each for each in (read(kind, row, **known) for row in told) if each is not None)
+
+
+def full_cores(found: Found, *sides: str) -> Iterator[str]:
+    """A sentence for each of the hosts on which this tool used a whole core."""
+    for side in sides:
+        seen = load(found.usage(side))
+        if seen is not None and seen.process_ratio >= SATURATED_RATIO:
+            yield f"This tool used a full core of the {side}: other programs may be faster."
 
 
 def compared(
