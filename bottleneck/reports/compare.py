@@ -1,26 +1,28 @@
-"""Two reports on a terminal, side by side: the copies first, then what is behind them."""
+"""Two reports on a terminal, side by side: the result, the copies, what differs in the setup."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
 
-from bottleneck.analysis.changes import Change, FactChange, RateChange
-from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.changes import Change, CopyChange, FactChange
+from bottleneck.analysis.noise import factor
 from bottleneck.report import Step
-from bottleneck.reports.document import Block, Points, Table, Text, columns, points
+from bottleneck.reports.document import Block, Cell, Table, Text, columns, points
 from bottleneck.reports.terminal import show
 from bottleneck.safe import safe
-from bottleneck.units import link_text, rate_text, size_text, times_text
+from bottleneck.units import link_text, range_text, rate_text, size_text, times_text
 from bottleneck.wire import to_plain
-from bottleneck.words import cap_text, known, stage_text
+from bottleneck.words import known, stage_text
 from probes.records import Spread
 
 SCHEMA = "copy-bottleneck/compare/1"
-FACTS_SHOWN = 12
-NOISE = "in the noise"
+COPIES_SHOWN, FACTS_SHOWN = 8, 8
+LONGEST_VALUE, LONGEST_VALUE_SHOWN = 80, 24
+NO_DIFFERENCE = "no difference"
 
 
 def to_json(change: Change) -> dict[str, Any]:
@@ -30,10 +32,10 @@ def to_json(change: Change) -> dict[str, Any]:
 
 
 def print_change(change: Change, console: Console, verbose: bool = False) -> None:
-    """Writes the whole change; readable from 80 columns on.
+    """Writes the change on one screen, its first line the result; readable from 80 columns on.
 
-    verbose: every stage and every fact, not those alone that differ beyond the noise. Foreign text
-    is made safe.
+    verbose: every copy and fact, and after them what limits each copy and every test of both
+    reports. Foreign text is made safe.
     """
     show(console, _blocks(change, verbose))
 
@@ -41,79 +43,88 @@ def print_change(change: Change, console: Console, verbose: bool = False) -> Non
 def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     yield Text(safe(change.summary, 2000), "strong")
     if change.copies:
-        yield _copies(change)
-        yield from points("What became of the caps", [each.sentence for each in change.copies])
-    yield from _stages(change, verbose)
-    facts = [_fact(each) for each in change.facts]
-    yield from points("What else is different", facts, None if verbose else FACTS_SHOWN)
-    for when, names in (("before", change.only_before), ("after", change.only_after)):
-        if names:
-            yield from points(f"Copies of the report {when} alone", [", ".join(names)])
+        yield _copies(change.copies, verbose)
+    longest = LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN
+    facts = [_fact(each, longest) for each in change.facts]
+    yield from points("Differences in the setup", facts, None if verbose else FACTS_SHOWN)
+    if verbose:
+        yield from points("Limits of the copies", [each.sentence for each in change.copies])
+        yield from _tests(change)
+        for when, names in (("before", change.only_before), ("after", change.only_after)):
+            yield from points(f"Only in the report {when}", names)
+    elif more := ", ".join(_more(change)):
+        yield Text(f"More: --verbose ({more})", apart=True)
 
 
-def _copies(change: Change) -> Table:
-    titles = ("copy", "before", "after", "change", "cap now")
-    table = Table("Copies, before and after", columns(*titles, right="1 2 3"))
-    for each in change.copies:
+def _more(change: Change) -> Iterator[str]:
+    """What one screen has no room for."""
+    if change.copies:
+        yield "limits of the copies"
+    if change.stages:
+        differ = sum(each.significant for each in change.stages)
+        how = f"of which {differ} differ" if differ else "without a significant difference"
+        yield f"{len(change.stages)} tests {how}"
+    if alone := len(change.only_before) + len(change.only_after):
+        yield f"copies in one report only: {alone}"
+
+
+def _copies(copies: tuple[CopyChange, ...], verbose: bool) -> Table:
+    titles = ("copy", "before", "after", "change", "predicted")
+    table = Table("Copies, before and after", columns(*titles, right="1 2 4"))
+    shown = copies if verbose else copies[:COPIES_SHOWN]
+    table.left_out = len(copies) - len(shown)
+    many = Counter(each.copy for each in copies)
+    for each in shown:
+        dialect = f" {each.after_dialect}" if many[each.copy] > 1 else ""
+        band = None if each.lift is None else each.lift.predicted_bytes_per_second
         table.add(
-            safe(each.copy, 40),
-            known(_rate, each.before_bytes_per_second),
-            known(_rate, each.after_bytes_per_second),
-            None if each.ratio is None else _times(each.ratio, each.significant),
-            _cap(each.after_verdict),
+            safe(f"{each.copy}{dialect}", 40),
+            *_rates(each.before_bytes_per_second, each.after_bytes_per_second, each.significant),
+            known(lambda told: range_text(told.low, told.high), band),
         )
     return table
+
+
+def _rates(was: Spread | None, now: Spread | None, significant: bool) -> tuple[Cell, Cell, Cell]:
+    """Both rates, and which is faster by how much."""
+    change = None
+    if was is not None and now is not None:
+        how = "faster" if now.median > was.median else "slower"
+        ratio = times_text(factor(was.median, now.median))
+        change = f"{ratio} {how}" if significant else NO_DIFFERENCE
+    return known(_rate, was), known(_rate, now), change
 
 
 def _rate(rate: Spread) -> str:
     return rate_text(rate.median)
 
 
-def _times(ratio: float, significant: bool) -> str:
-    if not significant:
-        return NOISE
-    return times_text(ratio) if ratio >= 1 else f"1/{times_text(1 / ratio)}"
+def _tests(change: Change) -> Iterator[Block]:
+    """Every test of both reports."""
+    titles = columns("test", "before", "after", "change", right="1 2")
+    table = Table("Tests, before and after", titles)
+    for each in change.stages:
+        rates = each.before_bytes_per_second, each.after_bytes_per_second
+        test = stage_text(Step(each.stage, each.setting, each.initiator))
+        table.add(test, *_rates(*rates, each.significant))
+    if table.rows:
+        yield table
 
 
-def _cap(verdict: Verdict) -> str | None:
-    return None if verdict.cause == "not-measured" else cap_text(verdict)
-
-
-def _stages(change: Change, verbose: bool) -> Iterator[Block]:
-    rows = [each for each in change.stages if verbose or each.significant]
-    if not rows:
-        if change.stages:
-            yield Points("Stages: none differs by more than the noise of its runs", ())
-        return
-    titles = columns("stage", "before", "after", "change", right="1 2 3")
-    table = Table("Stages, before and after", titles)
-    for each in rows:
-        table.add(
-            _stage(each),
-            _rate(each.before_bytes_per_second),
-            _rate(each.after_bytes_per_second),
-            _times(each.ratio, each.significant),
-        )
-    yield table
-
-
-def _stage(change: RateChange) -> str:
-    return stage_text(Step(change.stage, change.setting, change.initiator))
-
-
-def _fact(change: FactChange) -> str:
+def _fact(change: FactChange, longest: int) -> str:
     name = change.fact.rpartition(".")[2]
-    return f"{safe(change.fact, 80)}: {_value(name, change.before)} -> {_value(name, change.after)}"
+    before, after = (_value(name, each, longest) for each in (change.before, change.after))
+    return f"{safe(change.fact, 80)}: {before} -> {after}"
 
 
-def _value(name: str, value: object) -> str:
+def _value(name: str, value: object, longest: int) -> str:
     """A fact as a person reads it."""
     if value is None:
-        return "not told"
+        return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)) and name.endswith("_bits_per_second"):
         return link_text(value)
     if isinstance(value, (int, float)) and name.endswith("_total_bytes"):
         return size_text(value)
-    return safe(str(value), 80)
+    return safe(str(value), longest)
