@@ -1,7 +1,7 @@
-"""What the figures that a person told say of a copy's ceilings, where nothing was measured.
+"""The limits of a copy by figures that a person supplied, where nothing was measured.
 
-The rules of thumb of an estimate, with what was told of both hosts and of the path. Silent in every
-report that this tool measured by itself.
+The rules of an estimate, with the figures of both hosts and of the path. Silent in every report
+that this tool measured by itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LARGEST_DEPTH = 65_535
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
-    """Every ceiling that follows from what was told: link, buffers, requests, losses, disks."""
+    """Every limit that follows from the figures: link, buffers, requests, losses, disks."""
     if not is_told(given.report):
         return
     figures = _envelope(given)
@@ -62,8 +62,8 @@ def rule(given: Evidence) -> Iterator[Claim]:
 
 
 def _claims(found: Iterable[Claim | Missing]) -> list[Claim]:
-    """Without the rules of thumb that they rest on: a diagnosis has no room for those."""
-    return [replace(each, evidence=()) for each in found if isinstance(each, Claim)]
+    """Without the rules that they were computed by: a diagnosis has no room for those."""
+    return [replace(e, evidence=(), detail="") for e in found if isinstance(e, Claim)]
 
 
 def _envelope(given: Evidence) -> Envelope:
@@ -87,25 +87,24 @@ def _buffer(
 ) -> Claim:
     """What the largest buffer that a kernel gives a socket carries at the round trip."""
     level = figures.streams * size / trip
-    many = "" if figures.streams == 1 else f" for each of {count_text(figures.streams)} streams"
+    one = figures.streams == 1
+    many = "" if one else f" for each of {count_text(figures.streams)} connections"
     payload = figures.link_payload
     needs = None if payload is None else payload * trip / figures.streams
     remedy = fills = ""
     if needs is not None and needs > size:
-        fills = f", where {size_text(needs)} would fill the link"
-        what = "one connection" if figures.streams == 1 else "each connection"
+        fills = f"; {size_text(needs)} would fill the link"
         remedy = (
-            f"A {kind.name} of {size_text(needs)} or more for {what} on the {side} (the bandwidth-"
-            f"delay product: {rate_text(payload or 0)} x {seconds_text(trip)}"
-            f"{many.replace(' for each of', ', shared by')}; the third value of {kind.sysctl} is "
-            f"{size} there: {round(2 * needs)} or more)"
+            f"Set the third value of {kind.sysctl} on the {side} to {round(2 * needs)} or more "
+            f"(now {size}). {'The' if one else 'Each'} connection needs a {kind.name} of "
+            f"{size_text(needs)}, the bandwidth-delay product"
         )
     return claim(
         cause,
         side,
         None,
-        f"the {side}'s {kind.name} of at most {size_text(size)}{many} carries no more than "
-        f"{rate_text(level)} at a round trip of {seconds_text(trip)}{fills}",
+        f"the {side}'s {kind.name} ({size_text(size)}{many}) allows at most {rate_text(level)} at "
+        f"an RTT of {seconds_text(trip)}{fills}",
         level=level,
         standing="inferred",
         source="one-end",
@@ -115,7 +114,7 @@ def _buffer(
 
 
 def _requests(given: Evidence, figures: Envelope) -> Iterator[Claim]:
-    """What requests of a told size carry, so many at a time; one where that was not told."""
+    """What requests of a given size carry; one in flight where their number was not given."""
     size = given.copy.setting.request_bytes
     if size is None:
         return
@@ -124,29 +123,29 @@ def _requests(given: Evidence, figures: Envelope) -> Iterator[Claim]:
     if seconds is None:
         return
     level = size * depth / seconds
-    many = "one goes" if depth == 1 else f"{count_text(depth)} go"
-    enough, itself = "longer requests, or more of them at a time", ""
+    many = "1 is" if depth == 1 else f"{count_text(depth)} are"
+    enough, itself = "longer requests or more of them", ""
     bandwidth, half = fit.bandwidth_bytes_per_second, fit.n_half_bytes
     if bandwidth is not None and half is not None:
         if level >= MOSTLY_BYTES_RATIO * bandwidth:
             return
         enough = f"requests of {size_text(half)} reach half of {rate_text(bandwidth)}"
-        itself = f", {seconds_text(size / bandwidth)} of it for the bytes themselves"
+        itself = f" ({seconds_text(size / bandwidth)} of it for the data)"
     yield claim(
         round_trips.CAUSE,
         "path",
         None,
-        f"a request of {size_text(size)} and its answer take {seconds_text(seconds)}{itself}, "
-        f"and {many} at a time",
+        f"a request of {size_text(size)} and its response take {seconds_text(seconds)}{itself}, "
+        f"and {many} in flight",
         level=level,
         standing="inferred",
         source="one-end",
-        remedy=f"More than {size_text(size * depth)} in flight ({enough})",
+        remedy=f"Keep more than {size_text(size * depth)} in flight ({enough})",
     )
 
 
 def _answer(report: Report, message_bytes: float) -> tuple[float, Fit] | None:
-    """What a message of a size and its small answer take, seconds, and the line through all sizes.
+    """What a message of a size and its small response take, seconds, and the line of all sizes.
 
     As timed where that size was, else by the line; None: not known. Of several latency stages the
     first counts.
@@ -180,13 +179,13 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
             zone.CAUSE,
             side,
             None,
-            f"the file lies at {place_text(place)} of the {side}'s disk, which {DOES[verb]} "
-            f"{rate_text(rate)} there and {rate_text(outer)} at its outer edge",
+            f"the file is at {place_text(place)} of the {side}'s disk, which {DOES[verb]} at most "
+            f"{rate_text(rate)} there and {rate_text(outer)} on its outer tracks",
             level=rate,
             steps=(best.index,),
             standing="inferred",
             source="one-end",
-            remedy=f"The file at the outer edge of the {side}'s disk ({rate_text(outer)})",
+            remedy=f"Store the file on the outer tracks of the {side}'s disk ({rate_text(outer)})",
         )
         return
     disk, rule_of = disk_of(rate), sender_disk if reads else receiver_disk
@@ -195,10 +194,10 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
 
 
 def place_text(place: float) -> str:
-    """A place on a disk: `the inner edge`, `40 % of the way to the inner edge`."""
+    """A location on a disk: `the inner tracks`, `40% of the way to the inner tracks`."""
     if OUTER_EDGE_RATIO < place < INNER_EDGE_RATIO:
-        return f"{percent_text(place)} of the way to the inner edge"
-    return "the inner edge" if place >= INNER_EDGE_RATIO else "the outer edge"
+        return f"{percent_text(place)} of the way to the inner tracks"
+    return "the inner tracks" if place >= INNER_EDGE_RATIO else "the outer tracks"
 
 
 def _zones(found: Found) -> Iterator[tuple[float, float]]:

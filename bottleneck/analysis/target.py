@@ -1,4 +1,4 @@
-"""What it takes: every ceiling that a wanted rate needs higher, and by how much."""
+"""What a wanted rate needs: every limit that has to rise, and by how much."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.finding import Ceiling, Claim, Need, Target
 from bottleneck.analysis.outlook import READ_LATE, WRITE_LATE, Held
+from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.units import link_text, rate_text, times_text
@@ -65,23 +66,23 @@ class _Asked:
                 yield Need(*ceiling.named, ceiling.bytes_per_second, to, sentence)
 
     def unknown(self) -> Iterator[str]:
-        """What nobody measured, and what this tool cannot show."""
+        """What was not measured, and what this tool cannot show."""
         rate = rate_text(self.wanted)
         if self.cap is None:
             yield (
-                f"What holds it at {rate_text(self.made.rate.median)} was not found: it is not "
-                f"known whether anything of this brings it to {rate}."
+                f"The bottleneck at {rate_text(self.made.rate.median)} was not identified: these "
+                f"changes may not be enough for {rate}."
             )
         parts = caps.unknown_parts(self.copy, self.ladder, self.wanted)
         if parts:
             names = " and ".join(sentences.part_name(part) for part in parts)
-            yield f"Not known: whether {names} would allow {rate}."
+            yield f"Not measured: whether {names} would allow {rate}."
         tools = [each.ceiling for each in self.ladder.valid if each.ceiling.tool]
         least = min(tools, key=lambda each: each.bytes_per_second, default=None)
         if least is not None and self.wanted > TOOL_SHARE * least.bytes_per_second:
             yield (
-                f"This tool itself moves no more than {rate_text(least.bytes_per_second)} on the "
-                f"{least.side}: it could not show {rate}."
+                f"This tool itself moves at most {rate_text(least.bytes_per_second)} on the "
+                f"{least.side}, too little to measure {rate}."
             )
 
     def _lowest(self) -> Iterator[Claim]:
@@ -113,18 +114,18 @@ class _Asked:
     def _sentence(self, ceiling: Ceiling, to: float) -> str:
         name = sentences.name(ceiling)
         now, needed = rate_text(ceiling.bytes_per_second), rate_text(to)
+        label = BY_WORDS[ceiling.component, ceiling.cause].label
         match ceiling.component, ceiling.cause:
             case "network", "link-rate":
                 link = link_text(model.faster_link(to))
-                return f"{name} must carry {needed}: a {link} link (it carries {now})"
-            case "disk", cause:
-                does, fault = (cause, "") if cause in ("read", "write") else ("do", f" for {cause}")
-                return f"{name} must {does} {needed} (it does {now}{fault})"
+                return f"{name} must carry {needed} (now {now}): use a {link} link"
+            case "disk", "read" | "write":
+                return f"{name} must {ceiling.cause} {needed} (now {now})"
             case "cpu" | "instrument", _:
                 times = times_text(to / ceiling.bytes_per_second)
-                return f"{name} must do {times} as much (about {now} by its load)"
+                return f"{name} must do {times} as much (now about {now}, estimated from its load)"
             case _:
-                return f"{name} must allow {needed} ({ceiling.cause} holds it at {now})"
+                return f"{name} must allow {needed} (now {now}, limited by: {label})"
 
 
 def _is_link(ceiling: Ceiling) -> bool:

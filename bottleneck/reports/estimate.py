@@ -1,4 +1,4 @@
-"""An estimate for a person and for a program: each ceiling with the rule of thumb behind it."""
+"""An estimate for a person and for a program: the rate to expect, each limit and its rule."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ GIVEN = (
 )
 """What the document repeats of the figures."""
 NOT_ESTIMATED = (
-    "CPU of both hosts, signing and encryption, others' traffic and I/O: no rule of thumb holds; "
-    "`bottleneck diagnose` measures them."
+    "CPU, signing, encryption, other traffic and other I/O: run `bottleneck diagnose` to measure "
+    "them."
 )
 
 
@@ -42,55 +42,48 @@ def print_estimate(found: Estimate, console: Console) -> None:
 
 
 def _blocks(found: Estimate) -> Iterator[Block]:
-    yield Text(found.verdict.sentence, "strong")
-    yield Text(f"Confidence: {confidence_text(found.verdict)}; nothing of it was measured.")
-    table = Table("Ceilings, lowest first", columns("", "rate", "", right="1 2"))
+    yield Text(found.summary, "strong")
+    yield Text(f"Confidence: {confidence_text(found.verdict)}; nothing was measured")
+    table = Table("Limits, lowest first", columns("", "rate", "", right="1 2"))
     for each in found.claims:
         rate = each.ceiling.bytes_per_second
         table.add(cap_text(each.ceiling), rate_text(rate), bits_beside(rate))
     yield table
-    if found.in_turn is not None and found.overlapped is not None:
-        yield from points("The copy", [_expected(found.in_turn, found.overlapped), *_times(found)])
     rules = [f"{cap_text(each.ceiling)}: {each.evidence[0]}." for each in found.claims]
-    yield from points("Rules of thumb", [*rules, *_history(found)])
-    missing = [f"{part_name((e.component, e.side))}: give {e.needs}." for e in found.missing]
-    yield from points("Not known", [*missing, NOT_ESTIMATED])
+    yield from points("How each was computed", [*_expected(found), *rules, *_history(found)])
+    yield from points("Duration", _times(found))
+    missing = [f"{part_name((e.component, e.side))}: use {e.needs}." for e in found.missing]
+    yield from points("Not estimated", [*missing, NOT_ESTIMATED])
 
 
-def _expected(in_turn: float, overlapped: float) -> str:
-    if in_turn >= overlapped:
-        return f"at most {rate_text(overlapped)}."
-    return (
-        f"{rate_text(overlapped)} where disks and link all work at once (several requests on "
-        f"their way), {rate_text(in_turn)} where each waits for the one before it."
-    )
+def _expected(found: Estimate) -> Iterator[str]:
+    """What makes the two ends of the expected range."""
+    low, high = found.in_turn, found.overlapped
+    if low is not None and high is not None and low < high:
+        yield (
+            f"Expected rate: {rate_text(high)} if disks and network work in parallel, "
+            f"{rate_text(low)} if they take turns."
+        )
 
 
-def _times(found: Estimate) -> list[str]:
-    lines = []
+def _times(found: Estimate) -> Iterator[str]:
     size, seconds = found.given.size_bytes, found.seconds
     if size is not None and seconds is not None:
         least, most = (seconds_text(each) for each in seconds)
         span = least if least == most else f"{least} to {most}"
-        lines.append(f"{size_text(size)} take {span}.")
+        yield f"{size_text(size)} take {span}."
     cold = found.cold_seconds
     if cold is not None:
-        lines.append(
-            f"{seconds_text(cold)} of that, or of any shorter copy, are its "
-            f"{found.cold_round_trips} round trips of connect, login, open, close and slow start."
+        yield (
+            f"Connect, login, open, close and slow start need {found.cold_round_trips} round trips "
+            f"({seconds_text(cold)})."
         )
-    return lines
 
 
-def _history(found: Estimate) -> list[str]:
-    past = found.history
-    if past is None:
-        return []
-    link = link_text(found.given.link_bits_per_second or 0)
-    return [
-        f"In {HISTORY_YEAR} a rule of thumb for {link} was {rate_text(past)}: what the PCs of then "
-        "made of it."
-    ]
+def _history(found: Estimate) -> Iterator[str]:
+    if (past := found.history) is not None:
+        link = link_text(found.given.link_bits_per_second or 0)
+        yield f"In {HISTORY_YEAR}, PCs reached about {rate_text(past)} over {link} (rule of thumb)."
 
 
 def estimate_json(found: Estimate) -> str:

@@ -76,6 +76,30 @@ def test_an_estimate(given, golden):
         golden(f"remedy: {each.remedy}")
 
 
+@pytest.mark.parametrize(
+    ("given", "summary"),
+    [
+        (GIGABIT, "at most 118 MB/s, limited by the network (1 Gbit/s link)"),
+        (FAR, "at most 440 kB/s, limited by the client's TCP (receive window of 64 KiB)"),
+        (
+            {**GIGABIT, "cached": True, "write": disk_of(114e6)},
+            "57.9\u2013114 MB/s, limited by the client's disk (write) "
+            "or the network (1 Gbit/s link)",
+        ),
+        (OUTGROWN, "at most 60.0 MB/s, limited by the server's memory (file larger than memory)"),
+    ],
+    ids=["a part is unknown", "with what it is", "two near ones", "a cache too small"],
+)
+def test_the_first_line_is_the_rate_and_its_limit(given, summary):
+    found = estimate(Envelope(**given))
+    assert found.summary == f"Expected: {summary}"
+    assert found.verdict.sentence.startswith(f"{found.summary}.")
+
+
+def test_of_nothing_nothing_is_expected():
+    assert estimate(Envelope()).summary == "Expected: unknown, because no limit is known"
+
+
 def test_every_kind_of_disk_lies_within_its_rule():
     for kind in KINDS.values():
         assert 0 < kind.low <= kind.usual <= kind.high and kind.why in kind.rule

@@ -19,9 +19,33 @@ def test_an_estimate_shows_its_ceilings_their_rules_and_what_it_does_not_know(bo
         *("--disk-write", "500MB/s", "--size", "10GB"),
     )
     assert ended.code == 0 and ended.err == ""
-    for each in ("105 MB/s", "1448/1538", "RFC 6349", "its inner edge", "round trips of connect"):
+    for each in ("105 MB/s", "1448/1538", "RFC 6349", "inner tracks", "need 9 round trips"):
         assert each in " ".join(ended.out.split())
-    assert "the client's TCP: give --window" in ended.out
+    assert "the client's TCP: use --window" in ended.out
+    first, second, third, *_ = ended.out.splitlines()
+    assert first == "Expected: 49.9\u2013105 MB/s, limited by the server's disk (read)"
+    assert second.startswith("Confidence: ") and not third
+
+
+def test_a_full_estimate_is_one_screen(bottleneck):
+    ended = bottleneck(
+        *(
+            "estimate",
+            "--link",
+            "1Gbit/s",
+            "--rtt",
+            "0.4ms",
+            "--window",
+            "64KiB",
+            "--loss",
+            "0.01%",
+        ),
+        *("--disk-read", "hdd", "--disk-write", "nvme", "--size", "10GB"),
+    )
+    assert len(ended.out.splitlines()) <= 30
+    assert max(map(len, ended.out.splitlines())) <= 100
+    first = "Expected: 64.5\u2013118 MB/s, limited by the network (1 Gbit/s link)"
+    assert ended.out.splitlines()[0] == first
 
 
 def test_an_estimate_as_json_is_one_document_in_bytes_and_seconds(bottleneck):

@@ -106,7 +106,7 @@ def test_a_fix_is_held_against_its_prediction_in_one_line(compared):
     before = loaded("server-disk")
     lines = compared(before, after_the_fix(before), 100).splitlines()
     assert lines[0] == "pull.uncached is 4.7x faster: 23.6 -> 111 MB/s, as predicted (108–112 MB/s)"
-    row = next(line.split() for line in lines if line.startswith("pull.uncached  "))
+    row = next(line.split() for line in lines if line.startswith("pull.uncached 3.1.1"))
     assert " ".join(row).endswith("23.6 MB/s 111 MB/s 4.7x faster 108–112 MB/s")
     back = compared(after_the_fix(before), before, 100).splitlines()
     assert back[0].startswith("Slower: pull.uncached, 111 -> 23.6 MB/s (4.7x)")

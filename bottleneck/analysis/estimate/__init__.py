@@ -1,4 +1,4 @@
-"""The back of the envelope: ceilings, the rate to expect and the likely cap; nothing measured."""
+"""The back of the envelope: limits, the rate to expect and the lowest limit; nothing measured."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STAGES = ("disk", "network", "bus", "memory")
 """Components that all bytes pass one after the other."""
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.6, 0.5, 0.4
-"""Nothing of it was measured: never more, and the last where the next is near or a part unknown."""
+"""Nothing was measured: never more, and the last where the next is near or a part unknown."""
 INITIAL_SEGMENTS = 10
 """What TCP sends before the first acknowledgement (RFC 6928)."""
 LOGIN_ROUND_TRIPS = 5
@@ -33,7 +33,7 @@ LOGIN_ROUND_TRIPS = 5
 FILE_ROUND_TRIPS = {"pull": 2, "push": 3}
 """CREATE and CLOSE; FLUSH where the server is written to."""
 HISTORY = {10_000_000: 1e6, 100_000_000: 10e6, 1_000_000_000: 30e6}
-"""What PCs of 2005 got over such a link, by a rule of thumb of that year."""
+"""The rate of PCs over such a link, by a rule of thumb of 2005."""
 HISTORY_YEAR = 2005
 MATHIS_LOW, MATHIS_HIGH = 0.7, math.sqrt(1.5)
 """The constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
@@ -74,6 +74,8 @@ class Estimate:
     claims: tuple[Claim, ...]
     """Lowest ceiling first; the evidence of each is the rule of thumb that it rests on."""
     missing: tuple[Missing, ...]
+    summary: str
+    """The rate to expect and its limit, without a full stop."""
     verdict: Verdict
     in_turn: float | None
     """Where each stage waits for the one before it; None: no ceiling is known."""
@@ -111,12 +113,15 @@ def estimate(given: Envelope) -> Estimate:
         stages = _stages(claims)
         in_turn = min(overlapped, model.in_turn(stages)) if stages else overlapped
     trips = LOGIN_ROUND_TRIPS + FILE_ROUND_TRIPS[given.verb] + _slow_start(given, overlapped)
-    rtt = given.rtt_seconds
+    rtt, lowest = given.rtt_seconds, likely(claims)
+    partly = any(each.required for each in missing)
+    summary = _summary(lowest, partly, in_turn, overlapped)
     return Estimate(
         given=given,
         claims=tuple(claims),
         missing=missing,
-        verdict=_verdict(likely(claims), missing, in_turn, overlapped),
+        summary=summary,
+        verdict=_verdict(lowest, partly, summary),
         in_turn=in_turn,
         overlapped=overlapped,
         cold_round_trips=trips,
@@ -153,36 +158,40 @@ def _slow_start(given: Envelope, rate: float | None) -> int:
     return max(0, math.ceil(math.log2(rate * given.rtt_seconds / first)))
 
 
-def _verdict(
-    found: Likely | None,
-    missing: Sequence[Missing],
-    in_turn: float | None,
-    overlapped: float | None,
-) -> Verdict:
+def _summary(
+    found: Likely | None, partly: bool, in_turn: float | None, overlapped: float | None
+) -> str:
+    """`Expected: 112\u2013118 MB/s, limited by the network (1 Gbit/s link)`."""
     if found is None or in_turn is None or overlapped is None:
-        text = "Nothing is known that would bound this copy."
-        return Verdict("unknown", None, "not-measured", 0.0, None, text)
+        return "Expected: unknown, because no limit is known"
+    rate = f"at most {rate_text(overlapped)}" if partly else range_text(in_turn, overlapped)
+    names = (_name(each) for each in (found.claim, found.rival) if each is not None)
+    return f"Expected: {rate}, limited by {' or '.join(names)}"
+
+
+def _name(claim: Claim) -> str:
+    detail = f" ({claim.detail})" if claim.detail else ""
+    return f"{name_with_verb(claim.ceiling)}{detail}"
+
+
+def _verdict(found: Likely | None, partly: bool, summary: str) -> Verdict:
+    if found is None:
+        return Verdict("unknown", None, "not-measured", 0.0, None, f"{summary}.")
     ceiling = found.claim.ceiling
-    on_the_way = any(each.required for each in missing)
     clear = CLEAR_TRUST if found.ratio >= CLEAR_RATIO else FAIR_TRUST
-    trust = NEAR_TRUST if found.rival is not None or on_the_way else clear
-    near = "" if found.rival is None else f"; too close to tell from it: {found.rival.words}"
-    after = ""
+    trust = NEAR_TRUST if found.rival is not None or partly else clear
+    told = f"{summary}."
     if found.rival is None and found.following is not None:
         level = rate_text(found.following.ceiling.bytes_per_second)
-        after = f" After it comes {name_with_verb(found.following.ceiling)} ({level})."
-    open_parts = " Not all of its way is known: something else may hold it." if on_the_way else ""
-    expected = f"can be expected to run at {range_text(in_turn, overlapped)}"
-    if on_the_way:
-        expected = f"can run at no more than {rate_text(overlapped)}"
-    return Verdict(
-        *(ceiling.component, ceiling.side, ceiling.cause, trust, ceiling.bytes_per_second),
-        f"Such a copy {expected}: {found.claim.words}{near}.{after}{open_parts}",
-    )
+        told += f" The next limit is {name_with_verb(found.following.ceiling)}, {level}."
+    if partly:
+        told += " Another component may be slower: not all of them are known."
+    named = ceiling.component, ceiling.side, ceiling.cause
+    return Verdict(*named, trust, ceiling.bytes_per_second, told, found.claim.detail)
 
 
-# -- each ceiling that a few figures give, with the rule of thumb that it rests on as its evidence,
-# -- a sentence without its dot
+# -- each ceiling that a few figures give, with the rule that it was computed by as its evidence,
+# -- a sentence without its full stop
 
 Found = Iterator[Claim | Missing]
 
@@ -198,16 +207,17 @@ def link(given: Envelope) -> Found:
     what += ["IPv6"] if given.ipv6 else []
     what += ["TCP timestamps"]
     what += ["a VLAN tag"] if given.vlan_tags else []
-    words = f"a {link_text(bits)} link carries no more than {rate_text(payload)} of payload"
+    words = f"a {link_text(bits)} link carries at most {rate_text(payload)}"
     yield _claim(
         *("network", given.link_side, "link-rate", payload, words),
-        f"{link_text(bits)} with {', '.join(what)} carries {fine_rate_text(payload)} of payload: "
-        f"{given.segment_bytes}/{wire} of its bits (RFC 6349, 4.1.1)",
+        f"{given.segment_bytes}/{wire} of {link_text(bits)} = {fine_rate_text(payload)} "
+        f"({', '.join(what)}; RFC 6349)",
+        detail=f"{link_text(bits)} link",
     )
 
 
 def window(given: Envelope) -> Found:
-    """No more than the receiver's window arrives in a round trip."""
+    """At most the receiver's window arrives in a round trip."""
     if given.window_bytes is None or given.rtt_seconds is None:
         figures = (("--window", given.window_bytes), ("--rtt", given.rtt_seconds))
         lacks = " and ".join(name for name, told in figures if told is None)
@@ -219,24 +229,24 @@ def window(given: Envelope) -> Found:
     if given.link_payload is not None:
         needs = given.link_payload * given.rtt_seconds / given.streams
         fills = (
-            f"; {link_text(given.link_bits_per_second or 0)} needs {size_text(needs)} of window"
-            f"{_each(given)}"
+            f"; {link_text(given.link_bits_per_second or 0)} needs {size_text(needs)}{_each(given)}"
         )
     many = "" if given.streams == 1 else f"{count_text(given.streams)} x "
     yield _claim(
         *("tcp", given.receiver, "receive-window", level),
-        f"a receive window of {size}{_each(given)} carries no more than {rate_text(level)} at a "
-        f"round trip of {trip}",
-        f"window / round trip: {many}{size} / {trip} = {rate_text(level)}{fills}",
+        f"a TCP receive window of {size}{_each(given)} allows at most {rate_text(level)} at an RTT "
+        f"of {trip}",
+        f"window / RTT: {many}{size} / {trip} = {rate_text(level)}{fills}",
+        detail=f"receive window of {size}",
         remedy=""
         if needs is None or needs <= given.window_bytes
-        else f"A receive window of {size_text(needs)} or more on the {given.receiver}"
-        f"{_each(given)} (rate x round trip)",
+        else f"Set a TCP receive window of {size_text(needs)} or more on the {given.receiver}"
+        f"{_each(given)} (rate x RTT)",
     )
 
 
 def _each(given: Envelope) -> str:
-    return "" if given.streams == 1 else f" for each of {count_text(given.streams)} streams"
+    return "" if given.streams == 1 else f" for each of {count_text(given.streams)} connections"
 
 
 def round_trips(given: Envelope) -> Found:
@@ -250,21 +260,22 @@ def round_trips(given: Envelope) -> Found:
     level = size * depth / (given.rtt_seconds + own)
     trip = seconds_text(given.rtt_seconds)
     assumed = given.request_bytes is None or given.depth is None
-    whose = f" (assumed, as usual for {dialect_name(given.dialect)})" if assumed else ""
+    whose = f" (usual for {dialect_name(given.dialect)})" if assumed else ""
     one = depth == 1
     many = f"{count_text(depth)} request{'' if one else 's'} of {size_text(size)}"
     time = f"({trip} + {seconds_text(own)} on the link)" if own else trip
     half = ""
     if payload is not None:
         need = given.rtt_seconds * payload
-        half = f"; one at a time, half of the link takes requests of {size_text(need)}"
+        half = f"; with 1 in flight, {size_text(need)} reach half of the link rate"
     yield _claim(
         *("smb", "path", "round-trips", level),
-        f"{many} at a time {'carries' if one else 'carry'} no more than {rate_text(level)} "
-        f"at a round trip of {trip}",
-        f"in flight / time of a request: {many}{whose} / {time} = {rate_text(level)}{half}",
-        remedy=f"More than {size_text(size * depth)} in flight (longer requests, or more of "
-        "them at a time)",
+        f"{many} in flight {'carries' if one else 'carry'} at most {rate_text(level)} at an RTT of "
+        f"{trip}",
+        f"{many}{whose} / {time} = {rate_text(level)}{half}",
+        detail=f"{many} in flight",
+        remedy=f"Keep more than {size_text(size * depth)} in flight (longer requests or more of "
+        "them)",
     )
 
 
@@ -273,7 +284,7 @@ def loss(given: Envelope) -> Found:
     if not given.loss_ratio or given.rtt_seconds is None:
         needs = "--rtt" if given.loss_ratio else "--loss"
         if given.loss_ratio != 0:
-            yield Missing("network", "path", f"{needs} (what losses cost)")
+            yield Missing("network", "path", f"{needs} (cost of packet loss)")
         return
     base = given.streams * given.segment_bytes / given.rtt_seconds / math.sqrt(given.loss_ratio)
     low, high = MATHIS_LOW * base, MATHIS_HIGH * base
@@ -281,12 +292,13 @@ def loss(given: Envelope) -> Found:
     often = count_text(1 / given.loss_ratio)
     yield _claim(
         *("network", "path", "loss", level),
-        f"one lost packet in {often} leaves a loss-based congestion control about "
+        f"a packet loss of 1 in {often} limits a loss-based congestion control to about "
         f"{rate_text(level)}",
-        f"segment / round trip x C / sqrt(loss), C from 0.7 to 1.22 (Mathis 1997; reno, CUBIC is "
-        f"above it, BBR far above): {range_text(low, high)} at one lost packet in {often}",
+        f"0.7 to 1.22 x segment / RTT / sqrt(loss) = {range_text(low, high)} (Mathis 1997); CUBIC "
+        "and BBR reach more",
+        detail=f"packet loss of 1 in {often}",
         ends=(low, high),
-        remedy="A path that loses less (a quarter of the losses is twice the rate), or BBR",
+        remedy="Reduce the packet loss (a quarter of the loss doubles the rate), or use BBR",
     )
 
 
@@ -300,14 +312,14 @@ def sender_disk(given: Envelope) -> Found:
     if given.cached:
         ram, size = size_text(given.ram_bytes or 0), size_text(given.size_bytes or 0)
         words = (
-            f"{size} do not stay in the {given.sender}'s RAM of {ram}, and its disk reads "
+            f"{size} do not fit in the {given.sender}'s memory ({ram}), and its disk reads at most "
             f"{rate_text(given.read.usual)}"
         )
-        rule = f"a file of {size} is not cached in {ram} of RAM: its disk reads {given.read.rule}"
+        rule = f"{size} do not fit in {ram} of memory, and the disk reads {given.read.rule}"
         yield _of_disk(given.read, "memory", given.sender, "cache-size", words, rule)
         return
-    words = f"the {given.sender}'s disk reads no faster than {rate_text(given.read.usual)}"
-    yield _of_disk(given.read, "disk", given.sender, "read", words, f"it reads {given.read.rule}")
+    words = f"the {given.sender}'s disk reads at most {rate_text(given.read.usual)}"
+    yield _of_disk(given.read, "disk", given.sender, "read", words, f"reads {given.read.rule}")
 
 
 def receiver_disk(given: Envelope) -> Found:
@@ -315,17 +327,18 @@ def receiver_disk(given: Envelope) -> Found:
     if given.write is None:
         yield Missing("disk", given.receiver, "--disk-write", required=True)
         return
-    words = f"the {given.receiver}'s disk writes no faster than {rate_text(given.write.usual)}"
-    rule = f"it writes {given.write.rule}"
+    words = f"the {given.receiver}'s disk writes at most {rate_text(given.write.usual)}"
+    rule = f"writes {given.write.rule}"
     yield _of_disk(given.write, "disk", given.receiver, "write", words, rule)
 
 
 def _of_disk(disk: DiskKind, component: str, side: str, cause: str, words: str, rule: str) -> Claim:
+    detail = "file larger than memory" if component == "memory" else ""
     if disk.cause is not None and component == "disk":
-        component, cause = "bus", disk.cause
-        words = words.replace(" no faster than", " over USB no faster than")
+        component, cause, detail = "bus", disk.cause, "USB"
+        words = words.replace(" at most", " at most (USB)")
     ends = (disk.low, disk.high)
-    return _claim(component, side, cause, disk.usual, words, rule, ends=ends)
+    return _claim(component, side, cause, disk.usual, words, rule, ends=ends, detail=detail)
 
 
 def _claim(
@@ -338,10 +351,11 @@ def _claim(
     *,
     ends: tuple[float, float] | None = None,
     remedy: str = "",
+    detail: str = "",
 ) -> Claim:
     low, high = ends or (level, level)
     ceiling = Ceiling(component, side, cause, level, low, high, steps=(), standing="inferred")
-    return Claim(ceiling, words=words, trust=TRUST, evidence=(rule,), remedy=remedy)
+    return Claim(ceiling, words=words, trust=TRUST, evidence=(rule,), remedy=remedy, detail=detail)
 
 
 WAYS: tuple[Callable[[Envelope], Found], ...] = (
@@ -352,4 +366,4 @@ WAYS: tuple[Callable[[Envelope], Found], ...] = (
     sender_disk,
     receiver_disk,
 )
-"""Every part of the way that a few figures say something of."""
+"""Every component that a few figures give a limit of."""

@@ -31,42 +31,36 @@ class DiskKind:
 
     @property
     def rule(self) -> str:
-        """The rule of thumb in words."""
+        """The range, and what sets it."""
         return f"{range_text(self.low, self.high)}: {self.why}"
 
 
 def disk_of(bytes_per_second: float) -> DiskKind:
     """A disk whose rate is given."""
-    return DiskKind(bytes_per_second, bytes_per_second, bytes_per_second, "as it was given")
+    return DiskKind(bytes_per_second, bytes_per_second, bytes_per_second, "as given")
 
 
 KINDS: dict[str, DiskKind] = {
     "hdd": DiskKind(
         *(100e6, 150e6, 260e6),
-        "a 3.5-inch disc at 7200/min, from its inner edge to its outer one",
+        "a 3.5-inch hard disk at 7200/min, inner to outer tracks",
     ),
     "hdd-outer": DiskKind(
-        *(180e6, 210e6, 260e6), "the outer edge of such a disc, where it is filled first"
+        *(180e6, 210e6, 260e6), "the outer tracks of such a disk, which are filled first"
     ),
     "hdd-inner": DiskKind(
-        *(90e6, 105e6, 130e6), "its inner edge: the linear rate falls with the radius, to half"
+        *(90e6, 105e6, 130e6), "the inner tracks of such a disk, at about half the rate"
     ),
-    "hdd-laptop": DiskKind(*(50e6, 80e6, 140e6), "a 2.5-inch disc at 5400/min"),
-    "ssd": DiskKind(
-        *(450e6, 530e6, 560e6), "SATA at 6 Gbit/s carries 600 MB/s after 8b/10b, less its frames"
-    ),
-    "nvme": DiskKind(
-        *(1.5e9, 3e9, 3.5e9), "4 lanes of PCI Express 3.0 carry 3.94 GB/s after 128b/130b"
-    ),
+    "hdd-laptop": DiskKind(*(50e6, 80e6, 140e6), "a 2.5-inch hard disk at 5400/min"),
+    "ssd": DiskKind(*(450e6, 530e6, 560e6), "SATA at 6 Gbit/s carries 600 MB/s, less its framing"),
+    "nvme": DiskKind(*(1.5e9, 3e9, 3.5e9), "4 lanes of PCI Express 3.0 carry 3.94 GB/s"),
     "sd": DiskKind(*(20e6, 60e6, 95e6), "UHS-I ends at 104 MB/s; writes are far slower"),
     "usb2": DiskKind(
         *(25e6, 35e6, 41e6),
-        "USB at 480 Mbit/s has room for 53 MB/s in bulk packets; controllers use 8 to 10 of 13",
+        "USB at 480 Mbit/s carries at most 53 MB/s in bulk packets",
         "usb",
     ),
-    "usb3": DiskKind(
-        *(300e6, 400e6, 450e6), "USB at 5 Gbit/s carries 500 MB/s after 8b/10b", "usb"
-    ),
+    "usb3": DiskKind(*(300e6, 400e6, 450e6), "USB at 5 Gbit/s carries 500 MB/s", "usb"),
 }
 """By the word that a person gives; the usual one counts."""
 
@@ -77,7 +71,7 @@ class Envelope:
 
     verb: str = "pull"
     cached: bool = False
-    """Whether the source lies in the sender's RAM."""
+    """Whether the source is in the sender's cache."""
     dialect: str = "3.1.1"
     link_bits_per_second: float | None = None
     link_side: str = "path"
