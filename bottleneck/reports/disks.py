@@ -7,7 +7,7 @@ from typing import Any
 
 from bottleneck import units
 from bottleneck.analysis import disk_zones, steps
-from bottleneck.analysis.comparisons.disks import all_zones
+from bottleneck.analysis.comparisons.disks import FILES, all_zones
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
 from bottleneck.reports import document
@@ -92,7 +92,6 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
 
 
 MOST_FILES = 8
-FILES = {"sequential": "this run's own file", "file": "the file"}
 
 
 def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:

@@ -46,7 +46,7 @@ ODD_ONES = 8
 
 
 Begun = tuple[str, Row]
-"""What is said of a copy's beginning and its rest, and the figures of both."""
+"""What follows a copy's name, without a full stop, and the figures of both parts."""
 
 
 def compare(report: Report) -> Iterator[Comparison]:
@@ -76,12 +76,12 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
     changed = change(median_run(made.outcome), fill)
     if changed is not None and _repeats(made, fill, changed):
         reasons = (_fell if changed.falls else _rose)(report, copy, changed)
-        mechanism, why = next(reasons, ("unexplained", "nothing that was measured explains it"))
+        mechanism, why = next(reasons, ("unexplained", "No measurement explains this"))
         first, rest = changed.first.rate, changed.rest.rate
         yield (
-            f"moved {rate_text(first)} for the first {seconds_text(changed.seconds)} "
-            f"({size_text(changed.moved_bytes)}) and {rate_text(rest)} from then on "
-            f"({times_text(factor(first, rest))}): {why}",
+            f"ran at {rate_text(first)} for the first {seconds_text(changed.seconds)} "
+            f"({size_text(changed.moved_bytes)}), then at {rate_text(rest)} "
+            f"({times_text(factor(first, rest))}). {why}",
             _row(copy, changed.seconds, changed.moved_bytes, first, rest, mechanism),
         )
         return
@@ -91,8 +91,8 @@ def _begun(report: Report, copy: Copy) -> Iterator[Begun]:
     if not late and whole is not None and min(whole.first.rate, whole.rest.rate) > 0:
         first, rest = whole.first.rate, whole.rest.rate
         yield (
-            f"moved {rate_text(first)} for the first {seconds_text(whole.seconds)} and "
-            f"{rate_text(rest)} from then on: no change that its samples can tell",
+            f"ran at {rate_text(first)} for the first {seconds_text(whole.seconds)}, then at "
+            f"{rate_text(rest)}: no significant difference",
             _row(copy, whole.seconds, whole.moved_bytes, first, rest, "none"),
         )
 
@@ -109,17 +109,17 @@ def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]
     if copy.native and copy.verb == "push" and carried and first > SINGLE_RATIO * carried:
         yield (
             "mount-cache",
-            f"more than the network carries ({rate_text(carried)}), so that the {copy.initiator}'s "
-            "own RAM took it: a mount that caches writes",
+            f"The mount cached the writes in the {copy.initiator}'s memory: the network carries "
+            f"at most {rate_text(carried)}",
         )
     for each in transfers(report, copy.sender):
         alone = change(median_run(each.outcome))
         if alone is not None and alone.falls and factor(alone.rest.rate, rest) <= SAME_RATIO:
             yield (
                 "shaper",
-                f"TCP alone from the {copy.sender} does the same ({rate_text(alone.first.rate)} "
-                f"for {size_text(alone.moved_bytes)}, then {rate_text(alone.rest.rate)}): a shaper "
-                "that lets a burst through",
+                f"A shaper allows a burst: TCP from the {copy.sender} does the same "
+                f"({rate_text(alone.first.rate)} for {size_text(alone.moved_bytes)}, then "
+                f"{rate_text(alone.rest.rate)})",
             )
     # What the receiver's disk writes alone, flushed.
     disk = steps.fastest(disk_steps(report, copy.receiver, "write", "sequential"))
@@ -127,8 +127,8 @@ def _fell(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]
     if first >= SINGLE_RATIO * written and written / BEHIND_RATIO <= rest <= SINGLE_RATIO * written:
         yield (
             "writeback",
-            f"the {copy.receiver}'s RAM took the first {size_text(found.moved_bytes)}, then its "
-            f"disk set the rate, which writes {rate_text(written)} (write-back)",
+            f"The {copy.receiver}'s memory took the first {size_text(found.moved_bytes)}, then its "
+            f"disk set the rate (write-back): it writes {rate_text(written)}",
         )
 
 
@@ -140,13 +140,13 @@ def _rose(report: Report, copy: Copy, found: Change) -> Iterator[tuple[str, str]
     if found.seconds <= ROUNDS_DOUBT * doublings * seen.seconds:
         yield (
             "slow-start",
-            f"slow start: at an RTT of {seconds_text(seen.seconds)} a connection takes at least "
-            f"{count_text(math.ceil(doublings))} round trips to that rate",
+            f"TCP slow start needs at least {count_text(math.ceil(doublings))} round trips to that "
+            f"rate, at an RTT of {seconds_text(seen.seconds)}",
         )
 
 
 def _flushed_late(copy: Copy, made: Found) -> Iterator[Begun]:
-    """A pull whose last byte had come long before the disk had it; pushes are told as durability's.
+    """A pull whose last byte had come long before the disk had it; pushes are durability's.
 
     Nothing where the flush took no time that matters.
     """
@@ -159,9 +159,8 @@ def _flushed_late(copy: Copy, made: Found) -> Iterator[Begun]:
         seconds = moved / acknowledged
         row = _row(copy, seconds, moved, acknowledged, None, "writeback")
         yield (
-            f"moved {rate_text(acknowledged)} for the first {seconds_text(seconds)} and nothing in "
-            f"the {seconds_text(flush)} after that: the {copy.receiver}'s RAM took the bytes, and "
-            "the flush at the end waited for its disk (write-back)",
+            f"ran at {rate_text(acknowledged)} for the first {seconds_text(seconds)}. The final "
+            f"flush to the {copy.receiver}'s disk took another {seconds_text(flush)} (write-back)",
             {**row, "ratio": ratio},
         )
 

@@ -1,4 +1,4 @@
-"""Copies that differ in one thing: direction, source, program, dialect; and when one was safe."""
+"""Copies that differ in direction, source, program or dialect; acknowledged and durable rates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOING = {"push": "pushing", "pull": "pulling"}
 EXPLAINED_RATIO = 1.5
 """A ceiling further above the rate, and above the faster dialect's, explains nothing."""
 LEAST_LATE_RATIO = 1.1
-"""Acknowledged over safe: of one run, so that no noise lies between; less is not worth a word."""
+"""Acknowledged over durable: of one run, so that no noise is between; less is not reported."""
 
 
 # -- push against pull -------------------------------------------------------------------------
@@ -42,7 +42,7 @@ def _directions(report: Report) -> Pairs:
 
 
 def _direction_sentence(found: Pairs) -> str:
-    """One sentence a pair; what holds several of them is written once."""
+    """One sentence a pair; a cause of several of them is written once."""
     seen: set[tuple[Any, ...]] = set()
     told = []
     for each in paired.leading(found):
@@ -51,15 +51,14 @@ def _direction_sentence(found: Pairs) -> str:
         push, pull = rate_text(each.first.rate), rate_text(each.second.rate)
         rates = f"push {push}, pull {pull}, {paired.by(each.slow.copy)}"
         if key in seen:
-            told.append(
-                f"{cache} the same ({rate_text(each.slow.rate)}, {times_text(each.ratio)})."
-            )
+            rate = rate_text(each.slow.rate)
+            told.append(f"{cache}: the same cause ({rate}, {times_text(each.ratio)}).")
         elif why is None:
-            told.append(f"{cache}, no difference that these runs can tell ({rates}).")
+            told.append(f"{cache}: no significant difference ({rates}).")
         else:
             doing, other = DOING[each.slow.copy.verb], DOING[each.fast.copy.verb]
             slower = f"{doing} is {times_text(each.ratio)} slower than {other}"
-            told.append(f"{cache}, {slower} ({rates}): {why.words}.")
+            told.append(f"{cache}: {slower} ({rates}){why.words}")
         if key:
             seen.add(key)
     return " ".join(told)
@@ -80,7 +79,7 @@ DIRECTION = Axis(
 
 
 def _caches(report: Report) -> Pairs:
-    """From RAM and from the disk; where one may have been the other, their difference is none."""
+    """Cached and uncached; where one may have been the other, their difference is none."""
     found = paired.paired(
         report,
         paired.sound_halves(report),
@@ -105,14 +104,14 @@ def _cache_words(pair: Pair) -> str:
     cached, uncached = rate_text(pair.first.rate), rate_text(pair.second.rate)
     rates = f"cached {cached}, uncached {uncached}, {paired.by(copy)}"
     if why is None:
-        return f"{what}, no difference that these runs can tell ({rates})."
-    source, other = ("disk", "RAM") if copy.cache == "uncached" else ("RAM", "disk")
+        return f"{what}: no significant difference ({rates})."
+    source, other = ("disk", "cache") if copy.cache == "uncached" else ("cache", "disk")
     alone = ""
     if why.ceiling is None and copy.cache == "uncached":
-        alone = f"they differ in the {copy.sender}'s disk alone, but "
+        alone = f" Only the {copy.sender}'s disk differs between the two copies."
     return (
         f"{what} is {times_text(pair.ratio)} slower from the {copy.sender}'s {source} than from "
-        f"its {other} ({rates}): {alone}{why.words}."
+        f"its {other} ({rates}){why.words}{alone}"
     )
 
 
@@ -150,23 +149,23 @@ def _natives(report: Report) -> Pairs:
 def _native_sentence(found: Pairs) -> str:
     pair = paired.most_different(found)[0]
     mounted, copy = pair.first.made, pair.first.copy
-    program = steps.word(mounted.outcome.details, "program") or "the system's own copy"
+    program = steps.word(mounted.outcome.details, "program") or "the operating system's copy"
     first, second = rate_text(pair.first.rate), rate_text(pair.second.rate)
     dialect = dialect_name(pair.second.copy.dialect)
-    rates = f"{copy.name}: {program} through the mount {first}, this tool by {dialect} {second}"
+    rates = f"{program} through the mount {first}, this tool over {dialect} {second}"
     if not pair.significant:
-        return f"{rates}: no difference that these runs can tell."
+        return f"{copy.name}: no significant difference ({rates})."
     ratio = times_text(pair.ratio)
     if pair.fast is pair.first:
         return (
-            f"{rates}: the system's own copy is {ratio} as fast, so that where this tool's copy "
-            "is capped it may be the tool itself; blame nobody by it."
+            f"{copy.name}: the operating system's copy is {ratio} as fast ({rates}). This tool "
+            "itself may limit its own copies."
         )
     options = ", ".join(_slow_options(pair))
-    named = f" ({options})" if options else ""
+    named = f" with {options}" if options else ""
     return (
-        f"{rates}: the path carries {ratio} what the mount{named} makes of it. "
-        f"{mount.remedy(mounted, copy.verb)} may close the gap."
+        f"{copy.name}: the mount{named} is {ratio} slower than this tool ({rates}). "
+        f"{mount.remedy(mounted, copy.verb)}."
     )
 
 
@@ -186,7 +185,7 @@ def _native_verdict(pair: Pair) -> dict[str, Any] | None:
         "component": "smb",
         "side": "client",
         "cause": mount.cause(mounted, own.made).word,
-        "advice": f"{remedy}: {rate_text(own.rate)} is possible.",
+        "advice": f"{remedy}. Expected: up to {rate_text(own.rate)}.",
     }
 
 
@@ -267,56 +266,55 @@ def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
         f"{dialect_name(each.copy.dialect)} {rate_text(each.rate)}"
         for each in sorted(made, key=lambda each: steps.age(each.copy.dialect))
     )
-    told = f"{rates} on this path ({slow.copy.name})"
     why = ends.why
     if why is None:
-        return f"{told}: no difference that these runs can tell."
-    first, second = _flight(slow.made), _flight(fast.made)
-    if first and second and first != second:
-        told += f": {first} against {second}"
+        return f"{slow.copy.name}: no significant difference ({rates})."
     names = [dialect_name(each.copy.dialect) for each in (slow, fast)]
+    told = f"{slow.copy.name}: {names[0]} is {times_text(ends.ratio)} slower ({rates})"
+    first, second = _flight(slow.made), _flight(fast.made)
     # What the round trips leave of the slower one, where that is less than the faster one does;
     # nothing where it ran faster than that: then the round trip is wrong.
     trip, most = rtt(ends.report, slow.made), _window_rate(ends.report, slow.made)
     bound = max(EXPLAINED_RATIO * slow.rate, fast.rate)
     if trip is not None and most is not None and slow.spread.high <= most <= bound:
         seconds = f"{'' if trip.echoed else 'about '}{seconds_text(trip.seconds)}"
-        told += f"; at an RTT of {seconds} {names[0]} cannot pass {rate_text(most)}"
+        told += f". At an RTT of {seconds}, {names[0]} allows at most {rate_text(most)}."
     else:
-        told += f"; {names[0]}: {why.words}"
+        told += why.words
+    if first and second and first != second:
+        told += f" {names[0]} keeps {first} in flight, {names[1]} {second}."
     guards = security(slow.made), security(fast.made)
     if None not in guards and guards[0] != guards[1]:
-        told += f"; {names[0]} was {guards[0]}, {names[1]} {guards[1]}"
-    return f"{told}."
+        told += f" {names[0]} was {guards[0]}, {names[1]} {guards[1]}."
+    return told
 
 
 def _flight(made: Found) -> str:
-    """What a copy kept in flight, in words; empty where it does not tell."""
+    """What a copy kept in flight, in words; empty where that is unknown."""
     size, depth = made.details.request_bytes, made.details.depth
     total = made.details.in_flight_bytes
     if size is None or depth is None or total is None:
         return ""
     requests = "requests" if depth > 1 else "request"
-    return f"{count_text(depth)} {requests} of {size_text(size)} in flight ({size_text(total)})"
+    return f"{count_text(depth)} {requests} of {size_text(size)} ({size_text(total)})"
 
 
-# -- acknowledged against safe -----------------------------------------------------------------
+# -- acknowledged against durable--------------------------------------------------------------
 
 
 def durability(report: Report) -> Iterator[Comparison]:
-    """One comparison of all pushes that were acknowledged faster than they were safe."""
+    """One comparison of all pushes that were acknowledged faster than they were durable."""
     late = [(each.copy, row) for each in paired.halves(report) for row in _late(each)]
     if late:
         copy, most = max(late, key=lambda each: each[1]["ratio"])
         fast, safe = most["acknowledged_bytes_per_second"], most["durable_bytes_per_second"]
-        program = "by the system's own copy" if copy.native else dialect_name(copy.dialect)
         yield Comparison(
             about="durability",
             sentence=(
-                f"{copy.name} ({program}) was acknowledged at {rate_text(fast)} and safe on the "
-                f"{copy.receiver}'s disk at {rate_text(safe)}: a program that does not wait for "
-                f"the disk shows at least {times_text(most['ratio'])} that rate, and is "
-                f"{seconds_text(most['flush_seconds'])} early."
+                f"{copy.name} ({paired.by(copy)}) was acknowledged at {rate_text(fast)} but on the "
+                f"{copy.receiver}'s disk at {rate_text(safe)}. A program that does not wait for "
+                f"the flush shows at least {times_text(most['ratio'])} the real rate and finishes "
+                f"{seconds_text(most['flush_seconds'])} too early."
             ),
             rows=tuple(row for _, row in late),
             ratio=most["ratio"],

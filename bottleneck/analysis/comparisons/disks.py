@@ -1,4 +1,4 @@
-"""Disks zone by zone, where a file lies on them, single small reads, writing for long.
+"""Disks zone by zone, the location of a file on them, random reads, sustained writes.
 
 Sources of a knee in long writes: the kernel's dirty limit (see sysctl/vm.rst in its documentation),
 the cache of a RAID controller, the SLC part of an SSD.
@@ -30,11 +30,11 @@ from probes.records import SIDES
 
 DOES = {"read": "reads", "write": "writes"}
 MATTERS_RATIO, LEAST_SEEKING_RATIO = 1.25, 0.05
-"""Edge over place, and seeks in all of the time, from which on they are worth a word."""
-_FILES = {"sequential": "this run's own file", "file": "the file"}
+"""Outer tracks over location, and seeks in all of the time, from which on they are reported."""
+FILES = {"sequential": "the test file", "file": "the given file"}
 DEPTHS = (1, 32)
 KNEE_TOLERANCE_RATIO = 0.35
-"""Pages that are written meanwhile move the knee: it lies at the dirty limit or a bit beyond."""
+"""Pages that are written meanwhile move the knee: it is at the dirty limit or a bit beyond."""
 
 
 # -- zone by zone: each zone, the curve through them, and what is weak ----------------------------
@@ -67,7 +67,7 @@ def _side(found: Found) -> str:
 
 
 def disk_name(zones: Zones) -> str:
-    """As a person calls it: `the server's disk sda`."""
+    """As in a sentence: `the server's disk sda`."""
     return f"the {_side(zones.found)}'s disk {zones.device}".rstrip()
 
 
@@ -75,7 +75,7 @@ def _zone_sentence(each: Zones) -> str:
     does, name = DOES.get(each.found.setting.verb or "read", "moves"), disk_name(each)
     name = name[0].upper() + name[1:]
     seek = each.seek_seconds
-    jump = f" A jump to another place costs {seconds_text(seek)}." if seek is not None else ""
+    jump = f" A seek takes {seconds_text(seek)}." if seek is not None else ""
     return f"{name} {does} {_curve_words(each)}{_weak_words(each)}.{jump}"
 
 
@@ -84,7 +84,7 @@ def _curve_words(each: Zones) -> str:
     if curve is None:
         rates = [zone.bytes_per_second for zone in each.zones]
         many = "one zone" if len(rates) == 1 else f"{len(rates)} zones"
-        why = "too few for a curve" if len(rates) < 3 else "on no curve that a disc would have"
+        why = "too few for a curve" if len(rates) < 3 else "unlike the curve of a hard disk"
         return f"{range_text(min(rates), max(rates))} in {many}, {why}"
     outer, inner = curve.outer_bytes_per_second, curve.inner_bytes_per_second
     if curve.flat:
@@ -92,15 +92,15 @@ def _curve_words(each: Zones) -> str:
         rates = [zone.bytes_per_second for zone in healthy]
         within = percent_text((max(rates) - min(rates)) / max(rates))
         usual = rate_text(sum(rates) / len(rates))
-        return f"{usual}, the same everywhere within {within}: no spinning disc shows there"
+        return f"{usual} in all zones (within {within}), unlike a hard disk"
     if not curve.falls:
         return (
-            f"{rate_text(outer)} at its first address and {rate_text(inner)} at its last, where a "
-            "spinning disc falls off"
+            f"{rate_text(outer)} at its first address and {rate_text(inner)} at its last, unlike a "
+            "hard disk"
         )
     return (
-        f"{rate_text(outer)} at its outer edge and {rate_text(inner)} at the inner, "
-        f"{curve.ratio:.2f} to 1, as a spinning disc does"
+        f"{rate_text(outer)} on its outer tracks and {rate_text(inner)} on the inner ones "
+        f"({curve.ratio:.2f} to 1), as a hard disk does"
     )
 
 
@@ -109,8 +109,8 @@ def _weak_words(each: Zones) -> str:
     if curve is None or not curve.weak:
         return ""
     told = [
-        f"zone {at + 1} is weak ({rate_text(each.zones[at].bytes_per_second)} where "
-        f"{rate_text(curve.rate_at(each.zones[at].centre_ratio))} were due)"
+        f"zone {at + 1} is weak ({rate_text(each.zones[at].bytes_per_second)}, expected "
+        f"{rate_text(curve.rate_at(each.zones[at].centre_ratio))})"
         for at in curve.weak
     ]
     return f"; {', '.join(told)}"
@@ -135,14 +135,14 @@ def _zone_row(each: Zones, at: int, zone: Zone) -> Row:
     }
 
 
-# -- where a file lies, and what one piece at the edge would give ------------------------------
+# -- the location of a file, and what one extent on the outer tracks would give ------------------------------
 
 
 def places(report: Report) -> Iterator[Comparison]:
-    """One comparison for each file that was read past the cache and whose place is known."""
+    """One comparison for each file that was read past the cache and whose location is known."""
     for found in steps.measured(report, "disk"):
         place, setting = disk_zones.place_of(found), found.setting
-        whole = disk_zones.pattern(found) in _FILES and setting.verb == "read"
+        whole = disk_zones.pattern(found) in FILES and setting.verb == "read"
         if place is None or not whole or setting.cache != "uncached":
             continue
         side = _side(found)
@@ -175,7 +175,7 @@ def _place_row(
     return {
         "side": side,
         "pattern": disk_zones.pattern(found),
-        "file": _FILES[disk_zones.pattern(found)],
+        "file": FILES[disk_zones.pattern(found)],
         "device": place.device if zones is None else zones.device,
         "bytes": place.size_bytes,
         "unwritten_bytes": place.unwritten_bytes,
@@ -195,39 +195,39 @@ def _place_row(
 def _place_sentence(row: Row, place: Place, spans: tuple[Span, ...]) -> str:
     pieces = ""
     if place.fragments is not None:
-        many = "one piece" if place.fragments < 2 else f"{count_text(place.fragments)} pieces"
+        many = "one extent" if place.fragments < 2 else f"{count_text(place.fragments)} extents"
         pieces = f" in {many}"
     name = row["file"][0].upper() + row["file"][1:]
-    told = f"{name} lies {where_text(spans)} of the {row['side']}'s {row['device']}{pieces}"
+    told = (
+        f"{name} is stored {where_text(spans)} of the {row['side']}'s {row['device']}{pieces} and "
+        f"was read at {rate_text(row['bytes_per_second'])}."
+    )
     due, edge = row["place_bytes_per_second"], row["edge_bytes_per_second"]
-    was = f"it was read at {rate_text(row['bytes_per_second'])}"
-    if due is None:
-        told = f"{told}; {was}"
-    elif edge < MATTERS_RATIO * due:
-        told = f"{told}, which can give {rate_text(due)}: no place on it gives much more; {was}"
-    else:
+    if due is not None and edge < MATTERS_RATIO * due:
+        told += f" This location allows {rate_text(due)}; no other would be much faster."
+    elif due is not None:
         seeking = ""
         share = (row["seeks_seconds"] or 0.0) / (row["bytes"] / due)
         if share >= LEAST_SEEKING_RATIO:
             seeking = (
-                f" ({percent_text(share)} of the time it seeks: "
-                f"{rate_text(row['contiguous_bytes_per_second'])} there in one piece)"
+                f" Seeks take {percent_text(share)} of the time; in one extent, it would allow "
+                f"{rate_text(row['contiguous_bytes_per_second'])}."
             )
-        told = (
-            f"{told}, which can give {rate_text(due)}{seeking}; one piece at the outer edge "
-            f"would give {rate_text(edge)}; {was}"
+        told += (
+            f" This location allows {rate_text(due)}.{seeking} One extent on the outer tracks "
+            f"would allow {rate_text(edge)}."
         )
     if place.unwritten_bytes:
         size = size_text(place.unwritten_bytes)
-        told = f"{told}; {size} of it were never written and are read from nowhere"
-    return f"{told}."
+        told += f" {size} of the file were never written and are not read from the disk."
+    return told
 
 
-# -- single small reads: one at a time, each a jump, and many that the disk may sort -----------
+# -- random reads: one at a time, each a seek, and many that the disk may sort -----------
 
 
 def random_reads(report: Report) -> Iterator[Comparison]:
-    """One comparison for each disk whose single small reads were measured."""
+    """One comparison for each disk whose random reads were measured."""
     for each in all_zones(report):
         rows = tuple(_random_rows(each))
         if not rows:
@@ -262,19 +262,21 @@ def _random_sentence(each: Zones, rows: tuple[Row, ...]) -> str:
     size = size_text(first["read_bytes"])
     rate = rate_text(first["bytes_per_second"])
     many = count_text(first["reads_per_second"])
-    how = "one at a time" if first["depth"] == 1 else "32 at once"
     name = disk_name(each)
-    told = f"Of {size} at random places {name} reads {many} a second {how} ({rate})"
+    told = (
+        f"{name[0].upper()}{name[1:]} makes {many} random reads of {size} per second at queue depth "
+        f"{first['depth']} ({rate})."
+    )
+    if last is not first:
+        more = count_text(last["reads_per_second"])
+        gain = last["reads_per_second"] / first["reads_per_second"]
+        told += f" Queue depth {last['depth']} gives {more} ({times_text(gain)})."
     if each.seek_seconds is not None:
-        told = f"{told}, a jump costing {seconds_text(each.seek_seconds)}"
-    if last is first:
-        return f"{told}."
-    more = count_text(last["reads_per_second"])
-    gain = last["reads_per_second"] / first["reads_per_second"]
-    return f"{told}; 32 at once give {more}, {times_text(gain)} as many."
+        told += f" A seek takes {seconds_text(each.seek_seconds)}."
+    return told
 
 
-# -- writing for long, and with each write forced ----------------------------------------------
+# -- sustained and synchronous writes ----------------------------------------------
 
 
 Ways = dict[str, tuple[float, Found]]
@@ -282,7 +284,7 @@ Ways = dict[str, tuple[float, Found]]
 
 
 def writing(report: Report) -> Iterator[Comparison]:
-    """One comparison for each side's disk that was written for long or with each write forced."""
+    """One comparison for each side's disk whose sustained or synchronous writes were measured."""
     for side in SIDES:
         ways = dict(_ways(report, side))
         if len(ways) > 1:
@@ -321,40 +323,38 @@ def _writing_sentences(side: str, ways: Ways) -> Iterator[str]:
     if "acknowledged" in ways:
         fast, found = ways["acknowledged"]
         knee, flush = _told(found, "knee_bytes"), _told(found, "flush_seconds")
-        late = "" if flush is None else f"; the flush at the end took {seconds_text(flush)}"
+        late = "" if flush is None else f" The final flush took {seconds_text(flush)}."
         then = " throughout"
         if knee is not None and "sustained" in ways:
             kept = rate_text(ways["sustained"][0])
-            then = f" for {size_text(knee)}, then at {kept}{_why(found, knee)}"
-        yield f"Writes to {disk} were acknowledged at {rate_text(fast)}{then}{late}."
+            then = f" for the first {size_text(knee)}, then at {kept}{_why(found, knee)}"
+        yield f"Writes to {disk} were acknowledged at {rate_text(fast)}{then}.{late}"
     if "synced" in ways:
         rate, found = ways["synced"]
         size = _told(found, "request_bytes")
-        each = "each write" if size is None else f"each {size_text(size)}"
+        each = "" if size is None else f" of {size_text(size)}"
         wait = _told(found, "sync_seconds", "median")
-        waits = "" if wait is None else f" ({seconds_text(wait)} of waiting each)"
-        against = ""
+        waits = "" if wait is None else f" (each waits {seconds_text(wait)})"
+        yield f"Synchronous writes{each} to {disk} run at {rate_text(rate)}{waits}."
         if "durable" in ways:
-            against = f", against {rate_text(ways['durable'][0])} flushed once at the end"
-        takes = f"it takes {rate_text(rate)}{waits}{against}"
-        yield f"With {each} forced to {disk} before the next {takes}."
+            yield f"With one final flush, writes run at {rate_text(ways['durable'][0])}."
 
 
 def _why(found: Found, knee: float) -> str:
-    """What the knee looks like: the kernel's own limit, or a cache below it."""
+    """What explains the knee: the kernel's own limit, or a cache below it."""
     limit = _told(found, "dirty_limit_bytes")
     if limit is None:
         return ""
     if limit * (1 - KNEE_TOLERANCE_RATIO) <= knee <= limit * (1 + KNEE_TOLERANCE_RATIO):
-        return f": that is where the kernel's dirty limit ({size_text(limit)}) lies"
+        return f", from the kernel's dirty limit on ({size_text(limit)})"
     if knee > limit:
         return (
-            f", far beyond the kernel's dirty limit ({size_text(limit)}): a cache in the disk or "
-            "its controller is full from there on"
+            f", far beyond the kernel's dirty limit ({size_text(limit)}): a cache of the disk or "
+            "its controller was full"
         )
     return (
-        f", before the kernel's dirty limit ({size_text(limit)}): a limit of a container, or a "
-        "cache in the disk"
+        f", before the kernel's dirty limit ({size_text(limit)}): a container's limit or a cache "
+        "of the disk"
     )
 
 

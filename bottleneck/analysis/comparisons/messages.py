@@ -1,6 +1,6 @@
-"""Messages of each size, cold and warm, and datagrams: sent against arrived.
+"""Messages of each size, cold and warm, and datagrams: sent and received.
 
-What programs pay that send many small ones, and the path's own loss apart from our tool's.
+The cost of many small messages, and the path's own loss apart from this tool's.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ def _line(found: Found) -> str:
     fit = found.details.fit
     latency, bandwidth, half = fit.latency_seconds, fit.bandwidth_bytes_per_second, fit.n_half_bytes
     if latency is None or bandwidth is None or half is None:
-        why = steps.word(found.outcome.details, "fit", "refused") or "there is none"
-        return f"The times give no latency and no bandwidth: {why}."
+        why = steps.word(found.outcome.details, "fit", "refused") or "no straight line fits"
+        return f"Latency and bandwidth cannot be separated: {why}."
     off = steps.amount(found.outcome.details, "fit", "worst_residual_ratio")
-    doubt = "" if off is None else f" ({percent_text(off)} off at worst)"
+    doubt = "" if off is None else f" (at most {percent_text(off)} off)"
     return (
-        f"A message of n bytes and its answer take t(n) = {seconds_text(latency)} + n / "
-        f"{rate_text(bandwidth)}{doubt}: half of the rate needs messages of {size_text(half)}."
+        f"A request of n bytes and its response take t(n) = {seconds_text(latency)} + n / "
+        f"{rate_text(bandwidth)}{doubt}. Half of that rate needs messages of {size_text(half)}."
     )
 
 
@@ -102,36 +102,35 @@ def _spread(found: Found) -> str:
     if half is None or most is None:
         return ""
     return (
-        f"Of 1 byte, half of the exchanges took up to {seconds_text(half)} and 1 in 100 more than "
+        f"With 1 byte, half of the requests took at most {seconds_text(half)} and 1% more than "
         f"{seconds_text(most)}."
     )
 
 
 def _cold(found: Found, rows: tuple[Row, ...]) -> str:
-    """What a connection of its own costs the shortest message."""
+    """What a new connection costs the shortest message."""
     cold, warm = rows[0]["cold_one_seconds"], rows[0]["warm_one_seconds"]
     if cold is None or warm is None or cold <= warm:
         return ""
-    told = f"A connection of its own costs each message {seconds_text(cold - warm)} more"
+    told = f"A new connection for each message takes another {seconds_text(cold - warm)}"
     biased = steps.positive(found.outcome.details, "cold_fit", "latency_seconds")
     latency = found.details.fit.latency_seconds
     if biased is None or latency is None or biased < BIAS_RATIO * latency:
         return f"{told}."
-    return f"{told}; a line through those times would have {seconds_text(biased)} for latency."
+    return f"{told}; a fit over those times would give a latency of {seconds_text(biased)}."
 
 
 def _held(found: Found) -> str:
-    """The trap of small writes, where the path's ends fall into it."""
+    """What Nagle's algorithm costs split writes, where it does."""
     names = ("seconds", "plain_seconds", "ratio")
     details = found.outcome.details
     split, plain, ratio = (steps.positive(details, "nagle", name) for name in names)
     if split is None or plain is None or ratio is None or split - 2 * plain < HELD_SECONDS:
         return ""
     return (
-        "A program that writes head and body apart without TCP_NODELAY waits "
-        f"{seconds_text(split)} for each answer in place of {seconds_text(plain)} "
-        f"({times_text(ratio)}): Nagle's algorithm and the delayed acknowledgement wait for each "
-        "other."
+        "A program that writes header and body separately without TCP_NODELAY waits "
+        f"{seconds_text(split)} for each response instead of {seconds_text(plain)} "
+        f"({times_text(ratio)}). The reason is Nagle's algorithm with delayed acknowledgements."
     )
 
 
@@ -145,8 +144,8 @@ def _small_files(report: Report, found: Found) -> tuple[int, str] | None:
             many = "round trip" if trips == 1 else "round trips"
             verb = {"pull": "pulled", "push": "pushed"}.get(each.setting.verb, "copied")
             return each.index, (
-                f"The {count_text(trips)} {many} of a small file that is {verb} are "
-                f"{seconds_text(trips * latency)} at least."
+                f"The {count_text(trips)} {many} of a small file that is {verb} take at least "
+                f"{seconds_text(trips * latency)}."
             )
     return None
 
@@ -156,7 +155,7 @@ def _small_files(report: Report, found: Found) -> tuple[int, str] | None:
 
 @dataclass(frozen=True)
 class Account:
-    """Datagrams that were sent in one direction, and what became of them."""
+    """Datagrams that were sent in one direction, and how many arrived."""
 
     verb: str | None
     bytes_per_second: float
@@ -208,26 +207,26 @@ def _account_sentences(found: Found, told: Account, loss_ratio: float) -> Iterat
         lost = f"{_share(loss_ratio)} of them{longest}"
     jitter = "" if told.jitter_seconds is None else f"; jitter {seconds_text(told.jitter_seconds)}"
     yield (
-        f"{MOVING.get(found.setting.verb, 'Moving')} {pace} in datagrams{of}, the path{where} lost "
+        f"{MOVING.get(found.setting.verb, 'Moving')} datagrams{of} at {pace}: the path{where} lost "
         f"{lost}{jitter}."
     )
     if told.reordered_ratio and told.reordered_ratio >= LEAST_REORDERED_RATIO:
         yield (
-            f"{_share(told.reordered_ratio)} came after one that was sent later: TCP takes that "
-            "for loss where it goes on for long."
+            f"{_share(told.reordered_ratio)} arrived out of order: TCP treats long reordering as "
+            "loss."
         )
     if told.duplicate_datagrams:
-        yield f"{count_text(told.duplicate_datagrams)} came twice."
+        yield f"{count_text(told.duplicate_datagrams)} arrived twice."
     if told.receiver_dropped_datagrams:
         yield (
-            f"{count_text(told.receiver_dropped_datagrams)} more reached the "
-            f"{steps.other(found.sender)} and found no room in this tool's own socket, which is no "
-            "loss of the path."
+            f"The {steps.other(found.sender)} dropped another "
+            f"{count_text(told.receiver_dropped_datagrams)} at this tool's own socket: that is not "
+            "a loss of the path."
         )
     if told.pace_ratio is not None and told.pace_ratio < KEPT_RATIO:
         yield (
-            f"The sender kept {percent_text(told.pace_ratio)} of the pace that was meant: what it "
-            "did not send is not counted as lost."
+            f"The sender reached {percent_text(told.pace_ratio)} of the intended rate; datagrams "
+            "that were not sent do not count as lost."
         )
 
 

@@ -1,8 +1,7 @@
-"""Two copies that differ in one thing alone: which is slower, by how much, and what holds it.
+"""Two copies that differ in one thing: which is slower, by how much, and what limits it.
 
-Its own cap explains the slower one where that cap lies below the other copy's rate. A flush that
-takes the whole difference explains it too. All else is told as not explained, with what would allow
-more; never a guess.
+Its own limit explains the slower one where it is below the other copy's rate. A flush that takes
+the whole difference explains it too. All else is not explained, and said to be; never a guess.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from probes.records import Spread
 
 Row = dict[str, Any]
 MOST_NAMED = 4
-"""Parts that are listed as not the cause."""
+"""Components that are listed as not the cause."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class Why:
     mechanism: str
     """ceiling, flush or unexplained."""
     words: str
-    """The second half of a sentence."""
+    """What follows the rates: ` because ...`, or that nothing explains it; with its full stop."""
     ceiling: Ceiling | None = None
-    """What holds the slower copy; None: it was not found."""
+    """What limits the slower copy; None: not identified."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ def who(copy: Copy) -> Row:
 
 def by(copy: Copy) -> str:
     """The same in words."""
-    what = "by the system's own copy" if copy.native else dialect_name(copy.dialect)
+    what = "the operating system's copy" if copy.native else dialect_name(copy.dialect)
     program = "" if copy.native or copy.engine == OWN else f" with {copy.engine}"
     starts = ", started by the server" if copy.initiator == "server" else ""
     return f"{what}{program}{starts}"
@@ -224,10 +223,10 @@ def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
     if cap is not None and (
         cap.manner != "reached" or cap.claim.ceiling.bytes_per_second < fast_rate
     ):
-        also = f"; {late}" if late else ""
-        return Why("ceiling", f"{_words(cap)}{also}", cap.claim.ceiling)
+        also = f" In addition, {late}." if late else ""
+        return Why("ceiling", f" because {_words(cap)}.{also}", cap.claim.ceiling)
     if late:
-        return Why("flush", late)
+        return Why("flush", f" because {late}.")
     return Why("unexplained", _unexplained(slow, ladder, fast_rate))
 
 
@@ -236,12 +235,12 @@ def _words(cap: Cap) -> str:
     if cap.rival is None:
         return words
     if cap.manner == "reached":
-        return f"{words} (or, too close to tell from it: {cap.rival.words})"
-    return f"{words}, beside {_level(cap.rival.ceiling)}"
+        return f"{words}. Equally likely: {cap.rival.words}"
+    return f"{words}, together with {_level(cap.rival.ceiling)}"
 
 
 def _level(ceiling: Ceiling) -> str:
-    return f"{name_with_verb(ceiling)} ({rate_text(ceiling.bytes_per_second)})"
+    return f"{name_with_verb(ceiling)} at {rate_text(ceiling.bytes_per_second)}"
 
 
 def _flush(slow: Copy, made: Found, fast_rate: float) -> str:
@@ -253,13 +252,13 @@ def _flush(slow: Copy, made: Found, fast_rate: float) -> str:
     if acknowledged * SINGLE_RATIO < fast_rate or acknowledged < SINGLE_RATIO * made.rate.median:
         return ""
     return (
-        f"the last byte had arrived at {rate_text(acknowledged)}, and {seconds_text(flush)} more "
-        f"went into the flush to the {slow.receiver}'s disk"
+        f"the final flush to the {slow.receiver}'s disk took {seconds_text(flush)} after all data "
+        f"was acknowledged at {rate_text(acknowledged)}"
     )
 
 
 def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
-    """That nothing explains it, what would allow the faster rate, and what nobody knows."""
+    """That nothing explains it, what would allow the faster rate, and what was not measured."""
     allowing: dict[tuple[str, str | None], str] = {}
     between = ""
     known = [claim.ceiling for claim in ladder.claims if not claim.ceiling.tool]
@@ -268,15 +267,14 @@ def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
         if each.bytes_per_second >= fast_rate:
             allowing.setdefault(each.part, _level(each))
         elif each.standing != "at-least" and not between:
-            between = f"; the lowest ceiling that is known, {_level(each)}, is not reached"
-    told = "nothing that was measured explains it"
+            between = f" The lowest known limit, {_level(each)}, was not reached."
+    told = ", not explained by any measurement."
     named = list(allowing.values())[:MOST_NAMED]
     if named:
-        told += f": more would pass through {_listed(named)}"
+        told += f" Higher limits: {_listed(named)}."
     missing = caps.unknown_parts(slow, ladder, fast_rate)
     if missing:
-        names = _listed([part_name(part) for part in missing])
-        told += f"; not known: what {names} would allow"
+        told += f" Not measured: {_listed([part_name(part) for part in missing])}."
     return f"{told}{between}"
 
 

@@ -1,6 +1,6 @@
-"""Many small files: what one costs, in round trips and in the server's work, against one file.
+"""Many small files: what one takes, in round trips and in the server's work, beside one file.
 
-The verdict is about seconds a file, not about a rate: a faster link changes little of it.
+The verdict is about seconds per file, not about a rate: a faster link changes little.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bottleneck.units import (
 from probes.records import SIDES
 
 MANY = 10_000
-DOING = {"pull": "pulls", "push": "pushes"}
+DOING = {"pull": "pulled", "push": "pushed"}
 MOST_RATIO = 0.5
 """Share of a file's time that has to be round trips for them to be named."""
 SURE_RATIO = 0.75
@@ -36,7 +36,7 @@ LINK_RATIO = 0.2
 """Share of a file's time that its bytes may take on the link without being the matter."""
 CPU_TRUST = 0.8
 SERVER_TRUST = 0.4
-"""The server's work is what is left over: software, disk and its directory are not told apart."""
+"""The server's work is the remainder: software, disk and directory are not separated."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def _verdict(cost: Cost) -> Verdict:
     """What most of a file's time goes to, named with care."""
     if not cost.found.intact:
         text = (
-            "THE SMALL FILES THAT ARRIVED ARE NOT THE FILES THAT WERE SENT: find out why before "
-            "trusting this path with data."
+            "DATA CORRUPTED: the received small files differ from the sent files. Find the cause "
+            "before you use this path for data."
         )
         return Verdict("unknown", None, "inconclusive", 0.0, None, text)
     component, side, cause, confidence, why = _of_loads(cost) or _of_time(cost)
@@ -137,7 +137,7 @@ def _verdict(cost: Cost) -> Verdict:
 
 
 Because = tuple[str, str | None, str, float, str]
-"""The contract's words, how sure, and why as a part of the sentence."""
+"""The contract's words, the confidence, and why, as a sentence without its full stop."""
 
 
 def _of_loads(cost: Cost) -> Because | None:
@@ -145,15 +145,15 @@ def _of_loads(cost: Cost) -> Because | None:
     own, there = cost.loads["client"], cost.loads["server"]
     for side, seen in cost.loads.items():
         if seen is not None and seen.crowded:
-            taken = f"other processes took {percent_text(seen.others_ratio)} of the {side}'s cores"
+            taken = f"Other processes used {percent_text(seen.others_ratio)} of the {side}'s CPU"
             return "cpu", side, "contention", CPU_TRUST, taken
     if own is not None and own.process_ratio >= SATURATED_RATIO:
-        why = "this tool itself filled a core meanwhile"
+        why = "This tool itself used a full core"
         return "instrument", "client", "ceiling", CPU_TRUST, why
     held = hindrance(there, "server")
     if held is not None and there is not None:
         name = "quota" if there.throttled else "all-cores" if there.full else "one-core"
-        return "cpu", "server", name, CPU_TRUST, held
+        return "cpu", "server", name, CPU_TRUST, f"{held[0].upper()}{held[1:]}"
     return None
 
 
@@ -161,32 +161,31 @@ def _of_time(cost: Cost) -> Because:
     """Round trips, or what the server does beside them; unknown where neither stands out."""
     trips, count, trip = cost.trips_seconds, cost.round_trips_per_file, cost.rtt_seconds
     if trips is None or not count or not trip:
-        return "unknown", None, "inconclusive", 0.0, "what of it are round trips is not known"
+        return "unknown", None, "inconclusive", 0.0, "The share of round trips is unknown"
     share = trips / cost.seconds_per_file
-    told = (
-        f"{count_text(count)} round trips of {seconds_text(trip)} are {seconds_text(trips)} of it"
-    )
+    each = f"{count_text(count)} round trips of {seconds_text(trip)}"
+    told = f"{each} take {seconds_text(trips)} of that"
     if share >= MOST_RATIO and trip >= SHORT_SECONDS:
         return "smb", "path", "round-trips", 0.9 if share >= SURE_RATIO else 0.7, told
     own = cost.loads["client"]
     own_ratio = 0.0 if own is None else own.process_ratio
     rest = cost.seconds_per_file * (1 - own_ratio) - trips - cost.link_seconds
     if rest >= MOST_RATIO * cost.seconds_per_file:
-        why = f"{told}, the rest is mostly the server's own work on each file"
+        why = f"{told}; most of the rest is the server's own work on each file"
         return "smb", "server", "server-software", SERVER_TRUST, why
-    return "unknown", None, "inconclusive", 0.0, f"{told}, and nothing else stands out"
+    return "unknown", None, "inconclusive", 0.0, f"{told}; the rest is not explained"
 
 
 def _sentence(cost: Cost, why: str) -> str:
-    small = f"{seconds_text(cost.seconds_per_file)} a file of {size_text(cost.file_bytes)}"
+    small = f"{seconds_text(cost.seconds_per_file)} per file of {size_text(cost.file_bytes)}"
     rate = count_text(1 / cost.seconds_per_file)
     known = cost.whole is not None and cost.link_seconds <= LINK_RATIO * cost.seconds_per_file
-    whatever = ", whatever the link" if known else ""
+    whatever = ", independent of the link rate" if known else ""
     told = (
-        f"A folder of small files {DOING[cost.verb]} at {rate} files/s{whatever}: {small} ({why}). "
-        f"{count_text(MANY)} of them take {seconds_text(MANY * cost.seconds_per_file)}"
+        f"Small files are {DOING[cost.verb]} at {rate} files/s{whatever}: {small}. {why}. "
+        f"{count_text(MANY)} files take {seconds_text(MANY * cost.seconds_per_file)}"
     )
     if cost.whole is None:
         return f"{told}."
     one = seconds_text(MANY * cost.link_seconds)
-    return f"{told}, the same bytes as one file {one} at {rate_text(cost.whole.rate.median)}."
+    return f"{told}; the same data as one file, {one} at {rate_text(cost.whole.rate.median)}."

@@ -1,7 +1,7 @@
-"""The same bytes in the same direction, started by either host: is it worth to start it elsewhere?
+"""The same copy started by client and by server.
 
-The four combinations of direction and initiator, cached and not at the sender; by figures, or by
-what a person said without any.
+The four combinations of direction and initiator, cached and uncached at the sender; by figures, or
+as a person reported without any.
 """
 
 from __future__ import annotations
@@ -79,44 +79,44 @@ def _sentence(found: Pairs) -> str:
     most = paired.most_different(found)[0]
     told = _advice(found, most)
     if most.why is not None:
-        told += f" Started by the {most.slow.copy.initiator} that copy is slower: {most.why.words}."
+        told += f" Started by the {most.slow.copy.initiator}, the copy is slower{most.why.words}"
     return told + _made_by(found, most.significant) + _guarded(most)
 
 
 def _advice(found: Pairs, most: Pair) -> str:
     if all(each.ours for each in found):
         return (
-            "Who should start the copy cannot be told: the client's share was served by this "
-            "tool's own stand-in, which is slower than a file server (install Samba there, or "
-            "give --client-share)."
+            "Not comparable: the client's share was served by this tool, which is slower than a "
+            "file server. Install Samba on the client, or use --client-share."
         )
     told = [each for each in found if each.significant]
     if not told:
         return (
-            "It makes no difference that these runs can tell who starts the copy (at most "
+            "No significant difference between copies started by client and by server (at most "
             f"{times_text(most.ratio)}, {DIRECTIONS[_sender(most)]}, {most.first.copy.cache})."
         )
     ends, hosts = set(map(_better, told)), {each.fast.copy.initiator for each in told}
-    start = "Who should start it depends: "
+    start = "The better initiator depends on the copy: "
     for agreed in (ends, hosts):
         if len(agreed) == 1:
-            start = f"Start it from the {agreed.pop()}: "
+            start = f"Start the copy from the {agreed.pop()}: "
             break
     of_sender: dict[str, Pair] = {}
     for each in sorted(told, key=lambda each: -each.ratio):
         of_sender.setdefault(_sender(each), each)
     gains = "; ".join(_gain(of_sender[each]) for each in dict.fromkeys(map(_sender, told)))
     same = len(found) - len(told)
-    rest = f"; no difference that can be told in the other {same if same > 1 else 'one'}"
-    return f"{start}{gains}{rest if same else ''}."
+    rest = f" No significant difference in the other {f'{same} cases' if same > 1 else 'case'}."
+    return f"{start}{gains}.{rest if same else ''}"
 
 
 def _gain(pair: Pair) -> str:
-    rates = f"{rate_text(pair.fast.rate)} against {rate_text(pair.slow.rate)}"
-    acknowledged = "" if paired.durable(_theirs(pair)) else ", as acknowledged"
+    rates = f"{rate_text(pair.fast.rate)} instead of {rate_text(pair.slow.rate)}"
+    acknowledged = "" if paired.durable(_theirs(pair)) else ", acknowledged"
+    ratio = times_text(pair.ratio)
     return (
-        f"{times_text(pair.ratio)} {DIRECTIONS[_sender(pair)]} {pair.first.copy.cache} when the "
-        f"{pair.fast.copy.initiator} starts it ({rates}{acknowledged})"
+        f"{DIRECTIONS[_sender(pair)]} ({pair.first.copy.cache}) is {ratio} as fast "
+        f"if the {pair.fast.copy.initiator} starts it ({rates}{acknowledged})"
     )
 
 
@@ -126,7 +126,7 @@ def _made_by(found: Pairs, significant: bool) -> str:
     names = " and ".join(each for each in engines if each != OWN)
     if not names:
         return ""
-    whose = ": a part of the difference may be theirs" if significant else ""
+    whose = "; this may cause a part of the difference" if significant else ""
     return f" The server's own copies were made by {names}, the client's by this tool{whose}."
 
 
@@ -138,8 +138,8 @@ def _guarded(pair: Pair) -> str:
     if None in guards or guards[0] == guards[1]:
         return ""
     return (
-        f" The copies that the client started were {guards[0]}, the server's {guards[1]}: that may "
-        "be a part of it, or hide it."
+        f" The client's copies were {guards[0]}, the server's {guards[1]}; this may cause or hide "
+        "a difference."
     )
 
 
@@ -164,7 +164,7 @@ INITIATOR = Axis(
 
 
 def told(report: Report) -> Iterator[Comparison]:
-    """One comparison for each direction that a person told of, without figures."""
+    """One comparison for each direction that a person reported without figures."""
     for each in steps.items(report.target, "starts") if is_told(report) else ():
         sender, better = (steps.word(each, name) for name in ("sender", "better"))
         if sender not in SIDES or better not in ("sender", "receiver"):
@@ -174,8 +174,8 @@ def told(report: Report) -> Iterator[Comparison]:
         yield Comparison(
             about="initiator",
             sentence=(
-                f"Start it from the {better}: {DIRECTIONS[sender]} it was told to be {words} when "
-                f"the {host} starts it (no figures were told)."
+                f"Start the copy from the {better}: {DIRECTIONS[sender]} was reported to be "
+                f"{words} if the {host} starts the copy (no figures given)."
             ),
             significant=True,
         )

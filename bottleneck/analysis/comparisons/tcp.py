@@ -1,4 +1,4 @@
-"""TCP alone, shape by shape: buffers of one call, and windows with streams: what is enough here."""
+"""TCP by itself: the buffer of each call, and windows with connections, and what is enough."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import MOVING
 from bottleneck.analysis.finding import Comparison
-from bottleneck.analysis.load import SATURATED_RATIO, hindrance, load
+from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
@@ -30,12 +30,12 @@ CALL_RATIO = 0.5
 """Of the best: below it a buffer's time is mostly the call itself."""
 AUTOTUNED = 0
 HELD_RATIO = 0.8
-"""Of what the window allows: from there on it is the window that holds a cell."""
+"""Of what the window allows: from there on the window limits a cell."""
 QUEUED_RATIO = 2.0
 """A round trip that is so many times as long as on the idle path waits in a queue."""
 CLIPPED_RATIO = 0.9
 MOST_REASON = 200
-"""Characters of what somebody else's program says."""
+"""Characters of another program's message."""
 
 
 # -- buffer sizes: what a program gets that sends and receives so much at once -----------------
@@ -112,24 +112,22 @@ def _enough(found: Found, sizes: tuple[Buffer, ...], best: Buffer) -> Buffer:
 def _buffer_sentence(found: Found, least: Buffer, best: Buffer, knee: Buffer, small: Buffer) -> str:
     where = f"From the {found.sender} to the {steps.other(found.sender)}"
     if found.setting.over == "loopback":
-        where = f"On the {found.step.initiator} alone"
+        where = f"On the {found.step.initiator} (loopback)"
     rate = rate_text(best.bytes_per_second)
     # Where the best was not reached a second time, the stage's knee is below 95 % of it.
     enough = percent_text(min(ENOUGH_RATIO, knee.bytes_per_second / best.bytes_per_second))
     if knee is least:
         size = size_text(least.buffer_bytes)
-        return f"{where} calls of {size} already reach {enough} of the best ({rate})."
+        return f"{where}, calls of {size} already reach {enough} of the best rate ({rate})."
     share = percent_text(small.bytes_per_second / best.bytes_per_second)
     told = (
-        f"{where} calls of {size_text(knee.buffer_bytes)} reach {enough} of the best "
-        f"({rate}); {size_text(small.buffer_bytes)} gives {share} of it."
+        f"{where}, calls of {size_text(knee.buffer_bytes)} reach {enough} of the best rate "
+        f"({rate}); calls of {size_text(small.buffer_bytes)} reach {share}."
     )
     seconds = least.seconds_per_call
     if not seconds or least.bytes_per_second > CALL_RATIO * best.bytes_per_second:
         return told
-    return (
-        f"{told} A call costs {seconds_text(seconds)}, even with {size_text(least.buffer_bytes)}."
-    )
+    return f"{told} A call of {size_text(least.buffer_bytes)} takes {seconds_text(seconds)}."
 
 
 # -- windows and streams ------------------------------------------------------------------------
@@ -156,11 +154,11 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """`2 streams x 256 KiB`."""
-        many = "1 stream" if self.streams == 1 else f"{count_text(self.streams)} streams"
+        """`2 connections with a window of 256 KiB`."""
+        many = "1 connection" if self.streams == 1 else f"{count_text(self.streams)} connections"
         if not self.window_bytes:
-            return f"{many} with the system's own tuning"
-        return f"{many} x {size_text(self.window_bytes)}"
+            return f"{many} with automatic tuning"
+        return f"{many} with a window of {size_text(self.window_bytes)}"
 
 
 def windows(report: Report) -> Iterator[Comparison]:
@@ -201,9 +199,9 @@ def _window_sentences(
     knee: Cell,
     tuned: Cell | None,
 ) -> Iterator[str]:
-    share, most = "the most:", rate_text(best.bytes_per_second)
+    share, most = "the best rate,", rate_text(best.bytes_per_second)
     if knee is not best:
-        share = f"{percent_text(knee.bytes_per_second / best.bytes_per_second)} of the best,"
+        share = f"{percent_text(knee.bytes_per_second / best.bytes_per_second)} of the best rate,"
     reach = "reaches" if knee.streams == 1 else "reach"
     yield f"{MOVING.get(found.setting.verb, 'Moving')}, {knee.text} {reach} {share} {most}."
     busy = [hindrance(load(found.usage(side)), side) for side in SIDES]
@@ -212,8 +210,8 @@ def _window_sentences(
     product = steps.positive(found.outcome.details, "bdp_bytes")
     if not steps.on_one_host(report) and trip is not None and product is not None:
         yield (
-            f"At that rate {size_text(product)} are under way in a round trip of "
-            f"{seconds_text(trip)} (the bandwidth-delay product): one stream needs that window."
+            f"At that rate and an RTT of {seconds_text(trip)}, one connection needs a window of "
+            f"{size_text(product)} (bandwidth-delay product)."
         )
     if tuned is not None and knee is not tuned and best is not tuned:
         yield _tuning(best, tuned, why)
@@ -222,32 +220,30 @@ def _window_sentences(
     idle, loaded = best.rtt_unloaded_seconds, best.rtt_loaded_seconds
     if why is None and idle and loaded and loaded > QUEUED_RATIO * idle:
         yield (
-            f"Round trips take {seconds_text(loaded)} then, {times_text(loaded / idle)} as long as "
-            "on the idle path: the rest is a queue."
+            f"The RTT under load is {seconds_text(loaded)}, {times_text(loaded / idle)} the idle "
+            "RTT; the difference is queueing."
         )
     if steps.flag(found.outcome.details, "left_out"):
-        yield "The time was too short for all cells."
+        yield "Out of time: not all cells were measured."
     yield from _broken(found)
-    for side in SIDES:
-        seen = load(found.usage(side))
-        if seen is not None and seen.process_ratio >= SATURATED_RATIO:
-            yield f"This tool itself filled a core of the {side} there."
+    yield from table.full_cores(found, *SIDES)
 
 
 def _tuning(best: Cell, tuned: Cell, why: str | None) -> str:
     rate = rate_text(tuned.bytes_per_second)
     if factor(best.bytes_per_second, tuned.bytes_per_second) <= SINGLE_RATIO:
-        return f"The system's own tuning gets {rate} with one stream: it is not in the way."
+        return f"1 connection with automatic tuning: no significant difference ({rate})."
+    told = f"1 connection with automatic tuning reaches {rate}"
     if why is not None:
-        return f"The system's own tuning gets {rate} with one stream, while {why}."
+        return f"{told}, while {why}."
     return (
-        f"The system's own tuning gets no more than {rate} with one stream: what it may grow a "
-        "window to (net.ipv4.tcp_rmem at the receiver, tcp_wmem at the sender), or loss, holds it."
+        f"{told}. Its limit is packet loss or the largest window (net.ipv4.tcp_rmem at the "
+        "receiver, tcp_wmem at the sender)."
     )
 
 
 def _held(cells: tuple[Cell, ...]) -> Iterator[str]:
-    """The smallest window, where it is the window that holds it."""
+    """The smallest window, where it is the window that limits it."""
     fixed = [each for each in cells if each.window_bytes]
     least = min(fixed, key=lambda each: (each.window_bytes, each.streams), default=None)
     bound = None if least is None else least.bound_bytes_per_second
@@ -255,8 +251,8 @@ def _held(cells: tuple[Cell, ...]) -> Iterator[str]:
         return
     if max(each.bytes_per_second for each in cells) > SINGLE_RATIO * least.bytes_per_second:
         yield (
-            f"{least.text} {'gets' if least.streams == 1 else 'get'} "
-            f"{rate_text(least.bytes_per_second)}, as the window over the round trip says."
+            f"{least.text} {'reaches' if least.streams == 1 else 'reach'} "
+            f"{rate_text(least.bytes_per_second)}, the window divided by the RTT."
         )
 
 
@@ -267,7 +263,7 @@ def _clipped(cells: tuple[Cell, ...]) -> Iterator[str]:
     for smaller, larger in zip(wanted, wanted[1:], strict=False):
         if told[larger] / told[smaller] < CLIPPED_RATIO * larger / smaller:
             yield (
-                f"A window of {size_text(larger)} is not granted in full "
+                f"The system does not grant a window of {size_text(larger)} in full "
                 "(net.core.rmem_max, wmem_max)."
             )
             return
@@ -277,6 +273,6 @@ def _broken(found: Found) -> Iterator[str]:
     """Cells without a rate, and why the first of them has none."""
     told = steps.items(found.outcome.details, "broken")
     if told:
-        many = "One cell has" if len(told) == 1 else f"{count_text(len(told))} cells have"
-        why = steps.word(told[0], "reason") or "its transfer broke"
-        yield f"{many} no rate: {' '.join(why.split())[:MOST_REASON]}."
+        why = steps.word(told[0], "reason") or "the transfer failed"
+        reason = " ".join(why.split())[:MOST_REASON]
+        yield f"Cells that were not measured: {count_text(len(told))} ({reason})."
