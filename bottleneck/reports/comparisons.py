@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from bottleneck.analysis.finding import Comparison, Diagnosis
+from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict
 from bottleneck.reports import disks, document, tcp_tables
 from bottleneck.safe import safe
 from bottleneck.units import (
@@ -17,15 +17,15 @@ from bottleneck.units import (
     size_text,
     times_text,
 )
-from bottleneck.words import dialect_text
+from bottleneck.words import cap_text, dialect_text
 
-NOISE = "in the noise"
+NO_DIFFERENCE = "no difference"
 MECHANISMS = {
-    "flush": "the last flush",
+    "flush": "final flush",
     "unexplained": "not explained",
-    "writeback": "RAM, then the disk",
-    "shaper": "a burst of a shaper",
-    "mount-cache": "the mount's cache",
+    "writeback": "write-back",
+    "shaper": "shaper burst",
+    "mount-cache": "mount cache",
     "slow-start": "slow start",
 }
 
@@ -47,7 +47,7 @@ def _shape(row: document.Found) -> str | None:
 
 
 def _starting(row: document.Found) -> str:
-    told = times_text(row["ratio"]) if row["significant"] else NOISE
+    told = times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
     return f"{told}{'' if row['durable'] else ' *'}"
 
 
@@ -57,7 +57,7 @@ def _native_is_slower(row: document.Found) -> bool:
 
 def _native(row: document.Found) -> str:
     told = f"{times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
-    return told if row["significant"] else NOISE
+    return told if row["significant"] else NO_DIFFERENCE
 
 
 def _options(row: document.Found) -> str | None:
@@ -69,7 +69,7 @@ def _cost(row: document.Found) -> str | None:
     if row["cost_ratio"] == 0:
         return None
     if not row["significant"]:
-        return NOISE
+        return NO_DIFFERENCE
     return percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
 
 
@@ -88,19 +88,20 @@ def _by(row: document.Found) -> str:
 
 
 def _slower(row: document.Found) -> str:
-    return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else NOISE
+    return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else NO_DIFFERENCE
 
 
-def _held(row: document.Found) -> str | None:
-    """What holds the slower one, in few words."""
-    if row["component"] is None:
+def _limited_by(row: document.Found) -> str | None:
+    """What limits the slower one, in few words."""
+    component, side, cause = (row[name] for name in ("component", "side", "cause"))
+    if component is None:
         return MECHANISMS.get(row["mechanism"])
-    return f"{row['side']} {row['component']} {row['cause']}"
+    return cap_text(Verdict(component, side, cause, 0.0, None, ""))
 
 
 def _then(row: document.Found) -> str:
     rest = row["rest_bytes_per_second"]
-    return "the flush" if rest is None else rate_text(rest)
+    return "flush" if rest is None else rate_text(rest)
 
 
 def requests_heat(found: Comparison) -> document.Heat:
@@ -108,7 +109,7 @@ def requests_heat(found: Comparison) -> document.Heat:
     measured = (row for row in found.rows if row["application"] is None)
     rows = list({(row["request_bytes"], row["depth"]): row for row in measured}.values())
     best = max(rows, key=lambda row: float(row["bytes_per_second"]), default=None)
-    fastest = "" if best is None else f"the fastest: {_fastest(best)}"
+    fastest = "" if best is None else f"fastest: {_fastest(best)}"
     return document.Heat(
         cells=tuple(
             document.HeatCell(
@@ -119,7 +120,7 @@ def requests_heat(found: Comparison) -> document.Heat:
             )
             for row in rows
         ),
-        rows="request",
+        rows="request size",
         columns="requests in flight",
         row_text=size_text,
         column_text=count_text,
@@ -146,7 +147,7 @@ OF_COPIES = {
         _of_first_copy,
     ),
     "initiator": document.Form(
-        "Who starts the copy",
+        "Started by client or server",
         (
             document.word("direction", "direction"),
             document.word("source", "cache"),
@@ -155,21 +156,21 @@ OF_COPIES = {
             document.Field("difference", _starting),
         ),
         document.first(4),
-        "* as acknowledged: the one that the server started was not flushed",
+        "* acknowledged rate: the copy that the server started was not flushed",
     ),
     "native": document.Form(
-        "The system's own copy beside this tool's",
+        "Mount and this tool",
         (
             document.word("copy", "copy"),
             document.figure("mount", rate_text, "native_bytes_per_second"),
             document.figure("this tool", rate_text, "own_bytes_per_second"),
-            document.Field("the mount is", _native),
-            document.Field("options that cost", _options),
+            document.Field("mount is", _native),
+            document.Field("slow options", _options),
         ),
         document.first(4),
     ),
     "security": document.Form(
-        "What security costs",
+        "Cost of signing and encryption",
         (
             document.Field("", lambda row: f"{row['verb']} {row['security']}"),
             document.figure("rate", rate_text, "bytes_per_second"),
@@ -180,13 +181,13 @@ OF_COPIES = {
         document.first(3),
     ),
     "requests": document.Form(
-        "Requests: which application would get what",
+        "SMB request size and depth",
         (
             document.word("application", "application", 40),
-            document.word("verb", "verb", 8),
+            document.word("direction", "verb", 8),
             document.Field("requests", _shape, right=True),
             document.figure("rate", rate_text, "bytes_per_second"),
-            document.Field("", lambda row: {"fit": "by the fit"}.get(row["source"], row["source"])),
+            document.Field("", lambda row: {"fit": "estimated"}.get(row["source"], row["source"])),
         ),
         _applications,
         heat=requests_heat,
@@ -202,7 +203,7 @@ OF_COPIES = {
         document.first(3),
     ),
     "small-files": document.Form(
-        "Small files, one after the other",
+        "Small files",
         (
             document.Field(
                 "",
@@ -211,20 +212,20 @@ OF_COPIES = {
                 ),
             ),
             document.figure("files/s", count_text, "files_per_second"),
-            document.figure("a file", seconds_text, "seconds_per_file"),
+            document.figure("per file", seconds_text, "seconds_per_file"),
             document.Field("round trips", _round_trips, right=True),
             document.figure("10,000 files", seconds_text, "ten_thousand_files_seconds"),
-            document.figure("as one", seconds_text, "same_as_one_file_seconds"),
+            document.figure("as one file", seconds_text, "same_as_one_file_seconds"),
         ),
         document.first(1),
     ),
     "durability": document.Form(
-        "Acknowledged and safe",
+        "Acknowledged and durable writes",
         (
             document.Field("push", lambda row: f"{row['copy']} {safe(row['dialect'], 16)}"),
             document.figure("acknowledged", rate_text, "acknowledged_bytes_per_second"),
-            document.figure("on the disk", rate_text, "durable_bytes_per_second"),
-            document.figure("last flush", seconds_text, "flush_seconds"),
+            document.figure("durable", rate_text, "durable_bytes_per_second"),
+            document.figure("final flush", seconds_text, "flush_seconds"),
         ),
         document.first(2),
     ),
@@ -235,31 +236,31 @@ OF_COPIES = {
             document.figure("push", rate_text, "push_bytes_per_second"),
             document.figure("pull", rate_text, "pull_bytes_per_second"),
             document.Field("slower", _slower),
-            document.Field("held by", _held),
+            document.Field("limited by", _limited_by),
         ),
         document.first(2),
     ),
     "cache": document.Form(
-        "From RAM and from the disk",
+        "Cached and uncached source",
         (
             document.Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
             document.figure("cached", rate_text, "cached_bytes_per_second"),
             document.figure("uncached", rate_text, "uncached_bytes_per_second"),
             document.Field("slower", _slower),
-            document.Field("held by", _held),
+            document.Field("limited by", _limited_by),
         ),
         document.first(2),
     ),
     "start": document.Form(
-        "The beginning and the rest",
+        "Burst and sustained rate",
         (
             document.Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
             document.figure("at first", rate_text, "first_bytes_per_second"),
-            document.figure("until", seconds_text, "until_seconds"),
+            document.figure("for", seconds_text, "until_seconds"),
             document.Field("then", _then, right=True),
             document.Field(
-                "what it is",
-                lambda row: MECHANISMS[row["mechanism"]] if row["significant"] else NOISE,
+                "cause",
+                lambda row: MECHANISMS[row["mechanism"]] if row["significant"] else NO_DIFFERENCE,
             ),
         ),
         document.first(4),
@@ -277,7 +278,7 @@ TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
 def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[document.Block]:
     """Each kind of comparison that the diagnosis has; verbose: with all of its rows.
 
-    Beside copies the tables of TCP alone would bury the verdict: their sentences are enough.
+    Beside copies the tables of TCP by itself would bury the verdict: sentences are enough.
     """
     brief = [
         each
@@ -289,7 +290,7 @@ def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[documen
         if found:
             yield from _kind(TABLES[about], found, verbose)
     if brief:
-        yield document.Points("TCP alone (its tables with --verbose)", ())
+        yield document.Points("TCP by itself (tables: --verbose)", ())
     for each in brief:
         yield _sentence(each)
         draw = TABLES[each.about].sparks

@@ -1,4 +1,4 @@
-"""The disks: their tables of comparisons, and what lies under each folder."""
+"""The disks: their tables of comparisons, and the devices below each folder."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bottleneck.words import known
 MOST_LAYERS = 12
 LONGEST_STACK = 2000
 WAYS = {
-    "acknowledged": "acknowledged at once",
-    "sustained": "after the knee",
-    "durable": "flushed once, at the end",
-    "synced": "each write forced",
+    "acknowledged": "acknowledged",
+    "sustained": "sustained",
+    "durable": "with one final flush",
+    "synced": "synchronous",
 }
 
 
 def disk_points(report: Report) -> Iterator[document.Points]:
-    """What lies under each side's folder, top first, each stack once; nothing if none tells."""
+    """The layers below each side's folder, top first, each stack once; nothing if unknown."""
     stacks = list(dict.fromkeys(_stacks(report)))
     told = [
         f"{side}: {stack}"
@@ -71,7 +71,7 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
         yield f"{safe(transport, 16)}{at}"
     able = steps.positive(told, "link_able_bits_per_second")
     if able is not None and rate is not None and able > rate:
-        yield f"could {units.link_text(able)}"
+        yield f"supports {units.link_text(able)}"
     rotational = steps.flag(told, "rotational")
     if rotational is not None:
         yield "rotational" if rotational else "not rotational"
@@ -88,7 +88,7 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
     if steps.flag(told, "smart", "passed") is False:
         yield "SMART: FAILING"
     if steps.flag(told, "tested") is False:
-        yield "as a system tells that was not tested"
+        yield "reported by an untested system"
 
 
 MOST_FILES = 8
@@ -104,13 +104,13 @@ def _curve_title(zones: Zones) -> str:
     """What the curve is of, in one line; safe to print."""
     setting = zones.found.step.setting
     side = safe(steps.word(setting, "side") or zones.found.step.initiator, 16)
-    does = "written" if steps.word(setting, "verb") == "write" else "read"
+    does = "write" if steps.word(setting, "verb") == "write" else "read"
     device = f" {safe(zones.device, 32)}" if zones.device else ""
-    return f"{side} disk{device}, {does} zone by zone, {units.megabytes_unit()}"
+    return f"{side} disk{device}, {does} rate by zone, {units.megabytes_unit()}"
 
 
 def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
-    """The files of a report that lie on the disk of a curve; the sentences' names for them."""
+    """The files of a report on the disk of a curve; the sentences' names for them."""
     for found in steps.measured(report, "disk"):
         place, name = disk_zones.place_of(found), FILES.get(disk_zones.pattern(found))
         side = steps.word(found.step.setting, "side")
@@ -136,18 +136,18 @@ def _edges_and_weak(rows: tuple[document.Found, ...]) -> tuple[document.Found, .
 
 
 def _whose(row: document.Found) -> str:
-    return f"{row['side']}: {'the file' if row['pattern'] == 'file' else 'own file'}"
+    return f"{row['side']}: {FILES[row['pattern']].removeprefix('the ')}"
 
 
 TABLES = {
     "zones": document.Form(
-        "Disk by zone, from the outer edge to the inner",
+        "Zones",
         (
             document.Field(
                 "", lambda row: f"{_disk(row)} {safe(row['verb'] or '', 8)} {_span(row)}"
             ),
             document.figure("rate", units.rate_text, "bytes_per_second"),
-            document.figure("the curve's", units.rate_text, "curve_bytes_per_second"),
+            document.figure("curve", units.rate_text, "curve_bytes_per_second"),
             document.figure("latency", units.seconds_text, "latency_median_seconds"),
             document.figure("p99", units.seconds_text, "latency_p99_seconds"),
             document.Field("", lambda row: row["standing"] or ""),
@@ -155,23 +155,23 @@ TABLES = {
         _edges_and_weak,
     ),
     "place": document.Form(
-        "Where the files lie, and what their places can give",
+        "Location on disk",
         (
             document.Field("", _whose),
             document.Field("disk", lambda row: safe(row["device"], 24)),
-            document.Field("place", _span),
-            document.figure("pieces", units.count_text, "fragments"),
-            document.figure("was read", units.rate_text, "bytes_per_second"),
-            document.figure("place", units.rate_text, "place_bytes_per_second"),
-            document.figure("edge", units.rate_text, "edge_bytes_per_second"),
+            document.Field("location", _span),
+            document.figure("extents", units.count_text, "fragments"),
+            document.figure("read rate", units.rate_text, "bytes_per_second"),
+            document.figure("expected", units.rate_text, "place_bytes_per_second"),
+            document.figure("outer tracks", units.rate_text, "edge_bytes_per_second"),
         ),
         document.first(1),
     ),
     "random": document.Form(
-        "Small reads at random places",
+        "Random reads",
         (
             document.Field("", _disk),
-            document.figure("at once", str, "depth"),
+            document.figure("queue depth", str, "depth"),
             document.figure("reads/s", units.count_text, "reads_per_second"),
             document.figure("rate", units.rate_text, "bytes_per_second"),
             document.figure("median", units.seconds_text, "median_seconds"),
@@ -180,7 +180,7 @@ TABLES = {
         document.first(2),
     ),
     "sustained": document.Form(
-        "Writing for long, and with each write forced",
+        "Sustained and synchronous writes",
         (
             document.Field("", lambda row: f"{row['side']}: {WAYS[row['way']]}"),
             document.figure("rate", units.rate_text, "bytes_per_second"),
@@ -190,7 +190,7 @@ TABLES = {
                 right=True,
             ),
             document.Field(
-                "waits",
+                "wait",
                 lambda row: known(units.seconds_text, row["wait_seconds"] or row["flush_seconds"]),
                 right=True,
             ),

@@ -28,9 +28,9 @@ MOST_LINES = 12
 
 
 def host_facts(host: HostFacts | None) -> Block:
-    """What is known of a host; a sentence where nobody looked."""
+    """The facts of a host; a sentence where no agent ran."""
     if host is None:
-        return Text("No agent ran there: nothing of it was looked at.", "quiet")
+        return Text("No agent ran on this host, so its facts are unknown.", "quiet")
     return Facts(tuple(_facts(host)))
 
 
@@ -41,10 +41,10 @@ def _facts(host: HostFacts) -> Iterator[Fact]:
     if host.virtual:
         yield "Runs in", _name(host.virtual)
     quota = host.quota_cores
-    limit = "" if quota is None else f", of which a quota allows {count_text(quota)}"
+    limit = "" if quota is None else f", limited to {count_text(quota)} by a quota"
     yield "CPU", f"{host.cores} core{'' if host.cores == 1 else 's'}{limit}"
     total = host.memory_total_bytes
-    yield "RAM", "not known" if total is None else size_text(total)
+    yield "Memory", "unknown" if total is None else size_text(total)
     if host.congestion_control:
         yield "Congestion control", _name(host.congestion_control)
     if host.folder is not None:
@@ -95,19 +95,19 @@ SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] 
     ("signing_required_by", "Signing required by", _word),
     ("encryption_required_by", "Encryption required by", _word),
     ("security_mode", "Security mode", _word),
-    ("server_guid", "Server's GUID", _word),
+    ("server_guid", "Server GUID", _word),
     ("max_read_bytes", "Largest read", _amount(size_text)),
     ("max_write_bytes", "Largest write", _amount(size_text)),
     ("free_bytes", "Free on the share", _amount(size_text)),
     ("credits", "Credits", _amount(count_text)),
     ("capabilities", "Capabilities", _able),
-    ("connect_seconds", "Connecting took", _amount(seconds_text)),
+    ("connect_seconds", "Connect time", _amount(seconds_text)),
 )
-"""Of a report's target the keys, in words, and how each is told."""
+"""Of a report's target the keys, in words, and how each is written."""
 
 
 def share_facts(report: Report) -> Facts:
-    """What the share's server said of itself."""
+    """What the share's server reported."""
     found = ((term, tell(report.target, key)) for key, term, tell in SHARE)
     return Facts(tuple((term, told) for term, told in found if told is not None))
 
@@ -121,7 +121,7 @@ ORDINARY_QDISCS = ("noqueue", "noop", "pfifo_fast", "fq_codel", "fq", "mq")
 
 
 def interface_points(report: Report) -> Iterator[Points]:
-    """Both hosts' interfaces with what lies below them; nothing where none is known."""
+    """Both hosts' interfaces with those below them; nothing where none is known."""
     told = (f"{side}: {each}" for side, link in interfaces(report) for each in _link_lines(link))
     yield from points("Interfaces", told)
 
@@ -157,7 +157,9 @@ def _link_facts(link: InterfaceFacts) -> Iterator[str]:
     # What a virtual interface with nothing below claims is a constant in its driver.
     if link.rate_bits_per_second and (link.virtual is False or link.lower):
         duplex = f" {safe(link.duplex, 8)} duplex" if link.duplex else ""
-        by_hand = " set by hand" if link.autonegotiated is False and link.virtual is False else ""
+        by_hand = (
+            " (set manually)" if link.autonegotiated is False and link.virtual is False else ""
+        )
         yield f"{link_text(link.rate_bits_per_second)}{duplex}{by_hand}"
     if link.kind == "wifi":
         yield wifi_text(link).removeprefix(" at ") or "rate unknown"
@@ -194,7 +196,7 @@ LONGEST_LINE = 2000
 
 
 def path(report: Report) -> Iterator[Points]:
-    """A point each for the round trip, the routers and both directions; nothing if not measured."""
+    """A point each for the RTT, the routers and both directions; nothing if not measured."""
     yield from points("Path between the hosts", _path_lines(report), longest=LONGEST_LINE)
 
 
@@ -222,10 +224,10 @@ def _round_trip(details: Details) -> Iterator[str]:
     )
     if median is None:
         return
-    told = f"round trip {seconds_text(median)}"
+    told = f"RTT {seconds_text(median)}"
     if low is not None and high is not None and count:
         told += f" ({seconds_text(low)} to {seconds_text(high)}, {count_text(count)} handshakes)"
-    yield f"{told}, {count_text(lost)} more with a packet lost" if lost else told
+    yield f"{told}, and {count_text(lost)} with a lost packet" if lost else told
 
 
 def _routers(details: Details) -> Iterator[str]:
@@ -239,13 +241,13 @@ def _routers(details: Details) -> Iterator[str]:
     told = ", ".join(_router(hop) for hop in between[:MOST_HOPS])
     if len(between) > MOST_HOPS:
         told += f" and {len(between) - MOST_HOPS} more"
-    yield f"through {told}" + ("" if complete else "; what lies beyond does not answer")
+    yield f"through {told}" + ("" if complete else "; later routers do not reply")
 
 
 def _router(hop: dict[str, Any]) -> str:
     address, seconds = steps.word(hop, "address"), steps.amount(hop, "rtt_seconds")
     if address is None:
-        return "one that does not answer"
+        return "one without a reply"
     return f"{safe(address, 48)} ({seconds_text(seconds)})" if seconds else safe(address, 48)
 
 
@@ -256,7 +258,7 @@ def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
     )
     believed = steps.positive(way, "path_mtu_bytes")
     if passes is not None and stalls is not None:
-        yield f"packets of {passes:.0f} bytes pass, those of {stalls:.0f} vanish without a word"
+        yield f"packets of {passes:.0f} bytes pass, those of {stalls:.0f} are dropped silently"
     elif believed is not None:
         # Full segments that came through, or the host's own answer to such a packet.
         full = steps.positive(way, "full_packet_bytes")
@@ -264,7 +266,7 @@ def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
         yield f"packets of {believed:.0f} bytes {'pass' if proven else 'should pass'}"
         # Within one host segments are cut by what a window holds, not by what a link takes.
         if full is not None and full < believed and not one_host:
-            yield f"TCP sends none above {full:.0f}"
+            yield f"TCP sends at most {full:.0f}"
     yield _loaded(way)
 
 
@@ -280,9 +282,9 @@ def _loaded(way: Any) -> str:
     )
     if median is None or rate is None:
         return ""
-    told = f"round trip {seconds_text(median)} beside a stream of {rate_text(rate)}"
+    told = f"RTT {seconds_text(median)} under a load of {rate_text(rate)}"
     if delay and ratio is not None:
-        told += f", {seconds_text(delay)} ({percent_text(ratio)}) of it more than without"
+        told += f", {seconds_text(delay)} ({percent_text(ratio)}) longer than idle"
     return told
 
 

@@ -1,4 +1,4 @@
-"""The comparisons of TCP and UDP alone: buffers, messages, windows, datagrams."""
+"""The comparisons of TCP and UDP by themselves: buffers, messages, windows, datagrams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_WINDOWS, MOST_STREAMS = 16, 8
 
 
 def _window_text(window_bytes: float) -> str:
-    """The system's own tuning is told as a window of 0."""
+    """Automatic tuning is a window of 0."""
     return units.size_text(window_bytes) if window_bytes else "auto"
 
 
@@ -51,12 +51,12 @@ def windows_heat(found: Comparison) -> document.Heat:
             for row in found.rows
         ),
         rows="window",
-        columns="TCP streams",
+        columns="connections",
         row_text=_window_text,
         column_text=units.count_text,
         verb=next((safe(row["verb"], 8) for row in found.rows if row["verb"]), ""),
-        second="round trip under load",
-        framed="" if knee is None else f"the knee: {_knee(knee)}",
+        second="RTT under load",
+        framed="" if knee is None else f"knee: {_knee(knee)}",
         knee=True,
         line=None if product is None else (product, "BDP"),
     )
@@ -118,24 +118,24 @@ def _sparks(
 
 TABLES = {
     "buffers": document.Form(
-        "Buffer size of each call: between the hosts, or on one alone",
+        "TCP buffer size per call",
         (
             document.Field("", _buffer),
             document.figure("rate", units.rate_text, "bytes_per_second"),
             document.figure("calls/s", units.count_text, "calls_per_second"),
-            document.figure("a call", units.seconds_text, "seconds_per_call"),
+            document.figure("per call", units.seconds_text, "seconds_per_call"),
             document.figure("sender CPU", units.cost_text, "sender_cpu_seconds_per_byte"),
-            document.Field("receiver", _receiver_cost, right=True),
+            document.Field("receiver CPU", _receiver_cost, right=True),
         ),
         document.first(MOST_BUFFERS),
         bar=lambda row: float(row["best_ratio"]),
         sparks=_buffer_sparks,
     ),
     "messages": document.Form(
-        "Messages: 0, 1, 2 round trips on a connection each (cold), and on one (warm)",
+        "Message time, cold and warm",
         (
             document.Field("bytes", lambda row: units.count_text(row["message_bytes"])),
-            document.figure("cold 0", units.seconds_text, "cold_none_seconds"),
+            document.figure("connect", units.seconds_text, "cold_none_seconds"),
             document.figure("cold 1", units.seconds_text, "cold_one_seconds"),
             document.figure("cold 2", units.seconds_text, "cold_two_seconds"),
             document.figure("warm 1", units.seconds_text, "warm_one_seconds"),
@@ -146,15 +146,15 @@ TABLES = {
         document.first(MOST_BUFFERS),
     ),
     "windows": document.Form(
-        "TCP windows x streams",
+        "TCP windows and connections",
         (
             document.Field("", _verb_and_standing),
             document.Field("window", _window, right=True),
             document.figure("rate", units.rate_text, "bytes_per_second"),
-            document.figure("round trip", units.seconds_text, "rtt_unloaded_seconds"),
-            document.figure("loaded", units.seconds_text, "rtt_loaded_seconds"),
+            document.figure("RTT", units.seconds_text, "rtt_unloaded_seconds"),
+            document.figure("RTT, loaded", units.seconds_text, "rtt_loaded_seconds"),
             document.figure("CPU", units.seconds_text, "cpu_seconds"),
-            document.figure("resent", units.count_text, "retransmitted_segments"),
+            document.figure("retransmits", units.count_text, "retransmitted_segments"),
         ),
         _standing_out,
         heat=windows_heat,
@@ -162,16 +162,16 @@ TABLES = {
         sparks=_window_sparks,
     ),
     "datagrams": document.Form(
-        "Datagrams at a steady pace",
+        "Datagrams (UDP)",
         (
             document.word("", "verb", 8),
             document.figure("sent", units.rate_text, "sent_bytes_per_second"),
-            document.figure("arrived", units.rate_text, "bytes_per_second"),
+            document.figure("received", units.rate_text, "bytes_per_second"),
             document.figure("lost", units.count_text, "lost_datagrams"),
-            document.figure("late", units.count_text, "reordered_datagrams"),
-            document.figure("twice", units.count_text, "duplicate_datagrams"),
+            document.figure("reordered", units.count_text, "reordered_datagrams"),
+            document.figure("duplicate", units.count_text, "duplicate_datagrams"),
             document.figure("jitter", units.seconds_text, "jitter_seconds"),
-            document.figure("own drops", units.count_text, "receiver_dropped_datagrams"),
+            document.figure("tool drops", units.count_text, "receiver_dropped_datagrams"),
         ),
         document.first(2),
     ),

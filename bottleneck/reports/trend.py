@@ -1,4 +1,4 @@
-"""How each copy went from run to run, on a terminal: a line a copy, then what is remarkable."""
+"""The rate of each copy from run to run, on a terminal: a line a copy, then what is unusual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _trend(trends: Sequence[Trend], width: int, signs: terminal.Signs) -> Iterat
         return
     most = max(len(each.points) for each in told)
     since = min(each.points[0].started for each in told)
-    titles = ("copy", "dialect", "runs", "first", "last", "change", "now")
+    titles = ("copy", "dialect", "runs", "first", "last", "change", "last run")
     heading = f"Trend: {count_text(most)} runs since {_date(since)}"
     table = Table(heading, columns(*titles, right="3 4 5"))
     for each in told:
@@ -67,7 +67,7 @@ def sparkline(rates: Sequence[float], width: int, signs: terminal.Signs) -> str:
 
 
 def remarks(trends: Iterable[Trend]) -> Iterator[str]:
-    """Sentences on the copies whose last run is out of the ordinary, or whose cap changed."""
+    """Sentences on the copies whose last run is unusual, or whose bottleneck changed."""
     for each in trends:
         name = f"{safe(each.copy, 40)} ({dialect_text(each.dialect)})"
         place = trends_of.standing(each)
@@ -76,19 +76,19 @@ def remarks(trends: Iterable[Trend]) -> Iterator[str]:
             last = rate_text(each.points[-1].bytes_per_second)
             before = len(each.points) - 1
             yield (
-                f"{name}: the last run's {last} is {place} than the {count_text(before)} before "
-                f"account for ({range_text(*usual)})."
+                f"{name}: the last run, {last}, is {place} than the usual range of the "
+                f"{count_text(before)} runs before ({range_text(*usual)})."
             )
         changed = trends_of.cap_change(each)
         if changed is not None:
             was, now = changed
             caps = f"from {_cap(was.cap)} to {_cap(now.cap)}"
-            yield f"{name}: the cap changed on {_date(now.started)} {caps}."
+            yield f"{name}: the bottleneck changed on {_date(now.started)} {caps}."
 
 
 def print_runs(runs: Sequence[Kept], console: Console) -> None:
     """Writes a line for each run, in the given order."""
-    titles = ("share", "started", "status", "copy", "rate", "cap")
+    titles = ("share", "started", "status", "copy", "rate", "limited by")
     table = Table("", columns(*titles, right="4"))
     none = terminal.signs_of(console).none
     for each in runs:

@@ -135,7 +135,7 @@ def _zone_row(each: Zones, at: int, zone: Zone) -> Row:
     }
 
 
-# -- the location of a file, and what one extent on the outer tracks would give ------------------------------
+# -- the location of a file, and what one extent on the outer tracks would give ----------------
 
 
 def places(report: Report) -> Iterator[Comparison]:
@@ -264,8 +264,8 @@ def _random_sentence(each: Zones, rows: tuple[Row, ...]) -> str:
     many = count_text(first["reads_per_second"])
     name = disk_name(each)
     told = (
-        f"{name[0].upper()}{name[1:]} makes {many} random reads of {size} per second at queue depth "
-        f"{first['depth']} ({rate})."
+        f"{name[0].upper()}{name[1:]} makes {many} random reads of {size} per second at queue "
+        f"depth {first['depth']} ({rate})."
     )
     if last is not first:
         more = count_text(last["reads_per_second"])

@@ -22,8 +22,8 @@ def test_what_was_measured_in_a_crowd_is_not_relied_on(empty_world, side):
     world.tax("pull", "signed", about(50), **{side: CROWD})
     (found,) = diagnose(world.report()).comparisons
     assert found.sentence.startswith(
-        f"Not to be relied on, since other processes took 62 % of the {side}'s full cores "
-        "meanwhile: Pulling at 100 MB/s plain: signing takes 50 %"
+        f"Unreliable (other processes used 62% of the {side}'s CPU, which was full): Pulling runs "
+        "at 100 MB/s plain. Signing reduces throughput by 50%"
     )
     assert not found.significant
     assert found.ratio == pytest.approx(2)
@@ -43,4 +43,4 @@ def test_small_files_name_it_in_their_verdict(empty_world):
     world.small_files("pull", 0.03, 0.01, server=CROWD)
     (found,) = diagnose(world.report()).comparisons
     assert found.rows[0]["verdict"]["cause"] == "contention"
-    assert found.sentence.startswith("A folder of small files")
+    assert found.sentence.startswith("Small files are pulled")
