@@ -58,7 +58,7 @@ def path_of(named: str | None) -> Path | None:
         return Path(named)
     folder = state_folder()
     if folder is None:
-        raise HistoryError("--history default: this user has no home; name a file")
+        raise HistoryError("--history default: this user has no home directory; use --history FILE")
     return folder / "history.sqlite"
 
 
@@ -160,7 +160,7 @@ class History:
             datetime.fromisoformat(row["started"])
             return typed.record(kind, row, "a run")
         except (typed.NotTyped, TypeError, ValueError) as error:
-            raise HistoryError(f"{self.path}: damaged ({error}); name another file") from None
+            raise HistoryError(f"{self.path}: damaged ({error}); use another file") from None
 
 
 def _ends(report: Report) -> tuple[str, str]:

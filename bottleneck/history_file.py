@@ -119,7 +119,7 @@ def opened(path: Path, writing: bool) -> Iterator[sqlite3.Connection]:
         if changed:
             # No look at a name would hold there.
             raise HistoryError(
-                f"others may write to {changed}; name a file in a folder of your own"
+                f"{changed} is writable by other users; use a file in a folder of your own"
             )
         with _held(real, writing) as content, closing(_database(content)) as file:
             with _in_time(file):
@@ -136,7 +136,7 @@ def opened(path: Path, writing: bool) -> Iterator[sqlite3.Connection]:
     except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:
         raise HistoryError(f"{path}: {_reason(error)}") from None
     except PermissionError as error:
-        why = "no right to write there" if writing else error.strerror
+        why = "no write permission" if writing else error.strerror
         raise HistoryError(f"{path}: {why}") from None
     except OSError as error:
         raise HistoryError(f"{path}: {error.strerror}") from None
@@ -158,8 +158,8 @@ def _held(path: Path, writing: bool) -> Iterator[bytes]:
                     return
                 # It is not ours, unless another program is about to fill it.
                 if waited > MAKING_SECONDS or not writing:
-                    what = "and no history: it stays; name another file"
-                    raise HistoryError(f"empty, {what if writing else 'no run was kept there'}")
+                    what = "not a history; use another file" if writing else "no runs stored"
+                    raise HistoryError(f"empty file, {what}")
             elif waited > LOCKED_SECONDS:
                 raise HistoryError("another program is writing to it; try again")
         finally:
@@ -178,7 +178,7 @@ def _descriptor(path: Path, writing: bool) -> tuple[int, bool]:
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | careful, 0o600), True
     # Before it is opened for writing: of a device that alone may do something.
     if not stat.S_ISREG(path.stat().st_mode):
-        raise HistoryError("not a regular file; name another one")
+        raise HistoryError("not a regular file; use another one")
     return os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | careful), False
 
 
@@ -201,14 +201,14 @@ def _is_at(fd: int, path: Path) -> bool:
 
 def _content(fd: int) -> bytes:
     if os.fstat(fd).st_size > LARGEST_BYTES:
-        raise HistoryError(f"larger than {LARGEST_BYTES} bytes; name another file")
+        raise HistoryError(f"larger than {LARGEST_BYTES} bytes; use another file")
     content = os.pread(fd, LARGEST_BYTES, 0)
     # Its header (sqlite.org/fileformat.html): mark, how it is written (1: with a rollback journal),
     # user_version and our id.
     if content and not content.startswith(b"SQLite format 3\0"):
-        raise HistoryError("no history, and it stays; name another file")
+        raise HistoryError("not a history file, left unchanged; use another file")
     if content and content[18:20] != b"\1\1":
-        raise HistoryError("another program's database, and it stays; name another file")
+        raise HistoryError("another program's database, left unchanged; use another file")
     if content:
         _check_ours(int.from_bytes(content[68:72]), int.from_bytes(content[60:64]))
     return content
@@ -218,8 +218,8 @@ def _check_beside(path: Path) -> None:
     """Nothing that another program still has to play back, which may be a part of the file."""
     for end in ("-journal", "-wal"):
         if os.path.lexists(f"{path}{end}"):
-            told = f"{path.name}{end} is of another program"
-            raise HistoryError(f"{told}; move it away, or name another file")
+            told = f"{path.name}{end} belongs to another program"
+            raise HistoryError(f"{told}; move it away, or use another file")
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -254,7 +254,7 @@ def rows(file: sqlite3.Connection, query: str, values: tuple[Any, ...]) -> list[
     for row in file.execute(query, values):
         characters += sum(len(each) for each in row.values() if isinstance(each, str | bytes))
         if characters > MOST_CHARACTERS:
-            raise sqlite3.DataError("more text than a history has")
+            raise sqlite3.DataError("too much text for a history")
         found.append(row)
     return found
 
@@ -306,7 +306,7 @@ def _check_schema(file: sqlite3.Connection) -> None:
             for statement in statements:
                 ours.execute(statement)
         if found != _schema(ours):
-            raise HistoryError("other tables than a history's; name another file")
+            raise HistoryError("not the tables of a history; use another file")
 
 
 def _schema(file: sqlite3.Connection) -> list[tuple[str, ...]]:
@@ -321,8 +321,8 @@ def _check_ours(application_id: int, version: int) -> None:
     if application_id == APPLICATION_ID:
         if version <= len(MIGRATIONS):
             return
-        whose = "of a later version of this program"
-    raise HistoryError(f"{whose}, and it stays; name another file")
+        whose = "written by a later version of this program"
+    raise HistoryError(f"{whose}, left unchanged; use another file")
 
 
 def _bring_up(file: sqlite3.Connection) -> None:
@@ -346,4 +346,4 @@ def _number(file: sqlite3.Connection, query: str) -> int:
 
 
 def _reason(error: Exception) -> str:
-    return f"damaged or not to be used ({' '.join(str(error).split())[:160]}); name another file"
+    return f"damaged or unusable ({' '.join(str(error).split())[:160]}); use another file"

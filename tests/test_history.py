@@ -187,7 +187,7 @@ def refused(path: Path, run: Report, words: str) -> None:
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n" + bytes(200), b"x", b"SQLite format 3"])
 def test_another_kind_of_file_stays_as_it_is(path: Path, run: Report, content: bytes) -> None:
     path.write_bytes(content)
-    refused(path, run, "and it stays")
+    refused(path, run, "left unchanged")
 
 
 @pytest.mark.parametrize("application_id", [0, 252006673])
@@ -234,14 +234,14 @@ def test_in_a_folder_of_everybodys_a_history_is_read_alone(
     path: Path, run: Report, mode: int
 ) -> None:
     path.parent.chmod(mode)
-    with pytest.raises(HistoryError, match="others may write to"):
+    with pytest.raises(HistoryError, match="is writable by other users"):
         add(path, run)
     assert not path.exists()
     path.parent.chmod(0o700)
     add(path, run)
     path.parent.chmod(mode)
     assert len(History(path).runs()) == 1
-    with pytest.raises(HistoryError, match="others may write to"):
+    with pytest.raises(HistoryError, match="is writable by other users"):
         add(path, on(run, 2))
 
 
@@ -301,7 +301,7 @@ def test_what_has_more_than_our_tables_is_not_asked(path: Path, run: Report, for
     add(path, run)
     with closing(sqlite3.connect(path)) as file:
         file.executescript(foreign)
-    refused(path, on(run, 9), "other tables than a history's")
+    refused(path, on(run, 9), "not the tables of a history")
 
 
 def test_a_value_or_an_answer_too_large_for_a_history_is_refused(path: Path, run: Report) -> None:
@@ -402,7 +402,7 @@ def test_a_file_without_the_right_to_write_is_read_alone(
         os.chown(others_folder, *((NOBODY, NOBODY) if closed == "file" else (0, 0)))
         os.seteuid(NOBODY)
     try:
-        with pytest.raises(HistoryError, match="no right to write"):
+        with pytest.raises(HistoryError, match="no write permission"):
             add(path, on(run, 2))
         assert len(History(path).runs()) == 1
     finally:
@@ -482,6 +482,6 @@ def test_without_a_home_the_current_folder_is_not_the_user_s_own(
     for each in ("XDG_STATE_HOME", "HOME"):
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
-    with pytest.raises(HistoryError, match="no home; name a file"):
+    with pytest.raises(HistoryError, match="no home directory; use --history FILE"):
         history.keep("default", run, diagnose(run))
     assert list(tmp_path.iterdir()) == []

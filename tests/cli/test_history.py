@@ -51,7 +51,7 @@ def test_a_file_that_is_none_is_told_and_the_verdict_is_there(
     photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
     done = probe(bottleneck, target, auth_file, folder, "--history", photo)
     assert done.code == 3
-    assert f"--history {photo}: no history, and it stays" in done.complaint
+    assert f"--history {photo}: not a history file, left unchanged" in done.complaint
     assert "pull.cached" in done.out
     assert photo.stat().st_size == 72
 

@@ -22,7 +22,7 @@ HEAT_LEVELS = 5
 
 
 def heat_map(heat: Heat) -> charts.Drawn:
-    """The drawing's height and its shapes; cells beyond MOST_ROWS and MOST_COLUMNS are left out."""
+    """The drawing's height and its shapes; at most MOST_ROWS and MOST_COLUMNS of its cells."""
     cells = within(heat.cells)
     rows = sorted({each.row for each in cells})
     columns = sorted({each.column for each in cells})
@@ -139,7 +139,7 @@ class Stage:
 
 
 def cores(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
-    """One drawing for both hosts; none where no stage tells of a core."""
+    """One drawing for both hosts; none where no core was measured."""
     found = list(_stages(report))
     if not found:
         return
@@ -148,18 +148,18 @@ def cores(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     # A row for each of those that may matter; in the report's order, as they were made.
     ranked = sorted(found, key=lambda each: (each.index != own, -each.busiest_ratio))
     shown = sorted(ranked[:MOST_STAGES], key=lambda each: each.index)
-    sentence = "Each column is a core: its height is the share of the stage that it was busy."
+    sentence = "Each column is one core. Its height is the share of the test that it was busy."
     if len(shown) < len(found):
-        sentence += f" The {len(shown)} stages with the busiest cores are drawn, of {len(found)}."
+        sentence += f" The {len(shown)} tests with the busiest cores are drawn, of {len(found)}."
     many = max(len(_cores(each)) for stage in shown for each in stage.usages)
     most = max(_all(each) for stage in shown for each in stage.usages)
     if many < most:
-        sentence += f" Of a host's {most} cores the first {many} are drawn."
-    title = "Cores of both hosts in each stage"
+        sentence += f" The first {many} cores of {most} are drawn."
+    title = "CPU cores in each test"
     drawn = CORES_TOP + PITCH * len(shown) + 2, list(_drawn(shown))
     rows = ((each.name, *map(_told, each.usages)) for each in shown)
     yield charts.plot(
-        "cores", title, sentence, drawn, ("stage", "client's cores", "server's cores"), rows
+        "cores", title, sentence, drawn, ("test", "client cores", "server cores"), rows
     )
 
 
@@ -184,7 +184,7 @@ def _all(usage: Usage | None) -> int:
 
 
 def _told(usage: Usage | None) -> str:
-    return ", ".join(map(percent_text, _cores(usage))) or "not known"
+    return ", ".join(map(percent_text, _cores(usage))) or "unknown"
 
 
 def _drawn(stages: list[Stage]) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _strip(stage: str, usage: Usage | None, left: float, top: float) -> Iterator
     busy = _cores(usage)
     room = PANEL - FIGURE
     if not busy:
-        yield label(left, top + 13, "not known", "muted")
+        yield label(left, top + 13, "unknown", "muted")
         return
     wide = min(26.0, room / len(busy))
     highest = max(busy)

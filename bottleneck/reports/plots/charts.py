@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing and what it says in words and in a table, for whoever cannot see it."""
+    """A drawing with its words and its table, for a reader who cannot see the drawing."""
 
     name: str
     """Of its place in the page: `timeline`, `zones-1`; unique, letters, digits and hyphens."""
@@ -78,11 +78,11 @@ def plot(
 
 
 def numbered(found: Sequence[T], most: int) -> Iterator[tuple[int, T, str]]:
-    """The first so many with their numbers from 1, and what the last one has to say of the rest."""
+    """The first so many with their numbers from 1, and at the last one how many are not drawn."""
     left = len(found) - most
     for at, each in enumerate(found[:most], 1):
         last = at == most and left > 0
-        yield at, each, f" {left} more of this kind are not drawn." if last else ""
+        yield at, each, f" {left} more are not drawn." if last else ""
 
 
 def compared(diagnosis: Diagnosis, about: str, most: int) -> Iterator[tuple[str, Comparison, str]]:

@@ -33,7 +33,7 @@ MEMORY_TALL = 74.0
 MEMORIES: tuple[tuple[str, str, str, charts.Dot], ...] = (
     ("memory_cached_bytes", "page cache", "fill-series-2", shapes.square),
     ("memory_used_bytes", "in use", "fill-series-3", shapes.circle),
-    ("memory_dirty_bytes", "not yet written", "fill-series-4", shapes.triangle),
+    ("memory_dirty_bytes", "not yet on disk", "fill-series-4", shapes.triangle),
 )
 """A host's fields, in words, and how they are drawn."""
 MOST_TRENDS, MOST_RUNS, MOST_CAPS = 8, 120, 8
@@ -67,9 +67,9 @@ class Span:
 
     @property
     def engine(self) -> str:
-        """What made it: `SMB 3.1.1`, `SMB 3.1.1 by smbclient`, `the system's own copy`."""
+        """What made it: `SMB 3.1.1`, `SMB 3.1.1 by smbclient`, `the operating system's copy`."""
         if self.copy.dialect == NATIVE:
-            return "the system's own copy"
+            return "the operating system's copy"
         program = "" if self.copy.engine == OWN else f" by {safe(self.copy.engine, 24)}"
         return f"{dialect_text(self.copy.dialect)}{program}"
 
@@ -122,17 +122,17 @@ def timeline(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     if not spans:
         return
     known = any(e is not None for span in spans for side in SIDES for e in span.memory(side))
-    sentence = "The median run of each copy, one after the other: its rate from sample to sample."
+    sentence = "The rate of each copy's median run, from sample to sample."
     if known:
-        sentence += " Memory is known at the end of each run: a point stands there, no line."
+        sentence += " Points show the memory, which is known at the end of each run only."
     if any(_flushes(span) for span in spans):
-        sentence += " Where a copy's rate is 0 at its end it waits for the flush to the disk."
+        sentence += " A rate of 0 at the end of a copy is the final flush to disk."
     if len(made) < len(every):
-        sentence += " Copies by other programs are left out: their files are seen to grow in leaps."
+        sentence += " Copies by other programs are not drawn: their samples are too coarse."
     sentence += charts.bounded(spans, made, "copies")
-    title = "Rate and memory over the copies' time" if known else "Rate over the copies' time"
+    title = "Rate and memory over time" if known else "Rate over time"
     titles = (
-        *("", "copy", "by", "run took", "rate"),
+        *("", "copy", "by", "duration", "rate"),
         *(f"{side}: {words}" for side in SIDES for _, words, *_ in MEMORIES),
     )
     rows = [_row(at, span) for at, span in enumerate(spans, 1)]
@@ -168,7 +168,7 @@ def _timeline(spans: tuple[Span, ...]) -> charts.Drawn:
     memories = {side: 1.05 * max(_amounts(spans, side), default=0.0) for side in SIDES}
     panels = {side: (amount, _size_ticks(amount)) for side, amount in memories.items() if amount}
     left = max(charts.margin(each) for each in (ticks, *(each for _, each in panels.values())))
-    title, box = f"throughput, {unit}", (TOP, RIGHT, BOTTOM)
+    title, box = f"rate, {unit}", (TOP, RIGHT, BOTTOM)
     made = charts.chart(title, ticks, across, (0.0, most), box, left=left)
     _edges(made, spans, TOP - 8)
     free = 0.0
@@ -186,7 +186,7 @@ def _timeline(spans: tuple[Span, ...]) -> charts.Drawn:
     for side, (amount, sizes) in panels.items():
         top = made.y.start + 34
         box = (top, RIGHT, top + MEMORY_TALL - 4)
-        title = f"{side}'s memory at the end of each run"
+        title = f"{side} memory at the end of each run"
         made = charts.chart(title, sizes, across, (0.0, amount), box, left=left, above=10)
         _edges(made, spans, top - 4)
         for span in spans:
@@ -195,7 +195,7 @@ def _timeline(spans: tuple[Span, ...]) -> charts.Drawn:
     figures = charts.round_ticks(across[1], 5)
     seconds = charts.ticks_at(figures, lambda each: charts.figure_text(each, figures))
     last = charts.Chart(made.x, made.y, parts)
-    last.level_axis(seconds, "seconds of copying")
+    last.level_axis(seconds, "time, seconds")
     drawn = [
         (charts.dot_mark(dot, name, 3.5), words)
         for at, (_, words, name, dot) in enumerate(MEMORIES)
@@ -257,18 +257,18 @@ def _trend_plot(name: str, trend: Trend, more: str) -> charts.Plot:
         )
         for each in points
     )
-    titles = ("run", "rate", "low to high", "cap")
+    titles = ("run", "rate", "range", "bottleneck")
     return charts.plot(name, title, sentence, _trend(points, changes), titles, rows)
 
 
 def _trend_sentence(trend: Trend, points: Sequence[Point], changes: list[int]) -> str:
     rates = [each.bytes_per_second for each in points]
-    told = f"{len(points)} runs between {range_text(min(rates), max(rates))}"
+    told = f"{len(points)} runs at {range_text(min(rates), max(rates))}"
     if len(points) < len(trend.points):
         told += f", the newest of {len(trend.points)}"
     turns = sum(at > 0 for at in changes)
     many = "once" if turns == 1 else f"{turns} times"
-    return f"{told}; the cap {'is the same in all' if not turns else f'became another {many}'}."
+    return f"{told}. The bottleneck {f'changed {many}' if turns else 'is the same in all runs'}."
 
 
 def _trend(points: Sequence[Point], changes: list[int]) -> charts.Drawn:
@@ -295,7 +295,7 @@ def _trend(points: Sequence[Point], changes: list[int]) -> charts.Drawn:
     made.add(label(left, below, _day(points[0]), "muted", width=half))
     made.add(label(RIGHT, below, _day(points[-1]), "muted", "end", half))
     below += 8 + LINE
-    made.add(label(0, below - 3, "the cap", "muted"))
+    made.add(label(0, below - 3, "bottleneck", "muted"))
     for number, at in enumerate(changes, 1):
         below += LINE
         since = f"{number}  from {_day(points[at])}: {safe(points[at].cap, 60)}"

@@ -25,13 +25,13 @@ SWEEP_BOX = (34.0, RIGHT, 190.0)
 LATENCY_BOX = (24.0, RIGHT, 210.0)
 FIT_POINTS = 60
 WAYS: tuple[tuple[str, str, str, charts.Dot], ...] = (
-    ("warm_one_seconds", "one round trip, warm", "fill-series-1", shapes.circle),
-    ("cold_one_seconds", "a connection each", "fill-series-2", shapes.square),
-    ("cold_two_seconds", "and two round trips", "fill-series-4", shapes.diamond),
+    ("warm_one_seconds", "open connection", "fill-series-1", shapes.circle),
+    ("cold_one_seconds", "new connection", "fill-series-2", shapes.square),
+    ("cold_two_seconds", "new connection, two round trips", "fill-series-4", shapes.diamond),
 )
 """The rows' times, in words, and how they are drawn."""
-WINDOWS = ("window", "streams", "rate", "round trip, idle", "under load", "")
-REQUESTS = ("request", "in flight", "bytes in flight", "rate")
+WINDOWS = ("window", "connections", "rate", "RTT, idle", "RTT, loaded", "")
+REQUESTS = ("request size", "in flight", "bytes in flight", "rate")
 
 
 def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
@@ -40,14 +40,14 @@ def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         rows = sorted(each.rows, key=lambda row: row["buffer_bytes"])[:MOST_POINTS]
         knee = _knee(report, each, rows)
         told = sentence + charts.bounded(rows, each.rows, "sizes")
-        titles = ("buffer", "rate", "low to high", "")
+        titles = ("buffer", "rate", "range", "")
         cells = [_sweep_cells(row, knee) for row in rows]
         drawn = _sweep(rows, knee)
         yield charts.plot(f"sweep{at}", _title(rows[0]), told, drawn, titles, cells)
 
 
 def _knee(report: Report, each: Comparison, rows: list[Found]) -> float | None:
-    """As the stage told it, where it measured that size; None: it tells none."""
+    """As the stage reports it, where it measured that size; None: it reports none."""
     found = steps.found_at(report, each.steps[0])
     told = None if found is None else steps.positive(found.outcome.details, "knee_bytes")
     return told if any(row["buffer_bytes"] == told for row in rows) else None
@@ -55,7 +55,7 @@ def _knee(report: Report, each: Comparison, rows: list[Found]) -> float | None:
 
 def _title(row: Found) -> str:
     if row["over"] == "loopback":
-        return f"Buffer sizes on the {row['initiator']} alone (loopback)"
+        return f"Buffer sizes on the {row['initiator']} (loopback)"
     return f"Buffer sizes over TCP, {safe(row['verb'] or 'one way', 16)}"
 
 
@@ -75,7 +75,7 @@ def _sweep(rows: list[Found], knee: float | None) -> charts.Drawn:
     sizes = least, max(2 * least, largest)
     rates = charts.rate_ticks(most)
     made = charts.chart(*rates, sizes, (0.0, most), SWEEP_BOX, inset=6, logarithmic="x")
-    made.level_axis(charts.power_ticks(least, largest, 2, size_text), "buffer of each call")
+    made.level_axis(charts.power_ticks(least, largest, 2, size_text), "buffer size per call")
     if knee is not None:
         at, (top, _, bottom) = made.x.at(knee), SWEEP_BOX
         text = f"knee {buffer_text(knee)}"
@@ -99,7 +99,7 @@ class Fit:
     bytes_per_second: float
 
     def seconds(self, message_bytes: float) -> float:
-        """What a message takes by it."""
+        """The time of a message by the fit."""
         return self.latency_seconds + message_bytes / self.bytes_per_second
 
     @property
@@ -117,8 +117,8 @@ def latencies(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
         if not rows:
             continue
         fit = _fit(report, each)
-        title = "What a message takes, by its size"
-        titles = ("message", *(words for _, words, _, _ in WAYS), "the line")
+        title = "Time by message size"
+        titles = ("message", *(words for _, words, _, _ in WAYS), "fit")
         told = [_latency_cells(row, fit) for row in rows]
         yield charts.plot(f"latency{at}", title, sentence, _latency(rows, fit), titles, told)
 
@@ -152,10 +152,10 @@ def _latency(rows: list[Found], fit: Fit | None) -> charts.Drawn:
         times += [fit.seconds(least), fit.seconds(largest)]
     ticks = charts.ticks_at(charts.around(min(times), max(times)), seconds_text)
     ends = ticks[0].value, ticks[-1].value
-    title, sizes = "time of a message and its answer", (least, largest)
+    title, sizes = "time of request and response", (least, largest)
     made = charts.chart(title, ticks, sizes, ends, LATENCY_BOX, inset=6, logarithmic="xy")
     tens = charts.power_ticks(least, largest, 10, _size, most=5)
-    made.level_axis(tens, "size of the message")
+    made.level_axis(tens, "message size")
     if fit is not None:
         _draw_fit(fit, made)
     entries: list[tuple[charts.Mark, str]] = []
@@ -196,10 +196,10 @@ def _size(size: float) -> str:
 
 
 def windows(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
-    """A heat map for each matrix: the rate, the round trip under load, the knee framed."""
+    """A heat map for each matrix: the rate, the RTT under load, the knee framed."""
     for at, each, sentence in charts.compared(diagnosis, "windows", MOST_MAPS):
         rows = {(row["window_bytes"], row["streams"]): row for row in each.rows}
-        title = "TCP windows x streams"
+        title = "TCP windows and connections"
         heat = windows_heat(each)
         yield _map(f"windows{at}", title, sentence, heat, WINDOWS, rows, _window_cells)
 
@@ -218,7 +218,7 @@ def requests(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     for at, each, sentence in charts.compared(diagnosis, "requests", MOST_MAPS):
         measured = (row for row in each.rows if row["application"] is None)
         rows = {(row["request_bytes"], row["depth"]): row for row in measured}
-        title = "SMB request size x depth"
+        title = "SMB request size and depth"
         heat = requests_heat(each)
         yield _map(f"requests{at}", title, sentence, heat, REQUESTS, rows, _request_cells)
 

@@ -1,4 +1,4 @@
-"""Each disk from its outer edge to its inner: zones, the fitted disc, weak ones, files' places."""
+"""Each disk from its outer tracks to its inner: zones, the fit, weak ones, files' locations."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     told = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
     for at, curve, more in charts.numbered(list(zone_curves(report)), MOST_DISKS):
         each = curve.zones
-        sentence = shapes.opening(told.get((each.found.index,), "The disk zone by zone.")) + more
+        sentence = shapes.opening(told.get((each.found.index,), "The rate of each zone.")) + more
         sentence += charts.bounded(each.zones[:MOST_ZONES], each.zones, "zones")
         rows = (*_rows(each), *map(_file_row, curve.files))
-        titles = ("place", "rate", "low to high", "the fitted disc", "")
+        titles = ("location", "rate", "range", "fit", "")
         yield charts.plot(f"zones-{at}", _title(curve), sentence, _drawn(curve), titles, rows)
 
 
@@ -55,7 +55,7 @@ def zone_curves_svg(report: Report) -> str | None:
         parts.append(shapes.moved(0, below + LINE + 6, shown))
         below += height + LINE + 12
     style = sheet("colours", "plots")
-    title = "Disk throughput by zone"
+    title = "Disk rate by zone"
     return shapes.drawing("zones", title, " ".join(told), below, parts, style) + "\n"
 
 
@@ -74,7 +74,7 @@ def _rows(each: Zones) -> Iterator[tuple[str, ...]]:
 def _file_row(mark: FileMark) -> tuple[str, ...]:
     spans = mark.spans[:MOST_SPANS]
     where = f"{percent_text(spans[0][0])} to {percent_text(spans[0][1])}"
-    more = f" and {len(spans) - 1} more pieces" if len(spans) > 1 else ""
+    more = f" and {len(spans) - 1} more extents" if len(spans) > 1 else ""
     return f"{where}{more}", "", "", "", mark.text
 
 
@@ -95,17 +95,17 @@ def _drawn(curve: ZoneCurve) -> charts.Drawn:
     if disc is not None:
         places = [at / CURVE_POINTS for at in range(CURVE_POINTS + 1)]
         points = ((at, disc.rate_at(at)) for at in places)
-        made.curve(points, "dashed line-series-2", "the fitted disc")
-    falls = ", outer edge to inner" if disc is not None and disc.falls else ""
+        made.curve(points, "dashed line-series-2", "fit of a hard disk")
+    falls = ", outer to inner tracks" if disc is not None and disc.falls else ""
     percents = charts.ticks_at((0.0, 0.25, 0.5, 0.75, 1.0), percent_text)
-    made.level_axis(percents, f"place on the disk{falls}")
+    made.level_axis(percents, f"location on disk{falls}")
     below = BOTTOM + 40
     for mark in curve.files:
         made.add(*_file(mark, made.x, below))
         below += LINE + 12
-    entries = [(charts.dot_mark(_bar, "fill-series-1"), "a zone")]
+    entries = [(charts.dot_mark(_bar, "fill-series-1"), "zone")]
     if disc is not None:
-        entries.append((charts.dashes("line-series-2", 8), "the fitted disc"))
+        entries.append((charts.dashes("line-series-2", 8), "fit of a hard disk"))
     shown, below = charts.key(entries, below + 2)
     return below + 2, [*made.parts, shown]
 
@@ -137,7 +137,7 @@ def _zone(each: Zones, at: int, made: charts.Chart) -> Iterator[str]:
 
 
 def _file(mark: FileMark, x: charts.Scale, top: float) -> Iterator[str]:
-    """A file's pieces on the axis of the disk, its name above them where there is room."""
+    """A file's extents on the axis of the disk, its name above them where there is room."""
     yield label(0, top + 11, mark.text, "fill-series-3", width=float(WIDTH))
     yield shapes.rect(x.start, top + 16, x.end - x.start, 7, "track")
     for begin, end in mark.spans[:MOST_SPANS]:
