@@ -41,7 +41,7 @@ TERM = re.compile(
     re.IGNORECASE,
 )
 # Names and figures: options, what has a dot, slash or underscore within, `code`, "word".
-IDENTIFIER = re.compile(r'`[^`]*`|"[^"\s]*"|(?<!\w)-{1,2}[a-z][\w-]*|\w*[./\\_]\w\S*')
+IDENTIFIER = re.compile(r'`[^`\n]*`|"[^"\s]*"|(?<!\w)-{1,2}[a-z][\w-]*|\w*[./\\_]\w\S*')
 CODE = re.compile(r"`[^`]*`(?:,? (?:and |or )?`[^`]*`)*")
 COPY_AND_RATE = re.compile(r"(?:Pull|Push)ing [^:]{,120}? (?:runs|run) at [^:]{,40}? because ")
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+")
