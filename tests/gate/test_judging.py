@@ -10,7 +10,7 @@ from bottleneck.cli import loading
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import cap, limit
 from bottleneck.gate.judging import nothing_to_judge
-from probes.records import Failed
+from probes.records import Failed, Skipped
 
 ROOT = Path(__file__).parents[2]
 
