@@ -59,7 +59,9 @@ def test_the_room_is_looked_at_after_each_64_mib_and_refused_below_the_reserve(m
     disk(monkeypatch, 100 * GIB, 10 * GIB)
     watch.look_at("f")
     disk(monkeypatch, 100 * GIB, 10 * GIB - 4096)
-    with pytest.raises(Refused, match="/srv/share .* free space fell to 10239 MiB, and 10240 MiB always") as no:
+    with pytest.raises(
+        Refused, match="/srv/share .* free space fell to 10239 MiB, and 10240 MiB always"
+    ) as no:
         watch.look_at("f")
     assert no.value.kind == "space"
 
