@@ -432,7 +432,7 @@ def test_a_link_local_address_is_refused_with_a_sentence():
 def test_nobody_for_so_long_ends_it(tmp_path):
     with started(tmp_path, "--idle", "0.3") as listener:
         assert listener.process.wait(PATIENCE_SECONDS) == 0
-        assert "nobody came" in listener.said.read_text()
+        assert "stopped listening" in listener.said.read_text()
 
 
 @pytest.mark.long
@@ -526,7 +526,7 @@ def test_the_token_is_read_from_a_file_that_nobody_else_reads(monkeypatch, tmp_p
         monkeypatch.setattr(credentials, "_taken", {})
         (tmp_path / "token").chmod(mode)
         if taken is None:
-            with pytest.raises(Refused, match=f"{TOKEN_FILE_VARIABLE}.*others may read it"):
+            with pytest.raises(Refused, match=f"{TOKEN_FILE_VARIABLE}.*readable by other users"):
                 credentials.token()
         else:
             assert credentials.token() == taken

@@ -80,7 +80,7 @@ def test_only_the_command_line_says_yes_and_how_old(cleanup, tmp_path):
     assert (path / "source").exists()
     file.write_text("[cleanup]\nyes = true\n")
     done = cleanup(environment={"BOTTLENECK_CONFIG": str(file)})
-    assert done.code == 64 and "on the command line alone" in done.complaint
+    assert done.code == 64 and "only allowed on the command line" in done.complaint
 
 
 KILLED = """
@@ -100,12 +100,12 @@ def test_what_was_killed_with_all_its_processes_goes_wherever_it_lies(cleanup, t
     subprocess.run([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT, env=environment)
     left = tmp_path / "bottleneck-demo"
     assert (left / "whatever").exists()
-    assert f"ours    here   {left}: made" in cleanup("--dry-run").out
+    assert f"ours    here   {left}: created" in cleanup("--dry-run").out
     assert left.exists()
     done = cleanup("--yes")
     assert done.code == 0 and f"removed here   {left}" in done.out
     assert not left.exists()
-    assert cleanup("--yes").out == "Nothing of a killed run was found.\n"
+    assert cleanup("--yes").out == "No files of an interrupted run found.\n"
 
 
 def test_names_are_made_safe(cleanup):

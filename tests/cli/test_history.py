@@ -88,5 +88,5 @@ def test_the_list_is_of_the_configured_file(bottleneck, recorded):
     none = bottleneck("history", environment={"BOTTLENECK_HISTORY": "none"})
     assert (none.code, none.complaint) == (
         64,
-        "bottleneck: no history is kept: --history is none",
+        "bottleneck: --history none: no runs are stored",
     )
