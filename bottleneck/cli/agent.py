@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from bottleneck.cli import exits, interrupts
-from bottleneck.cli.options import flag, value
+from bottleneck.cli.options import flag, group, value
 
 
-@dataclass(frozen=True)
+@group("Without ssh")
 class Waiting:
     """An agent that listens."""
-
-    panel: ClassVar[str] = "Without ssh"
 
     listen: str | None = value(
         "ADDRESS:PORT",

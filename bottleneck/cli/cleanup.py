@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,16 +29,12 @@ Target = Annotated[
 class Ends(options.Ends):
     """Where runs were made."""
 
-    folder: Path = options.value(
-        "DIR", "Local directory of the run.", Path(), usual="the current directory"
-    )
+    folder: Path = options.value("DIR", "Directory of the run.", Path(), usual=options.HERE)
 
 
-@dataclass(frozen=True)
+@options.group("Removal")
 class Removal:
     """What is removed, and whether the user is asked."""
-
-    panel: ClassVar[str] = "Removal"
 
     older_than: float = options.value(
         "SECONDS", "Keep what was changed less than SECONDS ago.", 3600.0

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from bottleneck import units
 from bottleneck.cli import exits, interrupts
 from bottleneck.cli.completion import checked
-from bottleneck.cli.options import TextOrJson, flag, value
+from bottleneck.cli.options import TextOrJson, flag, group, value
 from probes.stage import Refused
 
 if TYPE_CHECKING:
@@ -24,11 +23,9 @@ DISK = "a RATE, or hdd, hdd-outer, hdd-inner, hdd-laptop, ssd, nvme, sd, usb2 or
 Verb = Annotated[str, typer.Argument(metavar="[pull|push]", help="Direction [default: pull].")]
 
 
-@dataclass(frozen=True)
+@group("Figures")
 class Figures:
     """What is known of a path and its hosts."""
-
-    panel: ClassVar[str] = "Figures"
 
     link: str | None = value("RATE", "Rate of the slowest link, such as 1Gbit/s.")
     mtu: int = value("BYTES", "MTU; 9000 for jumbo frames.", 1500)

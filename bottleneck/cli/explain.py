@@ -122,25 +122,21 @@ Kept = Annotated[
     str | None,
     typer.Argument(metavar="[FILE]", help="FILE of --history [default: as configured]."),
 ]
-Most = Annotated[
-    int,
-    typer.Option(
-        "--most",
-        metavar="N",
-        help="Number of runs to list, newest first [default: 30].",
-        show_default=False,
-        rich_help_panel="Output",
-    ),
-]
+
+
+@options.group("Output")
+class Listed(options.Reading):
+    """Which runs are listed, and how."""
+
+    most: int = options.value("N", "Number of runs to list, newest first.", 30)
 
 
 def history(
     context: typer.Context,
     file: Kept = None,
-    most: Most = 30,
     format: options.TextOrJson = "text",
     *,
-    reading: options.Reading,
+    listed: Listed,
 ) -> int:
     """List stored runs.
 
@@ -156,9 +152,9 @@ def history(
         from bottleneck.units import shown_as
         from probes.stage import Refused
 
-    if not 1 <= most <= MOST_LISTED:
+    if not 1 <= listed.most <= MOST_LISTED:
         raise Refused("usage", f"--most: must be from 1 to {MOST_LISTED}")
-    style = documents.output(reading).units
+    style = documents.output(listed).units
     if file is None:
         known = configuration.commands(context.find_root().command)
         told = configuration.settings("diagnose", known, os.environ)
@@ -167,7 +163,7 @@ def history(
         path = kept.path_of(file)
         if path is None:
             raise Refused("usage", "--history none: no runs are stored")
-        runs = kept.History(path).runs(most)
+        runs = kept.History(path).runs(listed.most)
     except kept.HistoryError as error:
         raise Refused("usage", str(error)) from None
 

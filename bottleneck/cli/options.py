@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import typer
 
@@ -22,6 +22,8 @@ from bottleneck.units import STYLES
 from probes.records import DIALECTS
 
 Command = Callable[..., int]
+T = TypeVar("T")
+HERE = "the current directory"
 
 
 def with_default(help: str, default: object) -> str:
@@ -53,6 +55,17 @@ def flag(help: str, *short: str) -> Any:
     return field(default=False, metadata={"option": {"help": help}, "short": short})
 
 
+@dataclass_transform(frozen_default=True)
+def group(panel: str) -> Callable[[type[T]], type[T]]:
+    """Makes a frozen dataclass whose fields are options below one heading of the help."""
+
+    def made(kind: type[T]) -> type[T]:
+        kind.panel = panel  # type: ignore[attr-defined]
+        return dataclass(frozen=True)(kind)
+
+    return made
+
+
 def format_of(*words: str, help: str) -> Any:
     """The option --format, which takes one of the words; the first is its default."""
     return typer.Option(
@@ -70,24 +83,20 @@ TextOrJson = Annotated[str, format_of("text", "json", help="Format of the output
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test files.")]
 
 
-@dataclass(frozen=True)
+@group("Login")
 class Login:
     """Who logs in."""
 
-    panel: ClassVar[str] = "Login"
     user: str | None = value("NAME", "User name for the SMB login.")
     domain: str | None = value("NAME", "Domain or workgroup of the user.")
-    auth_file: Path | None = value(
-        "FILE", "File with username =, password = and domain =, as for smbclient; mode 0600."
-    )
+    auth_file: Path | None = value("FILE", "Login file as for smbclient, mode 0600.")
     allow_guest: bool = flag("Log in as guest if no user is given.")
 
 
-@dataclass(frozen=True)
+@group("Expectations")
 class Expected:
     """A stored report, and what it or a measurement is held against."""
 
-    panel: ClassVar[str] = "Expectations"
     report: str | None = value(
         "FILE", "Judge a stored report: a file, or the newest one of a folder or 'pattern*'."
     )
@@ -96,9 +105,7 @@ class Expected:
         "WARNING if this is true: 'pull.uncached < 80MB/s'. Or WARNING outside a Nagios range: "
         "pull.uncached=80MB/s: (repeatable).",
     )
-    crit: list[str] | None = value(
-        "EXPR", "CRITICAL if this is true; written as --warn (repeatable)."
-    )
+    crit: list[str] | None = value("EXPR", "CRITICAL if true; as --warn (repeatable).")
     expect_cap: list[str] | None = value(
         "VERDICT",
         "Expected bottleneck, as [COPY=]component[/side[/cause]]. CRITICAL if another one is found "
@@ -117,11 +124,10 @@ class Expected:
     max_age: str | None = value("AGE", "UNKNOWN if --report is older than AGE: 26h, 90min or 7d.")
 
 
-@dataclass(frozen=True)
+@group("Hosts and agents")
 class Ends:
     """The server's end of a copy, and the client's."""
 
-    panel: ClassVar[str] = "Hosts and agents"
     agent: str = value(
         "SPEC",
         "Measure on the server too, through ssh://[user@]host[:port], exec:COMMAND or "
@@ -129,23 +135,14 @@ class Ends:
         "none",
     )
     # A right that is missing is no wrong usage.
-    folder: Path = value(
-        "DIR",
-        "Local directory for the test files.",
-        Path(),
-        usual="the current directory",
-        readable=False,
-    )
-    server_folder: str | None = value(
-        "DIR", "Path of the share on the server, if the agent cannot find the directory."
-    )
+    folder: Path = value("DIR", "Directory for test files.", Path(), usual=HERE, readable=False)
+    server_folder: str | None = value("DIR", "Path of the share on the server, if not found.")
 
 
-@dataclass(frozen=True)
+@group("Hosts and agents")
 class Others:
     """What else than TARGET is reached or read."""
 
-    panel: ClassVar[str] = "Hosts and agents"
     client_share: str | None = value(
         "SHARE",
         "Share of this host, as //CLIENT/SHARE, for copies started by the server.",
@@ -162,51 +159,43 @@ class Others:
     )
 
 
-@dataclass(frozen=True)
+@group("Disk")
 class Disk:
     """A block device."""
 
-    panel: ClassVar[str] = "Disk"
     device: str | None = value(
         "DEV", "Measure this block device by zone, read-only; server:DEV for one on the server."
     )
     zones: int = value("N", "Number of zones to divide a disk into.", 9)
 
 
-@dataclass(frozen=True)
+@group("Copies")
 class Copies:
     """Which copies are made."""
 
-    panel: ClassVar[str] = "Copies"
     dialects: str | None = value(
         "LIST",
         "Comma-separated SMB dialects: smb1, 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1.",
         usual="the highest offered, plus smb1 if enabled",
         complete=completion.list_of(DIALECTS),
     )
-    size: str | None = value(
-        "BYTES", "Size of the test file, such as 256MiB.", usual="chosen automatically"
-    )
+    size: str | None = value("BYTES", "Size of the test file: 256MiB, 1GB.", usual="automatic")
 
 
-@dataclass(frozen=True)
+@group("Time")
 class Time:
     """How long all of it may take."""
 
-    panel: ClassVar[str] = "Time"
     budget: float | None = value("SECONDS", "Time limit for the whole run.", usual="60")
     quick: bool = flag("Same as --budget 20.")
     thorough: bool = flag("Same as --budget 300.")
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Wanted:
     """What a copy is to reach."""
 
-    panel: ClassVar[str] = "Output"
-    target_rate: str | None = value(
-        "RATE", "Also report what is needed to reach RATE, such as 100MB/s or 1Gbit/s."
-    )
+    target_rate: str | None = value("RATE", "Also report what RATE needs: 100MB/s, 1Gbit/s.")
 
 
 def _units() -> Any:
@@ -218,34 +207,32 @@ def _redact() -> Any:
     return flag("Replace host names, users, addresses and paths with stable tokens in all output.")
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Reading:
     """How something reads."""
 
-    panel: ClassVar[str] = "Output"
     units: str = _units()
     redact: bool = False
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Shown(Reading):
     """How something reads that names can be hidden in."""
 
     redact: bool = _redact()
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Documents:
     """What is written of a result, and how it reads."""
 
-    panel: ClassVar[str] = "Output"
     files: Mapping[str, str] = field(default_factory=dict, metadata={"of_formats": True})
     """By the format of each document; an option each."""
     units: str = _units()
     redact: bool = _redact()
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Kept(Documents):
     """The same of a run, whose figures can be kept."""
 
@@ -254,23 +241,21 @@ class Kept(Documents):
     )
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Quiet:
     """That little is shown."""
 
-    panel: ClassVar[str] = "Output"
     quiet: bool = flag("Print only the verdict; no progress.", "-q")
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Verbose:
     """That much is shown."""
 
-    panel: ClassVar[str] = "Output"
     verbose: bool = flag("Print all sections, for every copy.", "-v")
 
 
-@dataclass(frozen=True)
+@group("Output")
 class Screen(Verbose, Quiet):
     """How much is shown."""
 
@@ -316,22 +301,18 @@ def _taken(field: Field[Any], given: dict[str, Any]) -> Any:
 
 
 def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]:
+    below: dict[str, Any] = {"rich_help_panel": getattr(kind, "panel", None)}
     hints = typing.get_type_hints(kind)
     for each in fields(kind):
         if not each.metadata:
             continue
         if "of_formats" in each.metadata:
             for form in FORMATS:
-                path = typer.Option(
-                    f"--{form.name}", metavar="FILE", help=form.help, rich_help_panel="Output"
-                )
+                path = typer.Option(f"--{form.name}", metavar="FILE", help=form.help, **below)
                 written = Annotated[str | None, path]
                 yield group.replace(name=form.name, default=None, annotation=written)
             continue
         name = f"--{each.name.replace('_', '-')}"
-        grouped_in = {"rich_help_panel": getattr(kind, "panel", None)}
-        option = typer.Option(
-            name, *each.metadata["short"], **{**grouped_in, **each.metadata["option"]}
-        )
+        option = typer.Option(name, *each.metadata["short"], **{**below, **each.metadata["option"]})
         hint = Annotated[hints[each.name], option]  # type: ignore[valid-type,name-defined]
         yield group.replace(name=each.name, default=each.default, annotation=hint)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,11 +25,9 @@ LONGEST_NAMED = 40
 LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 
 
-@dataclass(frozen=True)
+@options.group("Watching")
 class Watching:
     """How a copy is watched."""
-
-    panel: ClassVar[str] = "Watching"
 
     agent: str = options.value(
         "SPEC",

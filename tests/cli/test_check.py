@@ -139,7 +139,7 @@ def test_help_is_no_alarm(capsys):
 def test_a_report_that_is_too_old_is_unknown_with_its_age(capsys, stored):
     path = stored(hours=30)
     code, out, _ = run(capsys, "--report", path, "--max-age", "26h", "--crit", "loss > 1%")
-    assert code == 3 and "30 h old, and 26 h are allowed" in out
+    assert code == 3 and "30 h old, at most 26 h is allowed" in out
     assert run(capsys, "--report", path, "--max-age", "31h")[0] == 0
 
 
