@@ -136,7 +136,7 @@ class Ends:
     )
     # A right that is missing is no wrong usage.
     folder: Path = value("DIR", "Directory for test files.", Path(), usual=HERE, readable=False)
-    server_folder: str | None = value("DIR", "Path of the share on the server, if not found.")
+    server_folder: str | None = value("DIR", "Path of the share on the server.", usual="detected")
 
 
 @group("Hosts and agents")
@@ -179,7 +179,7 @@ class Copies:
         usual="the highest offered, plus smb1 if enabled",
         complete=completion.list_of(DIALECTS),
     )
-    size: str | None = value("BYTES", "Size of the test file: 256MiB, 1GB.", usual="automatic")
+    size: str | None = value("BYTES", "Size of the test file, as 256MiB.", usual="automatic")
 
 
 @group("Time")
@@ -195,7 +195,7 @@ class Time:
 class Wanted:
     """What a copy is to reach."""
 
-    target_rate: str | None = value("RATE", "Also report what RATE needs: 100MB/s, 1Gbit/s.")
+    target_rate: str | None = value("RATE", "Also report what RATE needs, as 100MB/s or 1Gbit/s.")
 
 
 def _units() -> Any:
