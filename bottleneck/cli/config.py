@@ -30,10 +30,7 @@ Name = Annotated[
 
 
 def config(context: typer.Context, command: Name = None) -> int:
-    """Show the settings in effect and where they come from.
-
-    Reads the environment and the configuration files of the user and the system.
-    """
+    """Show the settings in effect and where they come from."""
     with interrupts.held():
         import os
         import sys

@@ -230,9 +230,7 @@ def _sections(
         if not isinstance(told, dict):
             where = _where(path, text, "", section)
             _refuse_secret(where, section)
-            raise Refused(
-                "usage", f"{where}: {section[:40]!r} must be in a section, such as [defaults]"
-            )
+            raise Refused("usage", f"{where}: {section[:40]!r} must be in a section, as [defaults]")
         if section not in allowed:
             where, near = _where(path, text, section, None), _near(section, allowed)
             raise Refused(
@@ -255,9 +253,7 @@ def _setting(where: str, section: str, options: Options, key: str, value: Any) -
         of = "any command" if section == DEFAULTS else f"bottleneck {section}"
         if section == DEFAULTS and key in OF_ONE_COMMAND:
             raise Refused("usage", f"{where}: {key} must be in the section of a command")
-        raise Refused(
-            "usage", f"{where}: {key[:40]!r} is not an option of {of}{_near(key, options)}"
-        )
+        raise Refused("usage", f"{where}: {key[:40]!r} not an option of {of}{_near(key, options)}")
     if not option.many:
         return Setting(_typed(where, option, value), where)
     several = value if isinstance(value, list) else [value]

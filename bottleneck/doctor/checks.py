@@ -160,14 +160,7 @@ def _share(seen: Looked) -> Iterator[Check]:
     dialects = [str(each) for each in told["dialects"]]
     if not dialects:
         text = f"{where} supports no SMB dialect: it may not be a file server"
-        yield _missing(
-            SHARE,
-            "dialects",
-            text,
-            "use its port: //host:port/share",
-            *OVER_SMB,
-            kind="unreachable",
-        )
+        yield _missing(SHARE, "dialects", text, "use its port", *OVER_SMB, kind="unreachable")
         return
     yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {told.get('signing', '')}")
     if "smb1" in dialects and "impacket" not in seen.program.packages:

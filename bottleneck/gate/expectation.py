@@ -120,9 +120,7 @@ def _quantity(text: str, metric: str, bare: bool) -> float:
     if told is not None and (unit == "ratio" or not word.endswith("%")):
         return told
     if unit == "ratio":
-        raise ExpectationError(
-            f"{metric}: {word[:40]!r} is not a share; use for example 1% or 0.01"
-        )
+        raise ExpectationError(f"{metric}: {word[:40]!r} is not a share, as 1% or 0.01")
     try:
         return units.parse_seconds(word) if unit == "seconds" else units.parse_rate(word)
     except units.UnitError as error:
@@ -167,7 +165,7 @@ def cap(text: str) -> Cap:
     if cause is not None and cause not in CAUSES[component] or len(words) > 3:
         known = ", ".join(sorted(CAUSES[component]))
         raise ExpectationError(
-            f"cause {'/'.join(words[2:])[:40]!r} of {component}: must be one of {known}"
+            f"{'/'.join(words[2:])[:40]!r} of {component}: must be one of {known}"
         )
     return Cap(told.strip(), component, side, cause, copy)
 

@@ -126,13 +126,13 @@ def test_values_have_the_types_of_their_options(files: Files) -> None:
     [
         (
             '[defaults]\nagnet = "x"',
-            "line 2: 'agnet' is not an option of any command; similar: agent",
+            "line 2: 'agnet' not an option of any command; similar: agent",
         ),
         (
             '[diagnose]\n\nauth_file = "x"',
-            "line 3: 'auth_file' is not an option of bottleneck diag",
+            "line 3: 'auth_file' not an option of bottleneck diag",
         ),
-        ('[explain]\nagent = "x"', "line 2: 'agent' is not an option of bottleneck explain"),
+        ('[explain]\nagent = "x"', "line 2: 'agent' not an option of bottleneck explain"),
         ("# x\n[diagnos]", "line 2: [diagnos] is not a command with settings; similar: diag"),
         ('agent = "x"', "line 1: 'agent' must be in a section"),
         ('[defaults]\nzones = "4"', "line 2: zones must be a whole number"),
@@ -272,7 +272,7 @@ def test_a_mistake_is_a_usage_error_and_the_report_is_still_one_document(bottlen
     told = configuration("[defaults]\nfoldr = 1\n")
     done = bottleneck("diagnose", NOWHERE, "--json", "-", environment=told)
     assert done.code == 64
-    assert "line 2: 'foldr' is not an option of any command; similar: folder" in done.complaint
+    assert "line 2: 'foldr' not an option of any command; similar: folder" in done.complaint
     assert json.loads(done.out)["status"] == "failed"
 
 
