@@ -68,7 +68,7 @@ def test_explain_writes_each_document_beside_its_words(kind, tmp_path, capsys):
     code, out, err = explained(f"--{kind}", path, capsys=capsys)
     assert (code, err) == (0, "")
     IS[kind](path.read_text())
-    assert out.startswith("Pulling this file uncached runs at 24.5 MB/s")
+    assert "runs at 24.5 MB/s because" in " ".join(out.split())
     assert explained("--format", kind, capsys=capsys) == (0, path.read_text(), "")
 
 
@@ -127,7 +127,7 @@ def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatc
     asked = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
     code, out, err = explained(*asked, capsys=capsys)
     assert code == exits.INCOMPLETE
-    assert out.startswith("Pulling")
+    assert "Pulling a file" in out
     (line,) = err.splitlines()
     assert f"--ticket {paths['ticket']}" in line and "the ticket was not written" in line
     for kind in ("json", "html", "junit"):
