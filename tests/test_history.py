@@ -212,7 +212,7 @@ def test_no_planted_journal_has_a_file_removed(path: Path, run: Report, made: bo
     numbers = [each.to_bytes(4) for each in (0, len(name), sum(name))]
     end = numbers[0] + name + numbers[1] + numbers[2] + bytes.fromhex("d9d505f920a163d7")
     journal.write_bytes(b"x" * 512 + end)
-    foreign = "-journal is of another program"
+    foreign = "-journal belongs to another program"
     with pytest.raises(HistoryError, match=foreign if made else "No such file"):
         History(path).runs()
     with pytest.raises(HistoryError, match=foreign):
@@ -224,7 +224,7 @@ def test_a_log_beside_a_history_is_not_taken_for_a_part_of_it(path: Path, run: R
     add(path, run)
     path.with_name(f"{path.name}-wal").write_bytes(b"x")
     for use in (lambda: add(path, on(run, 2)), lambda: History(path).runs()):
-        with pytest.raises(HistoryError, match="-wal is of another program"):
+        with pytest.raises(HistoryError, match="-wal belongs to another program"):
             use()
     assert path.with_name(f"{path.name}-wal").read_bytes() == b"x"
 
@@ -313,7 +313,7 @@ def test_a_value_or_an_answer_too_large_for_a_history_is_refused(path: Path, run
             file.execute("DELETE FROM runs")
             file.execute(numbers + fill, (most, bytes_each))
             file.commit()
-        with pytest.raises(HistoryError, match="too big|more text"):
+        with pytest.raises(HistoryError, match="too big|too much text"):
             History(path).runs(1000)
 
 

@@ -80,11 +80,17 @@ def _round_trips(row: document.Found) -> str | None:
     return f"{count_text(trips)} = {seconds_text(spent)}"
 
 
-def _by(row: document.Found) -> str:
-    if row["dialect"] == "native":
-        return "mount"
+def _dialect(row: document.Found) -> str:
+    return "mount" if row["dialect"] == "native" else safe(row["dialect"], 16)
+
+
+def _named(row: document.Found) -> str:
+    return f"{safe(row['copy'], 40)} {_dialect(row)}"
+
+
+def _source(row: document.Found) -> str:
     by = " by server" if row["initiator"] == "server" else ""
-    return f"{safe(row['dialect'], 16)}{by}"
+    return f"{row['cache']} {_dialect(row)}{by}"
 
 
 def _slower(row: document.Found) -> str:
@@ -232,7 +238,7 @@ OF_COPIES = {
     "direction": document.Form(
         "Push and pull",
         (
-            document.Field("", lambda row: f"{row['cache']} {_by(row)}"),
+            document.Field("", _source),
             document.figure("push", rate_text, "push_bytes_per_second"),
             document.figure("pull", rate_text, "pull_bytes_per_second"),
             document.Field("slower", _slower),
@@ -243,7 +249,7 @@ OF_COPIES = {
     "cache": document.Form(
         "Cached and uncached source",
         (
-            document.Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
+            document.Field("", _named),
             document.figure("cached", rate_text, "cached_bytes_per_second"),
             document.figure("uncached", rate_text, "uncached_bytes_per_second"),
             document.Field("slower", _slower),
@@ -254,7 +260,7 @@ OF_COPIES = {
     "start": document.Form(
         "Burst and sustained rate",
         (
-            document.Field("", lambda row: f"{safe(row['copy'], 40)} {_by(row)}"),
+            document.Field("", _named),
             document.figure("at first", rate_text, "first_bytes_per_second"),
             document.figure("for", seconds_text, "until_seconds"),
             document.Field("then", _then, right=True),

@@ -163,7 +163,7 @@ TABLES = {
             document.figure("extents", units.count_text, "fragments"),
             document.figure("read rate", units.rate_text, "bytes_per_second"),
             document.figure("expected", units.rate_text, "place_bytes_per_second"),
-            document.figure("outer tracks", units.rate_text, "edge_bytes_per_second"),
+            document.figure("outer", units.rate_text, "edge_bytes_per_second"),
         ),
         document.first(1),
     ),

@@ -125,7 +125,7 @@ TABLES = {
             document.figure("calls/s", units.count_text, "calls_per_second"),
             document.figure("per call", units.seconds_text, "seconds_per_call"),
             document.figure("sender CPU", units.cost_text, "sender_cpu_seconds_per_byte"),
-            document.Field("receiver CPU", _receiver_cost, right=True),
+            document.Field("receiver", _receiver_cost, right=True),
         ),
         document.first(MOST_BUFFERS),
         bar=lambda row: float(row["best_ratio"]),

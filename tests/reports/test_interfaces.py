@@ -100,7 +100,7 @@ def test_every_fact_survives_a_report_and_its_schema() -> None:
         (link(), "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500"),
         (
             link(duplex="half", rate_bits_per_second=10**8, autonegotiated=False),
-            "enp3s0 (igb), 100 Mbit/s half duplex set by hand, MTU 1500",
+            "enp3s0 (igb), 100 Mbit/s half duplex (set manually), MTU 1500",
         ),
         (RADIO, "wlp2s0 (Wi-Fi iwlwifi), 433 Mbit/s, -61 dBm, MTU 1500"),
         (

@@ -71,12 +71,13 @@ def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(prin
         " ".join(line.split()) for line in text.splitlines() if line.startswith(("pull", "push"))
     ]
     assert lines == [
-        "pull.uncached SMB 3.1.1 ████▆ 100 MB/s 70 MB/s -30 % lower",
-        "push.cached SMB 3.1.1 █████ 50 MB/s 50 MB/s 0 % usual",
+        "pull.uncached SMB 3.1.1 ████▆ 100 MB/s 70.0 MB/s -30% lower",
+        "push.cached SMB 3.1.1 █████ 50.0 MB/s 50.0 MB/s 0% usual",
     ]
     flat = " ".join(text.split())
-    assert "the last run's 70 MB/s is lower than the 4 before account for (97-104 MB/s)" in flat
-    assert "cap changed on 2026-11-05 from network: link-rate to server disk: read" in flat
+    told = "70.0 MB/s, is lower than the usual range of the 4 runs before (97.0–104 MB/s)"
+    assert told in flat
+    assert "bottleneck changed on 2026-11-05 from network: link-rate to server disk: read" in flat
     assert max(map(len, text.splitlines())) <= 80
 
 

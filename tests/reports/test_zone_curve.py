@@ -57,7 +57,7 @@ def test_the_drawing_that_stands_alone_is_named_and_told(report):
     root = ElementTree.fromstring(text)
     assert root.find(f"{SVG}title").text
     assert "2.00 to 1" in root.find(f"{SVG}desc").text
-    assert "place on the disk" in " ".join(each.text or "" for each in root.iter(f"{SVG}text"))
+    assert "location on disk" in " ".join(each.text or "" for each in root.iter(f"{SVG}text"))
     assert text.isascii()
 
 

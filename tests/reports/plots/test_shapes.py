@@ -42,4 +42,4 @@ def test_only_the_last_of_too_many_says_that_there_are_more():
     assert [each[0] for each in numbered("abc", 3)] == [1, 2, 3]
     assert {each[2] for each in numbered("abc", 3)} == {""}
     *_, last = numbered("abcde", 3)
-    assert last == (3, "c", " 2 more of this kind are not drawn.")
+    assert last == (3, "c", " 2 more are not drawn.")
