@@ -16,7 +16,8 @@ from bottleneck.cli.agent import agent
 from bottleneck.cli.check import check
 from bottleneck.cli.cleanup import cleanup
 from bottleneck.cli.config import config
-from bottleneck.cli.diagnose import demo, diagnose, probe
+from bottleneck.cli.demo import demo
+from bottleneck.cli.diagnose import diagnose, probe
 from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import compare, explain, history

@@ -1,8 +1,8 @@
-"""The commands that measure copies and stages: `diagnose`, `demo` and `probe`."""
+"""The commands that measure copies and stages: `diagnose` and `probe`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -49,53 +49,6 @@ def diagnose(
     running.ask_first(chosen, yes)
     return running.run(chosen, access, output)
 
-
-DEFAULT_SECONDS = 45.0
-
-
-@dataclass(frozen=True)
-class DemoTime(options.Time):
-    """How long it may take."""
-
-    budget: float | None = options.value(
-        "SECONDS", "Time limit for the whole run.", usual=f"{DEFAULT_SECONDS:.0f}"
-    )
-
-
-def demo(
-    copies: options.Copies, time: DemoTime, shown: options.Kept, screen: options.Screen
-) -> int:
-    """Try it: diagnose a private Samba share on this host.
-
-    The server is removed afterwards.
-    """
-    with interrupts.held():
-        import os
-        import secrets
-
-        from bottleneck.cli import documents, running
-        from probes.drivers.samba import private_samba, vanishing_folder
-        from probes.host import nameless
-        from probes.records import Access
-
-    output = documents.output(shown, screen)
-    seconds = running.budget_seconds(time, DEFAULT_SECONDS)
-    password = secrets.token_urlsafe(16)
-    # Not in /tmp: where that is memory there would be no disk to measure.
-    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", nameless.on_disk()) as (scratch, _):
-        shared, own = scratch / "server", scratch / "client"
-        for each in (shared, own):
-            each.mkdir()
-        with private_samba(
-            str(shared), password=password, options=["server min protocol = NT1"]
-        ) as samba:
-            target = f"//{samba.host}:{samba.port}/{samba.share}"
-            ends = options.Ends("exec:", own, str(shared))
-            chosen = replace(running.choose(target, seconds, ends, copies), outlived=False)
-            access = Access(samba.username, samba.password)
-            # Both ends share this host's cores and disk: that no single cap stands out is no
-            # failure of a demonstration that measured everything.
-            return running.run(chosen, access, output, only_steps=True)
 
 
 Stage = Annotated[

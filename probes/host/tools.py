@@ -21,6 +21,8 @@ ADMINISTRATORS = (0, 80) if sys.platform == "darwin" else ()
 """Groups whose members may become root anyway: wheel and admin, whom Homebrew's folders belong to.
 """
 ANSWER_SECONDS = 3.0
+ROOTS_FOLDERS = ("/", "/home", "/tmp", "/var", "/var/tmp")
+"""On every host root's own (hier(7))."""
 
 VERSION_OPTIONS = {"fio": "--version", "ssh": "-V", "smbd": "--version"}
 
@@ -97,14 +99,16 @@ def others_can_change(path: str, sticky: bool = False) -> str:
     Empty: what the path names, or that nothing is there, is up to root and this user alone. Where
     a relative one leads is up to whoever made the current folder. Folders in which a group may
     make files but change none of others' are passed through (/nix/store); sticky: those in which
-    everybody may, too (/tmp).
+    everybody may, too (/tmp). In a user namespace without root, root's usual folders are known by
+    their names alone.
     """
     owners = {0, os.geteuid()}
+    hidden = owners | _hidden_owner()
     if path in SYSTEM_FOLDERS or os.path.dirname(path) in SYSTEM_FOLDERS:  # noqa: PTH120
         owners.add(os.lstat("/").st_uid)  # in a user namespace the system's owner may not be 0
     if not path.startswith("/"):
         return path
-    if _is_open(os.lstat("/"), owners):
+    if _is_open(os.lstat("/"), hidden):
         return "/"
     here, left, links = "/", path.split("/")[::-1], 0
     while left:
@@ -118,7 +122,8 @@ def others_can_change(path: str, sticky: bool = False) -> str:
         try:
             told = os.lstat(step)
         except (FileNotFoundError, NotADirectoryError):
-            return step if _is_open(os.lstat(here), owners) else ""
+            open_here = _is_open(os.lstat(here), hidden if here in ROOTS_FOLDERS else owners)
+            return step if open_here else ""
         except OSError:
             return step
         if stat.S_ISLNK(told.st_mode) and told.st_uid in owners and links < MOST_LINKS:
@@ -126,11 +131,34 @@ def others_can_change(path: str, sticky: bool = False) -> str:
             here = "/" if target.startswith("/") else here
             left += target.split("/")[::-1]
             continue
-        passed = any(left) and _is_sticky(told, owners, 0o022 if sticky else 0o020)
-        if _is_open(told, owners) and not passed:
+        trusted = hidden if step in ROOTS_FOLDERS else owners
+        passed = any(left) and _is_sticky(told, trusted, 0o022 if sticky else 0o020)
+        if _is_open(told, trusted) and not passed:
             return step
         here = step
     return ""
+
+
+def _hidden_owner() -> set[int]:
+    """What the kernel shows as root's number where this user namespace has none for it.
+
+    Every other account that is not mapped has the same one (user_namespaces(7)).
+    """
+    shown = os.lstat("/").st_uid
+    try:
+        spans = [line.split() for line in _text("/proc/self/uid_map").splitlines()]
+        mapped = any(int(first) <= shown < int(first) + int(count) for first, _, count in spans)
+        return {shown} if not mapped and shown == int(_text(OVERFLOW)) else set()
+    except (OSError, ValueError):
+        return set()
+
+
+OVERFLOW = "/proc/sys/kernel/overflowuid"
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="ascii") as file:  # noqa: PTH123
+        return file.read()
 
 
 def safe_folders() -> List[str]:

@@ -1,0 +1,146 @@
+"""`bottleneck demo`: a planted limit, and whether the diagnosis names it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bottleneck.cli import completion, exits, interrupts, options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bottleneck.analysis.finding import Diagnosis, Words
+    from bottleneck.demo.plants import Plant
+
+DEFAULT_SECONDS = 45.0
+SURE_RATIO = 0.9
+"""The least confidence of a verdict that proves the point."""
+NAMES = ("link", "disk", "window", "cpu")
+
+
+@dataclass(frozen=True)
+class DemoTime(options.Time):
+    """How long it may take."""
+
+    budget: float | None = options.value(
+        "SECONDS", f"Time limit for the whole run [default: {DEFAULT_SECONDS:.0f}]."
+    )
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What the diagnosis is to find."""
+
+    plant: str | None = options.value(
+        "|".join(NAMES),
+        "Limit to plant between two network namespaces [default: link, a link of 1 Gbit/s].",
+        complete=completion.one_of(*NAMES),
+    )
+
+
+def demo(
+    planted: Planted,
+    copies: options.Copies,
+    time: DemoTime,
+    shown: options.Kept,
+    screen: options.Screen,
+) -> int:
+    """Plant a limit between two hosts on this one, diagnose the copies, compare, and remove all."""
+    with interrupts.held():
+        import os
+        import secrets
+
+        from bottleneck.cli import documents, running
+        from bottleneck.demo import hosts, plants
+        from probes.drivers.samba import private_samba, vanishing_folder
+        from probes.host import nameless
+        from probes.records import Access
+
+    output = documents.output(shown, screen.quiet, screen.verbose)
+    seconds = running.budget_seconds(time, DEFAULT_SECONDS)
+    plant = _allowed(planted.plant)
+    password = secrets.token_urlsafe(16)
+
+    def measured(target: str, agent: str, user: str, own: Path, shared: Path) -> int:
+        ends = options.Ends(agent, own, str(shared))
+        chosen = replace(running.choose(target, seconds, ends, copies), outlived=False)
+        after = None if plant is None else _comparison(plant)
+        # On loopback both ends share the cores: that no limit stands out is no failure there.
+        return running.run(chosen, Access(user, password), output, plant is None, after)
+
+    # Not in /tmp: where that is memory there would be no disk to measure.
+    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", nameless.on_disk()) as (scratch, _):
+        shared, own = scratch / "server", scratch / "client"
+        for each in (shared, own):
+            each.mkdir()
+        if plant is not None:
+            with hosts.two(plant, shared, password) as server:
+                _tell(f"Planted: {plant.words}, between two network namespaces.")
+                return measured(server.target, server.agent, server.username, own, shared)
+        with private_samba(
+            shared, password=password, options=["server min protocol = NT1"]
+        ) as samba:
+            target = f"//{samba.host}:{samba.port}/{samba.share}"
+            return measured(target, "exec:", samba.username, own, shared)
+
+
+def _allowed(name: str | None) -> Plant | None:
+    """What to plant; None: nothing, on loopback, as nobody chose and this host allows none.
+
+    Errors: Unavailable: this host does not allow the chosen plant.
+    """
+    from bottleneck.demo import hosts
+    from bottleneck.demo.plants import PLANTS, trouble
+    from probes.stage import Unavailable
+
+    plant = PLANTS[completion.checked("--plant:", name or NAMES[0], NAMES)]
+    without = hosts.trouble()
+    if not without and not trouble(plant):
+        return plant
+    if name is None:
+        _tell(f"No network namespaces on this host ({without}): loopback, and nothing planted.")
+        return None
+    why = f"no network namespaces on this host ({without})" if without else trouble(plant)
+    others = [each for each in NAMES if not without and not trouble(PLANTS[each])]
+    remedy = f"use --plant {' or '.join(others)}" if others else "leave --plant out for loopback"
+    raise Unavailable(f"--plant {name}: {why}; {remedy}")
+
+
+def _comparison(plant: Plant) -> Callable[[Diagnosis], int]:
+    """What compares a diagnosis with what was planted, says so, and gives the exit code."""
+
+    def compare(diagnosis: Diagnosis) -> int:
+        verdict = None if diagnosis.chosen is None else diagnosis.chosen.verdict
+        found = "nothing"
+        worked = False
+        if verdict is not None:
+            found = f"{_named(verdict)}, confidence {verdict.confidence:.2f}"
+            same = verdict.named == plant.expected.named
+            worked = same and verdict.confidence >= SURE_RATIO
+        end = "The demo worked." if worked else "The demo failed: repeat it while this host is idle."
+        _tell(f"Expected: {_named(plant.expected)}. Found: {found}. {end}")
+        return exits.DONE if worked else exits.INCOMPLETE
+
+    return compare
+
+
+def _named(words: Words) -> str:
+    """`network (link speed)`, `server disk (read)`."""
+    from bottleneck.analysis.rules.registry import BY_WORDS
+
+    cause = BY_WORDS.get((words.component, words.cause))
+    name = words.component if words.component in ("disk", "network") else words.component.upper()
+    if cause is None:
+        return f"no bottleneck ({words.cause})"
+    place = "" if words.side in (None, "path") else f"{words.side} "
+    return f"{place}{name} ({cause.label})"
+
+
+def _tell(text: str) -> None:
+    """A line on stderr."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)

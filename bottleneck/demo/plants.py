@@ -1,0 +1,91 @@
+"""What a demo plants, what a diagnosis has to name then, and why this host may not allow it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bottleneck.analysis.finding import Words
+from probes.host import cgroup
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One planted limit."""
+
+    words: str
+    """What is planted, as what follows "Planted: "."""
+    expected: Words
+    bits_per_second: int | None = None
+    """Shaped rate of the link, in both directions; None: it is not shaped."""
+    delay_seconds: float = 0.0
+    """Of the link, each way."""
+    samba_options: tuple[str, ...] = ()
+    reads_bytes_per_second: int | None = None
+    """Of the server's disk."""
+    neighbours: int = 0
+    """Busy processes on the server's only core."""
+
+
+PLANTS = {
+    "link": Plant(
+        "a link of 1 Gbit/s", Words("network", "path", "link-rate"), bits_per_second=10**9
+    ),
+    "disk": Plant(
+        "a limit of 25.0 MB/s on reads from the server's disk (cgroup)",
+        Words("disk", "server", "read"),
+        bits_per_second=10**9,
+        reads_bytes_per_second=25_000_000,
+    ),
+    "window": Plant(
+        "a receive buffer of 64 KiB on the server, at an RTT of 10 ms",
+        Words("tcp", "server", "receive-window"),
+        bits_per_second=10**8,
+        delay_seconds=0.005,
+        samba_options=("socket options = TCP_NODELAY SO_RCVBUF=32768",),
+    ),
+    "cpu": Plant(
+        "four busy processes on the server's only CPU core",
+        Words("cpu", "server", "contention"),
+        neighbours=4,
+    ),
+}
+
+
+def cores(plant: Plant) -> tuple[set[int], set[int]]:
+    """The client's cores and the server's: apart where there are two."""
+    known = sorted(os.sched_getaffinity(0))
+    half = len(known) - 1 if plant.neighbours else (len(known) + 1) // 2
+    return ({*known[:half]}, {*known[half:]}) if len(known) > 1 else ({*known}, {*known})
+
+
+def trouble(plant: Plant) -> str:
+    """Why this host does not allow a plant, beside its namespaces; empty: it does."""
+    if plant.neighbours and len(os.sched_getaffinity(0)) < 2:
+        return "needs two CPU cores"
+    if plant.reads_bytes_per_second and (os.geteuid() or io_groups() is None):
+        return "needs root and a cgroup that limits I/O"
+    return ""
+
+
+def io_groups() -> tuple[int, Path] | None:
+    """The version and the outermost folder of the cgroups that limit I/O; None: there is none."""
+    for version, folder in reversed(list(cgroup.folders(os.getpid(), "blkio"))):
+        file = folder / ("cgroup.subtree_control" if version == 2 else READS)
+        if file.exists() and (version == 1 or "io" in file.read_text().split()):
+            return version, folder
+    return None
+
+
+READS = cgroup.V1_FILES["read_bytes_per_second"]
+
+
+def whole_disk(folder: Path) -> str | None:
+    """`major:minor` of the disk that a folder lies on; None: on none, as in memory or on btrfs."""
+    number = folder.stat().st_dev
+    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    if (device / "partition").exists():
+        device = device.parent
+    file = device / "dev"
+    return file.read_text().strip() if file.exists() else None
