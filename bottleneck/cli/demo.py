@@ -55,7 +55,7 @@ def demo(
         import secrets
 
         from bottleneck.cli import documents, running
-        from bottleneck.demo import hosts, plants
+        from bottleneck.demo import hosts
         from probes.drivers.samba import private_samba, vanishing_folder
         from probes.host import nameless
         from probes.records import Access
@@ -64,6 +64,8 @@ def demo(
     seconds = running.budget_seconds(time, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)
+    if plant is not None and copies.size is None:
+        copies = replace(copies, size=plant.size)
 
     def measured(target: str, agent: str, user: str, own: Path, shared: Path) -> int:
         ends = options.Ends(agent, own, str(shared))
@@ -121,8 +123,10 @@ def _comparison(plant: Plant) -> Callable[[Diagnosis], int]:
             found = f"{_named(verdict)}, confidence {verdict.confidence:.2f}"
             same = verdict.named == plant.expected.named
             worked = same and verdict.confidence >= SURE_RATIO
-        end = "The demo worked." if worked else "The demo failed: repeat it while this host is idle."
-        _tell(f"Expected: {_named(plant.expected)}. Found: {found}. {end}")
+        end = (
+            "The demo worked." if worked else "The demo failed: repeat it while this host is idle."
+        )
+        _tell(f"Expected: {_named(plant.expected)}. Found: {found}. The demo {end}.")
         return exits.DONE if worked else exits.INCOMPLETE
 
     return compare

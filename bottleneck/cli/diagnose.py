@@ -50,7 +50,6 @@ def diagnose(
     return running.run(chosen, access, output)
 
 
-
 Stage = Annotated[
     str,
     typer.Argument(

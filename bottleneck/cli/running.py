@@ -170,14 +170,14 @@ def run(
 ) -> int:
     """Measures, writes what was asked for, and gives the exit code of every ending.
 
-    judge: gives that of a run that is done, in place of the usual one.
+    judge: gives that of a run that came to its end, in place of the usual one.
     """
     with interrupts.held():
         known, diagnosis, code = measured(chosen, access, output)
         if not documents.written(known, diagnosis, output):
             code = code or exits.INCOMPLETE
-    if code == exits.DONE and judge is not None:
-        return judge(diagnosis)
+    if judge is not None and code in (exits.DONE, exits.INCOMPLETE):
+        return judge(diagnosis) or code
     if code == exits.DONE and (known.status != "complete" or _unsure(diagnosis, only_steps)):
         code = exits.INCOMPLETE
     return code

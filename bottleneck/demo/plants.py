@@ -26,6 +26,8 @@ class Plant:
     """Of the server's disk."""
     neighbours: int = 0
     """Busy processes on the server's only core."""
+    size: str | None = None
+    """File size for slow copies; None: as ever."""
 
 
 PLANTS = {
@@ -39,16 +41,17 @@ PLANTS = {
         reads_bytes_per_second=25_000_000,
     ),
     "window": Plant(
-        "a receive buffer of 64 KiB on the server, at an RTT of 10 ms",
+        "a receive buffer of 128 KiB on the server, at an RTT of 5 ms",
         Words("tcp", "server", "receive-window"),
-        bits_per_second=10**8,
-        delay_seconds=0.005,
-        samba_options=("socket options = TCP_NODELAY SO_RCVBUF=32768",),
+        bits_per_second=3 * 10**8,
+        delay_seconds=0.0025,
+        samba_options=("socket options = TCP_NODELAY SO_RCVBUF=65536",),
+        size="12MiB",
     ),
     "cpu": Plant(
-        "four busy processes on the server's only CPU core",
+        "three busy processes on the server's only CPU core",
         Words("cpu", "server", "contention"),
-        neighbours=4,
+        neighbours=3,
     ),
 }
 

@@ -20,13 +20,14 @@ _LONGEST_BYTES = 10 + 14 + 65536
 def carry(seconds: float, control: int) -> None:
     """Hands what arrives at either of ENDS to the other one, later, until control is closed."""
     near, far = (_opened(name) for name in ENDS)
-    other, waiting = {near: far, far: near}, deque[tuple[float, socket.socket, bytes]]()
+    other = {near: far, far: near}
+    waiting = deque[tuple[float, socket.socket, bytes]]()
     while True:
         left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
-        ready, _, _ = select.select([near, far, control], [], [], left)
+        ready: list[object] = select.select([near, far, control], [], [], left)[0]
         if control in ready:
             return
-        for each in ready:
+        for each in (end for end in other if end in ready):
             with contextlib.suppress(BlockingIOError):
                 while True:
                     frame, about = each.recvfrom(_LONGEST_BYTES)

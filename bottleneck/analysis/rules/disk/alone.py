@@ -123,18 +123,19 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
     if best is None:
         return
     alone = Alone(given, side, verb, best)
-    limited = hindered(best, side)
+    group = _group(alone)
+    # At a control group's limit neither a busy CPU nor others' I/O is what keeps the disk there.
+    limited = None if group else hindered(best, side)
     if limited:
         yield (
             f"The {side}'s disk {DID[verb]} {rate_text(alone.rate)} while {limited}; the disk may "
             "be faster."
         )
-    else:
+    elif group is None:
         named = next(filter(None, (list(each(alone)) for each in behind)), None)
         if named is not None:
             yield from named
             return
-    group = _group(alone)
     setting = forced(given, side) if verb == "write" else None
     whence = " from this file" if of_file else ""
     why = f"; the limit belongs to {group}, not to the disk" if group else ""
