@@ -24,7 +24,8 @@ def carry(seconds: float, control: int) -> None:
     waiting = deque[tuple[float, socket.socket, bytes]]()
     while True:
         left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
-        ready: list[object] = select.select([near, far, control], [], [], left)[0]
+        ends: list[socket.socket | int] = [near, far, control]
+        ready = select.select(ends, [], [], left)[0]
         if control in ready:
             return
         for each in (end for end in other if end in ready):
