@@ -123,9 +123,7 @@ def _comparison(plant: Plant) -> Callable[[Diagnosis], int]:
             found = f"{_named(verdict)}, confidence {verdict.confidence:.2f}"
             same = verdict.named == plant.expected.named
             worked = same and verdict.confidence >= SURE_RATIO
-        end = (
-            "The demo worked." if worked else "The demo failed: repeat it while this host is idle."
-        )
+        end = "worked" if worked else "failed: repeat it while this host is idle"
         _tell(f"Expected: {_named(plant.expected)}. Found: {found}. The demo {end}.")
         return exits.DONE if worked else exits.INCOMPLETE
 
