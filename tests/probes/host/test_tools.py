@@ -149,3 +149,38 @@ def test_the_systems_own_program_comes_first(program):
     program.rename(program.parent / "true")
     assert tools.find("true") in {"/usr/bin/true", "/bin/true"}
     assert tools.find_named("true") == str(program.parent / "true")
+
+
+@pytest.fixture
+def unmapped(monkeypatch):
+    """As in a user namespace that maps this user alone: every other owner looks like nobody."""
+    real, me, shown = os.lstat, 4711, {"owner": 65534}
+
+    def lstat(path, **more):
+        told = list(real(path, **more))
+        told[stat.ST_UID] = me if "mine" in os.fspath(path) else shown["owner"]
+        return os.stat_result(told)
+
+    monkeypatch.setattr(tools.os, "lstat", lstat)
+    monkeypatch.setattr(tools.os, "geteuid", lambda: me)
+    texts = {"/proc/self/uid_map": f"{me} {me} 1\n", tools.OVERFLOW: "65534\n"}
+    monkeypatch.setattr(tools, "_text", texts.__getitem__)
+    return SimpleNamespace(shown=shown, texts=texts)
+
+
+def test_without_root_in_a_user_namespace_its_usual_folders_are_known_by_name(unmapped):
+    assert others_can_change("/var/tmp/.", sticky=True) == ""
+    assert others_can_change("/var/tmp/.") == "/var/tmp"  # everybody may make files there
+
+
+@pytest.mark.parametrize("path", ["/usr/share/.", "/etc/.", "/var/lib/."])
+def test_there_any_other_folder_may_be_another_users(unmapped, path):
+    assert others_can_change(path, sticky=True) in (path.removesuffix("/."), "/usr")
+
+
+def test_root_that_is_mapped_or_shown_otherwise_makes_no_exception(unmapped):
+    unmapped.texts["/proc/self/uid_map"] = "0 0 4294967295\n"  # the owner of / is the real nobody
+    assert others_can_change("/var/tmp/.", sticky=True) == "/"
+    unmapped.texts["/proc/self/uid_map"] = "4711 4711 1\n"
+    unmapped.shown["owner"] = 1000
+    assert others_can_change("/var/tmp/.", sticky=True) == "/"

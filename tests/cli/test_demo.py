@@ -1,0 +1,231 @@
+"""`bottleneck demo`: what it plants is what the diagnosis names, and nothing of it stays."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.cli import app, demo, exits
+from bottleneck.demo import hosts, network, plants
+from probes.stage import Unavailable
+
+ROOT = Path(__file__).parents[2]
+ATTEMPTS = 3
+"""Other work on this machine is a true bottleneck, which is not the planted one."""
+
+
+@pytest.fixture(scope="module")
+def namespaces():
+    why = hosts.trouble()
+    if why:
+        pytest.skip(f"this kernel allows no network namespaces: {why}")
+
+
+def run(*arguments, path):
+    command = [sys.executable, "-m", "bottleneck", "demo", "--json", path, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert "Traceback" not in done.stderr
+    return done, done.stderr.splitlines()
+
+
+def names_what_it_planted(plant, path):
+    """The report of a run that named it; fails where no run of several did."""
+    expected = demo._named(plants.PLANTS[plant].expected)
+    for _ in range(ATTEMPTS):
+        done, said = run("--plant", plant, path=path)
+        assert said[0] == (
+            f"Planted: {plants.PLANTS[plant].words}, between two network namespaces."
+        )
+        assert said[-1].startswith(f"Expected: {expected}. Found: ")
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, said[-1]
+    assert said[-1].startswith(f"Expected: {expected}. Found: {expected}, confidence 0.9")
+    assert said[-1].endswith("The demo worked.")
+    return json.loads(path.read_text())
+
+
+def test_a_planted_link_is_named_for_sure(namespaces, tmp_path):
+    found = names_what_it_planted("link", tmp_path / "report.json")
+    interfaces = [found["hosts"][side]["interface"] for side in ("client", "server")]
+    assert [each["name"] for each in interfaces] == [network.LINK, network.LINK]
+    rates = [
+        step["outcome"]["bytes_per_second"]["median"]
+        for step in found["steps"]
+        if step["stage"] == "tcp" and step["outcome"]["kind"] == "measured"
+    ]
+    assert rates and max(rates) < 1e9 / 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("plant", ["disk", "window", "cpu"])
+def test_each_other_plant_is_named_for_sure(namespaces, tmp_path, plant):
+    why = plants.trouble(plants.PLANTS[plant])
+    if why:
+        pytest.skip(f"this host allows no --plant {plant}: {why}")
+    names_what_it_planted(plant, tmp_path / "report.json")
+
+
+def test_an_unknown_plant_is_wrong_usage(capsys):
+    assert app.run(["demo", "--plant", "gremlin"]) == exits.USAGE
+    assert "none of link, disk, window, cpu" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("without", "limit", "remedy"),
+    [
+        ("", "needs root", "use --plant link or window or cpu"),
+        ("not permitted", "", "leave --plant out for loopback"),
+    ],
+)
+def test_a_plant_that_this_host_does_not_allow_is_refused_in_one_line(
+    monkeypatch, capsys, without, limit, remedy
+):
+    monkeypatch.setattr(hosts, "trouble", lambda: without)
+    monkeypatch.setattr(
+        plants, "trouble", lambda plant: limit if plant.reads_bytes_per_second else ""
+    )
+    assert app.run(["demo", "--plant", "disk"]) == exits.UNREACHABLE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bottleneck: --plant disk: ")
+    assert (without or limit) in line and line.endswith(remedy)
+
+
+def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(hosts, "trouble", lambda: "not permitted")
+    assert demo._allowed(None) is None
+    told = "No network namespaces on this host (not permitted): loopback, and nothing planted.\n"
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    ("named", "confidence", "code", "end"),
+    [
+        (("network", "path", "link-rate"), 0.95, 0, "worked."),
+        (("network", "path", "link-rate"), 0.9, 0, "worked."),
+        (("network", "path", "link-rate"), 0.85, 3, "failed: repeat it while this host is idle."),
+        (("cpu", "server", "contention"), 0.95, 3, "failed: repeat it while this host is idle."),
+        (("unknown", None, "inconclusive"), 0.0, 3, "failed: repeat it while this host is idle."),
+    ],
+)
+def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, code, end):
+    verdict = Verdict(*named, confidence, None, "")
+    copy = CopyDiagnosis("pull.cached", "client", "3.1.1", 1e8, verdict)
+    judge = demo._comparison(plants.PLANTS["link"])
+    assert judge(Diagnosis("pull.cached", (copy,), "")) == code
+    said = capsys.readouterr().err
+    assert said.startswith("Expected: network (link speed). Found: ")
+    assert f"confidence {confidence:.2f}. The demo {end}\n" in said
+
+
+def test_names_of_the_option_are_those_of_the_plants():
+    assert tuple(plants.PLANTS) == demo.NAMES
+
+
+def test_a_host_that_cannot_tell_its_ids_apart_makes_no_user_namespace(monkeypatch):
+    monkeypatch.setattr(network.os, "geteuid", lambda: 65534)
+    with pytest.raises(PermissionError, match="nobody"):
+        network.isolate()
+
+
+def test_what_breaks_in_a_child_is_said_in_one_line():
+    def work(tell, control):
+        raise OSError(1, "Operation not permitted")
+
+    with hosts._running(work) as child, pytest.raises(Unavailable, match="not permitted"):
+        hosts._answer(child)
+
+
+def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
+    """The relay by itself, between two namespaces of this test's child."""
+    from bottleneck.demo import relay
+
+    seconds, size = 0.02, 3_000_000
+
+    def far(tell, control):
+        hosts._isolated(tell, control)
+        network.set_up(network.LINK, hosts.SERVER_ADDRESS)
+        with socket.create_server((hosts.SERVER_ADDRESS, 4711)) as server:
+            tell({})
+            with server.accept()[0] as peer:
+                left = size
+                while left:
+                    left -= len(peer.recv(min(left, 1 << 16)))
+                peer.sendall(b"x")
+                os.read(control, 1)
+
+    def between(tell, control):
+        hosts._isolated(tell, control)
+        for each in relay.ENDS:
+            network.set_up(each)
+        tell({})
+        relay.carry(seconds, control)
+
+    def near(tell, control):
+        network.isolate()
+        with hosts._running(far) as server, hosts._running(between) as relaying:
+            for each in (server, relaying):
+                hosts._answer(each)
+            one, other = ((each, relaying.pid) for each in relay.ENDS)
+            network.join((network.LINK, os.getpid()), one)
+            network.join(other, (network.LINK, server.pid))
+            network.set_up(network.LINK, hosts.CLIENT_ADDRESS)
+            for each in (relaying, server):
+                os.write(each.control_fd, b"1")
+                hosts._answer(each)
+            began = time.monotonic()
+            with socket.create_connection((hosts.SERVER_ADDRESS, 4711), 20) as peer:
+                tell({"handshake": time.monotonic() - began})
+                peer.sendall(bytes(size))
+                tell({"arrived": peer.recv(1) == b"x"})
+
+    with hosts._running(near) as child:
+        assert hosts._answer(child)["handshake"] >= 2 * seconds  # it cannot be shorter
+        assert hosts._answer(child) == {"arrived": True}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("plant", demo.NAMES)
+def test_however_it_ends_nothing_of_a_plant_is_left(
+    namespaces, begin, watched, tmp_path, plant, sign
+):
+    if plants.trouble(plants.PLANTS[plant]):
+        pytest.skip(f"this host allows no --plant {plant}")
+    process = begin("demo", "--plant", plant, environment={"XDG_STATE_HOME": str(tmp_path)})
+    watched.wait_for(process, "Planted")
+    time.sleep(random.uniform(0, 5))
+    family = watched.descendants(process.pid)
+    process.send_signal(sign)
+    process.wait(30)
+    assert watched.all_end(family)
+
+    def left():
+        groups = Path("/sys/fs/cgroup").glob("*/bottleneck-????????????????")
+        return [
+            *Path("/var/tmp").glob(f"bottleneck-demo-{process.pid}-*"),
+            *(each for each in groups if (each / "cgroup.procs").exists()),
+        ]
+
+    assert watched.until(lambda: left() == [], 15)
+
+
+def test_a_child_that_hangs_is_killed(monkeypatch):
+    monkeypatch.setattr(hosts, "STOP_SECONDS", 0.2)
+
+    def work(tell, control):
+        signal.pause()
+
+    with hosts._running(work) as child:
+        pass
+    with pytest.raises(ProcessLookupError):
+        os.kill(child.pid, 0)
