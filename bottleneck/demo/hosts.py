@@ -96,9 +96,8 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
                 _busy()
             if procs:
                 Path(procs).write_text("0")
-            options = ["server min protocol = NT1", *plant.samba_options]
             with private_samba(
-                folder, password=password, address=SERVER_ADDRESS, options=options
+                folder, password=password, address=SERVER_ADDRESS, options=plant.samba_options
             ) as samba:
                 tell({"port": samba.port, "pid": samba.process_id, "user": samba.username})
                 os.read(control, 1)

@@ -27,7 +27,7 @@ class Plant:
     neighbours: int = 0
     """Busy processes on the server's only core."""
     size: str | None = None
-    """File size for slow copies; None: as ever."""
+    """File size, where the usual one takes too long or ends too soon; None: the usual one."""
 
 
 PLANTS = {
@@ -39,19 +39,20 @@ PLANTS = {
         Words("disk", "server", "read"),
         bits_per_second=10**9,
         reads_bytes_per_second=25_000_000,
+        size="48MiB",
     ),
     "window": Plant(
-        "a receive buffer of 128 KiB on the server, at an RTT of 5 ms",
+        "a receive buffer of 64 KiB on the server, at an RTT of 5 ms",
         Words("tcp", "server", "receive-window"),
         bits_per_second=3 * 10**8,
         delay_seconds=0.0025,
-        samba_options=("socket options = TCP_NODELAY SO_RCVBUF=65536",),
+        samba_options=("socket options = TCP_NODELAY SO_RCVBUF=32768",),
         size="12MiB",
     ),
     "cpu": Plant(
-        "three busy processes on the server's only CPU core",
+        "four busy processes on the server's only CPU core",
         Words("cpu", "server", "contention"),
-        neighbours=3,
+        neighbours=4,
     ),
 }
 
