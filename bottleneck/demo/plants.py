@@ -39,7 +39,7 @@ PLANTS = {
         Words("disk", "server", "read"),
         bits_per_second=10**9,
         reads_bytes_per_second=25_000_000,
-        size="48MiB",
+        size="64MiB",
     ),
     "window": Plant(
         "a receive buffer of 64 KiB on the server, at an RTT of 5 ms",
