@@ -23,7 +23,7 @@ from probes.stage import Refused, Unavailable, module_of
 
 CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
-BROKEN_OFF = "broken off"
+BROKEN_OFF = "interrupted"
 """How a step ends that takes the run with it, as Ctrl-C does."""
 NEEDS_AGENT = "needs an agent on the server (use --agent ssh://HOST)"
 USEFUL_SECONDS = 1.5

@@ -183,7 +183,7 @@ class Stream:
         except Unasked as error:
             self._lose(str(error))
         except Exception as error:  # whatever an agent sends, it is the agent that is lost
-            self._lose(f"broke off: {one_line(error)}")
+            self._lose(f"failed: {one_line(error)}")
             greeted.put(self.lost)
 
     def _lose(self, how: str) -> None:
@@ -212,7 +212,7 @@ class Stream:
             try:
                 self._write(wire.encode({"id": number, **request}))
             except OSError as error:
-                self._lose(f"broke off: {error}")
+                self._lose(f"failed: {error}")
         if self.lost:
             self.replies.lose(self.lost)
         return number

@@ -325,7 +325,7 @@ def _measured(told: dict[str, Any], initiator: str, where: str) -> Measured:
     derived = found.median
     if abs(said - derived) > _TOLD_RATE_TOLERANCE * max(said, derived):
         raise typed.NotTyped(
-            f"{where}.bytes_per_second.median says {said:.6g}, its samples {derived:.6g}"
+            f"{where}.bytes_per_second.median is {said:.6g}, but its samples give {derived:.6g}"
         )
     return outcome
 

@@ -63,45 +63,40 @@ OF_ONE: dict[str, Schema] = {
 }
 """Other keys whose form says more than their type."""
 WORDS: dict[str, str] = {
-    "host": "A host before the first stage.",
-    "host.tcp_settings": "Settings of the host that cost throughput; absent from reports of "
-    "before.",
-    "host.disk_settings": "What below the folder costs throughput; absent from reports of before.",
-    "HostSetting.tested": "False: read by a parser that no host of that system was at hand for.",
-    "interface": "The interface that packets to the peer leave by.",
+    "host": "A host before the first test.",
+    "host.tcp_settings": "Settings of the host that reduce throughput; absent in old reports.",
+    "host.disk_settings": "What reduces throughput below the folder; absent in old reports.",
+    "HostSetting.tested": "False: read by a parser that was not tested on a host of that system.",
+    "interface": "The interface that sends packets to the peer.",
     "interface.kind": "ethernet, wifi, loopback, bond, vlan, bridge, veth, wireguard, tun ...",
-    "interface.lower": "What lies right below: a VLAN's real interface, the ports of a bond or a "
-    "bridge.",
+    "interface.lower": "Right below: a VLAN's real interface, the ports of a bond or a bridge.",
     "interface.pause": "Flow control: autonegotiated, receives, sends.",
-    "interface.counts": "Since it came up, by the kernel's and the driver's names.",
-    "interface.pcie": "lanes, transfers_per_second, bytes_per_second after coding; able_ what the "
-    "card could.",
+    "interface.counts": "Since the interface came up, with the names of kernel and driver.",
+    "interface.pcie": "lanes, transfers_per_second, bytes_per_second after coding; able_: its most.",
     "interface.wifi": "bits_per_second, received_bits_per_second, signal_dbm (below zero).",
-    "folder": "A folder that copies are read from or written to, and what it lies on.",
-    "folder.layers": "What lies below it, top first; absent from reports of before.",
-    "usage": "What a host was busy with over the median run; null where its system does not tell.",
-    "usage.memory_dirty_limit_bytes": "Written data from which on a writer waits; with the four "
-    "below absent from reports of before.",
-    "Diagnosis": "Computed from the rest of the document; a reader may compute it anew.",
-    "Diagnosis.headline": "The copy that the summary speaks of; null: none was tried.",
-    "Diagnosis.altered": "Stages whose bytes did not arrive as they were sent.",
-    "comparison": "Measurements side by side; absent from reports of before.",
+    "folder": "A folder that copies are read from or written to, and its storage.",
+    "folder.layers": "The layers below it, top first; absent in old reports.",
+    "usage": "Load of a host during the median run; null where its system does not report it.",
+    "usage.memory_dirty_limit_bytes": "Dirty data that makes writers wait; absent in old reports.",
+    "Diagnosis": "Computed from the rest of the document; a reader may compute it again.",
+    "Diagnosis.headline": "The copy of the summary; null: no copy was tried.",
+    "Diagnosis.altered": "Tests whose received bytes differ from the sent bytes.",
+    "comparison": "Measurements compared with each other; absent in old reports.",
     "comparison.rows": "The figures; each name ends in its unit.",
-    "comparison.ratio": "Greater over lesser, of the two that the sentence compares.",
-    "comparison.significant": "Whether it is beyond the noise of both.",
-    "comparison.steps": "Indices of the steps that it was taken from.",
+    "comparison.ratio": "The larger over the smaller of the two compared values.",
+    "comparison.significant": "Whether the difference is significant.",
+    "comparison.steps": "Indices of the steps that it comes from.",
     "copy.ceilings": "Lowest first.",
-    "copy.predicted_bytes_per_second": "Once the cap is lifted; null: not enough is known.",
-    "copy.ladder": "The cap, then what comes after it, and so on; empty where no cap is named.",
-    "copy.target": "What target_rate_bytes_per_second takes; null: none was asked for.",
-    "rung": "A ceiling, and the copy's rate once all before it are lifted.",
-    "rung.assumed_link_bytes_per_second": "Payload of the standard link that a lifted one is "
-    "exchanged for; null: none was lifted.",
-    "target.needs": "Ceilings that are too low for it, lowest first.",
-    "target.unknown": "What cannot be told.",
-    "ceiling.steps": "Indices of the steps that it was taken from.",
+    "copy.predicted_bytes_per_second": "Without the bottleneck; null: not enough was measured.",
+    "copy.ladder": "The bottleneck and the limits after it; empty where no bottleneck is named.",
+    "copy.target": "What target_rate_bytes_per_second needs; null: none was given.",
+    "rung": "A limit, and the copy's rate once all limits before it are removed.",
+    "rung.assumed_link_bytes_per_second": "Usable rate of the next standard link, or null.",
+    "target.needs": "Limits that are too low for it, lowest first.",
+    "target.unknown": "What is unknown.",
+    "ceiling.steps": "Indices of the steps that it comes from.",
     "ceiling.standing": "measured; inferred from a copy; estimated from the load; at-least: "
-    "something else limited that stage, the component may allow more.",
+    "something else limited that test.",
 }
 """By a definition's or a record's name, and its key."""
 
@@ -132,8 +127,7 @@ def schema() -> Schema:
                 "steps": _list(_ref("step")),
                 "notes": _list({"type": "string"}),
                 "target_rate_bytes_per_second": {
-                    "description": "The rate that was asked for with --target-rate; absent where "
-                    "none was.",
+                    "description": "The rate given with --target-rate; absent without the option.",
                     "type": "number",
                     "minimum": 1,
                 },
@@ -160,8 +154,7 @@ def schema() -> Schema:
 
 def _tool() -> Schema:
     command = {
-        "description": "The command line that repeats the run, without secrets; absent from "
-        "reports of before.",
+        "description": "Command line that repeats the run, without secrets; absent in old reports.",
         **_list({"type": "string"}),
     }
     told = "Versions of this tool and of the programs that it used."
@@ -180,7 +173,7 @@ def _outcomes() -> Schema:
     count = {"type": "integer", "minimum": 0}
     rates = _record(Spread)
     rates["properties"]["runs"] = {"type": "integer", "minimum": 1}
-    about = "Payload; derived from the runs. Absent where a stage moves none."
+    about = "Payload; derived from the runs. Absent where a test moves none."
     windows = {"window_rates_bytes_per_second": _list(_ref("amount"))}
     measured = {
         "kind": {"const": "measured"},
@@ -189,7 +182,7 @@ def _outcomes() -> Schema:
         "runs": {**_list(run), "minItems": 1},
         "usage": _object({side: _either("usage") for side in SIDES}),
         "details": {
-            "description": "What this stage alone knows; units are the last word of each name.",
+            "description": "What only this test knows; the unit is the last word of each name.",
             "type": "object",
             "properties": windows,
         },
@@ -214,7 +207,7 @@ def _outcomes() -> Schema:
             **_object({"kind": {"const": "skipped"}, "reason": text}),
         },
         "failed": {
-            "description": "It was tried and broke; the samples are what was seen until then.",
+            "description": "It was tried and failed; the samples end at the failure.",
             **_object(failed, "samples"),
         },
         "measured": _object(measured, "bytes_per_second", "runs"),

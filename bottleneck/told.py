@@ -34,7 +34,7 @@ def refusal(value: object) -> Refused:
     found = typed.mapping(value, "refused")
     kind = typed.text(found.get("kind"), "refused.kind")
     if kind not in REFUSALS:
-        raise typed.NotTyped("refused.kind is none that exists")
+        raise typed.NotTyped("refused.kind is unknown")
     return Refused(kind, words(typed.text(found.get("text"), "refused.text")))
 
 

@@ -131,7 +131,7 @@ class _Serving:
         elif do in (black_hole.TAKE, black_hole.GIVE):
             black_hole.serve(meeting)
         else:
-            raise ValueError("the path stage does no such thing")
+            raise ValueError("the path test does not know this")
 
 
 def _silence(where: Setting, late: int) -> str:

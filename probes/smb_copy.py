@@ -124,7 +124,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     if setting.copy.startswith("push"):
         return (yield from _push(setting, peer))
     if setting.fill_source:
-        raise ValueError("the source file is filled by a push alone")
+        raise ValueError("only a push fills the source file")
     return (yield from _pull(setting, peer))
 
 

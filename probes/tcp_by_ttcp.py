@@ -72,7 +72,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
         while not flow.ended.wait(INTERVAL_SECONDS):
             yield Sample(time.monotonic() - began, _acknowledged(flow) - base)
         if flow.errors:
-            raise RuntimeError(f"{peer.host}: the transfer broke{flow.why()}")
+            raise RuntimeError(f"{peer.host}: the transfer failed{flow.why()}")
         figures, control = tcp_info.read(connection), tcp_info.congestion_control(connection)
         _await_close(connection, peer, time.monotonic() + STALL_SECONDS)
         acknowledged = tcp_info.read(connection).get("acknowledged_bytes")
@@ -115,7 +115,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
         while not flow.ended.wait(INTERVAL_SECONDS) and time.monotonic() < deadline:
             yield Sample(time.monotonic() - began, sum(flow.moved))
         if flow.errors:
-            raise RuntimeError(f"{peer.host}: the transfer broke{flow.why()}")
+            raise RuntimeError(f"{peer.host}: the transfer failed{flow.why()}")
         yield Last(time.monotonic() - began, sum(flow.moved))
     return {"engine": "ttcp", "limits": {"by": "unknown"}, "congestion_control": None}
 

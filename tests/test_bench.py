@@ -51,4 +51,4 @@ def test_a_step_that_an_interrupt_broke_off_was_not_measured(told):
     bench, events = told
     with pytest.raises(KeyboardInterrupt), bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
         raise KeyboardInterrupt
-    assert events[-1].outcome == "broken off"
+    assert events[-1].outcome == "interrupted"

@@ -171,7 +171,7 @@ def _push(served: ServerCopies, step: Step, copy: str, size: int) -> None:
 def _pull(served: ServerCopies, step: Step, copy: str, size: int) -> None:
     size = server_copies.source_of(served, size)
     if size < plan.MIB:
-        raise Unavailable("there is no source file on the client's share")
+        raise Unavailable("no source file on the client's share")
     about = {"cache": server_copies.client_cache(served, copy, size), **_about(served)}
     if served.by is not None:
         ran = _run_own(served, step, copy, size, served.share)

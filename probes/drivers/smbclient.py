@@ -210,7 +210,7 @@ def _log_in(client: Connected, where: str, dialect: str) -> None:
     except (ConnectionError, Said) as error:
         raise refusal(where, "login", str(error), dialect) from None
     if said is None:
-        text = f"{where}: smbclient: no login within {LOGIN_SECONDS:.0f} s; is the host up?"
+        text = f"{where}: smbclient: no login within {LOGIN_SECONDS:.0f} s; check the host"
         raise Refused("unreachable", text)
 
 

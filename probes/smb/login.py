@@ -24,7 +24,7 @@ def open_session(
     if dialect and dialect not in DIALECTS:
         raise Unavailable(f"SMB dialect {dialect}: must be one of {' '.join(DIALECTS)}")
     if security and security not in SECURITIES:
-        raise ValueError(f"no such security: {security}")
+        raise ValueError(f"security {security}: unknown")
     session = _opened(peer, dialect, security, preferred)
     try:
         yield session

@@ -212,7 +212,7 @@ def round_trips(pipe: Pipe, seconds: float, count: int = ECHOS) -> list[float]:
     Raises Broken where something is.
     """
     if pipe.outstanding:
-        raise Broken("an ECHO tells the round-trip time of an idle session alone")
+        raise Broken("an ECHO measures the round-trip time of an idle session only")
     taken: list[float] = []
     until = time.monotonic() + seconds
     while len(taken) < count and (len(taken) < LEAST_ECHOS or time.monotonic() < until):

@@ -34,7 +34,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
     else:
         path = peer.path or setting.path
         if not path:
-            raise Unavailable("there is no source file of this run to read")
+            raise Unavailable("no source file of this run to read")
         fd = os.open(path, os.O_RDONLY)
         size_bytes = min(size_bytes, os.fstat(fd).st_size)
     try:
