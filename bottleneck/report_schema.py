@@ -43,6 +43,7 @@ NAMED: dict[type, str] = {
 LATER: dict[type, tuple[str, ...]] = {
     finding.Diagnosis: ("summary", "comparisons", "altered"),
     finding.CopyDiagnosis: ("ladder", "target"),
+    finding.Verdict: ("detail",),
     finding.Ceiling: ("low_bytes_per_second", "high_bytes_per_second", "standing"),
     finding.Rung: ("assumed_link_bytes_per_second",),
 }
@@ -72,7 +73,7 @@ WORDS: dict[str, str] = {
     "interface.lower": "Right below: a VLAN's real interface, the ports of a bond or a bridge.",
     "interface.pause": "Flow control: autonegotiated, receives, sends.",
     "interface.counts": "Since the interface came up, with the names of kernel and driver.",
-    "interface.pcie": "lanes, transfers_per_second, bytes_per_second after coding; able_: its most.",
+    "interface.pcie": "lanes, transfers_per_second, bytes_per_second after coding; able_: at most.",
     "interface.wifi": "bits_per_second, received_bits_per_second, signal_dbm (below zero).",
     "folder": "A folder that copies are read from or written to, and its storage.",
     "folder.layers": "The layers below it, top first; absent in old reports.",
@@ -91,7 +92,7 @@ WORDS: dict[str, str] = {
     "copy.ladder": "The bottleneck and the limits after it; empty where no bottleneck is named.",
     "copy.target": "What target_rate_bytes_per_second needs; null: none was given.",
     "rung": "A limit, and the copy's rate once all limits before it are removed.",
-    "rung.assumed_link_bytes_per_second": "Usable rate of the next standard link, or null.",
+    "rung.assumed_link_bytes_per_second": "Rate of the next standard link, or null.",
     "target.needs": "Limits that are too low for it, lowest first.",
     "target.unknown": "What is unknown.",
     "ceiling.steps": "Indices of the steps that it comes from.",

@@ -335,7 +335,7 @@ def test_an_agent_whose_limits_cannot_be_trusted_says_so_and_serves_nobody(tmp_p
     path = write(tmp_path / "limits.toml", "nonsense")
     start = f"from bottleneck import agent, agent_limits; agent_limits.PATH = {path!r}; "
     start += "agent_limits.load.__defaults__ = (agent_limits.PATH,); agent.main()"
-    with pytest.raises(Refused, match="line 1 is no limit") as refused:
+    with pytest.raises(Refused, match="line 1: not a limit") as refused:
         hosts.Host.start("server", [sys.executable, "-c", start])
     assert refused.value.kind == "permission"
 
@@ -361,7 +361,7 @@ def test_a_caller_that_reads_no_replies_is_left():
         process.stdin.write(flood)
         process.stdin.flush()
         assert process.wait(20) == 70
-        assert b"nobody read its replies" in process.stderr.read()
+        assert b"its replies were not read" in process.stderr.read()
     os.close(read)
 
 

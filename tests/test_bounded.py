@@ -113,7 +113,7 @@ def test_more_steps_or_notes_than_a_run_has_are_refused(
     path = tmp_path / "many.json"
     path.write_text(json.dumps(document))
     assert app.run(["explain", str(path)]) == 64
-    assert f"{place} are 2001" in capsys.readouterr().err
+    assert f"{place}: 2001 entries" in capsys.readouterr().err
 
 
 def test_a_configuration_with_a_number_of_5000_digits_is_refused_in_one_line(
