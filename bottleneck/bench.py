@@ -210,7 +210,7 @@ class Bench:
         except Unavailable as error:
             outcome = f"skipped: {error}"
             if optional:
-                self.note(f"{label}: {error}")
+                self.note(f"{label}: {outcome}")
             else:
                 self.ledger.end(step, Skipped(str(error)))
         except PartlyRan as error:

@@ -109,7 +109,7 @@ def test_pushes_fit_on_a_disk_that_is_hardly_larger_than_its_reserve(
     outcomes = [outcome for _, outcome in bench.report().entries]
     assert len(outcomes) == len(ENDS)
     assert all(isinstance(each, Measured) for each in outcomes), outcomes
-    assert not [each for each in bench.ledger.notes if "room" in each]
+    assert not [each for each in bench.ledger.notes if "free space" in each]
 
 
 TIMES = replace(plan.times(60.0), copy=0.5, fill=5.0)

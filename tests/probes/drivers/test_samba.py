@@ -209,7 +209,7 @@ def test_a_server_that_does_not_come_up_says_why_in_its_own_words(served: Path) 
 @pytest.mark.parametrize(
     ("folder", "password", "share", "reason"),
     [
-        ("/nonexistent/folder", "x", "share", "no folder"),
+        ("/nonexistent/folder", "x", "share", "not found"),
         ("/tmp", "two\nlines", "share", "characters"),
         ("/tmp", "x", "share]\npath = /", "characters"),
     ],

@@ -75,5 +75,5 @@ def test_somebody_else_is_blamed_for_what_this_run_did_not_write(monkeypatch, wr
     disk(monkeypatch, 100 * GIB, 10 * GIB + (50 - fell) * MIB)
     with pytest.raises(Refused) as no:
         watch.look_at("f")
-    assert ("somebody else" in no.value.text) is blamed
+    assert ("other processes" in no.value.text) is blamed
     assert ("use a smaller --size" in no.value.text) is not blamed

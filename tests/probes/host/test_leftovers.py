@@ -110,7 +110,7 @@ def test_a_link_with_the_name_of_a_run_is_no_folder_of_one(tmp_path):
     target = made(tmp_path, "elsewhere")
     (tmp_path / RUN).symlink_to(target)
     (only,) = found(tmp_path).values()
-    assert "no folder" in only.why_left
+    assert "not a folder" in only.why_left
     assert leftovers.remove(str(tmp_path / RUN), 0) == only.why_left
     assert (target / "source").exists()
 
@@ -154,8 +154,8 @@ def test_a_run_that_lives_is_left_alone(tmp_path):
     with own_folder(removal.RUN, str(tmp_path), RUN) as made_one:
         made_one.create()
         for place in (tmp_path / "link", tmp_path):
-            assert "still at work" in found(place)[RUN].why_left
-            assert "still at work" in leftovers.remove(str(place / RUN), 0)
+            assert "still active" in found(place)[RUN].why_left
+            assert "still active" in leftovers.remove(str(place / RUN), 0)
         made_one.remove()
 
 

@@ -130,7 +130,7 @@ def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
 
 def test_no_room_makes_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(own_folder.free_space, "told", lambda folder: (2050 * MIB, 4096 * MIB))
-    with pytest.raises(Unavailable, match="1 MiB may be used"), hold(setting(tmp_path), Endpoint()):
+    with pytest.raises(Unavailable, match="1 MiB are usable"), hold(setting(tmp_path), Endpoint()):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -147,9 +147,9 @@ def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
         (errno.ENOSPC, "space", "free some space"),
         (errno.EDQUOT, "space", "free some space"),
         (errno.EROFS, "permission", "read-only"),
-        (errno.EACCES, "permission", "no right"),
-        (errno.ENOENT, "usage", "no such folder"),
-        (errno.ENOTDIR, "usage", "no such folder"),
+        (errno.EACCES, "permission", "no write permission"),
+        (errno.ENOENT, "usage", "not found on this host"),
+        (errno.ENOTDIR, "usage", "not found on this host"),
         (errno.ESTALE, "unreachable", "mount it again"),
         (errno.ENOTCONN, "unreachable", "mount it again"),
         (errno.EHOSTDOWN, "unreachable", "mount it again"),

@@ -190,7 +190,7 @@ def test_a_pull_into_the_folder_ends_where_somebody_else_takes_the_room(large):
         sink.take(0, block)
         below_reserve(large)
         free = told(large)[0]
-        with pytest.raises(Refused, match=f"{large} .* other processes use it") as caught:
+        with pytest.raises(Refused, match=f"{large} .*other processes use it") as caught:
             sink.take(len(block), block)
         assert caught.value.kind == "space" and told(large)[0] == free
 

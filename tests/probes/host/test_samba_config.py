@@ -246,7 +246,7 @@ def test_a_host_that_cannot_tell_says_why(monkeypatch, tmp_path):
     with pytest.raises(Unavailable, match="no smbd runs"):
         settings()
     monkeypatch.setattr(samba_config, "_configuration", lambda *_: str(tmp_path / "missing"))
-    with pytest.raises(Unavailable, match="cannot be read"):
+    with pytest.raises(Unavailable, match="no permission to read"):
         settings()
     slow = tmp_path / "testparm"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")

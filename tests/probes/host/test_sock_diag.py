@@ -159,7 +159,7 @@ def test_a_question_that_the_kernel_does_not_know_is_unavailable_with_its_reason
 
 def test_another_system_than_linux_is_unavailable(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(Unavailable, match="does not tell"):
+    with pytest.raises(Unavailable, match="does not report"):
         Sockets()
 
 

@@ -86,7 +86,7 @@ def test_a_size_that_passes_the_next_time_was_no_black_hole():
         tried.append(size)
         return Trial(size or 1500, size is not None and (size <= 1400 or tried.count(size) > 1))
 
-    with pytest.raises(Unavailable, match="now and then"):
+    with pytest.raises(Unavailable, match="lost sometimes"):
         find(attempt, LATER)
 
 

@@ -346,7 +346,7 @@ def test_what_is_told_is_an_object_of_finite_numbers(told):
     with answering(work) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
-            with pytest.raises(RuntimeError, match="no message"):
+            with pytest.raises(RuntimeError, match="invalid message"):
                 meeting.hear(5)
         finally:
             meeting.close()
