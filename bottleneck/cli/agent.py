@@ -62,7 +62,7 @@ def _listen(spec: str, any_address: bool, idle_seconds: float) -> int:
         # All addresses are none that a client could call: it may know this host by its name.
         called = f"{safe(socket.gethostname())}:{port}" if is_any(host) else where
         print(
-            f"listening on {where}; ends after {idle_seconds:.0f} s without a client\n"
+            f"listening on {where} until {idle_seconds:.0f} s pass without a client\n"
             f"token: {token.text}\n"
             f"on the client: {TOKEN_VARIABLE}={token.text} bottleneck diagnose ... --agent tcp://{called}",
             flush=True,
