@@ -60,7 +60,7 @@ def demo(
         from probes.host import nameless
         from probes.records import Access
 
-    output = documents.output(shown, screen.quiet, screen.verbose)
+    output = documents.output(shown, screen)
     seconds = running.budget_seconds(time, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)
