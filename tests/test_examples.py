@@ -33,7 +33,7 @@ def test_the_output_is_the_one_that_was_looked_at(name):
     shown = io.StringIO()
     report = told(name)
     console = Console(file=shown, width=100, highlight=False)
-    print_report(report, diagnose(report), console, verbose=True)
+    print_report(report, diagnose(report), console, ("all",))
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(shown.getvalue(), encoding="utf-8")
     assert shown.getvalue() == path.read_text(encoding="utf-8")

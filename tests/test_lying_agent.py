@@ -79,7 +79,7 @@ def believable(bench):
     diagnosis = diagnose(made)
     again = report.loads(report.dumps(made, diagnosis).encode())
     file = io.StringIO()
-    print_report(made, diagnosis, Console(file=file, width=100), True)
+    print_report(made, diagnosis, Console(file=file, width=100), ("all",))
     assert all(line.isprintable() for line in file.getvalue().splitlines())
     for _, outcome in again.entries:
         if isinstance(outcome, Measured):

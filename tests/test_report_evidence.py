@@ -134,7 +134,7 @@ def shown(report):
     diagnosis, text = judged(report)
     VALIDATOR.validate(json.loads(text))
     file = io.StringIO()
-    print_report(report, diagnosis, Console(file=file, width=100), True)
+    print_report(report, diagnosis, Console(file=file, width=100), ("all",))
     assert all(line.isprintable() for line in file.getvalue().splitlines())
     return diagnosis
 

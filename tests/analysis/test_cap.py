@@ -11,7 +11,7 @@ BUSY_NEIGHBOUR = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_del
 def test_two_ceilings_within_the_noise_are_both_named_with_little_confidence(pulled):
     verdict = pulled(111, disk=115, memory=116).verdict
     assert verdict.named == ("disk", "client", "write")
-    assert "the network carries no more than 118 MB/s" in verdict.sentence
+    assert "the network carries at most 118 MB/s" in verdict.sentence
     assert verdict.confidence <= 0.6
 
 

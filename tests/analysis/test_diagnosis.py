@@ -162,5 +162,5 @@ def test_a_copy_beyond_its_links_names_nobody(empty_world):
     world.client, world.server = gigabit
     found = {each.copy: each for each in diagnose(world.report()).copies}
     assert found["push.cached"].verdict.cause == "inconclusive"
-    assert "not believed" in found["push.cached"].verdict.sentence
-    assert "not believed" not in found["pull.cached"].verdict.sentence
+    assert "Not credible" in found["push.cached"].verdict.sentence
+    assert "Not credible" not in found["pull.cached"].verdict.sentence

@@ -327,7 +327,7 @@ FAR = {"rate": 240, "link": 1100, "disk": 900}
                 },
             },
             ("client", "all-cores"),
-            id="the client's only core, where no process of ours fills it",
+            id="the client's 97% busy (1 core), where no process of ours fills it",
         ),
     ],
 )
@@ -360,7 +360,7 @@ def test_this_tools_own_process_on_a_full_core_blames_nobody(pulled, cores):
     found = pulled(**FAR, client={"core_busy_ratios": cores, "busiest_process_ratio": 0.96})
     verdict = found.verdict
     assert verdict.named == ("instrument", "client", "ceiling")
-    assert "this tool's own process used all of one core" in verdict.sentence
+    assert "this tool itself uses all of one core" in verdict.sentence
     assert verdict.ceiling_bytes_per_second == pytest.approx(240e6 / 0.96)
     assert found.next is None
     assert found.predicted_bytes_per_second is None
@@ -398,7 +398,7 @@ def test_the_only_core_is_all_cores(empty_world):
     busy = {"core_busy_ratios": (0.97,), "busiest_process_ratio": 0.95}
     world.copy("push.cached", 240, server=busy)
     assert world.named() == ("cpu", "server", "all-cores")
-    assert "only core" in world.diagnosed().verdict.sentence
+    assert "97% busy (1 core)" in world.diagnosed().verdict.sentence
 
 
 # -- instrument --------------------------------------------------------------------------------
