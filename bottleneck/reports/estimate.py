@@ -9,18 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
-from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate, Missing
+from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
 from bottleneck.reports.document import Block, Table, Text, columns, points
 from bottleneck.reports.terminal import show
-from bottleneck.units import (
-    bits_beside,
-    link_text,
-    rate_text,
-    seconds_text,
-    size_text,
-)
+from bottleneck.units import bits_beside, link_text, rate_text, seconds_text, size_text
 from bottleneck.words import cap_text, confidence_text
 
 SCHEMA = "copy-bottleneck/estimate/1"
@@ -93,7 +87,10 @@ def estimate_json(found: Estimate) -> str:
         "schema": SCHEMA,
         "given": _given(found),
         "ceilings": [_ceiling(each) for each in found.claims],
-        "unknown": [_unknown(each) for each in found.missing],
+        "unknown": [
+            {name: getattr(each, name) for name in ("component", "side", "needs")}
+            for each in found.missing
+        ],
         "expected_bytes_per_second": {"low": found.in_turn, "high": found.overlapped},
         "verdict": asdict(found.verdict),
         "seconds": None if seconds is None else {"low": seconds[0], "high": seconds[1]},
@@ -108,10 +105,6 @@ def _ceiling(claim: Claim) -> dict[str, Any]:
     told = asdict(claim.ceiling)
     del told["steps"], told["standing"]
     return {**told, "rule": claim.evidence[0]}
-
-
-def _unknown(missing: Missing) -> dict[str, Any]:
-    return {"component": missing.component, "side": missing.side, "needs": missing.needs}
 
 
 def _given(found: Estimate) -> dict[str, Any]:

@@ -42,8 +42,7 @@ def disk_of(bytes_per_second: float) -> DiskKind:
 
 KINDS: dict[str, DiskKind] = {
     "hdd": DiskKind(
-        *(100e6, 150e6, 260e6),
-        "a 3.5-inch hard disk at 7200/min, inner to outer tracks",
+        *(100e6, 150e6, 260e6), "a 3.5-inch hard disk at 7200/min, inner to outer tracks"
     ),
     "hdd-outer": DiskKind(
         *(180e6, 210e6, 260e6), "the outer tracks of such a disk, which are filled first"
@@ -56,9 +55,7 @@ KINDS: dict[str, DiskKind] = {
     "nvme": DiskKind(*(1.5e9, 3e9, 3.5e9), "4 lanes of PCI Express 3.0 carry 3.94 GB/s"),
     "sd": DiskKind(*(20e6, 60e6, 95e6), "UHS-I ends at 104 MB/s; writes are far slower"),
     "usb2": DiskKind(
-        *(25e6, 35e6, 41e6),
-        "USB at 480 Mbit/s carries at most 53 MB/s in bulk packets",
-        "usb",
+        *(25e6, 35e6, 41e6), "USB at 480 Mbit/s carries at most 53 MB/s in bulk packets", "usb"
     ),
     "usb3": DiskKind(*(300e6, 400e6, 450e6), "USB at 5 Gbit/s carries 500 MB/s", "usb"),
 }

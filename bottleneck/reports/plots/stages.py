@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Comparison, Diagnosis
 from bottleneck.report import Report
-from bottleneck.reports.comparisons import requests_heat
-from bottleneck.reports.document import Found, Heat
+from bottleneck.reports.comparisons import TABLES
+from bottleneck.reports.document import Found
 from bottleneck.reports.plots import charts, shapes
 from bottleneck.reports.plots.cells import heat_map, within
 from bottleneck.reports.plots.shapes import WIDTH, label, text_width
-from bottleneck.reports.tcp_tables import buffer_text, windows_heat
+from bottleneck.reports.tcp_tables import buffer_text
 from bottleneck.safe import safe
 from bottleneck.units import count_text, range_text, rate_text, seconds_text, size_text
 
@@ -197,11 +197,7 @@ def _size(size: float) -> str:
 
 def windows(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """A heat map for each matrix: the rate, the RTT under load, the knee framed."""
-    for at, each, sentence in charts.compared(diagnosis, "windows", MOST_MAPS):
-        rows = {(row["window_bytes"], row["streams"]): row for row in each.rows}
-        title = "TCP windows and connections"
-        heat = windows_heat(each)
-        yield _map(f"windows{at}", title, sentence, heat, WINDOWS, rows, _window_cells)
+    return _maps(diagnosis, "windows", ("window_bytes", "streams"), WINDOWS, _window_cells)
 
 
 def _window_cells(row: Found) -> tuple[str, ...]:
@@ -215,32 +211,33 @@ def _window_cells(row: Found) -> tuple[str, ...]:
 
 def requests(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """A heat map for each smb-matrix, the fastest cell framed."""
-    for at, each, sentence in charts.compared(diagnosis, "requests", MOST_MAPS):
-        measured = (row for row in each.rows if row["application"] is None)
-        rows = {(row["request_bytes"], row["depth"]): row for row in measured}
-        title = "SMB request size and depth"
-        heat = requests_heat(each)
-        yield _map(f"requests{at}", title, sentence, heat, REQUESTS, rows, _request_cells)
+    return _maps(diagnosis, "requests", ("request_bytes", "depth"), REQUESTS, _request_cells)
 
 
 def _request_cells(row: Found) -> tuple[str, ...]:
     return size_text(row["in_flight_bytes"]), rate_text(row["bytes_per_second"])
 
 
-def _map(
-    name: str,
-    title: str,
-    sentence: str,
-    heat: Heat,
+def _maps(
+    diagnosis: Diagnosis,
+    about: str,
+    keys: tuple[str, str],
     titles: tuple[str, ...],
-    rows: dict[tuple[float, float], Found],
-    told: Callable[[Found], tuple[str, ...]],
-) -> charts.Plot:
-    shown = within(heat.cells)
-    sentence += charts.bounded(shown, heat.cells, "cells")
-    table = [
-        (heat.row_text(each.row), heat.column_text(each.column), *told(rows[each.row, each.column]))
-        for each in shown
-    ]
-    title += f", {heat.verb}" if heat.verb else ""
-    return charts.plot(name, title, sentence, heat_map(heat), titles, table)
+    cells: Callable[[Found], tuple[str, ...]],
+) -> Iterator[charts.Plot]:
+    """The map of each comparison of a kind, as its table has it; keys: of a row's two settings."""
+    down, across = keys
+    form = TABLES[about]
+    assert form.heat is not None
+    for at, each, sentence in charts.compared(diagnosis, about, MOST_MAPS):
+        measured = (row for row in each.rows if row.get("application") is None)
+        rows = {(row[down], row[across]): cells(row) for row in measured}
+        heat = form.heat(each)
+        shown = within(heat.cells)
+        table = [
+            (heat.row_text(one.row), heat.column_text(one.column), *rows[one.row, one.column])
+            for one in shown
+        ]
+        title = f"{form.heading}, {heat.verb}" if heat.verb else form.heading
+        told = sentence + charts.bounded(shown, heat.cells, "cells")
+        yield charts.plot(f"{about}{at}", title, told, heat_map(heat), titles, table)
