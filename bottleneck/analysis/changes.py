@@ -267,10 +267,10 @@ def _sentence(change: CopyChange) -> str:
     lift = change.lift
     if lift is not None:
         level, name = rate_text(lift.from_bytes_per_second), _part(lift)
-        if lift.to_bytes_per_second is None:
-            told += f" {name[0].upper()}{name[1:]}, {level}, is no longer the limit."
-        else:
-            told += f" The limit of {name} rose: {level} -> {rate_text(lift.to_bytes_per_second)}."
+        if lift.to_bytes_per_second is not None:
+            rose = f"{level} -> {rate_text(lift.to_bytes_per_second)}"
+            return f"{told} The limit is still {name}, but it rose: {rose}."
+        told += f" {name[0].upper()}{name[1:]}, {level}, is no longer the limit."
     elif not change.significant:
         return told
     now = change.after_verdict

@@ -179,8 +179,8 @@ def _disk(given: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
             zone.CAUSE,
             side,
             None,
-            f"the file is at {place_text(place)} of the {side}'s disk, which {DOES[verb]} at most "
-            f"{rate_text(rate)} there and {rate_text(outer)} on its outer tracks",
+            f"the {side}'s disk {DOES[verb]} at most {rate_text(rate)} at the location of the file "
+            f"({place_text(place)}) and {rate_text(outer)} on its outer tracks",
             level=rate,
             steps=(best.index,),
             standing="inferred",
