@@ -123,7 +123,8 @@ def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
 
 
 def _span(row: document.Found) -> str:
-    return f"{units.percent_text(row['from_ratio'])} to {units.percent_text(row['to_ratio'])}"
+    first, last = (units.percent_text(row[f"{end}_ratio"]) for end in ("from", "to"))
+    return f"{first.removesuffix('%')}\u2013{last}"
 
 
 def _disk(row: document.Found) -> str:

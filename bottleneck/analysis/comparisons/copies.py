@@ -270,7 +270,9 @@ def _dialect_sentence(ends: Pair, made: list[Half]) -> str:
     if why is None:
         return f"{slow.copy.name}: no significant difference ({rates})."
     names = [dialect_name(each.copy.dialect) for each in (slow, fast)]
-    told = f"{slow.copy.name}: {names[0]} is {times_text(ends.ratio)} slower ({rates})"
+    told = (
+        f"{slow.copy.name}: {names[0]} is {times_text(ends.ratio)} slower than {names[1]} ({rates})"
+    )
     first, second = _flight(slow.made), _flight(fast.made)
     # What the round trips leave of the slower one, where that is less than the faster one does;
     # nothing where it ran faster than that: then the round trip is wrong.
