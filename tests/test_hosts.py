@@ -272,7 +272,7 @@ def test_the_starter_is_one_line_that_shells_leave_alone(shell):
 def test_a_command_that_says_nothing_is_ended_with_all_that_it_started(monkeypatch):
     monkeypatch.setattr(hosts, "GREETING_SECONDS", 0.5)
     marker = "311.4159"
-    with pytest.raises(hosts.AgentLost, match="said nothing"):
+    with pytest.raises(hosts.AgentLost, match="sent nothing"):
         hosts.Host.start("server", ["sh", "-c", f"sleep {marker}; true"])
     assert ended(pids_with(marker))
 

@@ -178,7 +178,7 @@ REDIRECTS = attacks(
                 first("open", e.failed(SYMLINK, ELSEWHERE), every=True),
             ),
             "the share moved": (
-                "no such share",
+                "share not found",
                 first("share", e.failed(BAD_NETWORK_NAME, MOVED, 1)),
             ),
         },

@@ -105,7 +105,7 @@ def _at(what: str, moment: str) -> tuple[Behaviour, ...]:
                 "closed": first(moment, e.closed),
                 "reset": first(moment, e.reset),
             },
-            Terms(f"waiting: {what}: ", f"{NO_SMB}|{NOT_ASKED}|garbled|makes no sense"): {
+            Terms(f"waiting: {what}: ", f"{NO_SMB}|{NOT_ASKED}|garbled|is invalid"): {
                 "garbage": first(moment, e.replaced(garbage)),
             },
         }

@@ -126,7 +126,7 @@ def test_a_file_that_changed_its_size_is_told(run_folder: Any) -> None:
         running = small_files.initiate(setting("pull"), peer)
         next(running)
         os.truncate(small(folder)[3], 99)
-        line = r"^//127\.0\.0\.1/share: small-files pull broke: a file of 16384 bytes has 99"
+        line = r"^//127\.0\.0\.1/share: small-files pull failed: a file of 16384 bytes has 99"
         with pytest.raises(Broken, match=line):
             list(running)
 

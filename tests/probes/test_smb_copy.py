@@ -271,7 +271,7 @@ def test_settings_that_make_no_sense_are_refused(run: Run, run_folder: Any, sour
         setting("pull.cached", size_bytes=0),
         setting("pull.cached", fill_source=True),
     ):
-        with pytest.raises(ValueError, match=r"copy|filled"):
+        with pytest.raises(ValueError, match=r"copy|fills"):
             run(wrong, Endpoint())
     with run_folder() as (peer, _, _):
         with pytest.raises(ValueError, match="has 0 bytes"):
@@ -279,7 +279,7 @@ def test_settings_that_make_no_sense_are_refused(run: Run, run_folder: Any, sour
         larger = setting("push.cached", end="folder", size_bytes=SIZE + 1)
         with pytest.raises(ValueError, match="are to be pushed"):
             run(larger, replace(peer, path=str(source)))
-        with pytest.raises(Refused, match="does not exist"):
+        with pytest.raises(Refused, match="not found"):
             run(setting("pull.cached", end="folder", folder="/no/such"), peer)
 
 

@@ -82,7 +82,7 @@ PLANTS = {
     "a strange name": lambda path: (path / "x\x1b[2Jy").touch(),
     "a name of bytes": lambda path: Path(os.fsdecode(os.fsencode(path) + b"/\xff\xfe")).touch(),
     "a pipe": lambda path: os.mkfifo(path / PUSHED),
-    "a second name": lambda path: os.link(path / "source", path.parent / "kept"),
+    "another hard link": lambda path: os.link(path / "source", path.parent / "kept"),
     "a socket": lambda path: bind(path / PUSHED),
 }
 

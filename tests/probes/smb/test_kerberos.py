@@ -141,5 +141,7 @@ def test_a_ticket_that_cannot_be_used_here_is_pointed_at(
     monkeypatch.setenv("KRB5CCNAME", "KEYRING:persistent:0")
     assert kerberos.hint() == ""
     monkeypatch.setenv("KRB5CCNAME", os.fspath(cache))
-    with pytest.raises(Refused, match="no user given; name one, or allow guest; or install"):
+    with pytest.raises(
+        Refused, match="no user given; use --user NAME or --allow-guest; or install"
+    ):
         login(Endpoint(host="127.0.0.1"))

@@ -213,7 +213,7 @@ def test_an_idle_session_lives_on_echoes(share: Any, monkeypatch: pytest.MonkeyP
 def test_a_server_that_is_gone_is_told_with_what_may_be_left(share: Any) -> None:
     with (
         share() as (peer, _, server),
-        pytest.raises(RuntimeError, match="may be left there"),
+        pytest.raises(RuntimeError, match="may remain there"),
         hold(Setting(run=RUN), peer) as held,
     ):
         assert isinstance(held, Endpoint)

@@ -73,8 +73,8 @@ def test_what_the_server_requires_is_used(
     [
         ("smb1", "encrypted", "SMB1 has no encryption"),
         ("smb1", "signed", "does not sign in SMB1"),
-        ("2.0.2", "encrypted", r"no encryption that we know in SMB 2\.0\.2"),
-        ("2.1", "encrypted", r"no encryption that we know in SMB 2\.1"),
+        ("2.0.2", "encrypted", r"no supported encryption in SMB 2\.0\.2"),
+        ("2.1", "encrypted", r"no supported encryption in SMB 2\.1"),
     ],
 )
 def test_a_security_that_a_dialect_lacks_is_skipped_without_a_login(
@@ -148,7 +148,7 @@ def test_a_security_that_does_not_exist_is_a_mistake_of_ours(plain: Endpoint) ->
         ({"access": Access("bottleneck", "wrong-secret")}, "login", "wrong user or password"),
         ({"access": Access("nobody-here", "x")}, "login", "wrong user or password"),
         ({"access": None}, "login", "no user given"),
-        ({"share": "missing"}, "share", "no such share"),
+        ({"share": "missing"}, "share", "share not found"),
         ({"host": "no.such.host.invalid"}, "unreachable", "does not resolve"),
     ],
 )

@@ -12,7 +12,7 @@ from probes.smb import status
     [
         (0xC000006D, "login", "wrong user or password"),
         (0xC0000234, "login", "locked"),
-        (0xC00000CC, "share", "no such share"),
+        (0xC00000CC, "share", "share not found"),
         (0xC00000A2, "permission", "read-only"),
         (0xC000007F, "space", "disk is full"),
         (0xC0DEC0DE, "unreachable", "0xc0dec0de"),
