@@ -102,25 +102,9 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
                 tell({"port": samba.port, "pid": samba.process_id, "user": samba.username})
                 os.read(control, 1)
 
-        def delay(tell: Callable[[Event], None], control: int) -> None:
-            _isolated(tell, control)
-            for each in relay.ENDS:
-                network.set_up(each)
-            tell({})
-            relay.carry(plant.delay_seconds, control)
-
         server = stack.enter_context(_running(serve))
         _answer(server)
-        if plant.delay_seconds:
-            between = stack.enter_context(_running(delay))
-            _answer(between)
-            near, far = ((each, between.pid) for each in relay.ENDS)
-            network.join((network.LINK, os.getpid()), near)
-            network.join(far, (network.LINK, server.pid))
-            os.write(between.control_fd, b"1")
-            _answer(between)
-        else:
-            network.join((network.LINK, os.getpid()), (network.LINK, server.pid))
+        _join(stack, server, plant.delay_seconds)
         network.set_up(network.LINK, CLIENT_ADDRESS, plant.bits_per_second)
         os.write(server.control_fd, b"1")
         told = _answer(server)
@@ -129,6 +113,29 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
         prefix = [sys.executable, "-I", "-c", _ENTER, str(told["pid"]), procs]
         target = f"//{SERVER_ADDRESS}:{told['port']}/share"
         yield Server(target, f"exec:{shlex.join(prefix)}", told["user"])
+
+
+def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
+    """Makes the link to the server, with a relay in between where it has a delay."""
+    here, there = (network.LINK, os.getpid()), (network.LINK, server.pid)
+    if not delay_seconds:
+        network.join(here, there)
+        return
+
+    def delay(tell: Callable[[Event], None], control: int) -> None:
+        _isolated(tell, control)
+        for each in relay.ENDS:
+            network.set_up(each)
+        tell({})
+        relay.carry(delay_seconds, control)
+
+    between = stack.enter_context(_running(delay))
+    _answer(between)
+    near, far = ((each, between.pid) for each in relay.ENDS)
+    network.join(here, near)
+    network.join(far, there)
+    os.write(between.control_fd, b"1")
+    _answer(between)
 
 
 def _isolated(tell: Callable[[Event], None], control: int) -> None:
