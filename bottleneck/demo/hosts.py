@@ -91,7 +91,7 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
             resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
             os.sched_setaffinity(0, server_cores)
             _isolated(tell, control)
-            network.set_up(network.LINK, SERVER_ADDRESS, plant.bits_per_second)
+            _set_up(SERVER_ADDRESS, plant)
             for _ in range(plant.neighbours):
                 _busy()
             if procs:
@@ -105,7 +105,7 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
         server = stack.enter_context(_running(serve))
         _answer(server)
         _join(stack, server, plant.delay_seconds)
-        network.set_up(network.LINK, CLIENT_ADDRESS, plant.bits_per_second)
+        _set_up(CLIENT_ADDRESS, plant)
         os.write(server.control_fd, b"1")
         told = _answer(server)
         if group is not None:
@@ -113,6 +113,13 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
         prefix = [sys.executable, "-I", "-c", _ENTER, str(told["pid"]), procs]
         target = f"//{SERVER_ADDRESS}:{told['port']}/share"
         yield Server(target, f"exec:{shlex.join(prefix)}", told["user"])
+
+
+def _set_up(address: str, plant: Plant) -> None:
+    """This end of the link, and how it sends on a far one."""
+    network.set_up(network.LINK, address, plant.bits_per_second)
+    if plant.delay_seconds:
+        network.send_without_pacing()
 
 
 def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
