@@ -57,7 +57,7 @@ def isolate() -> None:
 
 
 def send_without_pacing() -> None:
-    """Has this namespace's TCP send as its windows allow; BBR as a default would keep below them."""
+    """Has this namespace send as the windows allow; BBR as a default would keep below them."""
     with contextlib.suppress(OSError):  # a kernel that leaves no choice
         Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
 

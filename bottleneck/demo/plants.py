@@ -47,7 +47,7 @@ PLANTS = {
         bits_per_second=3 * 10**8,
         delay_seconds=0.0025,
         samba_options=("socket options = TCP_NODELAY SO_RCVBUF=32768",),
-        size="12MiB",
+        size="8MiB",
     ),
     "cpu": Plant(
         "four busy processes on the server's only CPU core",
