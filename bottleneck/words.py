@@ -74,7 +74,8 @@ def first_line(diagnosis: Diagnosis) -> str:
         )
     verdict = chosen.verdict
     if verdict.component == "unknown":
-        return "Bottleneck: not identified"
+        made = any(each.bytes_per_second for each in diagnosis.copies)
+        return f"Bottleneck: not identified{'' if made else ' (no copy was made)'}"
     label = BY_WORDS[verdict.component, verdict.cause].label
     named = f"{_component(verdict)} ({label})" if label else _component(verdict)
     apart = " " if verdict.detail.startswith("or ") else ", "

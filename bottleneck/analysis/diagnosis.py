@@ -152,7 +152,7 @@ def _why(cap: Cap) -> str:
 
 def _detail(cap: Cap) -> str:
     """What is behind the cap; where it is not alone, what else it may be."""
-    if cap.claim.detail or cap.rival is None:
+    if cap.rival is None:
         return cap.claim.detail
     other = sentences.name_with_verb(cap.rival.ceiling)
     return f"or {other}" if cap.manner == "reached" else f"in turn with {other}"
@@ -163,7 +163,7 @@ def _what_to_try(report: Report, copy: Copy, made: Found, ladder: Ladder) -> tup
         return (running.what_to_try(copy, made),)
     if report.server is None:
         return (unknown.without_agent(copy, ladder),)
-    return unknown.next_steps(copy, made, ladder)
+    return unknown.next_steps(copy, made, ladder, report.status)
 
 
 def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:

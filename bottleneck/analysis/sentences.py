@@ -83,20 +83,22 @@ def advice(
     if predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate:
         expected = range_text(predicted.low, predicted.high)
         gain = f"No change would gain 15%: without this bottleneck, expect {expected}."
-        return (gain, *_outlook(None, following))
+        return (gain, *_outlook(cap, None, following))
     link = None if link_bits is None else f"Use a {link_text(link_bits)} link"
     step = claim.remedy or link or _measure(cap, following, rate)
-    return (f"{step}.", *_outlook(predicted, following))
+    return (f"{step}.", *_outlook(cap, predicted, following))
 
 
-def _outlook(predicted: Band | None, following: Next | None) -> tuple[str, ...]:
+def _outlook(cap: Ceiling, predicted: Band | None, following: Next | None) -> tuple[str, ...]:
     parts = []
     if predicted is not None:
         parts.append(f"Expected: {range_text(predicted.low, predicted.high)}.")
     if following is not None:
         about = "about " if following.component in ("cpu", "instrument") else ""
         level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
-        parts.append(f"The next limit is {name_with_verb(following)}, {level}.")
+        shared = cap.part == following.part and cap.cause == "contention"
+        named = "the same link without other traffic" if shared else name_with_verb(following)
+        parts.append(f"The next limit is {named}, {level}.")
     return (" ".join(parts),) if parts else ()
 
 
@@ -105,6 +107,8 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
     target = rate if following is None else following.ceiling_bytes_per_second
     times = _times(target / rate)
     match cap.component, cap.cause:
+        case "disk", _ if following is None:
+            return f"Use a faster disk on the {cap.side}"
         case "disk", verb:
             needed = rate_text(max(target, 1.1 * cap.bytes_per_second))
             does = _DOES.get(verb, "serves it at")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bottleneck.analysis import hardware_limits
 from bottleneck.analysis.cap import scattered
 from bottleneck.analysis.ceilings import Ladder
-from bottleneck.analysis.finding import Verdict
+from bottleneck.analysis.finding import Ceiling, Verdict
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name_with_verb, runs
 from bottleneck.analysis.steps import Copy, Found
@@ -21,7 +21,7 @@ FAILED = "The copy failed"
 FLUSH_RATIO = 0.1
 """Of a copy's time, from which on its flush is worth a sentence."""
 
-_ENDS = {"interrupted": "was interrupted", "failed": "failed", "partial": "ran out of time"}
+_ENDS = {"interrupted": "was interrupted", "failed": "failed", "partial": "was incomplete"}
 
 
 def _inconclusive(sentence: str) -> Verdict:
@@ -83,12 +83,12 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     rate = made.rate.median
     if copy.running:
         return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, made)}.")
-    known = [each.ceiling for each in ladder.valid]
-    lowest = next(iter(known), None)
-    if lowest is None:
+    known = nearest(ladder, rate)
+    if not known:
         return _inconclusive(
             f"{runs(copy, rate)}. No component could be measured, so no bottleneck can be named."
         )
+    lowest = known[0]
     beyond = next((each for each in known if each.part != lowest.part), None)
     rest = (
         "" if beyond is None else f" All others are {rate_text(beyond.bytes_per_second)} or more."
@@ -99,16 +99,27 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     )
 
 
-def next_steps(copy: Copy, made: Found, ladder: Ladder) -> tuple[str, ...]:
+def nearest(ladder: Ladder, rate: float) -> list[Ceiling]:
+    """The limits above a rate that were measured, lowest first; estimates where there is no other.
+
+    A load that was scaled up may come to the copy's own rate: that is no limit to look at.
+    """
+    above = [each.ceiling for each in ladder.valid if each.ceiling.bytes_per_second >= rate]
+    return [each for each in above if each.standing != "estimated"] or above
+
+
+def next_steps(copy: Copy, made: Found, ladder: Ladder, status: str) -> tuple[str, ...]:
     """What decides it, where both hosts were measured and nothing is named."""
+    if status == "interrupted":
+        return ("Run again: the run was interrupted before the tests that decide.",)
     again = "Repeat with --thorough: more runs of each copy, about 5 times as long."
     late = flushed_late(made)
     if late:
         return (f"Check the {copy.receiver}'s disk first: {late[0].lower()}{late[1:]}", again)
-    nearest = next(iter(ladder.valid), None)
-    if nearest is None:
+    known = nearest(ladder, made.rate.median)
+    if not known:
         return (again,)
-    return (f"Check {name_with_verb(nearest.ceiling)} first: its limit is the nearest.", again)
+    return (f"Check {name_with_verb(known[0])} first: its limit is the nearest.", again)
 
 
 def flushed_late(made: Found) -> str:

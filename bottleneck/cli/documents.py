@@ -262,9 +262,8 @@ def _print(
     known: Report, diagnosis: Diagnosis, output: Output, trends: tuple[Trend, ...], kept: bool
 ) -> None:
     """The console's words."""
-    if not known.entries:
-        # Nothing was measured: the line on stderr has said why.
-        return
+    if not known.entries and exits.said:
+        return  # the line on stderr has said why nothing was measured
     with units.shown_as(output.units):
         told = diagnosis if output.units == "si" else diagnosed(known)[0]
         console = terminal.console()

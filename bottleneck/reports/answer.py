@@ -36,7 +36,7 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
     """
     chosen = diagnosis.chosen
     yield from verdict(report, diagnosis)
-    if chosen is not None:
+    if chosen is not None and chosen.bytes_per_second:
         yield from _steps(diagnosis, chosen)
         yield from copies.target(chosen)
         yield _copies(diagnosis, chosen)
@@ -56,12 +56,20 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
             safe(f"DATA CORRUPTED: received bytes differ from sent bytes ({where})"), "alarm"
         )
     yield Text(words.first_line(diagnosis), "strong")
-    sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
-    yield Text(safe(sentence, LONGEST_SENTENCE), hanging=INSET)
-    if chosen is not None:
+    for sentence in dict.fromkeys(_why(report, diagnosis)):
+        yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
+    if chosen is not None and chosen.bytes_per_second:
         yield Text(f"Confidence: {words.confidence_text(chosen.verdict)}", label=True)
     if report.status != "complete":
         yield Text(f"Partial results: {stages.ENDINGS.get(report.status, report.status)}", "alarm")
+
+
+def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
+    chosen = diagnosis.chosen
+    yield diagnosis.summary if chosen is None else chosen.verdict.sentence
+    if chosen is None or not chosen.bytes_per_second:
+        # The first note has the reason behind all that was not made.
+        yield from report.notes[:1]
 
 
 def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
@@ -69,7 +77,10 @@ def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
     told = chosen.advice
     if diagnosis.healthy and chosen.bytes_per_second and told:
         rate = rate_text(chosen.bytes_per_second)
-        return (f"Nothing, unless you need more than {rate}. For more: {told[0]}", *told[1:])
+        return (
+            f"Nothing, unless you need more than {rate}. Then {told[0][0].lower()}{told[0][1:]}",
+            *told[1:],
+        )
     return told
 
 
@@ -210,7 +221,11 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     for copy in diagnosis.copies:
         if copy.bytes_per_second is None and chosen is not copy:
             unmade.setdefault(copy.verdict.sentence, []).append(copy.copy)
-    lines += [f"Not made: {', '.join(names)}: {why}" for why, names in unmade.items()]
+    if chosen is not None and not chosen.bytes_per_second:
+        unmade.pop(chosen.verdict.sentence, None)
+    lines += [
+        f"Not made: {', '.join(dict.fromkeys(names))}: {why}" for why, names in unmade.items()
+    ]
     missing = [] if chosen is None else list(_unmeasured(chosen))
     if missing:
         how = "" if report.server is not None else " (no agent; use --agent ssh://SERVER)"

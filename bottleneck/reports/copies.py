@@ -44,7 +44,7 @@ def copies(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
             words.dialect_text(copy.dialect),
             words.known(rate_text, copy.bytes_per_second),
             words.cap_text(copy.verdict),
-            words.confidence_text(copy.verdict),
+            words.confidence_text(copy.verdict, unknown="-"),
             words.known(rate_text, copy.verdict.ceiling_bytes_per_second),
             words.known(words.cap_text, copy.next),
             words.known(lambda told: words.spread_text(told.low, told.high, always=True), after),
@@ -213,7 +213,7 @@ def _rung_remark(at: int, rung: finding.Rung) -> str:
     if at == 0:
         return "today"
     if rung.predicted_bytes_per_second is None:
-        return "incomplete: a component was not measured"
+        return "incomplete"
     link = rung.assumed_link_bytes_per_second
     match = None if link is None else looks_like(link)
     return "" if match is None else f"with {link_text(match.bits_per_second)}"

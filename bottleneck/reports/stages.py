@@ -102,7 +102,7 @@ def _usage_text(usage: Usage | None, full: bool) -> str | None:
 
 
 ENDINGS = {
-    "partial": "the run ran out of time",
+    "partial": "not every test was made",
     "interrupted": "the run was interrupted",
     "failed": "the run failed",
 }

@@ -5,20 +5,19 @@ No line ends in a space; foreign text in them is no markup.
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich import text as rich_text
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from bottleneck.analysis.disk_zones import Zones
 from bottleneck.reports import document
+from bottleneck.reports.zone_chart import zone_chart
 from bottleneck.units import (
     count_text,
     megabytes_text,
@@ -39,10 +38,6 @@ FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
 LABEL_COLUMNS = 12
 """As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
 MOST_ROWS, MOST_COLUMNS = 16, 8
-CHART_ROWS = 8
-LEAST_CHART_COLUMNS, MOST_CHART_COLUMNS = 20, 120
-CHART_LABEL = 8
-"""Characters left of a disk's chart: the rate of its lines."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +153,7 @@ def show(console: Console, blocks: Iterable[document.Block]) -> None:
                 _flow(console, block)
             case document.ZoneCurve():
                 heading(console, block.title)
-                for drawn in _chart(block, console.width, signs):
+                for drawn in zone_chart(block, console.width, signs.rising):
                     line(console, drawn)
             case _:
                 _prose(console, block)
@@ -233,20 +228,30 @@ def _flow(console: Console, flow: document.Flow) -> None:
     """Side by side with arrows, or one below the other where there is no room for all."""
     gap = max(1, min(console.width, PROSE_COLUMNS) - len(flow.title) - len(flow.legend))
     heading(console, f"{flow.title}{' ' * gap}{flow.legend}".rstrip())
-    widths = [max(map(cell_len, (e.name, e.value, e.mark))) for e in flow.places]
-    whole = sum(widths) + len(ARROW) * (len(widths) - 1) + len(GAP)
-    if console.width < LEAST_FLOW_COLUMNS or whole > console.width:
+    # Places without a limit give way first.
+    limited = tuple(each for each in flow.places if each.value != "-" or each.mark)
+    places = next((e for e in (flow.places, limited) if _flow_columns(e) <= console.width), ())
+    if console.width < LEAST_FLOW_COLUMNS or not places:
         name, value = (max(cell_len(getattr(e, at)) for e in flow.places) for at in _COLUMNS)
         for each in flow.places:
             told = f"{GAP}{each.name:<{name}}  {each.value:>{value}}  {each.mark}"
             line(console, told, "bold red" if each.mark == "bottleneck" else "")
         return
-    rows = [(e.name, e.value, e.mark) for e in flow.places]
+    widths = _flow_widths(places)
+    rows = [(e.name, e.value, e.mark) for e in places]
     for at, between in enumerate((" " * len(ARROW), ARROW, " " * len(ARROW))):
         cells = (set_cell_size(row[at], width) for row, width in zip(rows, widths, strict=True))
         told = GAP + between.join(cells)
         if told.strip():
             line(console, told, "bold red" if at == 2 else "")
+
+
+def _flow_widths(places: Sequence[document.Place]) -> list[int]:
+    return [max(map(cell_len, (e.name, e.value, e.mark))) for e in places]
+
+
+def _flow_columns(places: Sequence[document.Place]) -> int:
+    return sum(_flow_widths(places)) + len(ARROW) * (len(places) - 1) + len(GAP)
 
 
 _COLUMNS = ("name", "value")
@@ -325,78 +330,3 @@ def _sparks(console: Console, sparks: document.Sparks, signs: Signs) -> None:
     best = rate_text(max(sparks.rates))
     told = f"{sparks.label:<4} {first:>7} {drawn} {last}, best {best}".strip()
     line(console, f"  {told}")
-
-
-def _chart(curve: document.ZoneCurve, width: int, signs: Signs) -> Iterator[str]:
-    """The lines of one chart on a terminal of so many columns."""
-    columns = max(LEAST_CHART_COLUMNS, min(MOST_CHART_COLUMNS, width - CHART_LABEL - 2))
-    zones = curve.zones
-    most = max(zone.bytes_per_second for zone in zones.zones)
-    levels = [_rate_at(zones, (at + 0.5) / columns) for at in range(columns)]
-    side, corner, floor = "│└─" if signs.rising else "|+-"
-    for row in range(CHART_ROWS, 0, -1):
-        label = (
-            megabytes_text(most * row / CHART_ROWS) if row in (CHART_ROWS, CHART_ROWS // 2) else ""
-        )
-        cells = "".join(_piece(level, most, row, signs) for level in levels)
-        yield f"{label:>{CHART_LABEL}} {side}{cells}".rstrip()
-    edge, last = "0 %", "100 %"
-    if zones.curve is not None and zones.curve.falls:
-        edge, last = "0 %, outer edge", "inner edge, 100 %"
-    yield f"{'0':>{CHART_LABEL}} {corner}{floor * columns}"
-    yield f"{'':>{CHART_LABEL}}  {edge}{last:>{columns - len(edge)}}"
-    weak = _weak_line(zones, columns)
-    if weak:
-        yield f"{'weak':>{CHART_LABEL}}  {weak}".rstrip()
-    for mark in curve.files:
-        yield from _mark_lines(mark, columns)
-
-
-def _rate_at(zones: Zones, ratio: float) -> float | None:
-    """The zone's own rate at a position; None: no zone was measured there."""
-    for zone in zones.zones:
-        if zone.from_ratio <= ratio <= zone.to_ratio:
-            return zone.bytes_per_second
-    return None
-
-
-def _piece(level: float | None, most: float, row: int, signs: Signs) -> str:
-    if level is None:
-        return " "
-    eighths = round(level / most * CHART_ROWS * 8) - (row - 1) * 8
-    if not signs.rising:
-        return "#" if eighths >= 4 else " "
-    return " " if eighths <= 0 else signs.rising[min(8, eighths) - 1]
-
-
-def _weak_line(zones: Zones, columns: int) -> str:
-    curve = zones.curve
-    weak = [zones.zones[at] for at in curve.weak] if curve is not None else []
-    spans = [(zone.from_ratio, zone.to_ratio) for zone in weak]
-    return _underline(spans, columns, "!") if spans else ""
-
-
-def _mark_lines(mark: document.FileMark, columns: int) -> Iterator[str]:
-    drawn = _underline(mark.spans, columns, "^")
-    text = mark.text
-    after = len(drawn.rstrip()) + 1
-    if after + len(text) <= columns:
-        yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()} {text}"
-        return
-    before = len(drawn) - len(drawn.lstrip())
-    if before > len(text):
-        start = before - len(text) - 1
-        yield f"{'':>{CHART_LABEL}}  {' ' * start}{text} {drawn.strip()}"
-        return
-    yield f"{'':>{CHART_LABEL}}  {drawn.rstrip()}"
-    yield f"{'':>{CHART_LABEL}}  {text}"
-
-
-def _underline(spans: Sequence[tuple[float, float]], columns: int, sign: str) -> str:
-    """A sign under each column that a span touches; at least one for each span."""
-    cells = [" "] * columns
-    for begin, end in spans:
-        first = min(columns - 1, math.floor(begin * columns))
-        last = max(first, min(columns, math.ceil(end * columns)) - 1)
-        cells[first : last + 1] = sign * (last - first + 1)
-    return "".join(cells)
