@@ -67,15 +67,18 @@ def demo(
     if plant is not None and copies.size is None:
         copies = replace(copies, size=plant.size)
 
+    last = contextlib.ExitStack()
+
     def measured(target: str, agent: str, user: str, own: Path, shared: Path) -> int:
         ends = options.Ends(agent, own, str(shared))
         chosen = replace(running.choose(target, seconds, ends, copies), outlived=False)
-        after = None if plant is None else _comparison(plant)
+        judge = None if plant is None else _comparison(plant, last)
         # On loopback both ends share the cores: that no limit stands out is no failure there.
-        return running.run(chosen, Access(user, password), output, plant is None, after)
+        return running.run(chosen, Access(user, password), output, plant is None, judge)
 
     # Not in /tmp: where that is memory there would be no disk to measure.
-    with vanishing_folder(f"bottleneck-demo-{os.getpid()}-", nameless.on_disk()) as (scratch, _):
+    name = f"bottleneck-demo-{os.getpid()}-"
+    with last, vanishing_folder(name, nameless.on_disk()) as (scratch, _):
         shared, own = scratch / "server", scratch / "client"
         for each in (shared, own):
             each.mkdir()
@@ -112,8 +115,11 @@ def _allowed(name: str | None) -> Plant | None:
     raise Unavailable(f"--plant {name}: {why}; {remedy}")
 
 
-def _comparison(plant: Plant) -> Callable[[Diagnosis], int]:
-    """What compares a diagnosis with what was planted, says so, and gives the exit code."""
+def _comparison(plant: Plant, last: contextlib.ExitStack) -> Callable[[Diagnosis], int]:
+    """What compares a diagnosis with what was planted, and gives the exit code.
+
+    last: closed when all is removed: it is said then.
+    """
 
     def compare(diagnosis: Diagnosis) -> int:
         verdict = None if diagnosis.chosen is None else diagnosis.chosen.verdict
@@ -124,7 +130,8 @@ def _comparison(plant: Plant) -> Callable[[Diagnosis], int]:
             same = verdict.named == plant.expected.named
             worked = same and verdict.confidence >= SURE_RATIO
         end = "worked" if worked else "failed: repeat it while this host is idle"
-        _tell(f"Expected: {_named(plant.expected)}. Found: {found}. The demo {end}.")
+        text = f"Expected: {_named(plant.expected)}. Found: {found}. The demo {end}."
+        last.callback(_tell, text)
         return exits.DONE if worked else exits.INCOMPLETE
 
     return compare

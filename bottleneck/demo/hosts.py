@@ -58,10 +58,13 @@ def trouble() -> str:
     """Why this host allows no two namespaces with a link between them; empty: it does."""
 
     def tried(tell: Callable[[Event], None], control: int) -> None:
-        network.isolate()
-        network.join((network.LINK, os.getpid()), ("peer", os.getpid()))
-        network.set_up(network.LINK, CLIENT_ADDRESS, 10**9)
-        network.isolate()
+        try:
+            network.isolate()
+            network.join((network.LINK, os.getpid()), ("peer", os.getpid()))
+            network.set_up(network.LINK, CLIENT_ADDRESS, 10**9)
+            network.isolate()
+        except OSError as error:
+            raise Unavailable((error.strerror or str(error)).lower()) from error
         tell({})
 
     with _running(tried) as child:

@@ -1,5 +1,6 @@
 """`bottleneck demo`: what it plants is what the diagnosis names, and nothing of it stays."""
 
+import contextlib
 import json
 import os
 import random
@@ -120,8 +121,10 @@ def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, cap
 def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, code, end):
     verdict = Verdict(*named, confidence, None, "")
     copy = CopyDiagnosis("pull.cached", "client", "3.1.1", 1e8, verdict)
-    judge = demo._comparison(plants.PLANTS["link"])
-    assert judge(Diagnosis("pull.cached", (copy,), "")) == code
+    with contextlib.ExitStack() as last:
+        judge = demo._comparison(plants.PLANTS["link"], last)
+        assert judge(Diagnosis("pull.cached", (copy,), "")) == code
+        assert capsys.readouterr().err == ""  # not before all is removed
     said = capsys.readouterr().err
     assert said.startswith("Expected: network (link speed). Found: ")
     assert f"confidence {confidence:.2f}. The demo {end}\n" in said
