@@ -322,6 +322,14 @@ SHARED = {
 }
 
 
+@pytest.mark.parametrize(("limit", "cause"), [(25, "read"), (100, "contention")])
+def test_at_a_control_groups_limit_others_io_is_not_what_slows_the_disk(lan, says, limit, cause):
+    limits = {"read_bytes_per_second": limit * MB, "group": "/docker/nas"}
+    disk(lan, "read", 25.4, limits=limits, others=others(read=30), before=BUSY)
+    lan.copy("pull.uncached", 24.6)
+    says(lan, f"disk/server/{cause}")
+
+
 @pytest.mark.parametrize("details", SHARED.values(), ids=SHARED)
 def test_somebody_elses_io_is_named_on_a_disk_that_is_read(lan, details, says):
     zones(lan)
