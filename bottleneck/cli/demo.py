@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bottleneck.analysis.finding import Diagnosis, Words
     from bottleneck.demo.plants import Plant
 
-DEFAULT_SECONDS = 26.0
+DEFAULT_SECONDS = 25.0
 SURE_RATIO = 0.9
 """The least confidence of a verdict that proves the point."""
 NAMES = ("link", "disk", "window", "cpu")

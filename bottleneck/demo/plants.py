@@ -50,9 +50,9 @@ PLANTS = {
         size="8MiB",
     ),
     "cpu": Plant(
-        "four busy processes on the server's only CPU core",
+        "three busy processes on the server's only CPU core",
         Words("cpu", "server", "contention"),
-        neighbours=4,
+        neighbours=3,
     ),
 }
 
