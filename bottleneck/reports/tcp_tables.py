@@ -171,7 +171,7 @@ TABLES = {
             document.figure("reordered", units.count_text, "reordered_datagrams"),
             document.figure("duplicate", units.count_text, "duplicate_datagrams"),
             document.figure("jitter", units.seconds_text, "jitter_seconds"),
-            document.figure("tool drops", units.count_text, "receiver_dropped_datagrams"),
+            document.figure("own drops", units.count_text, "receiver_dropped_datagrams"),
         ),
         document.first(2),
     ),
