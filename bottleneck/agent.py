@@ -296,9 +296,7 @@ class Agent:
     def kill_overdue(self, now: float) -> None:
         """Kills what has not ended in its time. Errors: Ended, the session's is over."""
         if now >= self.session.ends():
-            raise Ended(
-                f"the time of its session is over; see seconds in {agent_limits.PATH} there"
-            )
+            raise Ended(f"its session has ended; see seconds in {agent_limits.PATH} there")
         for task in self.tasks.values():
             if now >= task.deadline:
                 task.child.kill()

@@ -76,8 +76,7 @@ def _check_owner(path: str, told: os.stat_result) -> None:
     """Raises Untrusted where another user may change the file, or exchange it in its folder."""
     if told.st_uid not in (0, os.geteuid()) or told.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise Untrusted(
-            f"{path}: other users can change it or its folder; run chown root and chmod go-w "
-            "on both"
+            f"{path}: other users can change it or its folder; chown root and chmod go-w both"
         )
 
 
@@ -92,9 +91,7 @@ def parse(content: bytes, path: str = PATH) -> Limits:
         match = _LINE.fullmatch(line)
         if match is None or match[1] not in (NUMBERS if match[2] else LISTS) or match[1] in found:
             known = ", ".join((*NUMBERS, *LISTS))
-            raise Untrusted(
-                f"{path}: line {at}: not a limit; must be one of {known}, each at most once"
-            )
+            raise Untrusted(f"{path}: line {at}: not a limit; must be one of {known}, each once")
         name, number, items = match.groups()
         found[name] = int(number) if number else tuple(re.findall(r'"([^"]*)"', items))
         if name in ("folders", "devices") and not all(each[:1] == "/" for each in found[name]):

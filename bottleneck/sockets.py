@@ -183,9 +183,7 @@ class Watching:
         """Once a host: the next copy is watched no better."""
         if watch.trouble and side not in self.bench.unwatched:
             self.bench.unwatched.add(side)
-            self.bench.note(
-                f"{side}: the connections of the copies were not observed: {watch.trouble}"
-            )
+            self.bench.note(f"{side}: connections of the copies: not observed: {watch.trouble}")
 
 
 def _clock_seconds(counters: Any) -> float:

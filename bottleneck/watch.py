@@ -96,12 +96,9 @@ class Watch:
         found = _find(host, pid=self.options.pid, address=address)
         if not watched.moves(found):
             name = self.options.name
-            none = (
-                f"the {name} transferred nothing"
-                if self.options.pid
-                else (f"no {name} transferred data")
+            raise NothingRuns(
+                f"no running copy found: no active {name} within {FIND_SECONDS:.0f} s"
             )
-            raise NothingRuns(f"no running copy found: {none} in {FIND_SECONDS:.0f} s")
         self.here = watched.side_of(found)
         host.side = self.here
         self.reached[self.here], self.running[self.here] = host, found

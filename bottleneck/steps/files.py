@@ -71,9 +71,7 @@ def ready_cache(
         proof: Details = host.ask("set-cache", CACHE_SECONDS, **asked)
     except (StageError, Refused) as error:
         if requested == "uncached":
-            raise Unavailable(
-                f"the source could not be removed from the page cache: {error}"
-            ) from None
+            raise Unavailable(f"the source stays in the page cache: {error}") from None
         return None
     return proof
 

@@ -27,9 +27,7 @@ CLEAR = "skipped, because the result is clear"
 BROKEN = "the analysis failed midway, so the tests ran in the usual order"
 
 
-INITIATORS = Stage(
-    "initiators", "whether client or server should start the copy", usual_seconds=8.0
-)
+INITIATORS = Stage("initiators", "which host should start the copy", usual_seconds=8.0)
 """The copies of smb-copy that the server starts: they explain the client's."""
 BY_HAND = {
     "disk": disks.explain_disks,

@@ -66,9 +66,7 @@ def open_copies(bench: Bench, stack: ExitStack, seconds: float) -> ServerCopies:
     copy from and to here, with the remedy.
     """
     if bench.server_path is None:
-        raise Unavailable(
-            "the share's folder was not found on the server (use --server-folder DIR)"
-        )
+        raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
     engine, by = _engine(bench, stack)
     own_share = bench.options.client_share
     share = stack.enter_context(
@@ -142,9 +140,7 @@ def _setting(bench: Bench) -> client_share.Setting:
     own, there = (bench.facts[side].interface for side in ("client", "server"))
     if bench.options.client_share is None:
         if own is None:
-            raise Unavailable(
-                "this host's address towards the server is unknown (use --client-share)"
-            )
+            raise Unavailable("this host's address for the server is unknown (use --client-share)")
         if dialect == "smb1":
             raise Unavailable(
                 "the server's share supports SMB1 only, and a share opened on this host does not"

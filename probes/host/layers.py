@@ -349,7 +349,7 @@ def _of_link(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
                 f"PCI Express of {name}",
                 value,
                 why,
-                "use a slot with as many lanes, as fast as the disk's",
+                "use a slot with more or faster lanes",
             )
 
 

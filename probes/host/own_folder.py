@@ -302,9 +302,7 @@ def refused(folder: str, error: OSError) -> Exception:
         text = f"{folder}: stale file handle: the server no longer knows this mount; mount it again"
         return Refused("unreachable", text)
     if code in LOST:
-        return Refused(
-            "unreachable", f"{folder}: the mount lost its server ({words}); mount it again"
-        )
+        return Refused("unreachable", f"{folder}: mount lost its server ({words}); mount it again")
     return RuntimeError(f"{folder}: {words}")
 
 

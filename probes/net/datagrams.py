@@ -225,9 +225,7 @@ def send(made: socket.socket, content: bytearray) -> bool:
         if error.errno in (errno.ENOBUFS, errno.EAGAIN):
             return False
         if error.errno == errno.EMSGSIZE:
-            raise RuntimeError(
-                f"{len(content)} bytes do not fit into a packet of this path"
-            ) from None
+            raise RuntimeError(f"{len(content)} bytes do not fit into a packet here") from None
         raise
     return True
 

@@ -202,7 +202,7 @@ def _refused(folder: str, error: OSError) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Refused(
             "space",
-            f"{where} not enough free space for the copy; free some space or use another folder",
+            f"{where} not enough free space for the copy; use another folder",
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return Refused("permission", f"{where} no write permission; use another folder")

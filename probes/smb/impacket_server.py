@@ -40,9 +40,7 @@ def impacket_server(
     try:
         from impacket import ntlm, smbserver
     except ImportError:
-        raise Unavailable(
-            "impacket is not installed here (install copy-bottleneck[smb1])"
-        ) from None
+        raise Unavailable("impacket is missing here (install copy-bottleneck[smb1])") from None
     credential = ntlm.compute_lmhash(access.password), ntlm.compute_nthash(access.password)
 
     def serve(tell: Callable[[Event], None], control_fd: int) -> None:

@@ -155,9 +155,7 @@ class Smb1Session(Session):
         guest = bool(self._smb.isGuestSession())
         refuse_guest(self._peer, access, guest)
         if guest and self._security == "signed":
-            raise Unavailable(
-                f"guests of {self._where} have no key, so sessions cannot be {self._security}"
-            )
+            raise Unavailable(f"guests of {self._where} have no key to be {self._security}")
         with self._step(f"share {self._peer.share}"):
             path = rf"\\{self._peer.host}\{self._peer.share}"
             self._tree = self._smb.tree_connect_andx(path)

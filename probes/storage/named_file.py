@@ -81,8 +81,7 @@ def _device_below(path: str, number: int) -> Optional[str]:
     """Kernel name of the disk below a file; Unavailable where the kernel makes its content up."""
     filesystem, device = place.under(number)
     if filesystem in MADE_UP:
-        why = f"the kernel generates its content ({filesystem})"
-        raise Unavailable(f"{path} is not on a disk: {why}")
+        raise Unavailable(f"{path} is not on a disk: the kernel generates it ({filesystem})")
     return device
 
 

@@ -173,7 +173,10 @@ HOLDING = attacks(
             "room: denied": ("free space", first("query", e.failed(ACCESS_DENIED))),
             "room: closed": (GONE, first("query", e.closed)),
             "folder: denied": ("access is denied", first("open", e.failed(ACCESS_DENIED))),
-            "folder: said to be gone": ("no such file", first("open", e.failed(NO_SUCH_FILE))),
+            "folder: said to be gone": (
+                "file or folder not found",
+                first("open", e.failed(NO_SUCH_FILE)),
+            ),
         },
     }
 )

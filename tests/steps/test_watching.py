@@ -154,7 +154,7 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
         shown = run(made, "push.cached", 64 * MIB).details["sockets"]
         assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
         (note,) = made.ledger.notes
-        assert note.startswith("server: the connections of the copies were not observed")
+        assert note.startswith("server: connections of the copies: not observed")
 
 
 @pytest.mark.long
