@@ -191,10 +191,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 def _cells(
     setting: Setting, ports: Mapping[int, Endpoint], until: float
 ) -> Tuple[Dict[Place, Details], Dict[Place, str], bool]:
-    """The cells that were measured, why others broke, and whether the time ended before the last.
-
-    ports: of each window. One cell is measured whatever the time.
-    """
+    """The cells measured (one at least), why others broke, whether the time ended too early."""
     cells: Dict[Place, Details] = {}
     broken: Dict[Place, str] = {}
     while True:

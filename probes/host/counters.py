@@ -218,7 +218,6 @@ def _grown_of(before: Counters, after: Counters, record: str, name: str) -> int 
 
 
 def _ratio_of(before: Counters, after: Counters, record: str, name: str) -> float | None:
-    """The share of the time between them that a counter of seconds grew by."""
     then, now = _both(before, after, record, name)
     if then is None or now is None:
         return None
