@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck import words
-from bottleneck.analysis import steps
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Part
+from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
-from bottleneck.reports.document import COMMON, Block, Column, Flow, Place, Table, Text
+from bottleneck.reports.chain import ends, flow
+from bottleneck.reports.document import COMMON, Block, Column, Table, Text
 from bottleneck.safe import safe
 from bottleneck.units import rate_text
-from probes.records import SIDES, Failed, Skipped
+from probes.records import Failed, Skipped
 
 INSET = "  "
 MOST_COPIES = 6
 MOST_STEPS = 2
 """Of the advice: what to do, and what to expect of it."""
-LOWEST = 3
-"""So many of the lowest limits have a place of their own in the chain."""
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
@@ -40,7 +38,7 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
         yield from _steps(diagnosis, chosen)
         yield from copies.target(chosen)
         yield _copies(diagnosis, chosen)
-        yield from _flow(report, diagnosis, chosen)
+        yield from flow(report, diagnosis, chosen)
     left_out = tuple(_left_out(report, diagnosis))
     yield from left_out
     alone = not left_out
@@ -134,80 +132,6 @@ def _place(copy: CopyDiagnosis) -> int:
     *_, verb, cache = ("", "", *copy.copy.split("."))
     order = (("pull", "uncached"), ("pull", "cached"), ("push", "uncached"), ("push", "cached"))
     return order.index((verb, cache)) if (verb, cache) in order else len(order)
-
-
-def ends(copy: CopyDiagnosis) -> tuple[str, str]:
-    """The sides that the bytes come from and go to."""
-    verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
-    sender = steps.sender(verb, copy.initiator)
-    return sender, steps.other(sender)
-
-
-# -- the limits --------------------------------------------------------------------------------
-
-
-def _flow(report: Report, diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[Flow]:
-    """The parts that the data passes, in its direction, with the limit of each."""
-    if not copy.bytes_per_second or not copy.ceilings:
-        return
-    limits = [each for each in copy.ceilings if not each.tool or _is_named(copy, each)]
-    lowest = {each.part for each in limits[:LOWEST]} | {copy.verdict.part}
-    nearest = next((each for each in limits if each.standing != "at-least"), None)
-    places = []
-    for name, parts, always in _parts(copy):
-        here = [each for each in limits if each.part in parts]
-        if not always and not (here and lowest & set(parts)):
-            continue
-        named = [each for each in here if copies.is_cap(copy.verdict, each)]
-        limit = min(named or here, key=lambda each: each.bytes_per_second, default=None)
-        mark = ""
-        if copy.verdict.part in parts and not diagnosis.healthy:
-            mark = "bottleneck"
-        elif copy.verdict.component == "unknown" and limit is not None and limit is nearest:
-            mark = "nearest"
-        places.append(Place(name, _limit_text(report, limit, parts), mark))
-    estimated = any("~" in each.value for each in places)
-    legend = "~ estimated from load" if estimated else ""
-    title = f"Limits of {safe(copy.copy, 40)}, in the order of the data"
-    yield Flow(title, tuple(places), legend)
-
-
-def _is_named(copy: CopyDiagnosis, ceiling: Ceiling) -> bool:
-    return ceiling.part == copy.verdict.part
-
-
-def _parts(copy: CopyDiagnosis) -> Iterator[tuple[str, tuple[Part, ...], bool]]:
-    """Each place by its name, what belongs to it, and whether every copy has it."""
-    sender, receiver = ends(copy)
-    if copy.copy.endswith(".cached"):
-        yield f"{sender} cache", (("memory", sender), ("disk", sender)), True
-    else:
-        yield f"{sender} disk", (("disk", sender),), True
-        yield f"{sender} memory", (("memory", sender),), False
-    yield from _inside(copy, sender)
-    yield "SMB", tuple(("smb", side) for side in (*SIDES, "path")), False
-    yield "TCP", tuple(("tcp", side) for side in SIDES), False
-    yield "network", tuple(("network", side) for side in (*SIDES, "path")), True
-    yield from reversed(tuple(_inside(copy, receiver)))
-    yield f"{receiver} memory", (("memory", receiver),), False
-    yield f"{receiver} disk", (("disk", receiver),), True
-
-
-def _inside(copy: CopyDiagnosis, side: str) -> Iterator[tuple[str, tuple[Part, ...], bool]]:
-    yield f"{side} CPU", (("cpu", side),), True
-    if copy.verdict.part == ("instrument", side):
-        yield f"this tool ({side})", (copy.verdict.part,), True
-    yield f"{side} bus", (("bus", side),), False
-
-
-def _limit_text(report: Report, limit: Ceiling | None, parts: tuple[Part, ...]) -> str:
-    """A limit with its sign; `-`: none was seen; `?`: it was not measured."""
-    if limit is not None:
-        sign = words.DOUBT_SIGNS[limit.standing].strip()
-        return f"{sign}{rate_text(limit.bytes_per_second)}"
-    component, side = parts[0]
-    seen = component == "memory" or component == "cpu" and (side == "client" or report.server)
-    return "-" if seen else "?"
 
 
 # -- what is missing ---------------------------------------------------------------------------

@@ -179,6 +179,13 @@ class Place:
     name: str
     value: str
     mark: str
+    label: str = ""
+    """What its limit is of."""
+    width: float | None = None
+    """Of the pipe that a page draws, in hundredths; None: nothing is known of it."""
+    begin: float = 0.0
+    end: float = 0.0
+    """The same where it meets what is before and behind it."""
 
 
 @dataclass(frozen=True)

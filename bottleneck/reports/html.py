@@ -23,7 +23,7 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.answer import advice
-from bottleneck.reports.chain import Chain, chain
+from bottleneck.reports.chain import flow
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
@@ -60,7 +60,7 @@ class Group:
     folded: Literal["", "shut", "open"] = ""
 
 
-Part = Block | Plot | Chain | Group
+Part = Block | Plot | Group
 
 
 def document(shown: Shown) -> str:
@@ -160,7 +160,9 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     made = (*copies.copies(diagnosis), *copies.grid(diagnosis))
     yield Group("Copies", made, "copies")
     if chosen is not None:
-        yield Group("Limits in the order of the data", (chain(chosen),), "chain")
+        yield Group(
+            "Limits in the order of the data", tuple(flow(report, diagnosis, chosen)), "chain"
+        )
         limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
         yield Group("Limits", limits, "ladder")
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
