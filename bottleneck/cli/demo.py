@@ -111,7 +111,7 @@ def _allowed(name: str | None) -> Plant | None:
         return None
     why = f"no network namespaces on this host ({without})" if without else trouble(plant)
     others = [each for each in NAMES if not without and not trouble(PLANTS[each])]
-    remedy = f"use --plant {' or '.join(others)}" if others else "leave --plant out for loopback"
+    remedy = f"use one of {', '.join(others)}" if others else "leave --plant out for loopback"
     raise Unavailable(f"--plant {name}: {why}; {remedy}")
 
 

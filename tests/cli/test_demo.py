@@ -84,7 +84,7 @@ def test_an_unknown_plant_is_wrong_usage(capsys):
 @pytest.mark.parametrize(
     ("without", "limit", "remedy"),
     [
-        ("", "needs root", "use --plant link or window or cpu"),
+        ("", "needs root", "use one of link, window, cpu"),
         ("not permitted", "", "leave --plant out for loopback"),
     ],
 )
