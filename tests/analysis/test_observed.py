@@ -196,8 +196,8 @@ def test_who_should_start_a_copy_is_passed_on_without_figures(told, sender, bett
         each for each in diagnose(told(GIGABIT + text)).comparisons if each.about == "initiator"
     ]
     assert found.significant and found.ratio is None
-    assert found.sentence.startswith(f"Start it from the {better}: ")
-    assert f"when the {host} starts it" in found.sentence
+    assert found.sentence.startswith(f"Start the copy from the {better}: ")
+    assert f"if the {host} starts the copy" in found.sentence
 
 
 def test_strange_words_of_who_starts_it_are_left_out(told):

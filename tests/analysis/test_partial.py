@@ -42,7 +42,7 @@ def test_a_quota_that_stops_the_copy_now_and_then_is_named_with_doubt(
     assert found.verdict.named == ("cpu", side, "quota")
     assert 0 < found.verdict.confidence <= 0.7
     assert f"{throttled_ratio:.0%} of" in found.verdict.sentence
-    assert any("quota of 0.5 cores was used up" in line for line in found.evidence)
+    assert any(f"used up the {side}'s CPU quota (0.5 cores)" in line for line in found.evidence)
 
 
 @pytest.mark.parametrize("throttled_ratio", [0.0, 0.05, 0.09])
