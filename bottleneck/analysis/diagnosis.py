@@ -115,6 +115,10 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             _detail(cap),
         )
         advice = sentences.advice(cap.claim, *told)
+        if report.server is None and cap.claim.ceiling.standing == "inferred":
+            # What only follows from one end is no reason to buy anything yet.
+            first = f"{advice[0][0].lower()}{advice[0][1:]}"
+            advice = (f"Confirm with --agent ssh://USER@SERVER, then {first}", *advice[1:])
     else:
         verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
         advice = _what_to_try(report, copy, made, ladder)

@@ -7,7 +7,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, Next
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
-from bottleneck.units import link_text, range_text, rate_text
+from bottleneck.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
 """The predicted rate over today's, from which on a change is worth its price."""
@@ -82,17 +82,23 @@ def advice(
         )
     if predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate:
         expected = range_text(predicted.low, predicted.high)
-        gain = f"No change would gain 15%: without this bottleneck, expect {expected}."
-        return (gain, *_outlook(cap, None, following))
+        gain = f"Removing this bottleneck alone gains less than 15%: expect {expected}."
+        return (gain, *_outlook(cap, None, following, rate))
     link = None if link_bits is None else f"Use a {link_text(link_bits)} link"
     step = claim.remedy or link or _measure(cap, following, rate)
-    return (f"{step}.", *_outlook(cap, predicted, following))
+    return (f"{step}.", *_outlook(cap, predicted, following, rate))
 
 
-def _outlook(cap: Ceiling, predicted: Band | None, following: Next | None) -> tuple[str, ...]:
+def _outlook(
+    cap: Ceiling, predicted: Band | None, following: Next | None, rate: float
+) -> tuple[str, ...]:
     parts = []
     if predicted is not None:
-        parts.append(f"Expected: {range_text(predicted.low, predicted.high)}.")
+        # Beyond the next limit lies only the noise of what was measured.
+        beyond = predicted.high if following is None else following.ceiling_bytes_per_second
+        most = min(predicted.high, max(predicted.median, beyond))
+        gain = times_text(predicted.median / rate)
+        parts.append(f"Expected: {range_text(predicted.low, most)} ({gain}).")
     if following is not None:
         about = "about " if following.component in ("cpu", "instrument") else ""
         level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"

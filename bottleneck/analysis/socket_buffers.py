@@ -61,7 +61,7 @@ def fixed(
     if needed is None or (held is not None and needed <= held):
         return _where(given, side, kind, sockets, None)
     found = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
-    return replace(found, remedy=f"{found.remedy}; the path needs {size_text(needed)} or more")
+    return replace(found, remedy=f"{found.remedy}; the path needs a window of {size_text(needed)}")
 
 
 def _needed_bytes(given: Evidence, rtt_seconds: float) -> float | None:
@@ -101,7 +101,7 @@ def _where(given: Evidence, side: str, kind: Kind, sockets: Sockets, wanted: int
         return Fixed(
             f"Find what limits the {kind.name} on the {side}: {kind.sysctl} allows {most} there"
         )
-    number = "" if wanted is None else f" to {wanted} or more"
+    number = "" if wanted is None else f" to {wanted} bytes or more"
     now, detail = (f" (now {most})", f"limited by {kind.sysctl}") if most is not None else ("", "")
     return Fixed(f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail)
 

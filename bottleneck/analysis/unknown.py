@@ -91,7 +91,9 @@ def inconclusive(copy: Copy, made: Found, ladder: Ladder) -> Verdict:
     lowest = known[0]
     beyond = next((each for each in known if each.part != lowest.part), None)
     rest = (
-        "" if beyond is None else f" All others are {rate_text(beyond.bytes_per_second)} or more."
+        ""
+        if beyond is None
+        else f" All other measured limits are {rate_text(beyond.bytes_per_second)} or more."
     )
     return _inconclusive(
         f"{runs(copy, rate)}, below every measured limit. The nearest limit is "

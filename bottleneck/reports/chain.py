@@ -24,6 +24,7 @@ LOWEST = 3
 """So many of the lowest limits have a place of their own in the chain."""
 NARROWEST, WIDEST = 22.0, 94.0
 """Widths of the pipe around the copy's stream, in hundredths of the drawing."""
+SIGNS = {"~": "estimated", ">": "at least", "?": "not measured", "-": "none seen"}
 Room = tuple[str, tuple[Part, ...], bool]
 """A place by its name, what belongs to it, and whether every copy has it."""
 
@@ -63,8 +64,8 @@ def flow(report: Report, diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[
         label = "" if limit is None else words.cap_text(limit)
         value = _limit_text(report, limit, parts)
         places.append(Place(name, value, mark, label, _width(limit, rate, most)))
-    estimated = any("~" in each.value for each in places)
-    legend = "~ estimated from load" if estimated else ""
+    signs = (sign for sign in SIGNS if any(each.value.startswith(sign) for each in places))
+    legend = ", ".join(f"{sign} {SIGNS[sign]}" for sign in signs)
     title = f"Limits of {safe(copy.copy, 40)}, in the order of the data"
     yield Flow(title, _joined(places), legend)
 

@@ -226,8 +226,10 @@ ARROW = "  -> "
 
 def _flow(console: Console, flow: document.Flow) -> None:
     """Side by side with arrows, or one below the other where there is no room for all."""
-    gap = max(1, min(console.width, PROSE_COLUMNS) - len(flow.title) - len(flow.legend))
-    heading(console, f"{flow.title}{' ' * gap}{flow.legend}".rstrip())
+    gap = min(console.width, PROSE_COLUMNS) - len(flow.title) - len(flow.legend)
+    heading(console, f"{flow.title}{' ' * gap}{flow.legend}".rstrip() if gap > 1 else flow.title)
+    if gap <= 1:
+        line(console, f"{GAP}{flow.legend}", "dim")
     # Places without a limit give way first.
     limited = tuple(each for each in flow.places if each.value != "-" or each.mark)
     places = next((e for e in (flow.places, limited) if _flow_columns(e) <= console.width), ())

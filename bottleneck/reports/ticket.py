@@ -58,10 +58,12 @@ def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
     """All of it but the figures' block; most: lines of a point, and points of what is missing."""
     chosen = diagnosis.chosen
     return [
-        f"# {inline(first_line(diagnosis))}",
+        f"# {inline(first_line(diagnosis).replace('`', ''))}",
         "",
         *section("What to do", _first(diagnosis, chosen), most),
-        *paragraph(f"{diagnosis.summary}{_confidence(chosen)}", 700, most=most + 1),
+        *paragraph(
+            f"{diagnosis.summary}{_confidence(chosen)}".replace("`", "'"), 700, most=most + 1
+        ),
         "",
         *paragraph(_about(report), 400, most=most),
         "",
@@ -87,6 +89,8 @@ def _confidence(chosen: CopyDiagnosis | None) -> str:
 
 def _first(diagnosis: Diagnosis, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     told = advice(diagnosis, chosen)[:MOST_ADVICE] if chosen is not None else ()
+    # Escaped they would be read as a part of the command.
+    told = tuple(each.replace("`", "'") for each in told)
     yield from points("", told, longest=280)
 
 

@@ -82,7 +82,10 @@ def test_a_disk_read_without_proof_is_never_named(empty_world):
     world.disk("client", "write", 500)
     world.copy("pull.uncached", 24)
     assert world.named() == NOBODY
-    assert any("Not verified: that the server's disk was read past the page cache" in line for line in world.diagnosed().evidence)
+    assert any(
+        "Not verified: that the server's disk was read past the page cache" in line
+        for line in world.diagnosed().evidence
+    )
 
 
 def test_a_disk_measured_under_a_quota_is_a_lower_bound(empty_world):

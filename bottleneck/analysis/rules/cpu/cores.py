@@ -80,8 +80,9 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
         partly = stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO
         yield _claim(
             *(quota.CAUSE, made, side, 1.0 if seen.throttled else used),
-            f"the {side}'s CPU quota{limit} throttles the copy in {stops} of all periods",
-            f"The copy used up the {side}'s CPU quota{limit} in {stops} of all periods.",
+            f"the {side}'s CPU quota{limit} throttles the copy in {stops} of the "
+            "scheduling periods",
+            f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
             source="counted",
             partly="law" if partly else None,
             remedy=f"Raise the CPU quota on the {side} (`cpu.max` of its cgroup{now})",

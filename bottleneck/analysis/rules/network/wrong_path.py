@@ -122,8 +122,8 @@ def _chosen(each: Claim, found: Faster, sender: str) -> Claim:
         trust=min(each.trust, TRUST["measured"]),
         evidence=(*each.evidence, f"On the path in use, {each.words}."),
         remedy=(
-            f"Use the server's address {found.better.address}, or change its name or the route to "
-            "lead there"
+            f"Connect to {found.better.address}, or make the server's name or the route lead to "
+            "that address"
         ),
         detail=f"faster path by {found.better.address}" if found.better.address else "",
     )

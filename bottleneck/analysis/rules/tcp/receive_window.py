@@ -60,9 +60,11 @@ class Limit:
     @property
     def words(self) -> str:
         """The arithmetic behind it."""
+        # The round trips of the copy itself, with the time that window updates take.
+        trip = seconds_text(self.window_bytes / self.bytes_per_second)
         return (
             f"({size_text(self.window_bytes)}) allows at most {rate_text(self.bytes_per_second)} "
-            f"at an RTT of {seconds_text(self.rtt_seconds)}"
+            f"at an RTT of {trip}"
         )
 
     def claim(
