@@ -144,7 +144,7 @@ def over_text(copy: finding.CopyDiagnosis) -> str:
 
 
 def _ceiling_bar(width: int) -> int:
-    return 16 if width < document.WIDE else 30 if width < document.VERY_WIDE else 80
+    return 12 if width < document.WIDE else 30 if width < document.VERY_WIDE else 80
 
 
 def longest_bar(copy: finding.CopyDiagnosis, rate: float) -> float:
@@ -167,9 +167,7 @@ def _remark(ceiling: finding.Ceiling) -> str:
         return bits_beside(ceiling.bytes_per_second)
     if ceiling.standing == "measured":
         return words.spread_text(ceiling.low_bytes_per_second, ceiling.high_bytes_per_second)
-    return {"at-least": "at least", "estimated": "estimated from load"}.get(
-        ceiling.standing, "inferred"
-    )
+    return {"at-least": "at least", "estimated": "estimated"}.get(ceiling.standing, "inferred")
 
 
 def ladder(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:

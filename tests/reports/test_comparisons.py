@@ -51,11 +51,11 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 
 @pytest.mark.long
-def test_beside_copies_tcp_alone_is_told_in_sentences(shown, report, probed):
+def test_beside_copies_the_tables_of_tcp_are_left_to_their_section(shown, report, probed):
     for about in OF_TCP_ALONE:
         assert TABLES[about].heading not in shown(report)
         assert TABLES[about].heading in shown(probed)
-    flat = " ".join(shown(report).split())
+    flat = " ".join(shown(report, verbose=True).split())
     for each in diagnose(report).comparisons:
         assert " ".join(each.sentence.split()) in flat
 
@@ -64,9 +64,9 @@ def test_beside_copies_tcp_alone_is_told_in_sentences(shown, report, probed):
 def test_a_section_is_there_only_where_its_stage_is(shown, report, stage):
     about = {"smb-tax": "security", "smb-matrix": "requests", "native-copy": "native"}
     heading = TABLES[about.get(stage, stage)].heading
-    assert heading in shown(report)
+    assert heading in shown(report, verbose=True)
     left = tuple(entry for entry in report.entries if entry[0].stage != stage)
-    assert heading not in shown(replace(report, entries=left))
+    assert heading not in shown(replace(report, entries=left), verbose=True)
 
 
 def lines_of(found) -> int:
@@ -109,17 +109,17 @@ def test_without_a_star_the_star_is_not_explained(shown, report):
     left = tuple(
         e for e in report.entries if not str(e[0].setting.get("copy")).startswith("server.push")
     )
-    lines = section(shown(replace(report, entries=left)), "initiator")
+    lines = section(shown(replace(report, entries=left), verbose=True), "initiator")
     assert not any("*" in line for line in lines)
 
 
 def test_what_a_step_does_not_tell_is_a_dot(shown, report):
     bare = tuple((step, _without(outcome)) for step, outcome in report.entries)
     report = replace(report, entries=bare, server=None)
-    lines = section(shown(report), "security")
+    lines = section(shown(report, verbose=True), "security")
     assert lines[1].split()[-1] == "·"
-    assert " · " in section(shown(report), "dialect")[1]
-    assert " · " in section(shown(report), "small-files")[1]
+    assert " · " in section(shown(report, verbose=True), "dialect")[1]
+    assert " · " in section(shown(report, verbose=True), "small-files")[1]
 
 
 def _without(outcome):
