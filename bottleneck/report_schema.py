@@ -41,7 +41,7 @@ NAMED: dict[type, str] = {
 }
 """Records that stand among the definitions; others stand where they are used."""
 LATER: dict[type, tuple[str, ...]] = {
-    finding.Diagnosis: ("summary", "comparisons", "altered"),
+    finding.Diagnosis: ("summary", "comparisons", "altered", "healthy"),
     finding.CopyDiagnosis: ("ladder", "target"),
     finding.Verdict: ("detail",),
     finding.Ceiling: ("low_bytes_per_second", "high_bytes_per_second", "standing"),

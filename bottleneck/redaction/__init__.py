@@ -56,6 +56,7 @@ SENTENCES = _keys(
     """
     reason error why remedy value option words refused notes sentence summary evidence advice
     altered unknown not_measured program process tool client title peer url detail
+    healthy
     """
 )
 """Keys of free text, ours or somebody's."""

@@ -94,7 +94,7 @@ def _source(row: document.Found) -> str:
 
 
 def _slower(row: document.Found) -> str:
-    return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else NO_DIFFERENCE
+    return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else "neither"
 
 
 def _limited_by(row: document.Found) -> str | None:
