@@ -213,7 +213,7 @@ def test_however_it_ends_nothing_of_a_plant_is_left(
     assert watched.all_end(family)
 
     def left():
-        groups = Path("/sys/fs/cgroup").glob("*/bottleneck-????????????????")
+        groups = Path("/sys/fs/cgroup").glob("*/bottleneck-" + "[0-9a-f]" * 16)
         return [
             *Path("/var/tmp").glob(f"bottleneck-demo-{process.pid}-*"),
             *(each for each in groups if (each / "cgroup.procs").exists()),
