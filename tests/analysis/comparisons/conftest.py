@@ -29,7 +29,7 @@ def path(bare: Any) -> Any:
 def lines(found: Comparison) -> Iterator[str]:
     """A comparison with all that it tells; what is not known is left out of a row."""
     ratio = "no ratio" if found.ratio is None else f"{found.ratio:.4g}x"
-    real = "beyond the noise" if found.significant else "in the noise"
+    real = "significant" if found.significant else "no significant difference"
     yield f"{found.about}: {ratio}, {real}, steps {' '.join(map(str, found.steps))}".rstrip()
     yield f"  {found.sentence}"
     for row in found.rows:
