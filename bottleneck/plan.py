@@ -70,7 +70,7 @@ class Options:
     """The client's own share, as TARGET is written; None: a private one is opened where needed."""
     dialects: tuple[str, ...] = ()
     size_bytes: int | None = None
-    budget_seconds: float = 60.0
+    budget_seconds: float = USUAL_BUDGET_SECONDS
     stages: tuple[str, ...] = field(default_factory=stages)
     tcp_peer: TcpPeer | None = None
     """Who answers the TCP stage where no agent can run."""
@@ -110,7 +110,7 @@ MOST_TO_FILL_SECONDS = 1.0
 
 def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     """The budget shared out: a sixth to the network, a fifth to the disks, the rest to copies."""
-    scale = min(5.0, max(0.25, budget_seconds / 60.0))
+    scale = min(5.0, max(0.25, budget_seconds / USUAL_BUDGET_SECONDS))
     filling = min(MOST_TO_FILL_SECONDS * scale, ROUND_TRIPS_TO_FILL * round_trip_seconds)
     return Times(
         tcp=max(0.8, 1.2 * scale) + filling,

@@ -21,7 +21,6 @@ STAGE = Stage(
     measures="what limits a disk",
     usual_seconds=3.0,
     writes=True,
-    explains=True,
     speaks_of=("disk",),
     refines=("disk/read", "disk/write"),
 )

@@ -31,7 +31,6 @@ STAGE = Stage(
     by_agent=True,
     calls="called",
     unpaced=True,
-    explains=True,
     optional=True,
     least_budget_seconds=45.0,
     speaks_of=("network/delay", "smb/round-trips"),

@@ -28,6 +28,7 @@ from probes.stage import Last, Running, Stage, no_agent
 STAGE = Stage(
     "native-copy",
     measures="the copy as a user makes it",
+    explains=False,
     needs=("mount",),
     unpaced=True,
     writes=True,

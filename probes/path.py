@@ -32,7 +32,6 @@ STAGE = Stage(
     needs=("server",),
     by_agent=True,
     unpaced=True,
-    explains=True,
     speaks_of=("network/mtu", "network/loss", "network/delay"),
 )
 GRACE_SECONDS = 40.0

@@ -33,7 +33,6 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     strays=True,
-    explains=True,
     optional=True,
     refines=("network/link-rate", "network/loss", "network/delay", "network/contention"),
 )

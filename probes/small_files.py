@@ -34,7 +34,6 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     writes=True,
-    explains=True,
 )
 USUAL_SECONDS = 1.5
 FILES, FILE_BYTES = 500, 16 * 1024

@@ -27,6 +27,7 @@ from probes.stage import Last, Refused, Running, Stage, Unavailable, no_agent
 STAGE = Stage(
     "smb-copy",
     measures="the copy as a user makes it",
+    explains=False,
     needs=("share",),
     calls="called",
     unpaced=True,

@@ -33,7 +33,6 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     writes=True,
-    explains=True,
     speaks_of=("smb/round-trips", "smb/dialect", "smb/server-software"),
     varying=("size_bytes",),
 )

@@ -46,7 +46,6 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     writes=True,
-    explains=True,
     optional=True,
     from_budget_seconds=LONG_BUDGET_SECONDS,
     varying=("size_bytes",),

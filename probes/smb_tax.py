@@ -22,7 +22,6 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     writes=True,
-    explains=True,
     optional=True,
     speaks_of=("smb/signing", "smb/encryption", "cpu"),
     refines=("cpu/one-core", "cpu/all-cores", "network/inferred"),

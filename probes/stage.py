@@ -78,8 +78,8 @@ class Stage:
     """Its initiator may call others than its peer, where the peer leads it."""
     writes: bool = False
     """It writes files of its own on a disk, which a person is asked about first."""
-    explains: bool = False
-    """It is made after the copies, which it explains."""
+    explains: bool = True
+    """It is made after the copies, which it explains; no: where session.py makes it by itself."""
     optional: bool = False
     """Nobody misses it in a run that was asked for more: what cannot be tried is a note."""
     least_budget_seconds: float = LEAST_BUDGET_SECONDS

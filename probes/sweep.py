@@ -28,7 +28,6 @@ STAGE = Stage(
     by_agent=True,
     calls="called",
     unpaced=True,
-    explains=True,
     optional=True,
     from_budget_seconds=LONG_BUDGET_SECONDS,
 )

@@ -14,6 +14,7 @@ from probes.stage import Running, Stage
 STAGE = Stage(
     "tcp",
     measures="what the network carries",
+    explains=False,
     needs=("server",),
     by_agent=True,
     calls="called",

@@ -30,7 +30,6 @@ STAGE = Stage(
     needs=("server", "rate"),
     by_agent=True,
     calls="called",
-    explains=True,
     optional=True,
     from_budget_seconds=LONG_BUDGET_SECONDS,
 )

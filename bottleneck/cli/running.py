@@ -30,9 +30,10 @@ from bottleneck.target import (
     parse_peer,
 )
 from probes.records import DIALECTS, Access
-from probes.stage import Refused
+from probes.stage import USUAL_BUDGET_SECONDS, Refused
 
-LEAST_BUDGET_SECONDS = 5.0
+LEAST_BUDGET_SECONDS, QUICK_SECONDS, THOROUGH_SECONDS = 5.0, 20.0, 300.0
+"""Of a run; the usual one is probes.stage's."""
 LATE_SECONDS = 5.0
 """How much later than its budget a run is stopped, and its hosts are closed."""
 END_LOADINGS, MOST_LOADING_SECONDS = 3.0, 3.0
@@ -41,9 +42,12 @@ CLOSING_SECONDS = 1.2
 """What a run that was stopped waits for each answer while it closes."""
 
 
-def budget_seconds(wanted: options.Time, default: float = 60.0) -> float:
+def budget_seconds(wanted: options.Time, default: float = USUAL_BUDGET_SECONDS) -> float:
     """The run's time from --budget, --quick or --thorough."""
-    quick, thorough = (20.0 if wanted.quick else None), (300.0 if wanted.thorough else None)
+    quick, thorough = (
+        (QUICK_SECONDS if wanted.quick else None),
+        (THOROUGH_SECONDS if wanted.thorough else None),
+    )
     told = [each for each in (wanted.budget, quick, thorough) if each is not None]
     if len(told) > 1:
         raise Refused("usage", "use only one of --budget, --quick and --thorough")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plant a module of every name and a program of every name, run the commands there, count what ran.
 
-Usage: python tests/hostile/plant.py [--quick] [--only TEXT]
+Usage: python tests/hostile/planted_modules.py [--quick] [--only TEXT]
 
 Modules and programs lie in the current folder, in the home folder and in folders of PATH that
 everybody can write to, in front of all others; each writes its name into one file when it runs.
