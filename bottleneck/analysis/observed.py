@@ -197,8 +197,7 @@ def _unexplained(
     told = tuple(_ruled_out(report, copies, copy, rate))
     sentence = found.verdict.sentence
     if told:
-        what = "what caps it was not found"
-        sentence = f"{sentences.runs(copy, rate)}: {what}. {' '.join(told)}"
+        sentence = f"{sentences.runs(copy, rate)}. {' '.join(told)}"
     return replace(
         found,
         verdict=replace(found.verdict, sentence=sentence),
@@ -212,22 +211,23 @@ def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) 
     back = _opposite(copies, copy)
     if alone >= SINGLE_RATIO * rate:
         yield (
-            f"It is not the network: TCP alone moved {rate_text(alone)} from the {copy.sender} to "
-            f"the {copy.receiver}."
+            f"The network is not the bottleneck: TCP by itself moved {rate_text(alone)} from the "
+            f"{copy.sender} to the {copy.receiver}."
         )
     elif back is not None and back.rate.median >= SINGLE_RATIO * rate:
-        cached = f", nor the {copy.sender}'s disk, since the source lay in that host's RAM"
         yield (
-            f"It is not the network's rate, which carried {rate_text(back.rate.median)} the other "
-            f"way{cached if copy.cache == 'cached' else ''}: something holds a {copy.verb} alone."
+            f"The link speed is not the bottleneck: the network carried "
+            f"{rate_text(back.rate.median)} the other way."
         )
+        if copy.cache == "cached":
+            yield f"The {copy.sender}'s disk is not either: the source was in that host's cache."
     slow = _looks_like(rate)
     most = max(alone, claimed_payload(report))
     if slow is not None and most >= SINGLE_RATIO * slow / 8 * model.payload_efficiency():
         link = link_text(slow)
         yield (
-            f"It is about what a {link} link carries: see whether the copy took another way than "
-            f"the one of {rate_text(most)} (a {link} port, an access point, another card)."
+            f"The rate is about that of a {link} link. Check whether the copy took a slower path "
+            f"than the one of {rate_text(most)} (a {link} port, an access point, another card)."
         )
 
 
@@ -254,17 +254,17 @@ def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
 def _what_would_tell(report: Report, copies: Sequence[Copy], copy: Copy) -> Iterator[str]:
     if not hardware_limits.believed(report, copy.sender):
         yield (
-            f"Measure TCP alone from the {copy.sender} to the {copy.receiver} (iperf3, 1 stream "
-            "and 4): it parts the hosts' TCP and network from SMB and disks."
+            f"Run iperf3 from the {copy.sender} to the {copy.receiver} with 1 and with 4 streams. "
+            "It shows whether the network or SMB and the disks are slow."
         )
     started = {each.initiator for each in copies if each.sender == copy.sender}
     if len(started) == 1:
         other = steps.other(copy.initiator)
         yield (
-            f"Start the same copy at the {other}: 1 more copy tells whether it is the way the "
-            f"bytes go or who asks for them."
+            f"Start the same copy at the {other}. It shows whether the direction or the initiator "
+            "matters."
         )
     yield (
-        f"Measure the disk of the {copy.receiver} alone, written and flushed; or let `bottleneck "
-        "diagnose` measure all stages at once, in 60 s."
+        f"Measure the disk of the {copy.receiver} by itself, written and flushed. `bottleneck "
+        "diagnose` measures all components in 60 s."
     )

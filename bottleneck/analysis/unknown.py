@@ -139,22 +139,17 @@ def flushed_late(made: Found) -> str:
 def without_agent(copy: Copy, ladder: Ladder) -> str:
     """What an agent on the server would add to a copy that nobody is named for."""
     known = {each.ceiling.part for each in ladder.valid}
-    does = "writes" if copy.verb == "push" else "reads"
     missing = [
         what
         for part, what in (
-            (("network", "path"), f"TCP by itself from the {copy.sender}"),
-            (("disk", "server"), f"what the server's disk {does}"),
-            (("cpu", "server"), "the load of the server's CPU"),
+            (("network", "path"), "TCP by itself"),
+            (("disk", "server"), "the server's disk"),
+            (("cpu", "server"), "the server's CPU"),
         )
         if part not in known
     ]
-    missing.append(
-        "the server's time for each WRITE"
-        if copy.verb == "push"
-        else "whether the file came from the server's cache"
-    )
+    missing.append("its time for each WRITE" if copy.verb == "push" else "its cache")
     return (
-        "Run again with --agent ssh://USER@SERVER. It adds "
-        f"{len(missing)} measurements of this copy: {', '.join(missing)}."
+        "Run again with --agent ssh://USER@SERVER. The agent measures "
+        f"{len(missing)} more parts of this copy: {', '.join(missing)}."
     )

@@ -31,9 +31,9 @@ def zone_chart(curve: document.ZoneCurve, width: int, rising: str) -> Iterator[s
         )
         cells = "".join(_piece(level, most, row, rising) for level in levels)
         yield f"{label:>{CHART_LABEL}} {side}{cells}".rstrip()
-    edge, last = "0 %", "100 %"
+    edge, last = "0%", "100%"
     if zones.curve is not None and zones.curve.falls:
-        edge, last = "0 %, outer edge", "inner edge, 100 %"
+        edge, last = "0%, outer tracks", "inner tracks, 100%"
     yield f"{'0':>{CHART_LABEL}} {corner}{floor * columns}"
     yield f"{'':>{CHART_LABEL}}  {edge}{last:>{columns - len(edge)}}"
     weak = _weak_line(zones, columns)

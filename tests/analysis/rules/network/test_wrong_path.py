@@ -53,7 +53,7 @@ def test_a_copy_over_the_slower_of_two_links_is_named_with_the_way_and_its_gain(
     (found,) = diagnose(world.report()).copies
     assert found.verdict.named == ("network", "path", "wrong-path")
     assert "10.1.0.2 (eth1 to eth1)" in found.verdict.sentence
-    assert "Use the server's address 10.1.0.2" in found.advice[0]
+    assert "Connect to 10.1.0.2" in found.advice[0]
     links = [each for each in found.ceilings if each.named == ("network", "path", "link-rate")]
     assert [each.bytes_per_second for each in links] == [1100.0 * MB]
 
