@@ -150,7 +150,7 @@ def on_terminal(write):
 
 
 def as_text(known, diagnosis, name):
-    return on_terminal(lambda console: print_report(known, diagnosis, console, verbose=True))
+    return on_terminal(lambda console: print_report(known, diagnosis, console, sections=("all",)))
 
 
 def as_trend(known, diagnosis, name):

@@ -53,7 +53,7 @@ def test_counts_time_and_properties_are_those_of_the_run(judgement):
     assert told["share"] == "//nas/media"
     assert told["started"] == "2026-11-20T23:45:00+00:00"
     assert told["tool.fio"] == "3.33"
-    assert "the server's disk reads no faster than" in told["summary"]
+    assert "the server's disk reads at most" in told["summary"]
 
 
 def test_no_case_claims_a_time(judgement):

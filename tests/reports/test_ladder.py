@@ -46,10 +46,10 @@ def test_a_cap_alone_is_no_ladder(shown):
 
 def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(shown):
     told = shown(wanted(chosen("server-disk", 200e6)))
-    assert "What it takes to bring pull.uncached (3.1.1) to 200 MB/s" in told
+    assert "Needed for 200 MB/s: pull.uncached (3.1.1)" in told
     assert "- The server's disk must read" in told
     there = shown(wanted(chosen("server-disk", 10e6))).strip()
-    assert there == "pull.uncached (3.1.1) reaches the 10 MB/s that are wanted"
+    assert there == "pull.uncached (3.1.1) reaches 10.0 MB/s"
     assert shown(wanted(chosen("server-disk"))) == ""
     copy = chosen("server-disk", 200e6)
     bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))

@@ -77,7 +77,7 @@ def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(prin
     flat = " ".join(text.split())
     told = "70.0 MB/s, is lower than the usual range of the 4 runs before (97.0–104 MB/s)"
     assert told in flat
-    assert "bottleneck changed on 2026-11-05 from network: link-rate to server disk: read" in flat
+    assert "bottleneck changed on 2026-11-05 from network: link speed to server disk: read" in flat
     assert max(map(len, text.splitlines())) <= 80
 
 

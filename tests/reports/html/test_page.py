@@ -125,7 +125,7 @@ def test_a_report_without_anything_still_has_a_page(tree):
     for diagnosis in (diagnose(nothing), Diagnosis(None, (), "Nothing was measured.")):
         found = tree(html_text(nothing, diagnosis))
         assert found.strange == []
-        assert "No agent ran there" in found.words
+        assert "No agent ran on this host" in found.words
         assert "Partial results: the run failed" in found.words
         assert "0 MB/s" not in found.words
 
