@@ -53,7 +53,7 @@ def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(shown):
     assert shown(wanted(chosen("server-disk"))) == ""
     copy = chosen("server-disk", 200e6)
     bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))
-    assert "Nothing that is known is in the way." in shown(wanted(bare))
+    assert "No measured component is in the way." in shown(wanted(bare))
 
 
 @pytest.mark.parametrize("width", [80, 120])
