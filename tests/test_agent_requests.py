@@ -371,7 +371,7 @@ def test_a_session_ends_when_its_host_says_so():
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
         assert process.wait(20) == 70
-        assert b"its session is over; see seconds in /etc" in process.stderr.read()
+        assert b"its session has ended; see seconds in /etc" in process.stderr.read()
 
 
 COUNTERS = b"".join(wire.encode({"id": n, "do": "counters"}) for n in range(2, 1500))
@@ -402,7 +402,7 @@ def test_a_session_ends_although_nobody_reads_its_replies(agent_beside):
     process = agent_beside("2.0")
     process.stdin.write(COUNTERS[:60_000])
     assert process.wait(20) == 70
-    assert b"its session is over" in process.stderr.read()
+    assert b"its session has ended" in process.stderr.read()
 
 
 def test_a_hold_ends_although_nobody_reads_its_replies(agent_beside):

@@ -49,7 +49,10 @@ def demo(
     shown: options.Kept,
     screen: options.Screen,
 ) -> int:
-    """Plant a limit between two hosts on this one, diagnose the copies, compare, and remove all."""
+    """Diagnose a private share with a known limit, and compare.
+
+    Makes two network namespaces with that limit between them, and removes all at the end.
+    """
     with interrupts.held():
         import os
         import secrets

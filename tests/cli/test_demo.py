@@ -78,7 +78,7 @@ def test_each_other_plant_is_named_for_sure(namespaces, tmp_path, plant):
 
 def test_an_unknown_plant_is_wrong_usage(capsys):
     assert app.run(["demo", "--plant", "gremlin"]) == exits.USAGE
-    assert "none of link, disk, window, cpu" in capsys.readouterr().err
+    assert "must be one of link, disk, window, cpu" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ def test_what_takes_a_pipes_place_at_the_last_moment_is_seen_on_the_descriptor(
         os.mknod(path, 0o600 | 0o060000, device.number)
 
     monkeypatch.setattr(document_file, "_check", exchanged)
-    with pytest.raises(OSError, match="block device, which is never written to"):
+    with pytest.raises(OSError, match="a block device is never written to"):
         document_file.write(path, "a report")
 
 

@@ -78,8 +78,11 @@ def test_a_forged_copy_is_a_hole_in_the_report(ended):
     assert run.code == MISSING, run
     said = " ".join((run.out + run.err).split())
     assert "without the signature that this session has to have" in said
-    copies = [line for line in run.out.splitlines() if line.startswith(("push.", "pull."))]
-    assert copies and all("not-measured" in line for line in copies), run.out
+    assert run.out.startswith("Bottleneck: not identified (no copy was made)\n"), run.out
+    forged = "failed while the copy was checked: a reply came without the signature"
+    assert f"push.uncached {forged}" in said and f"push.cached {forged}" in said
+    for copy in ("push.cached", "pull.uncached", "pull.cached"):
+        assert f"Not made: {copy}: " in said
 
 
 @pytest.mark.parametrize("name", NAMES)
