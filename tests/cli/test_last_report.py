@@ -1,0 +1,63 @@
+"""The last diagnosis is kept for its user alone, and explained again without its file's name."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from bottleneck.cli import exits
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Where this test's user keeps states, and the environment that says so."""
+    state = tmp_path / "state"
+    return state / "copy-bottleneck/last.json", {"XDG_STATE_HOME": state}
+
+
+@pytest.fixture
+def diagnosed(bottleneck, target, auth_file, tmp_path, kept):
+    folder = tmp_path / "client"
+    folder.mkdir()
+
+    def run(*more):
+        login = ("--auth-file", auth_file, "--folder", folder, "--yes")
+        options = ("--size", "1MiB", "--budget", "6", "--dialects", "3.1.1", *more)
+        return bottleneck("diagnose", target, *login, *options, environment=kept[1])
+
+    return run
+
+
+def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagnosed, kept):
+    path, environment = kept
+    done = diagnosed()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert "More: --verbose, bottleneck explain --section" in done.out
+    again = bottleneck("explain", "--section", "measurements", environment=environment)
+    assert again.code == exits.DONE
+    assert again.out.splitlines()[0] == done.out.splitlines()[0]
+    assert "Measurements" in again.out and "Measurements" not in done.out
+
+
+def test_what_is_kept_of_a_redacted_run_has_no_names(diagnosed, kept, samba):
+    diagnosed("--redact")
+    text = kept[0].read_text()
+    assert json.loads(text)["target"]["share"].endswith("/share-1")
+    assert samba.username not in text
+
+
+def test_without_a_kept_diagnosis_explain_says_what_to_do(bottleneck, kept):
+    done = bottleneck("explain", environment=kept[1])
+    assert done.code == exits.USAGE
+    assert done.complaint.endswith("run bottleneck diagnose or name a report")
+
+
+def test_a_state_folder_that_cannot_be_written_costs_nothing_but_the_hint(diagnosed, kept):
+    kept[0].parent.parent.mkdir()
+    kept[0].parent.write_text("no folder")
+    done = diagnosed()
+    assert "More: --verbose, --section" in done.out
+    assert "bottleneck: " not in done.err
