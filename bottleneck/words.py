@@ -91,7 +91,8 @@ def _component(words: Words) -> str:
 
 def stage_text(step: Step) -> str:
     """A step in a few words: `tcp pull x4`, `disk server read uncached`."""
-    told = {key: safe(word, 24) for key, word in step.setting.items() if word is not None}
+    given = ((key, word) for key, word in step.setting.items() if word is not None)
+    told = {key: "supplied" if word == "told" else safe(word, 24) for key, word in given}
     streams = told.get("streams", "1")
     many = "" if streams == "1" else f" x{streams}"
     match step.stage:

@@ -43,8 +43,8 @@ TERM = re.compile(
 # Names and figures: options, what has a dot, slash or underscore within, `code`, "word".
 IDENTIFIER = re.compile(r'`[^`\n]*`|"[^"\s]*"|(?<!\w)-{1,2}[a-z][\w-]*|\w*[./\\_]\w\S*')
 CODE = re.compile(r"`[^`]*`(?:,? (?:and |or )?`[^`]*`)*")
-COPY_AND_RATE = re.compile(r"(?:Pull|Push)ing [^:]{,120}? (?:runs|run) at [^:]{,40}? because ")
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+")
+FIGURES = re.compile(r"\s*\([^()]*\d[^()]*\)")
+SENTENCE_END = re.compile(r"(?<=[.!?;])[\"')]*\s+|:\s+| because ")
 TABLE = re.compile(r"\S {2,}\S|[▏▎▍▌▋▊▉█▁▂▃▄▅▆▇┃│─◀]")
 BULLET = re.compile(r"(?:[-*•]|\d+\.) ")
 VERDICT = re.compile(r"[a-z]+/[A-Za-z]+/[a-z-]+( |$)")
@@ -56,8 +56,12 @@ def terms_in(text: str) -> list[str]:
 
 
 def long_sentences(paragraph: str) -> list[str]:
-    """The sentences with too many words; a figure with its unit is one, a list of code is, too."""
-    text = COPY_AND_RATE.sub("", CODE.sub("code", " ".join(paragraph.split())))
+    """The sentences with too many words: a figure with its unit is one, a list of code is, too.
+
+    A fact and its reason, what stands behind a semicolon or a colon, and figures in brackets are
+    read apart.
+    """
+    text = FIGURES.sub("", CODE.sub("code", " ".join(paragraph.split())))
     return [
         sentence
         for sentence in SENTENCE_END.split(text)
