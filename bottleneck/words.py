@@ -105,7 +105,7 @@ def stage_text(step: Step) -> str:
         case "smb-tax":
             return f"smb-tax {told.get('verb', '')} {told.get('security', '')}"
         case "disk":
-            how = told.get("pattern", "sequential")
+            how = told.get("pattern", "sequential").replace("told", "supplied")
             if how == "sequential":
                 how = told.get("cache", "") if told.get("verb") == "read" else ""
             return f"disk {told.get('side', '')} {told.get('verb', '')} {how}".rstrip()

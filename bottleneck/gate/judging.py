@@ -220,7 +220,7 @@ def _cap(wanted: Cap, told: Reading) -> Judged:
     verdict = None if told.copy is None else told.copy.verdict
     if verdict is None or verdict.component == "unknown":
         why = told.reason if verdict is None else verdict.sentence
-        return Judged(name, metric, "unknown", f"bottleneck of {which} not identified: {why}")
+        return Judged(name, metric, "unknown", f"bottleneck of {which} not identified. {why}")
     found = f"{which} is limited by {verdict.words}"
     asked = zip((wanted.component, wanted.side, wanted.cause), verdict.named, strict=True)
     if all(want in (None, got) for want, got in asked):

@@ -212,4 +212,4 @@ def _engine(copy: Copy) -> str:
     told += [f"{copy.request} a request"] if copy.request else []
     told += [f"from {copy.from_place:.0%}"] if copy.from_place is not None else []
     told += [f"to {copy.to_place:.0%}"] if copy.to_place is not None else []
-    return ", ".join(told) or "told"
+    return ", ".join(told) or "supplied"

@@ -109,11 +109,11 @@ def _weak_words(each: Zones) -> str:
     if curve is None or not curve.weak:
         return ""
     told = [
-        f"zone {at + 1} is weak ({rate_text(each.zones[at].bytes_per_second)}, expected "
+        f"zone {at + 1} ({rate_text(each.zones[at].bytes_per_second)}, expected "
         f"{rate_text(curve.rate_at(each.zones[at].centre_ratio))})"
         for at in curve.weak
     ]
-    return f"; {', '.join(told)}"
+    return f". Weak: {', '.join(told)}"
 
 
 def _zone_row(each: Zones, at: int, zone: Zone) -> Row:
@@ -349,12 +349,12 @@ def _why(found: Found, knee: float) -> str:
         return f", from the kernel's dirty limit on ({size_text(limit)})"
     if knee > limit:
         return (
-            f", far beyond the kernel's dirty limit ({size_text(limit)}): a cache of the disk or "
-            "its controller was full"
+            f". {size_text(knee)} is beyond the kernel's dirty limit ({size_text(limit)}): a cache "
+            "of the disk or its controller was full"
         )
     return (
-        f", before the kernel's dirty limit ({size_text(limit)}): a container's limit or a cache "
-        "of the disk"
+        f". {size_text(knee)} is below the kernel's dirty limit ({size_text(limit)}): a "
+        "container's limit or a cache of the disk"
     )
 
 

@@ -236,11 +236,11 @@ def _words(cap: Cap) -> str:
         return words
     if cap.manner == "reached":
         return f"{words}. Equally likely: {cap.rival.words}"
-    return f"{words}, together with {_level(cap.rival.ceiling)}"
+    return f"{words}. In turn with that: {_level(cap.rival.ceiling)}"
 
 
-def _level(ceiling: Ceiling) -> str:
-    return f"{name_with_verb(ceiling)} at {rate_text(ceiling.bytes_per_second)}"
+def _level(ceiling: Ceiling, at: str = "at ") -> str:
+    return f"{name_with_verb(ceiling)} {at}{rate_text(ceiling.bytes_per_second)}"
 
 
 def _flush(slow: Copy, made: Found, fast_rate: float) -> str:
@@ -265,7 +265,7 @@ def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
     # What every byte passes comes first.
     for each in sorted(known, key=lambda each: each.component not in caps.STAGES):
         if each.bytes_per_second >= fast_rate:
-            allowing.setdefault(each.part, _level(each))
+            allowing.setdefault(each.part, _level(each, ""))
         elif each.standing != "at-least" and not between:
             between = f" The lowest known limit, {_level(each)}, was not reached."
     told = ", not explained by any measurement."

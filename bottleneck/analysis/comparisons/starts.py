@@ -104,10 +104,11 @@ def _advice(found: Pairs, most: Pair) -> str:
     of_sender: dict[str, Pair] = {}
     for each in sorted(told, key=lambda each: -each.ratio):
         of_sender.setdefault(_sender(each), each)
-    gains = "; ".join(_gain(of_sender[each]) for each in dict.fromkeys(map(_sender, told)))
+    gains = [_gain(of_sender[each]) for each in dict.fromkeys(map(_sender, told))]
+    gains[1:] = [each[:1].upper() + each[1:] for each in gains[1:]]
     same = len(found) - len(told)
     rest = f" No significant difference in the other {f'{same} cases' if same > 1 else 'case'}."
-    return f"{start}{gains}.{rest if same else ''}"
+    return f"{start}{'. '.join(gains)}.{rest if same else ''}"
 
 
 def _gain(pair: Pair) -> str:

@@ -36,8 +36,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         side,
         made,
-        f"the {side}'s disk is the slower part: the same copy from that host's memory runs at "
-        f"{rate_text(fast)}",
+        f"the {side}'s disk is slower than its memory ({rate_text(fast)})",
         high=max(made.rate.high, alone),
         steps=(made.index, twin.index),
         standing="inferred",
