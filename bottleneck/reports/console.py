@@ -19,6 +19,7 @@ from bottleneck.reports.sections import ALL
 from bottleneck.reports.terminal import show
 from bottleneck.safe import safe
 from bottleneck.units import explorer_note
+from probes.records import Measured
 
 Section = Callable[[Report, Diagnosis, bool], Iterator[Block]]
 
@@ -39,7 +40,8 @@ def print_report(
     wanted = sections or (() if diagnosis.copies else (ALL,))
     if diagnosis.copies:
         show(console, answer(report, diagnosis, kept))
-    else:
+    elif diagnosis.comparisons or not any(isinstance(e, Measured) for _, e in report.entries):
+        # Of one stage its figures are the answer.
         show(console, [Text(safe(diagnosis.summary, 2000), "strong")])
     for name, section in SECTIONS.items():
         if name in wanted or ALL in wanted:
