@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def keep(text: str) -> bool:
     if file is None:
         return False
     try:
+        there = next(each for each in file.parents if each.exists())
+        if there.stat().st_uid != os.geteuid():
+            return False  # root in another user's home would leave folders that are root's
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         document_file.write(file, text, MODE)
     except OSError:

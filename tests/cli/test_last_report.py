@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+from bottleneck import last_report
 from bottleneck.cli import exits
 
 
@@ -46,6 +47,14 @@ def test_what_is_kept_of_a_redacted_run_has_no_names(diagnosed, kept):
     diagnosed("--redact")
     text = kept[0].read_text()
     assert json.loads(text)["target"]["share"].endswith("/share-1")
+
+
+def test_nothing_is_kept_in_a_home_of_another_user(kept, monkeypatch):
+    path, environment = kept
+    monkeypatch.setenv("XDG_STATE_HOME", str(environment["XDG_STATE_HOME"]))
+    monkeypatch.setattr("bottleneck.last_report.os.geteuid", lambda: 47)
+    assert not last_report.keep("{}")
+    assert not path.parent.exists()
 
 
 def test_without_a_kept_diagnosis_explain_says_what_to_do(bottleneck, kept):
