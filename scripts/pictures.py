@@ -19,7 +19,7 @@ from rich.console import Console
 from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.console import print_report
-from bottleneck.reports.html import html_text
+from bottleneck.reports.html import document as html_text
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs/pictures"

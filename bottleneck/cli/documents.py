@@ -20,10 +20,10 @@ from bottleneck.cli import command_line, completion, exits, streams
 from bottleneck.cli.command_line import STDOUT
 from bottleneck.cli.options import USUAL_SCREEN, Documents, Kept, Quiet, Reading, Screen
 from bottleneck.report import Report
-from bottleneck.reports import formats, sections, terminal
+from bottleneck.reports import formats, terminal
 from bottleneck.reports.answer import verdict
 from bottleneck.reports.console import print_report
-from bottleneck.reports.formats import KINDS, Shown
+from bottleneck.reports.formats import KINDS
 from bottleneck.reports.trend import print_trend
 from probes.stage import Refused
 
@@ -100,10 +100,10 @@ def _sections(screen: Screen) -> tuple[str, ...]:
     """The sections that are asked for beside the answer."""
     named = [name.strip() for each in screen.section or () for name in each.split(",")]
     for name in named:
-        if name not in sections.NAMES:
-            told = f"--section {name[:40]!r}: must be one of {', '.join(sections.NAMES)}"
+        if name not in formats.SECTIONS:
+            told = f"--section {name[:40]!r}: must be one of {', '.join(formats.SECTIONS)}"
             raise Refused("usage", told)
-    return (sections.ALL,) if screen.verbose else tuple(named)
+    return (formats.ALL,) if screen.verbose else tuple(named)
 
 
 def _check(option: str, path: str) -> None:
@@ -146,10 +146,10 @@ def text_of(
 ) -> str:
     """A document of one of KINDS; figures for persons in the style."""
     if kind == "json":
-        return formats.text_of(kind, Shown(known, diagnosis))
+        return report.dumps(known, diagnosis)
     with units.shown_as(style):
         read = diagnosis if style == "si" else diagnosed(known)[0]
-        return formats.text_of(kind, Shown(known, read, trends))
+        return formats.text_of(kind, known, read, trends)
 
 
 @dataclass

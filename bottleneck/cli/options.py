@@ -16,8 +16,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 import typer
 
 from bottleneck.cli import completion
-from bottleneck.reports import sections
-from bottleneck.reports.formats import FORMATS
+from bottleneck.reports.formats import FORMATS, SECTIONS
 from bottleneck.units import STYLES
 from probes.records import DIALECTS
 
@@ -261,8 +260,8 @@ class Screen(Verbose, Quiet):
 
     section: list[str] | None = value(
         "NAME",
-        f"Also show a section: {', '.join(sections.NAMES)}. A list or repeatable.",
-        complete=completion.one_of(*sections.NAMES),
+        f"Also show a section: {', '.join(SECTIONS)}. A list or repeatable.",
+        complete=completion.one_of(*SECTIONS),
     )
 
 

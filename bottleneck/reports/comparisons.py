@@ -30,11 +30,6 @@ MECHANISMS = {
 }
 
 
-def _of_first_copy(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
-    """All dialects of the copy that the sentence is about."""
-    return tuple(row for row in rows if row["copy"] == rows[0]["copy"])
-
-
 def _applications(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
     return tuple(row for row in rows if row["application"] is not None)
 
@@ -150,7 +145,6 @@ OF_COPIES = {
             document.figure("in flight", size_text, "in_flight_bytes"),
             document.word("security", "security"),
         ),
-        _of_first_copy,
     ),
     "initiator": document.Form(
         "Started by client or server",
@@ -161,8 +155,7 @@ OF_COPIES = {
             document.figure("receiver starts", rate_text, "receiver_bytes_per_second"),
             document.Field("difference", _starting),
         ),
-        document.first(4),
-        "* acknowledged rate: the copy that the server started was not flushed",
+        remark="* acknowledged rate: the copy that the server started was not flushed",
     ),
     "native": document.Form(
         "Mount and this tool",
@@ -173,7 +166,6 @@ OF_COPIES = {
             document.Field("mount is", _native),
             document.Field("slow options", _options),
         ),
-        document.first(4),
     ),
     "security": document.Form(
         "Cost of signing and encryption",
@@ -233,7 +225,6 @@ OF_COPIES = {
             document.figure("durable", rate_text, "durable_bytes_per_second"),
             document.figure("final flush", seconds_text, "flush_seconds"),
         ),
-        document.first(2),
     ),
     "direction": document.Form(
         "Push and pull",
@@ -244,7 +235,6 @@ OF_COPIES = {
             document.Field("slower", _slower),
             document.Field("limited by", _limited_by),
         ),
-        document.first(2),
     ),
     "cache": document.Form(
         "Cached and uncached source",
@@ -255,7 +245,6 @@ OF_COPIES = {
             document.Field("slower", _slower),
             document.Field("limited by", _limited_by),
         ),
-        document.first(2),
     ),
     "start": document.Form(
         "Burst and sustained rate",
@@ -269,38 +258,20 @@ OF_COPIES = {
                 lambda row: MECHANISMS[row["mechanism"]] if row["significant"] else NO_DIFFERENCE,
             ),
         ),
-        document.first(4),
     ),
 }
 
 
 SENTENCE_CHARACTERS = 1000
-OF_TCP_ALONE = frozenset(tcp_tables.TABLES)
 BAR_CELLS, WIDE_BAR_CELLS = 8, 30
 TABLES = {**OF_COPIES, **disks.TABLES, **tcp_tables.TABLES}
 """How each kind of comparison is shown."""
 
 
 def comparisons(diagnosis: Diagnosis, verbose: bool = False) -> Iterator[document.Block]:
-    """Each kind of comparison that the diagnosis has; verbose: with all of its rows.
-
-    Beside copies the tables of TCP by itself would bury the verdict: sentences are enough.
-    """
-    brief = [
-        each
-        for each in diagnosis.comparisons
-        if each.about in OF_TCP_ALONE and diagnosis.copies and not verbose
-    ]
-    for about, group in groupby(diagnosis.comparisons, key=lambda each: each.about):
-        found = [each for each in group if each not in brief]
-        if found:
-            yield from _kind(TABLES[about], found, verbose)
-    if brief:
-        yield document.Points("TCP by itself (tables: --verbose)", ())
-    for each in brief:
-        yield _sentence(each)
-        draw = TABLES[each.about].sparks
-        yield from draw(each) if draw is not None else ()
+    """Each kind of comparison that the diagnosis has; verbose: with all of its rows."""
+    for about, found in groupby(diagnosis.comparisons, key=lambda each: each.about):
+        yield from _kind(TABLES[about], list(found), verbose)
 
 
 def figures(about: str, found: Sequence[Comparison]) -> tuple[list[str], document.Table]:

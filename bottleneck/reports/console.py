@@ -14,8 +14,8 @@ from bottleneck.reports.answer import answer
 from bottleneck.reports.comparisons import comparisons
 from bottleneck.reports.disks import disk_points, zone_curves
 from bottleneck.reports.document import Block, Text
+from bottleneck.reports.formats import ALL
 from bottleneck.reports.hosts import interface_points, path
-from bottleneck.reports.sections import ALL
 from bottleneck.reports.terminal import show
 from bottleneck.safe import safe
 from bottleneck.units import explorer_note
@@ -132,4 +132,4 @@ SECTIONS: dict[str, Section] = {
     "measurements": _measurements,
     "skipped": _skipped,
 }
-"""In the order in which they are shown; NAMES in sections.py are theirs."""
+"""In the order in which they are shown; formats.SECTIONS has their names."""

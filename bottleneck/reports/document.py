@@ -143,18 +143,6 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Sparks:
-    """Rates from the least setting to the greatest, in one line."""
-
-    label: str
-    rates: tuple[float, ...]
-    most: float
-    ends: tuple[str, str]
-    knees: frozenset[int] = frozenset()
-    """Indices of the rates to be framed."""
-
-
-@dataclass(frozen=True)
 class ZoneCurve:
     """A disk's rate over its addresses, and where files lie on it."""
 
@@ -218,7 +206,7 @@ class Verbatim:
     language: str = ""
 
 
-Block = Text | Points | Table | Facts | Verbatim | Heat | Sparks | ZoneCurve | Flow
+Block = Text | Points | Table | Facts | Verbatim | Heat | ZoneCurve | Flow
 
 
 def columns(*titles: str, right: str = "") -> tuple[Column, ...]:
@@ -258,8 +246,8 @@ class Form:
 
     heading: str
     fields: tuple[Field, ...]
-    telling: Callable[[tuple[Found, ...]], tuple[Found, ...]]
-    """The rows of each comparison that are shown without --verbose."""
+    telling: Callable[[tuple[Found, ...]], tuple[Found, ...]] = lambda rows: rows
+    """The rows of each comparison that are shown without --verbose, where no copy was made."""
     remark: str = ""
     """What a star in a cell means."""
     heat: Callable[[Comparison], Heat] | None = None
@@ -268,8 +256,6 @@ class Form:
     """Whether --verbose shows the map's figures as rows, too: they tell more than it."""
     bar: Callable[[Found], float] | None = None
     """Share of the longest bar, for a last column of bars; the knee's is marked."""
-    sparks: Callable[[Comparison], tuple[Sparks, ...]] | None = None
-    """Lines that draw a comparison in short, where its rows are for --verbose."""
 
 
 def first(most: int) -> Callable[[tuple[Found, ...]], tuple[Found, ...]]:

@@ -1,6 +1,7 @@
 """The formats of a report that a run or `explain` writes: a module and a word each.
 
-A format's module has `document(shown)`, the whole text; it is loaded where it is asked for.
+A format's module has `document(report, diagnosis, trends)`, the whole text; it is loaded where it
+is asked for.
 """
 
 from __future__ import annotations
@@ -22,31 +23,28 @@ class Format:
     name: str
     """Of its option, and after --format."""
     module: str
-    """In this package."""
+    """In this package; none: the report itself."""
     help: str
 
 
 FORMATS = (
-    Format("json", "stored", "Write the report as JSON to FILE ('-': stdout)."),
+    Format("json", "", "Write the report as JSON to FILE ('-': stdout)."),
     Format("html", "html", "Write the report as one HTML page to FILE."),
     Format("ticket", "ticket", "Write one page of Markdown for a ticket to FILE."),
     Format("junit", "junit", "Write the copies as JUnit XML to FILE."),
     Format("csv", "rows", "Write one row of figures for each test to FILE, as CSV."),
 )
 KINDS = tuple(each.name for each in FORMATS)
+ALL = "all"
+SECTIONS = (
+    *("copies", "limits", "evidence", "disks", "network", "smb", "small-files", "settings"),
+    *("measurements", "skipped", ALL),
+)
+"""The names of a diagnosis' sections, for options: what shows them is in console.py."""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a document shows."""
-
-    report: Report
-    diagnosis: Diagnosis
-    trends: tuple[Trend, ...] = ()
-
-
-def text_of(kind: str, shown: Shown) -> str:
+def text_of(kind: str, known: Report, diagnosis: Diagnosis, trends: tuple[Trend, ...] = ()) -> str:
     """A document of one of KINDS."""
     module = next(each.module for each in FORMATS if each.name == kind)
-    text: str = import_module(f"bottleneck.reports.{module}").document(shown)
+    text: str = import_module(f"bottleneck.reports.{module}").document(known, diagnosis, trends)
     return text

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -27,12 +27,13 @@ from bottleneck.reports.chain import flow
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
-from bottleneck.reports.formats import Shown
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
+from bottleneck.reports.plots.cells import cores
 from bottleneck.reports.plots.charts import Plot
-from bottleneck.reports.plots.copies import trend_plots
-from bottleneck.reports.plots.page import plots
+from bottleneck.reports.plots.copies import timeline, trend_plots
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
+from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
+from bottleneck.reports.plots.zones import zones
 from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
@@ -46,6 +47,7 @@ LONGEST_TEXT = 4000
 MOST_POINTS = MOST_ROWS = 200
 """A run has tens of stages and copies; a stranger's report may have thousands."""
 MOST_COPIES = 64
+MOST_PLOTS = 16
 SEEN_AGAIN = ("bottleneck", "explain", "REPORT.json", "--format", "html")
 
 
@@ -63,12 +65,7 @@ class Group:
 Part = Block | Plot | Group
 
 
-def document(shown: Shown) -> str:
-    """See formats."""
-    return html_text(shown.report, shown.diagnosis, shown.trends)
-
-
-def html_text(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
+def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
     """The page of a diagnosis as ASCII text: the same report gives the same bytes.
 
     trends: of the same two ends, as a history knows them; none: there is no such section.
@@ -181,6 +178,24 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     yield Group("Not measured", tuple(stages.missing(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
     yield Group("This run", tuple(_run(report)), "again")
+
+
+def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
+    """What can be drawn of a report, what a reader wants first in front; at most MOST_PLOTS.
+
+    Each drawing is SVG for a page with the style sheet "plots"; what the report does not
+    have is not drawn.
+    """
+    found = chain(
+        timeline(report, diagnosis),
+        zones(report, diagnosis),
+        cores(report, diagnosis),
+        windows(diagnosis),
+        requests(diagnosis),
+        sweeps(report, diagnosis),
+        latencies(report, diagnosis),
+    )
+    return tuple(found)[:MOST_PLOTS]
 
 
 def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:

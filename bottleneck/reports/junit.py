@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.gate.judging import judge
-from bottleneck.reports.formats import Shown
-from bottleneck.reports.judgement import (
-    LONGEST_TEXT,
-    share_of,
-    started_utc,
-    value_text,
-    verdict_of,
-)
+from bottleneck.report import Report
+from bottleneck.reports.judgement import LONGEST_TEXT, share_of, started_utc, value_text, verdict_of
 from bottleneck.safe import safe
+from bottleneck.trend import Trend
 
 LONGEST_PROPERTY = 200
 
 
-def document(shown: Shown) -> str:
+def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
     """See formats: the copies of a report, of which nothing was expected."""
-    return junit_text(judge(shown.report, shown.diagnosis, ()))
+    return junit_text(judge(report, diagnosis))
 
 
 def junit_text(judgement: Judgement) -> str:

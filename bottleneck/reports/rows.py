@@ -9,27 +9,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bottleneck.report import Step, median_run
-from bottleneck.reports.formats import Shown
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.report import Report, Step, median_run
 from bottleneck.safe import safe
+from bottleneck.trend import Trend
 from probes.records import SIDES, Failed, Measured, Outcome, Skipped, rates
 
 COLUMNS = (
-    *(
-        "copy-bottleneck",
-        "started",
-        "share",
-        "step",
-        "stage",
-        "initiator",
-        "setting",
-        "outcome",
-        "reason",
-        "runs",
-    ),
+    *("copy-bottleneck", "started", "share", "step", "stage", "initiator", "setting"),
+    *("outcome", "reason", "runs"),
     *("bytes_per_second", "low_bytes_per_second", "high_bytes_per_second"),
     *("moved_bytes", "seconds"),
     *(f"{side}_busiest_core_ratio" for side in SIDES),
@@ -41,19 +32,19 @@ FORMULA = ("=", "+", "-", "@")
 """A cell that begins so a spreadsheet would carry out."""
 
 
-def document(shown: Shown) -> str:
+def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
     """See formats: a header, then the steps in the report's order; without any, why."""
     text = io.StringIO()
     table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     table.writeheader()
     whole = {
-        "copy-bottleneck": str(shown.report.tool.get("version", "")),
-        "started": shown.report.started,
-        "share": shown.report.target.get("share") or "",
+        "copy-bottleneck": str(report.tool.get("version", "")),
+        "started": report.started,
+        "share": report.target.get("share") or "",
     }
-    steps = [dict(_step(each)) for each in enumerate(shown.report.entries)]
+    steps = [dict(_step(each)) for each in enumerate(report.entries)]
     if not steps:
-        steps.append({"outcome": shown.report.status, "reason": " ".join(shown.report.notes)})
+        steps.append({"outcome": report.status, "reason": " ".join(report.notes)})
     for each in steps:
         table.writerow({name: _cell(value) for name, value in {**whole, **each}.items()})
     return text.getvalue()

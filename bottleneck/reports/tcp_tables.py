@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from bottleneck import units
 from bottleneck.analysis.finding import Comparison
 from bottleneck.reports import document
@@ -11,7 +9,6 @@ from bottleneck.safe import safe
 from bottleneck.words import known
 
 MOST_BUFFERS = 11
-MOST_WINDOWS, MOST_STREAMS = 16, 8
 
 
 def _window_text(window_bytes: float) -> str:
@@ -85,37 +82,6 @@ def _receiver_cost(row: document.Found) -> str | None:
     return None if alone else known(units.cost_text, row["receiver_cpu_seconds_per_byte"])
 
 
-def _buffer_sparks(found: Comparison) -> tuple[document.Sparks, ...]:
-    """The rates of a sweep from its smallest buffer to its greatest."""
-    rows = sorted(found.rows, key=lambda row: float(row["buffer_bytes"]))
-    ends = buffer_text(rows[0]["buffer_bytes"]), buffer_text(rows[-1]["buffer_bytes"])
-    return (_sparks("", rows, ends, found),)
-
-
-def _window_sparks(found: Comparison) -> tuple[document.Sparks, ...]:
-    """The rates of each number of streams from the smallest window to the greatest."""
-    drawn = []
-    for many in sorted({row["streams"] for row in found.rows})[:MOST_STREAMS]:
-        of_it = (row for row in found.rows if row["streams"] == many)
-        # The window that the kernel chooses has no size: it comes last.
-        rows = sorted(of_it, key=lambda row: row["window_bytes"] or math.inf)[:MOST_WINDOWS]
-        ends = _window_text(rows[0]["window_bytes"]), _window_text(rows[-1]["window_bytes"])
-        drawn.append(_sparks(f"x {units.count_text(many)}", rows, ends, found))
-    return tuple(drawn)
-
-
-def _sparks(
-    label: str, rows: list[document.Found], ends: tuple[str, str], found: Comparison
-) -> document.Sparks:
-    return document.Sparks(
-        label=label,
-        rates=tuple(row["bytes_per_second"] for row in rows),
-        most=max(row["bytes_per_second"] for row in found.rows),
-        ends=ends,
-        knees=frozenset(at for at, row in enumerate(rows) if row["standing"] == "knee"),
-    )
-
-
 TABLES = {
     "buffers": document.Form(
         "TCP buffer size per call",
@@ -129,7 +95,6 @@ TABLES = {
         ),
         document.first(MOST_BUFFERS),
         bar=lambda row: float(row["best_ratio"]),
-        sparks=_buffer_sparks,
     ),
     "messages": document.Form(
         "Message time, cold and warm",
@@ -159,7 +124,6 @@ TABLES = {
         _standing_out,
         heat=windows_heat,
         both=True,
-        sparks=_window_sparks,
     ),
     "datagrams": document.Form(
         "Datagrams (UDP)",

@@ -22,7 +22,6 @@ from bottleneck.units import (
     count_text,
     megabytes_text,
     megabytes_unit,
-    rate_text,
     size_text,
 )
 
@@ -147,8 +146,6 @@ def show(console: Console, blocks: Iterable[document.Block]) -> None:
                 _table(console, block, signs)
             case document.Heat():
                 _table(console, _heat_map(block, console.width, signs), signs)
-            case document.Sparks():
-                _sparks(console, block, signs)
             case document.Flow():
                 _flow(console, block)
             case document.ZoneCurve():
@@ -320,15 +317,3 @@ def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
             drawn.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
         table.add(heat.row_text(row), *drawn)
     return table
-
-
-def _sparks(console: Console, sparks: document.Sparks, signs: Signs) -> None:
-    """Each rate as a height, a knee's in brackets; nothing where the encoding has no heights."""
-    if not signs.rising:
-        return
-    heights = [spark(each, sparks.most, signs) for each in sparks.rates]
-    drawn = "".join(f"[{each}]" if at in sparks.knees else each for at, each in enumerate(heights))
-    first, last = sparks.ends
-    best = rate_text(max(sparks.rates))
-    told = f"{sparks.label:<4} {first:>7} {drawn} {last}, best {best}".strip()
-    line(console, f"  {told}")

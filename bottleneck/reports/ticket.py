@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bottleneck import ticket_figures, units
 from bottleneck.analysis import rtt, steps
@@ -13,10 +13,10 @@ from bottleneck.report import Report
 from bottleneck.reports import stages
 from bottleneck.reports.answer import advice
 from bottleneck.reports.document import Block, Table, Verbatim, columns, points
-from bottleneck.reports.formats import Shown
 from bottleneck.reports.hosts import interface_text
 from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
+from bottleneck.trend import Trend
 from bottleneck.words import cap_text, confidence_text, dialect_text, first_line
 from probes.records import HostFacts, Spread, Usage
 
@@ -31,12 +31,7 @@ NAME_CHARACTERS = 60
 LONGEST_COMMAND = 300
 
 
-def document(shown: Shown) -> str:
-    """See formats."""
-    return ticket_text(shown.report, shown.diagnosis)
-
-
-def ticket_text(report: Report, diagnosis: Diagnosis) -> str:
+def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ()) -> str:
     """The ticket: verdict, first step, figures, hosts, gaps, command, and figures to compare.
 
     At most MOST_LINES lines of at most WIDTH columns, apart from the figures' own lines, which mail

@@ -119,10 +119,10 @@ def test_what_contradicts_itself_is_refused_before_anything_is_written(
 def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatch, capsys):
     from bottleneck.reports import ticket
 
-    def burns(known, diagnosis):
+    def burns(known, diagnosis, trends):
         raise ZeroDivisionError("burnt")
 
-    monkeypatch.setattr(ticket, "ticket_text", burns)
+    monkeypatch.setattr(ticket, "document", burns)
     paths = {kind: tmp_path / kind for kind in KINDS}
     asked = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
     code, out, err = explained(*asked, capsys=capsys)

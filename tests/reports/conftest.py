@@ -16,7 +16,7 @@ from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.gate.judging import judge
 from bottleneck.report import Report
 from bottleneck.reports.console import print_report
-from bottleneck.reports.sections import ALL
+from bottleneck.reports.formats import ALL
 from bottleneck.reports.terminal import show
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")

@@ -12,7 +12,8 @@ from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.report import Step
-from bottleneck.reports.comparisons import OF_TCP_ALONE, TABLES
+from bottleneck.reports.comparisons import TABLES
+from bottleneck.reports.tcp_tables import TABLES as OF_TCP_ALONE
 from probes.records import Measured, Sample
 
 DATA = Path(__file__).parent.parent / "data"

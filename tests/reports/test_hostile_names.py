@@ -27,12 +27,12 @@ from bottleneck.gate.judging import judge
 from bottleneck.redaction import MODELS, TECHNICAL, TECHNICAL_TABLES, Redaction
 from bottleneck.reports.console import print_report
 from bottleneck.reports.github import github_summary, github_text
-from bottleneck.reports.html import html_text
+from bottleneck.reports.html import document as html_text
 from bottleneck.reports.junit import junit_text
 from bottleneck.reports.nagios import nagios_text
 from bottleneck.reports.openmetrics import openmetrics_text
 from bottleneck.reports.plots.zones import zone_curves_svg
-from bottleneck.reports.ticket import ticket_text
+from bottleneck.reports.ticket import document as ticket_text
 from bottleneck.reports.trend import print_trend
 from bottleneck.trend import Point, Trend
 

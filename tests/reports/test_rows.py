@@ -11,7 +11,7 @@ import pytest
 
 from bottleneck import report
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.formats import Shown, text_of
+from bottleneck.reports.formats import text_of
 from bottleneck.reports.rows import COLUMNS
 from probes.records import Measured, Skipped, rates
 
@@ -20,7 +20,7 @@ STORED = sorted(DATA.glob("report-v1-*.json"))
 
 
 def read(known):
-    text = text_of("csv", Shown(known, diagnose(known)))
+    text = text_of("csv", known, diagnose(known))
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 

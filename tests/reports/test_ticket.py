@@ -17,7 +17,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import app
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import at_start, inline
-from bottleneck.reports.ticket import ticket_text
+from bottleneck.reports.ticket import document as ticket_text
 from bottleneck.units import shown_as
 from probes.records import Measured, Sample
 

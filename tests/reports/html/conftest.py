@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.html import html_text
+from bottleneck.reports.html import document as html_text
 from bottleneck.trend import Point, Trend
 
 ROOT = Path(__file__).parents[3]

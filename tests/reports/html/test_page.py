@@ -15,7 +15,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import stages
-from bottleneck.reports.html import html_text
+from bottleneck.reports.html import document as html_text
 from bottleneck.units import explorer_text, shown_as
 from bottleneck.words import confidence_text, first_line
 from probes.records import Failed, Skipped

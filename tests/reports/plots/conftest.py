@@ -12,7 +12,7 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.plots.page import plots
+from bottleneck.reports.html import plots
 from bottleneck.reports.plots.shapes import text_width
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.disks import zone_curves
-from bottleneck.reports.plots.page import plots
+from bottleneck.reports.html import plots
 
 
 def altered(report, stage, **details):
