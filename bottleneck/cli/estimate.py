@@ -55,7 +55,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
         from bottleneck.analysis.estimate.envelope import Envelope
         from bottleneck.cli import documents
         from bottleneck.reports import terminal
-        from bottleneck.reports.estimate import estimate_json, print_estimate
+        from bottleneck.reports.estimate import blocks, estimate_json
         from probes.records import DIALECTS
 
     link_rate = _read("--link", figures.link, units.parse_rate)
@@ -84,7 +84,7 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
     if format == "json":
         done = documents.shown(lambda: print(estimate_json(found)))
     else:
-        done = documents.shown(lambda: print_estimate(found, terminal.console()))
+        done = documents.shown(lambda: terminal.show(terminal.console(), blocks(found)))
     return exits.DONE if done else exits.INCOMPLETE
 
 

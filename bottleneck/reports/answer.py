@@ -141,15 +141,14 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     """What was not measured and how to get it, what was skipped, and settings to look at."""
     chosen = diagnosis.chosen
     lines = []
-    unmade: dict[str, list[str]] = {}
-    for copy in diagnosis.copies:
-        if copy.bytes_per_second is None and chosen is not copy:
-            unmade.setdefault(copy.verdict.sentence, []).append(copy.copy)
+    unmade = stages.grouped(
+        (copy.verdict.sentence, copy.copy)
+        for copy in diagnosis.copies
+        if copy.bytes_per_second is None and chosen is not copy
+    )
     if chosen is not None and not chosen.bytes_per_second:
         unmade.pop(chosen.verdict.sentence, None)
-    lines += [
-        f"Not made: {', '.join(dict.fromkeys(names))}: {why}" for why, names in unmade.items()
-    ]
+    lines += [f"Not made: {names}: {why}" for why, names in unmade.items()]
     missing = [] if chosen is None else list(_unmeasured(chosen))
     if missing:
         how = "" if report.server is not None else " (no agent; use --agent ssh://SERVER)"

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rich.console import Console
 
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.answer import answer
 from bottleneck.reports.comparisons import comparisons
 from bottleneck.reports.disks import disk_points, zone_curves
-from bottleneck.reports.document import Block, Text
-from bottleneck.reports.formats import ALL
+from bottleneck.reports.document import Block, Text, points
+from bottleneck.reports.formats import ALL, SECTIONS
 from bottleneck.reports.hosts import interface_points, path
 from bottleneck.reports.terminal import show
 from bottleneck.safe import safe
 from bottleneck.units import explorer_note
+from bottleneck.words import dialect_text
 from probes.records import Measured
-
-Section = Callable[[Report, Diagnosis, bool], Iterator[Block]]
 
 
 def print_report(
@@ -43,93 +43,64 @@ def print_report(
     elif diagnosis.comparisons or not any(isinstance(e, Measured) for _, e in report.entries):
         # Of one stage its figures are the answer.
         show(console, [Text(safe(diagnosis.summary, 2000), "strong")])
-    for name, section in SECTIONS.items():
+    for name in SECTIONS:
         if name in wanted or ALL in wanted:
-            show(console, section(report, diagnosis, ALL in sections))
+            show(console, _section(name, report, diagnosis, ALL in sections))
+
+
+def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+    """One of formats.SECTIONS."""
+    about = partial(_about, diagnosis, verbose)
+    match name:
+        case "copies":
+            yield from (*copies.copies(diagnosis), *copies.grid(diagnosis))
+            yield from about("direction", "cache", "initiator", "native")
+            yield from about("durability", "dialect", "start")
+            if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
+                yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)
+        case "limits":
+            yield from _limits(diagnosis, verbose)
+        case "evidence":
+            yield from _evidence(diagnosis)
+        case "disks":
+            yield from zone_curves(report)
+            yield from about("zones", "place", "random", "sustained")
+            yield from disk_points(report)
+        case "network":
+            yield from (*path(report), *interface_points(report))
+            yield from about("buffers", "messages", "windows", "datagrams")
+        case "smb":
+            yield from about("security", "requests", "channels")
+        case "small-files":
+            yield from about("small-files")
+        case "settings":
+            yield from stages.costly(report)
+        case "measurements":
+            yield from stages.stages(report)
+        case "skipped":
+            yield from stages.missing(report)
+            yield from points("Notes", report.notes)
+            yield from stages.reasons(report)
 
 
 def _about(diagnosis: Diagnosis, verbose: bool, *abouts: str) -> Iterator[Block]:
     found = tuple(each for each in diagnosis.comparisons if each.about in abouts)
-    # The tables of TCP have their sentences alone beside copies, unless somebody asks.
+    # Beside copies nothing of them is left out.
     asked = verbose or bool(diagnosis.copies)
     yield from comparisons(replace(diagnosis, comparisons=found), asked)
 
 
-def _shown(diagnosis: Diagnosis, verbose: bool) -> tuple[CopyDiagnosis, ...]:
-    """The copies that a section speaks of: the chosen one, or all."""
-    chosen = diagnosis.chosen
-    return diagnosis.copies if verbose else tuple(each for each in [chosen] if each)
-
-
-def _copies(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from copies.copies(diagnosis)
-    yield from copies.grid(diagnosis)
-    abouts = ("direction", "cache", "initiator", "native", "durability", "dialect", "start")
-    yield from _about(diagnosis, verbose, *abouts)
-    chosen = diagnosis.chosen
-    if chosen is not None and chosen.bytes_per_second:
-        yield Text(explorer_note(chosen.bytes_per_second), "quiet", apart=True)
-
-
-def _limits(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    for copy in _shown(diagnosis, verbose):
-        yield from copies.ceilings(copy)
-        yield from copies.ladder(copy)
-        if copy is not diagnosis.chosen:
+def _limits(diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+    for copy in diagnosis.copies:
+        if verbose or copy is diagnosis.chosen:
+            yield from (*copies.ceilings(copy), *copies.ladder(copy))
+        if verbose and copy is not diagnosis.chosen:
             yield from copies.target(copy)
 
 
-def _evidence(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
+def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:
     for copy in diagnosis.copies:
-        yield from copies.evidence(copy, copies.which(copy))
+        which = f" ({safe(copy.copy, 40)}, {dialect_text(copy.dialect)})"
+        yield from points(f"Evidence{which}", copy.evidence)
         if copy is not diagnosis.chosen:
-            yield from copies.advice(copy, copies.which(copy))
-
-
-def _disks(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from zone_curves(report)
-    yield from _about(diagnosis, verbose, "zones", "place", "random", "sustained")
-    yield from disk_points(report)
-
-
-def _network(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from path(report)
-    yield from interface_points(report)
-    yield from _about(diagnosis, verbose, "buffers", "messages", "windows", "datagrams")
-
-
-def _smb(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from _about(diagnosis, verbose, "security", "requests", "channels")
-
-
-def _small_files(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from _about(diagnosis, verbose, "small-files")
-
-
-def _settings(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from stages.costly(report)
-
-
-def _measurements(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from stages.stages(report)
-
-
-def _skipped(report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
-    yield from stages.missing(report)
-    yield from stages.notes(report)
-    yield from stages.reasons(report)
-
-
-SECTIONS: dict[str, Section] = {
-    "copies": _copies,
-    "limits": _limits,
-    "evidence": _evidence,
-    "disks": _disks,
-    "network": _network,
-    "smb": _smb,
-    "small-files": _small_files,
-    "settings": _settings,
-    "measurements": _measurements,
-    "skipped": _skipped,
-}
-"""In the order in which they are shown; formats.SECTIONS has their names."""
+            yield from points(f"Advice{which}", copy.advice)

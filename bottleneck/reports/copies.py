@@ -72,27 +72,18 @@ def grid(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
     def length(width: int) -> int:
         return max(SHORTEST_BAR, min(LONGEST_BAR, (width - names - 2 * 13 - 16) // 2))
 
-    bars = document.Column("", bar=length)
-    figures = (
-        document.Column("cached", right=True),
-        bars,
-        document.Column("uncached", right=True),
-        bars,
-    )
-    table = document.Table(
-        "Push and pull, cached and uncached",
-        (document.Column(""), document.Column(""), *figures),
-    )
+    none, bars = document.Column(""), document.Column("", bar=length)
+    cached, uncached = (document.Column(each, right=True) for each in ("cached", "uncached"))
+    titles = (none, none, cached, bars, uncached, bars)
+    table = document.Table("Push and pull, cached and uncached", titles)
     for who, rates in groups.items():
         verbs = [verb for verb in ("push", "pull") if any(verb == each[0] for each in rates)]
         for verb in verbs:
             cells: list[document.Cell] = []
             for cache in ("cached", "uncached"):
                 rate = rates.get((verb, cache))
-                cells += [
-                    words.known(rate_text, rate),
-                    "" if rate is None else document.Bar(rate, most),
-                ]
+                drawn = "" if rate is None else document.Bar(rate, most)
+                cells += [words.known(rate_text, rate), drawn]
             table.add(who if verb == verbs[0] else "", verb, *cells)
     yield table
 
@@ -156,10 +147,10 @@ def longest_bar(copy: finding.CopyDiagnosis, rate: float) -> float:
     return max(2 * rate, min(8 * rate, 1.05 * beyond))
 
 
-def is_cap(verdict: finding.Verdict, ceiling: finding.Ceiling) -> bool:
-    """Whether it is this ceiling that the verdict names."""
-    named = (verdict.component, verdict.side, verdict.cause, verdict.ceiling_bytes_per_second)
-    return named == (ceiling.component, ceiling.side, ceiling.cause, ceiling.bytes_per_second)
+def is_cap(named: finding.Verdict | finding.Rung, ceiling: finding.Ceiling) -> bool:
+    """Whether it is this ceiling that a verdict or a rung names."""
+    alike = named.ceiling_bytes_per_second == ceiling.bytes_per_second
+    return alike and named.named == ceiling.named
 
 
 def _remark(ceiling: finding.Ceiling) -> str:
@@ -174,36 +165,20 @@ def ladder(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
     """What holds a copy once all that is lower is lifted, and what it then runs at."""
     if len(copy.ladder) < LEAST_RUNGS:
         return
-    titles = ("limited by", "limit", "copy runs at", "range", "")
-    title, figures = (
-        "Successive limits",
-        document.columns(*titles, right="1 2"),
-    )
-    table = document.Table(title, figures, about=name_text(copy))
+    titles = document.columns("limited by", "limit", "copy runs at", "range", "", right="1 2")
+    table = document.Table("Successive limits", titles, about=name_text(copy))
     for at, rung in enumerate(copy.ladder):
         told = rung.predicted_bytes_per_second
+        known = (each.standing for each in copy.ceilings if is_cap(rung, each))
         table.add(
             words.cap_text(rung),
-            words.DOUBT_SIGNS[_standing(copy, rung)] + rate_text(rung.ceiling_bytes_per_second),
+            words.DOUBT_SIGNS[next(known, "measured")] + rate_text(rung.ceiling_bytes_per_second),
             words.known(lambda told: rate_text(told.median), told),
             "" if told is None else words.spread_text(told.low, told.high, always=True),
             _rung_remark(at, rung),
             mark="chosen" if at == 0 else "",
         )
     yield table
-
-
-def _standing(copy: finding.CopyDiagnosis, rung: finding.Rung) -> finding.Standing:
-    """How far a rung's ceiling can be trusted: that of the copy's ceiling that it is."""
-    named = (rung.component, rung.side, rung.cause, rung.ceiling_bytes_per_second)
-    return next(
-        (
-            each.standing
-            for each in copy.ceilings
-            if (each.component, each.side, each.cause, each.bytes_per_second) == named
-        ),
-        "measured",
-    )
 
 
 def _rung_remark(at: int, rung: finding.Rung) -> str:
@@ -217,35 +192,17 @@ def _rung_remark(at: int, rung: finding.Rung) -> str:
     return "" if match is None else f"with {link_text(match.bits_per_second)}"
 
 
-def target(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
+def target(copy: finding.CopyDiagnosis) -> Iterator[document.Points]:
     """What it takes to bring a copy to the wanted rate; nothing where none was asked for."""
-    if copy.target is not None:
-        yield _target(copy, copy.target)
-
-
-def _target(copy: finding.CopyDiagnosis, target: finding.Target) -> document.Points:
+    target = copy.target
+    if target is None:
+        return
     wanted = rate_text(target.bytes_per_second)
     name = f"{safe(copy.copy, 40)} ({safe(copy.dialect, 16)})"
     if target.reached:
-        return document.Points(f"{name} reaches {wanted}", ())
+        yield document.Points(f"{name} reaches {wanted}", ())
+        return
     needs = [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in target.needs]
     nothing = ["No measured component is in the way."] if not (needs or target.unknown) else []
     title = f"Needed for {wanted}: {name}"
-    return document.Points(title, (*needs, *target.unknown, *nothing))
-
-
-def evidence(
-    copy: finding.CopyDiagnosis, which: str = "", most: int | None = None
-) -> Iterator[document.Block]:
-    """What its verdict stands on."""
-    yield from document.points(f"Evidence{which}", copy.evidence, most)
-
-
-def advice(copy: finding.CopyDiagnosis, which: str = "") -> Iterator[document.Block]:
-    """What would lift its cap."""
-    yield from document.points(f"Advice{which}", copy.advice)
-
-
-def which(copy: finding.CopyDiagnosis) -> str:
-    """What tells a copy from the others: ` (pull.cached, SMB 3.1.1)`."""
-    return f" ({safe(copy.copy, 40)}, {words.dialect_text(copy.dialect)})"
+    yield document.Points(title, (*needs, *target.unknown, *nothing))

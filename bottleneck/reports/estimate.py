@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
-
 from bottleneck.analysis.estimate import HISTORY_YEAR, Estimate
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.sentences import part_name
 from bottleneck.reports.document import Block, Table, Text, columns, points
-from bottleneck.reports.terminal import show
 from bottleneck.units import bits_beside, link_text, rate_text, seconds_text, size_text
 from bottleneck.words import cap_text, confidence_text
 
@@ -30,12 +27,8 @@ NOT_ESTIMATED = (
 )
 
 
-def print_estimate(found: Estimate, console: Console) -> None:
-    """Writes it; readable from 80 columns on."""
-    show(console, _blocks(found))
-
-
-def _blocks(found: Estimate) -> Iterator[Block]:
+def blocks(found: Estimate) -> Iterator[Block]:
+    """For a person; readable from 80 columns on."""
     yield Text(found.summary, "strong")
     yield Text(f"Confidence: {confidence_text(found.verdict)}; nothing was measured")
     table = Table("Limits, lowest first", columns("", "rate", "", right="1 2"))

@@ -40,7 +40,7 @@ SECTIONS = (
     *("copies", "limits", "evidence", "disks", "network", "smb", "small-files", "settings"),
     *("measurements", "skipped", ALL),
 )
-"""The names of a diagnosis' sections, for options: what shows them is in console.py."""
+"""A diagnosis' sections in the order in which console.py shows them."""
 
 
 def text_of(kind: str, known: Report, diagnosis: Diagnosis, trends: tuple[Trend, ...] = ()) -> str:

@@ -10,6 +10,7 @@ from bottleneck.analysis.interface_facts import interfaces, wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
+from bottleneck.reports.stages import grouped
 from bottleneck.safe import safe
 from bottleneck.units import (
     bit_rate_text,
@@ -157,10 +158,9 @@ def _link_facts(link: InterfaceFacts) -> Iterator[str]:
     # What a virtual interface with nothing below claims is a constant in its driver.
     if link.rate_bits_per_second and (link.virtual is False or link.lower):
         duplex = f" {safe(link.duplex, 8)} duplex" if link.duplex else ""
-        by_hand = (
-            " (set manually)" if link.autonegotiated is False and link.virtual is False else ""
-        )
-        yield f"{link_text(link.rate_bits_per_second)}{duplex}{by_hand}"
+        by_hand = link.autonegotiated is False and link.virtual is False
+        manually = " (set manually)" if by_hand else ""
+        yield f"{link_text(link.rate_bits_per_second)}{duplex}{manually}"
     if link.kind == "wifi":
         yield wifi_text(link).removeprefix(" at ") or "rate unknown"
     if link.mtu_bytes:
@@ -173,21 +173,15 @@ def _link_facts(link: InterfaceFacts) -> Iterator[str]:
     if link.pause:
         uses = [word for word in ("receives", "sends") if link.pause.get(word)]
         yield f"flow control {' and '.join(uses)}" if uses else "no flow control"
-    off = [name for name in ("tcp_segmentation", "generic_receive") if _is_off(link, name)]
+    offloads = ("tcp_segmentation", "generic_receive")
+    off = [name for name in offloads if link.offloads.get(name) is False]
     if off and link.virtual is False:
         yield f"{' and '.join(off).replace('_', ' ')} offload off"
+    qdisc = safe(link.qdisc or "its qdisc", 16)
     if link.qdisc_rate_bytes_per_second:
-        yield f"shaped to {bit_rate_text(link.qdisc_rate_bytes_per_second)} by {_qdisc(link)}"
+        yield f"shaped to {bit_rate_text(link.qdisc_rate_bytes_per_second)} by {qdisc}"
     elif link.qdisc and link.qdisc not in ORDINARY_QDISCS:
-        yield f"qdisc {_qdisc(link)}"
-
-
-def _qdisc(link: InterfaceFacts) -> str:
-    return safe(link.qdisc or "its qdisc", 16)
-
-
-def _is_off(link: InterfaceFacts, offload: str) -> bool:
-    return link.offloads.get(offload) is False
+        yield f"qdisc {qdisc}"
 
 
 MOST_HOPS = 12
@@ -271,15 +265,9 @@ def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
 
 
 def _loaded(way: Any) -> str:
-    median, delay, ratio, rate = (
-        steps.amount(way, "loaded", name)
-        for name in (
-            "rtt_seconds_median",
-            "buffer_delay_seconds",
-            "buffer_delay_ratio",
-            "bytes_per_second",
-        )
-    )
+    names = ("rtt_seconds_median", "buffer_delay_seconds", "buffer_delay_ratio")
+    median, delay, ratio = (steps.amount(way, "loaded", name) for name in names)
+    rate = steps.amount(way, "loaded", "bytes_per_second")
     if median is None or rate is None:
         return ""
     told = f"RTT {seconds_text(median)} under a load of {rate_text(rate)}"
@@ -291,8 +279,7 @@ def _loaded(way: Any) -> str:
 def _missing(details: Details) -> Iterator[str]:
     """What could not be seen: each reason once."""
     told = details.get("not_measured")
-    reasons: dict[str, list[str]] = {}
-    for name, why in told.items() if isinstance(told, dict) else ():
-        reasons.setdefault(safe(str(why), 200), []).append(safe(str(name), 40))
+    found = told.items() if isinstance(told, dict) else ()
+    reasons = grouped((safe(str(why), 200), safe(str(name), 40)) for name, why in found)
     for why, names in list(reasons.items())[:MOST_REASONS]:
-        yield f"not measured: {', '.join(names)}: {why}"
+        yield f"not measured: {names}: {why}"

@@ -26,7 +26,7 @@ from bottleneck.reports.answer import advice
 from bottleneck.reports.chain import flow
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points
-from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim
+from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim, points
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.plots.cells import cores
 from bottleneck.reports.plots.charts import Plot
@@ -218,10 +218,10 @@ def _evidence(diagnosis: Diagnosis) -> Iterator[Part]:
     ordered = sorted(diagnosis.copies, key=lambda copy: copy is not chosen)
     for copy in ordered[:MOST_COPIES]:
         title = f"{copies.name_text(copy)}: {_rate_of(copy)}, {cap_text(copy.verdict)}"
-        blocks: list[Part] = [*copies.evidence(copy)]
+        blocks: list[Part] = [*points("Evidence", copy.evidence)]
         if copy is not chosen:
             blocks.insert(0, Text(safe(copy.verdict.sentence, LONGEST_TEXT)))
-            blocks += [*copies.advice(copy), *copies.ceilings(copy)]
+            blocks += [*points("Advice", copy.advice), *copies.ceilings(copy)]
             blocks += [*copies.ladder(copy), *copies.target(copy)]
         if blocks:
             yield Group(title, tuple(blocks), folded="open" if copy is chosen else "shut")
@@ -236,7 +236,7 @@ def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     ]
     if altered:
         yield Points("", tuple(safe(each) for each in altered))
-    yield from stages.notes(report)
+    yield from points("Notes", report.notes)
     rate = diagnosis.chosen.bytes_per_second if diagnosis.chosen else None
     if rate:
         yield Text(explorer_note(rate), "quiet")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from bottleneck import units
@@ -109,12 +109,11 @@ ENDINGS = {
 LONGEST_REASON = 200
 
 
-def costly(report: Report, most: int | None = None) -> Iterator[Points]:
+def costly(report: Report) -> Iterator[Points]:
     """Settings of the server's file sharing and of both hosts that cost throughput."""
-    title = "Settings: {}".format
-    yield from points(title("smb.conf of the server"), _server_settings(report), most)
-    yield from points(title("TCP of both hosts"), _host_settings(report, "tcp_settings"))
-    yield from points(title("disks of both hosts"), _host_settings(report, "disk_settings"))
+    yield from points("Settings: smb.conf of the server", _server_settings(report))
+    yield from points("Settings: TCP of both hosts", _host_settings(report, "tcp_settings"))
+    yield from points("Settings: disks of both hosts", _host_settings(report, "disk_settings"))
 
 
 def _server_settings(report: Report) -> Iterator[str]:
@@ -145,29 +144,28 @@ def missing(report: Report) -> Iterator[Points]:
 
 def missing_lines(report: Report) -> tuple[str, ...]:
     """Each reason once, with all the steps that it holds for; not safe."""
-    reasons: dict[str, list[str]] = {}
+    unmade: list[tuple[str, str]] = []
     for step, outcome in report.entries:
         match outcome:
             case Skipped(reason):
-                reasons.setdefault(reason, []).append(stage_text(step))
+                unmade.append((reason, stage_text(step)))
             case Failed(error, samples):
-                after = (
-                    f" after {units.seconds_text(samples[-1].elapsed_seconds)}" if samples else ""
-                )
-                reasons.setdefault(f"failed{after}: {error}", []).append(stage_text(step))
-    return tuple(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in reasons.items())
+                took = units.seconds_text(samples[-1].elapsed_seconds) if samples else ""
+                after = f" after {took}" if took else ""
+                unmade.append((f"failed{after}: {error}", stage_text(step)))
+    return tuple(f"{names}: {why}" for why, names in grouped(unmade).items())
+
+
+def grouped(found: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Each reason once, in the order found, with the names of all that it holds for."""
+    names: dict[str, dict[str, None]] = {}
+    for why, name in found:
+        names.setdefault(why, {})[name] = None
+    return {why: ", ".join(each) for why, each in names.items()}
 
 
 def reasons(report: Report) -> Iterator[Points]:
     """Why steps were made: each reason once, with the steps that were made for it."""
-    made: dict[str, list[str]] = {}
-    for step, _ in report.entries:
-        if step.why:
-            made.setdefault(safe(step.why, LONGEST_REASON), []).append(stage_text(step))
-    told = (f"{why}: {', '.join(dict.fromkeys(names))}" for why, names in made.items())
+    made = ((safe(s.why, LONGEST_REASON), stage_text(s)) for s, _ in report.entries if s.why)
+    told = (f"{why}: {names}" for why, names in grouped(made).items())
     yield from points("Reasons for the tests", told)
-
-
-def notes(report: Report) -> Iterator[Points]:
-    """What the run had to say."""
-    yield from points("Notes", report.notes)

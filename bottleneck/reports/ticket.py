@@ -18,7 +18,7 @@ from bottleneck.reports.markdown import WIDTH, inline, paragraph, section
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.words import cap_text, confidence_text, dialect_text, first_line
-from probes.records import HostFacts, Spread, Usage
+from probes.records import HostFacts, Usage
 
 MOST_LINES = 60
 MOST_COPIES = 5
@@ -52,13 +52,12 @@ def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ())
 def _words(report: Report, diagnosis: Diagnosis, most: int) -> list[str]:
     """All of it but the figures' block; most: lines of a point, and points of what is missing."""
     chosen = diagnosis.chosen
+    summary = f"{diagnosis.summary}{_confidence(chosen)}"
     return [
         f"# {inline(first_line(diagnosis).replace('`', ''))}",
         "",
         *section("What to do", _first(diagnosis, chosen), most),
-        *paragraph(
-            f"{diagnosis.summary}{_confidence(chosen)}".replace("`", "'"), 700, most=most + 1
-        ),
+        *paragraph(summary.replace("`", "'"), 700, most=most + 1),
         "",
         *paragraph(_about(report), 400, most=most),
         "",
@@ -100,7 +99,7 @@ def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
             copy.copy,
             dialect_text(copy.dialect).removeprefix("SMB "),
             "not made" if rate is None else units.rate_text(rate),
-            _range(_spread(report, copy)),
+            _range(_made(report, copy)),
             cap_text(copy.verdict),
             _sure(copy),
         )
@@ -115,23 +114,16 @@ def _sure(copy: CopyDiagnosis) -> str:
 
 
 def _made(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
-    for each in steps.copies(report):
-        if ticket_figures.is_of(copy, each):
-            return each.made
-    return None
+    found = (e.made for e in steps.copies(report) if ticket_figures.is_of(copy, e))
+    return next(found, None)
 
 
-def _spread(report: Report, copy: CopyDiagnosis) -> Spread | None:
-    made = _made(report, copy)
-    return None if made is None else made.rate
-
-
-def _range(spread: Spread | None) -> str:
-    if spread is None:
+def _range(made: steps.Found | None) -> str:
+    if made is None:
         return "-"
     # Its unit is that of the rate beside it.
-    span = units.range_text(spread.low, spread.high).rpartition(" ")[0]
-    return f"{span} ({spread.runs})"
+    span = units.range_text(made.rate.low, made.rate.high).rpartition(" ")[0]
+    return f"{span} ({made.rate.runs})"
 
 
 def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
@@ -167,11 +159,8 @@ def _busy(side: str, usage: Usage | None) -> str:
 
 def _hosts(report: Report) -> Iterator[Block]:
     for side, host in (("client", report.client), ("server", report.server)):
-        if host is None:
-            told = f"{side}: not measured (no agent)"
-        else:
-            told = f"{side}: {', '.join(_host(host))}"
-        yield from points("", [told], longest=390)
+        told = "not measured (no agent)" if host is None else ", ".join(_host(host))
+        yield from points("", [f"{side}: {told}"], longest=390)
 
 
 def _host(host: HostFacts) -> Iterator[str]:
