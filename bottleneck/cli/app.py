@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -53,22 +54,11 @@ def schema() -> int:
     return exits.DONE
 
 
-for command in (
-    diagnose,
-    demo,
-    probe,
-    watch,
-    explain,
-    check,
-    compare,
-    estimate,
-    agent,
-    schema,
-    history,
-    config,
-    doctor,
-    cleanup,
-):
+COMMANDS = (
+    *(diagnose, demo, probe, watch, explain, check, compare, estimate),
+    *(agent, schema, history, config, doctor, cleanup),
+)
+for command in COMMANDS:
     app.command(cls=Command, epilog=examples(command.__name__))(grouped(command))
 
 
@@ -90,33 +80,27 @@ def _install_completion(shell: str | None) -> None:
         raise typer.Exit
 
 
+def _of_shell(answer: Callable[[Any], None], help: str, *shells: str) -> Any:
+    """An option that takes a shell's name and is answered before any command."""
+    name, words = f"--{answer.__name__[1:].replace('_', '-')}", completion.one_of(*shells)
+    return typer.Option(
+        name, metavar="SHELL", callback=answer, is_eager=True, help=help, autocompletion=words
+    )
+
+
+_SHOW = "Print the completion script for bash, zsh, fish or powershell."
+_INSTALL = "Install completion for bash, zsh or fish, for this user."
+Show = Annotated[str | None, _of_shell(_show_completion, _SHOW, *completion.SHOWN)]
+Install = Annotated[str | None, _of_shell(_install_completion, _INSTALL, *completion.INSTALLED)]
+
+
 @app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-    show_completion: Annotated[
-        str | None,
-        typer.Option(
-            "--show-completion",
-            metavar="SHELL",
-            callback=_show_completion,
-            is_eager=True,
-            help="Print the completion script for bash, zsh, fish or powershell.",
-            autocompletion=completion.one_of(*completion.SHOWN),
-        ),
-    ] = None,
-    install_completion: Annotated[
-        str | None,
-        typer.Option(
-            "--install-completion",
-            metavar="SHELL",
-            callback=_install_completion,
-            is_eager=True,
-            help="Install completion for bash, zsh or fish, for this user.",
-            autocompletion=completion.one_of(*completion.INSTALLED),
-        ),
-    ] = None,
+    show_completion: Show = None,
+    install_completion: Install = None,
 ) -> None:
     """What is answered without a command."""
 

@@ -89,13 +89,13 @@ def probe(
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
         target = f"//{running.host_text(others.tcp_peer)}/-"
-    named, about = f"probe {stage}", module_of(stage).STAGE
-    over_smb, at_server = "share" in about.needs, stage == "disk" and ends.agent != "none"
+    named, about, agent = f"probe {stage}", module_of(stage).STAGE, ends.agent != "none"
+    over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     if target is None and (over_smb or "server" in about.needs):
         raise Refused("usage", f"{named}: no TARGET; use //host/share")
     if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
         raise Refused("usage", f"{named}: --file and --device not allowed here; use probe disk")
-    if target is None and (at_server or about.by_agent and ends.agent != "none"):
+    if target is None and (at_server or about.by_agent and agent):
         raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
     chosen = running.choose(
         target or "//localhost/-",

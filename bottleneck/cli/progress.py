@@ -180,7 +180,9 @@ class Board:
         )
         text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)
         self.drawn = len(text)
-        yield Text(printable(text, console), style="bold", no_wrap=True, overflow="crop", end="")
+        yield Text(
+            terminal.printable(text, console), style="bold", no_wrap=True, overflow="crop", end=""
+        )
 
 
 def bar_columns(width: int) -> int:
@@ -208,11 +210,6 @@ def row(step: str, rate: str, bar: str, cells: tuple[str, ...], width: int, spar
         if len(line.rstrip()) <= most:
             return line.rstrip()
     return head.rstrip()[:most]
-
-
-def printable(text: str, console: Console) -> str:
-    """The text in what the terminal's encoding has."""
-    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
 
 
 def titles(width: int) -> str:

@@ -16,7 +16,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report, Step, median_run
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
-from probes.records import SIDES, Failed, Measured, Outcome, Skipped, rates
+from probes.records import SIDES, Failed, Outcome, Skipped, rates
 
 COLUMNS = (
     *("copy-bottleneck", "started", "share", "step", "stage", "initiator", "setting"),
@@ -64,12 +64,10 @@ def _step(entry: tuple[int, tuple[Step, Outcome]]) -> Iterator[tuple[str, Any]]:
     yield "initiator", step.initiator
     yield "setting", json.dumps(step.setting, sort_keys=True, separators=(",", ":"))
     yield "outcome", type(outcome).__name__.lower()
-    if isinstance(outcome, Skipped):
-        yield "reason", outcome.reason
-    elif isinstance(outcome, Failed):
-        yield "reason", outcome.error
-    if not isinstance(outcome, Measured):
-        return
+    match outcome:
+        case Skipped(reason) | Failed(reason):
+            yield "reason", reason
+            return
     run = median_run(outcome)
     yield "runs", len(outcome.runs)
     yield "moved_bytes", run[-1].moved_bytes - run[0].moved_bytes

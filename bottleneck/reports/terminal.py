@@ -37,6 +37,8 @@ FIGURE_COLUMNS, LEAST_HEAT_COLUMNS, MOST_HEAT_COLUMNS = 7, 3, 12
 LABEL_COLUMNS = 12
 """As wide as `push Mbit/s` and `BDP 1.13 MiB`."""
 MOST_ROWS, MOST_COLUMNS = 16, 8
+LEAST_FLOW_COLUMNS = 70
+ARROW = "  -> "
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,13 @@ def line(console: Console, text: str, style: str = "") -> None:
 
     What the terminal's encoding has no character for is written as its escape.
     """
-    shown = _plain(text.rstrip(), signs_of(console))
-    shown = shown.encode(console.encoding, "backslashreplace").decode(console.encoding)
+    shown = printable(_plain(text.rstrip(), signs_of(console)), console)
     console.print(rich_text.Text(shown, style=style), no_wrap=True, overflow="ignore", crop=False)
+
+
+def printable(text: str, console: Console) -> str:
+    """The text in what the terminal's encoding has."""
+    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
 
 
 def paragraph(console: Console, text: str, style: str = "", bullet: str = "") -> None:
@@ -130,11 +136,8 @@ def bar(value: float, most: float, width: int, with_signs: Signs) -> str:
 def spark(value: float, most: float, with_signs: Signs) -> str:
     """A value as the height of one cell; empty where the encoding has no such cells."""
     heights = with_signs.rising
-    return (
-        heights[max(0, min(len(heights), round(value / most * len(heights))) - 1)]
-        if heights
-        else ""
-    )
+    at = max(0, min(len(heights), round(value / most * len(heights))) - 1)
+    return heights[at] if heights else ""
 
 
 def show(console: Console, blocks: Iterable[document.Block]) -> None:
@@ -186,11 +189,8 @@ def _more(console: Console, left_out: int) -> None:
 def _table(console: Console, table: document.Table, signs: Signs) -> None:
     """The richest form of it that fits, under its title."""
     while True:
-        shown = [
-            (at, each)
-            for at, each in enumerate(table.columns)
-            if each.least_columns <= console.width
-        ]
+        columns = enumerate(table.columns)
+        shown = [(at, each) for at, each in columns if each.least_columns <= console.width]
         lines = [tuple(_plain(column.title, signs) for _, column in shown)]
         for row in table.rows:
             cells = (_cell(row.cells[at], each, console.width, signs) for at, each in shown)
@@ -217,10 +217,6 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
     _more(console, table.left_out)
 
 
-LEAST_FLOW_COLUMNS = 70
-ARROW = "  -> "
-
-
 def _flow(console: Console, flow: document.Flow) -> None:
     """Side by side with arrows, or one below the other where there is no room for all."""
     gap = min(console.width, PROSE_COLUMNS) - len(flow.title) - len(flow.legend)
@@ -231,7 +227,9 @@ def _flow(console: Console, flow: document.Flow) -> None:
     limited = tuple(each for each in flow.places if each.value != "-" or each.mark)
     places = next((e for e in (flow.places, limited) if _flow_columns(e) <= console.width), ())
     if console.width < LEAST_FLOW_COLUMNS or not places:
-        name, value = (max(cell_len(getattr(e, at)) for e in flow.places) for at in _COLUMNS)
+        name, value = (
+            max(cell_len(getattr(e, at)) for e in flow.places) for at in ("name", "value")
+        )
         for each in flow.places:
             told = f"{GAP}{each.name:<{name}}  {each.value:>{value}}  {each.mark}"
             line(console, told, "bold red" if each.mark == "bottleneck" else "")
@@ -251,9 +249,6 @@ def _flow_widths(places: Sequence[document.Place]) -> list[int]:
 
 def _flow_columns(places: Sequence[document.Place]) -> int:
     return sum(_flow_widths(places)) + len(ARROW) * (len(places) - 1) + len(GAP)
-
-
-_COLUMNS = ("name", "value")
 
 
 def _whole(widths: list[int]) -> int:
@@ -309,11 +304,8 @@ def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
                 continue
             figure = megabytes_text(cell.bytes_per_second)
             figure = f"[{figure}]" if cell.framed and heat.knee else figure
-            length = (
-                bar(cell.bytes_per_second, most, each_bar, signs)
-                if each_bar
-                else spark(cell.bytes_per_second, most, signs)
-            )
+            rate = cell.bytes_per_second
+            length = bar(rate, most, each_bar, signs) if each_bar else spark(rate, most, signs)
             drawn.append(f"{figure:>{FIGURE_COLUMNS}} {length}")
         table.add(heat.row_text(row), *drawn)
     return table
