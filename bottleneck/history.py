@@ -65,8 +65,7 @@ def path_of(named: str | None) -> Path | None:
 def keep(named: str | None, report: Report, diagnosis: Diagnosis) -> tuple[Trend, ...]:
     """Adds a run to the history that --history names, and returns its trends.
 
-    Raises:
-        HistoryError: it cannot be written or read.
+    Errors: HistoryError: it cannot be written or read.
     """
     path = path_of(named)
     if path is None:
@@ -93,8 +92,7 @@ class History:
         A run that is there already (by its start, share and client) is left as it is, and False
         returned.
 
-        Raises:
-            HistoryError: the file is not ours, locked, damaged or not to be written.
+        Errors: HistoryError: the file is not ours, locked, damaged or not to be written.
         """
         run = (
             report.started,
@@ -122,8 +120,7 @@ class History:
         Args:
             most: runs of each copy, the latest ones.
 
-        Raises:
-            HistoryError: the file is not ours, locked or damaged.
+        Errors: HistoryError: the file is not ours, locked or damaged.
         """
         share, client = _ends(report)
         if not share or client == CLIENT_TOKEN:
@@ -147,8 +144,7 @@ class History:
     def runs(self, most: int = MOST_RUNS) -> tuple[Kept, ...]:
         """The latest runs, the last one first.
 
-        Raises:
-            HistoryError: there is no such file, or it is not ours, locked or damaged.
+        Errors: HistoryError: there is no such file, or it is not ours, locked or damaged.
         """
         with opened(self.path, writing=False) as file:
             found = rows(file, _RUNS, (most,))

@@ -13,8 +13,7 @@ import typer
 from bottleneck.cli import interrupts, options
 
 Target = Annotated[
-    str | None,
-    typer.Argument(metavar="[TARGET]", help="As for diagnose; or use --report."),
+    str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose; or use --report.")
 ]
 Repeat = Annotated[
     int,
@@ -50,9 +49,7 @@ class Time(options.Time):
     """How long all runs may take."""
 
     budget: float | None = options.value(
-        "SECONDS",
-        "Time limit for all runs.",
-        usual="20 for each run, 60 with --baseline",
+        "SECONDS", "Time limit for all runs.", usual="20 for each run, 60 with --baseline"
     )
 
 

@@ -75,8 +75,7 @@ class Terms:
 def terms(expected: Expected) -> Terms:
     """The options, read.
 
-    Raises:
-        Refused: kind "usage": one is not what it has to be, or the baseline is no report.
+    Errors: Refused, "usage": one is not what it has to be, or the baseline is no report.
     """
     found: list[Expectation] = []
     found += [_read("--warn", expectation.limit, e, "warning") for e in expected.warn or ()]
@@ -111,8 +110,7 @@ class Plan:
 def plan(wanted: Time, repeat: int, terms: Terms) -> Plan:
     """How many runs, and how long each may take.
 
-    Raises:
-        Refused: kind "usage": options that exclude each other, or numbers that cannot be.
+    Errors: Refused, "usage": options that exclude each other, or numbers that cannot be.
     """
     if not 1 <= repeat <= MOST_REPEATED:
         raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")

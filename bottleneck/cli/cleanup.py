@@ -43,13 +43,7 @@ class Removal:
     yes: bool = options.flag("Do not ask before removing.")
 
 
-def cleanup(
-    target: Target = None,
-    *,
-    who: options.Login,
-    ends: Ends,
-    removal: Removal,
-) -> int:
+def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: Removal) -> int:
     """Remove the test files of an interrupted run.
 
     Searches this host, the agent's host and TARGET, and asks before removing anything.

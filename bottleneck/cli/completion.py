@@ -59,8 +59,7 @@ def get_ready() -> None:
 def script(shell: str) -> str:
     """What a shell has to read to complete `bottleneck`.
 
-    Raises:
-        Refused: kind "usage": it is none of SHOWN.
+    Errors: Refused, "usage": it is none of SHOWN.
     """
     from typer._completion_shared import get_completion_script
 
@@ -71,8 +70,7 @@ def script(shell: str) -> str:
 def install(shell: str) -> str:
     """Writes the script where a shell finds it, and returns where.
 
-    Raises:
-        Refused: kind "usage": it is none of INSTALLED; "permission": it cannot be written.
+    Errors: Refused, "usage": it is none of INSTALLED; "permission": it cannot be written.
     """
     from typer._completion_shared import install as typer_s
 

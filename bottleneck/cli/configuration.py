@@ -94,8 +94,7 @@ def sources(environment: Mapping[str, str]) -> tuple[Source, ...]:
 def read(source: Source) -> str | None:
     """A file's text; None: it is not there, or not for this user.
 
-    Raises:
-        Refused: kind "usage": it is named and cannot be read, or others may write to it.
+    Errors: Refused, "usage": it is named and cannot be read, or others may write to it.
     """
     try:
         fd = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK)
@@ -150,8 +149,7 @@ def settings(
         commands: of every command that may be configured its options.
         given: options that the command line tells.
 
-    Raises:
-        Refused: kind "usage": a file or a variable is not what it has to be, wherever in it.
+    Errors: Refused, "usage": a file or a variable is not what it has to be, wherever in it.
     """
     options = {key: each for key, each in commands[command].items() if taken(command, key)}
     places = [_from_environment(options, environment)]
@@ -171,8 +169,7 @@ def settings(
 def of_line(root: object, line: CommandLine) -> dict[str, Value]:
     """The settings of the command that was typed, by its parameters' names: click's default_map.
 
-    Raises:
-        Refused: kind "usage", as settings() does.
+    Errors: Refused: kind "usage", as settings() does.
     """
     known = commands(root)
     if line.command not in known:

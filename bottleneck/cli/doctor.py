@@ -23,8 +23,7 @@ WORDS = {"ok": "ok", "costs": "warning", "missing": "missing"}
 STYLES = {"costs": "yellow", "missing": "bold red"}
 HEADINGS = {"client": "This host", "share": "The share", "server": "The server"}
 Target = Annotated[
-    str | None,
-    typer.Argument(metavar="[TARGET]", help="As for diagnose [default: this host]."),
+    str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose [default: this host].")
 ]
 
 

@@ -119,8 +119,7 @@ def compare(
 
 MOST_LISTED = 10_000
 Kept = Annotated[
-    str | None,
-    typer.Argument(metavar="[FILE]", help="FILE of --history [default: as configured]."),
+    str | None, typer.Argument(metavar="[FILE]", help="FILE of --history [default: as configured].")
 ]
 
 

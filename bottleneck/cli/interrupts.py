@@ -65,8 +65,7 @@ def is_behind(error: BaseException) -> bool:
 def let_through() -> Iterator[None]:
     """A block that they may interrupt.
 
-    Raises:
-        KeyboardInterrupt: one comes, or came while they were held.
+    Errors: KeyboardInterrupt: one comes, or came while they were held.
     """
     before, _state.held = _state.held, False
     try:
@@ -82,8 +81,7 @@ def let_through() -> Iterator[None]:
 def held() -> Iterator[None]:
     """A block that they may not interrupt; what came is raised behind it.
 
-    Raises:
-        KeyboardInterrupt: one came, unless the block stands in another held one.
+    Errors: KeyboardInterrupt: one came, unless the block stands in another held one.
     """
     before, _state.held = _state.held, True
     try:

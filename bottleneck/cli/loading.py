@@ -21,8 +21,7 @@ _PATTERN = frozenset("*?[")
 def load(file: Path) -> Report:
     """The report in a file, or the one that observations or a ticket's figures amount to.
 
-    Raises:
-        Refused: kind "usage": it cannot be read, or it is none of them.
+    Errors: Refused, "usage": it cannot be read, or it is none of them.
     """
     try:
         content = report.read(file)
@@ -43,8 +42,7 @@ def load(file: Path) -> Report:
 def target_rate(text: str | None) -> float | None:
     """Bytes per second of --target-rate; None: it was not given.
 
-    Raises:
-        Refused: kind "usage": it is no rate.
+    Errors: Refused, "usage": it is no rate.
     """
     try:
         rate = None if text is None else units.parse_rate(text)
@@ -58,8 +56,7 @@ def target_rate(text: str | None) -> float | None:
 def wanted(loaded: Report, text: str | None) -> Report:
     """A report with the rate of --target-rate; without one the report's own stays.
 
-    Raises:
-        Refused: kind "usage": it is no rate.
+    Errors: Refused, "usage": it is no rate.
     """
     rate = target_rate(text)
     return loaded if rate is None else replace(loaded, target_rate_bytes_per_second=rate)
@@ -68,8 +65,7 @@ def wanted(loaded: Report, text: str | None) -> Report:
 def newest(named: str) -> Report:
     """The report in a file; of a folder (its *.json) or a pattern the one that began last.
 
-    Raises:
-        Refused: kind "usage": there is none, or the file is no report.
+    Errors: Refused, "usage": there is none, or the file is no report.
     """
     path = Path(named)
     if path.is_dir():

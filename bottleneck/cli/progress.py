@@ -174,10 +174,7 @@ class Board:
         width = bar_columns(options.max_width)
         done = elapsed / self.budget_seconds if self.budget_seconds else 0.0
         drawn = terminal.bar(max(0.0, min(1.0, done)), 1.0, width, self.signs) if width else ""
-        cells = (
-            self.own.text(),
-            f"{left:.0f} s left" if self.budget_seconds else "",
-        )
+        cells = (self.own.text(), f"{left:.0f} s left" if self.budget_seconds else "")
         text = row(self.step, self.rate, drawn, cells, options.max_width, ECHO_COLUMNS)
         self.drawn = len(text)
         yield Text(

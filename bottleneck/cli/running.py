@@ -21,14 +21,7 @@ from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.report import Report
 from bottleneck.session import measure
-from bottleneck.target import (
-    Target,
-    of_folder,
-    parse,
-    parse_device,
-    parse_file,
-    parse_peer,
-)
+from bottleneck.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
 from probes.records import DIALECTS, Access
 from probes.stage import USUAL_BUDGET_SECONDS, Refused
 

@@ -39,11 +39,7 @@ class Watching:
 
 
 def watch(
-    what: What = None,
-    *,
-    watching: Watching,
-    shown: options.Kept,
-    screen: options.Screen,
+    what: What = None, *, watching: Watching, shown: options.Kept, screen: options.Screen
 ) -> int:
     """Diagnose a copy that is already running (passive).
 

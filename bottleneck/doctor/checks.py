@@ -31,10 +31,7 @@ SSH_WORDS = (
     ("Could not resolve", "check the host name, or use an address"),
     ("refused", "start sshd there, or use its port: ssh://host:port"),
     ("timed out|No route", "check that the host is up and its firewall allows port 22"),
-    (
-        "python3: (command )?not found|python3: No such file",
-        "install python3 (3.9 or newer) there",
-    ),
+    ("python3: (command )?not found|python3: No such file", "install python3 (3.9 or newer) there"),
     (
         "SyntaxError|TypeError|AttributeError|ImportError",
         "install a newer python3 there (3.9 or newer)",

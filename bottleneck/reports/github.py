@@ -6,12 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.gate.expectation import age_text
 from bottleneck.gate.judged import Judgement, State
-from bottleneck.reports.judgement import (
-    LONGEST_TEXT,
-    share_of,
-    value_text,
-    worst_first,
-)
+from bottleneck.reports.judgement import LONGEST_TEXT, share_of, value_text, worst_first
 from bottleneck.reports.markdown import at_start
 from bottleneck.safe import safe
 from bottleneck.units import rate_text

@@ -67,8 +67,7 @@ FAMILIES = {
     "expectation_seconds": Family(_METRIC, "Measured time of an expectation."),
     "expectation_ratio": Family(_METRIC, "Measured ratio of an expectation."),
     "expectation_state": Family(
-        (*_METRIC, "expectation", "state"),
-        "1 for the state of an expectation, 0 for the others.",
+        (*_METRIC, "expectation", "state"), "1 for the state of an expectation, 0 for the others."
     ),
     "check_state": Family(
         ("share", "state"), "1 for the state of the whole check, 0 for the others."
