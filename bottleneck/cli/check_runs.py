@@ -53,11 +53,9 @@ class Terms:
 
     def shown_by(self, output: Output) -> Terms:
         """The same with the names in the baseline as the report's own are shown."""
-        return (
-            self
-            if self.baseline is None
-            else replace(self, baseline=output.showable(self.baseline))
-        )
+        if self.baseline is None:
+            return self
+        return replace(self, baseline=output.showable(self.baseline))
 
     def judge(self, report: Report, diagnosis: Diagnosis, age_seconds: float) -> Judgement:
         """A report judged by them."""

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bottleneck.demo import network, relay
+from bottleneck.demo import network
 from bottleneck.demo.plants import READS, Plant, cores, io_groups, whole_disk
 from probes.drivers.samba import private_samba
 from probes.host import removal
@@ -134,14 +134,14 @@ def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
 
     def delay(tell: Callable[[Event], None], control: int) -> None:
         _isolated(tell, control)
-        for each in relay.ENDS:
+        for each in network.ENDS:
             network.set_up(each)
         tell({})
-        relay.carry(delay_seconds, control)
+        network.carry(delay_seconds, control)
 
     between = stack.enter_context(_running(delay))
     _answer(between)
-    near, far = ((each, between.pid) for each in relay.ENDS)
+    near, far = ((each, between.pid) for each in network.ENDS)
     network.join(here, near)
     network.join(far, there)
     os.write(between.control_fd, b"1")

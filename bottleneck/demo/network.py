@@ -2,7 +2,8 @@
 
 An ordinary user makes them in a user namespace, in which the own ids alone are mapped: what is
 started there has no rights beyond its user's. Source: unshare(2), user_namespaces(7),
-rtnetlink(7), veth(4), tc-tbf(8); include/uapi/linux/if_link.h, veth.h, pkt_sched.h.
+rtnetlink(7), veth(4), tc-tbf(8), packet(7); include/uapi/linux/if_link.h, veth.h, pkt_sched.h,
+if_packet.h.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import contextlib
 import ctypes
 import errno
 import os
+import select
 import socket
 import struct
+import time
+from collections import deque
 from pathlib import Path
 
 from probes.host.child import PR_SET_DUMPABLE
@@ -35,6 +39,9 @@ _IFNAME, _LINKINFO, _NETNS_PID, _INFO_KIND, _INFO_DATA, _VETH_PEER = 3, 18, 19, 
 _IFF_UP, _IFA_LOCAL, _IFA_ADDRESS = 1, 2, 1
 _TC_KIND, _TC_OPTIONS, _TBF_PARMS, _TBF_BURST, _TC_ROOT = 1, 2, 1, 6, 0xFFFFFFFF
 _RATE, _ETHERNET = struct.Struct("=BBHhHI"), 1
+ENDS = "near", "far"
+_ALL, _SOL_PACKET, _VNET_HDR, _OUTGOING = 0x0003, 263, 15, 4
+_LONGEST_BYTES = 10 + 14 + 65536
 
 
 def isolate() -> None:
@@ -120,3 +127,37 @@ def _call(result: int) -> None:
     if result:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def carry(seconds: float, control: int) -> None:
+    """Hands what arrives at either of ENDS to the other one, later, until control is closed.
+
+    Packet sockets with virtio_net_hdr: long segments and unfinished checksums pass as they are.
+    """
+    near, far = (_opened(name) for name in ENDS)
+    other = {near: far, far: near}
+    waiting = deque[tuple[float, socket.socket, bytes]]()
+    while True:
+        left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+        ends: list[socket.socket | int] = [near, far, control]
+        ready = select.select(ends, [], [], left)[0]
+        if control in ready:
+            return
+        for each in (end for end in other if end in ready):
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    frame, about = each.recvfrom(_LONGEST_BYTES)
+                    if about[2] != _OUTGOING:
+                        waiting.append((time.monotonic() + seconds, other[each], frame))
+        while waiting and waiting[0][0] <= time.monotonic():
+            _, to, frame = waiting.popleft()
+            with contextlib.suppress(OSError):  # its queue is full: as a wire's would be
+                to.send(frame)
+
+
+def _opened(name: str) -> socket.socket:
+    made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL))
+    made.setsockopt(_SOL_PACKET, _VNET_HDR, 1)
+    made.bind((name, _ALL))
+    made.setblocking(False)
+    return made

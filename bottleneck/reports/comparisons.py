@@ -100,6 +100,14 @@ def _limited_by(row: document.Found) -> str | None:
     return cap_text(Verdict(component, side, cause, 0.0, None, ""))
 
 
+def _files(row: document.Found) -> str:
+    return f"{row['verb']} {count_text(row['files'])} of {size_text(row['file_bytes'])}"
+
+
+def _cause(row: document.Found) -> str:
+    return MECHANISMS[row["mechanism"]] if row["significant"] else NO_DIFFERENCE
+
+
 def _then(row: document.Found) -> str:
     rest = row["rest_bytes_per_second"]
     return "flush" if rest is None else rate_text(rest)
@@ -111,16 +119,12 @@ def requests_heat(found: Comparison) -> document.Heat:
     rows = list({(row["request_bytes"], row["depth"]): row for row in measured}.values())
     best = max(rows, key=lambda row: float(row["bytes_per_second"]), default=None)
     fastest = "" if best is None else f"fastest: {_fastest(best)}"
+    cells = (
+        document.HeatCell(e["request_bytes"], e["depth"], e["bytes_per_second"], framed=e is best)
+        for e in rows
+    )
     return document.Heat(
-        cells=tuple(
-            document.HeatCell(
-                row=row["request_bytes"],
-                column=row["depth"],
-                bytes_per_second=row["bytes_per_second"],
-                framed=row is best,
-            )
-            for row in rows
-        ),
+        cells=tuple(cells),
         rows="request size",
         columns="requests in flight",
         row_text=size_text,
@@ -203,12 +207,7 @@ OF_COPIES = {
     "small-files": document.Form(
         "Small files",
         (
-            document.Field(
-                "",
-                lambda row: (
-                    f"{row['verb']} {count_text(row['files'])} of {size_text(row['file_bytes'])}"
-                ),
-            ),
+            document.Field("", _files),
             document.figure("files/s", count_text, "files_per_second"),
             document.figure("per file", seconds_text, "seconds_per_file"),
             document.Field("round trips", _round_trips, right=True),
@@ -253,10 +252,7 @@ OF_COPIES = {
             document.figure("at first", rate_text, "first_bytes_per_second"),
             document.figure("for", seconds_text, "until_seconds"),
             document.Field("then", _then, right=True),
-            document.Field(
-                "cause",
-                lambda row: MECHANISMS[row["mechanism"]] if row["significant"] else NO_DIFFERENCE,
-            ),
+            document.Field("cause", _cause),
         ),
     ),
 }
@@ -311,11 +307,8 @@ def _table(form: document.Form, rows: Sequence[document.Found], left_out: int) -
         cells: list[document.Cell] = [each.cell(row) for each in form.fields]
         starred = starred or any("*" in each for each in cells if isinstance(each, str))
         if form.bar is not None:
-            cells.append(
-                document.Bar(
-                    form.bar(row), 1.0, document.POINTER if row["standing"] == "knee" else ""
-                )
-            )
+            sign = document.POINTER if row["standing"] == "knee" else ""
+            cells.append(document.Bar(form.bar(row), 1.0, sign))
         table.add(*cells)
     table.note = form.remark if starred else ""
     return table

@@ -12,7 +12,6 @@ from bottleneck.analysis.disk_zones import Zones
 from bottleneck.report import Report
 from bottleneck.reports import document
 from bottleneck.safe import safe
-from bottleneck.words import known
 
 MOST_LAYERS = 12
 LONGEST_STACK = 2000
@@ -62,9 +61,8 @@ def _known(told: dict[str, Any]) -> Iterator[str]:
         yield safe(level, 24)
     if model is not None:
         yield safe(model, 40)
-    rate = steps.positive(told, "link_bits_per_second") or steps.positive(
-        told, "usb_bits_per_second"
-    )
+    link, usb = (steps.positive(told, f"{each}_bits_per_second") for each in ("link", "usb"))
+    rate = link or usb
     transport = steps.word(told, "transport")
     if transport is not None:
         at = f" at {units.link_text(rate)}" if rate is not None else ""
@@ -131,6 +129,10 @@ def _disk(row: document.Found) -> str:
     return f"{row['side']} {safe(row['device'] or 'disk', 24)}"
 
 
+def _zone(row: document.Found) -> str:
+    return f"{_disk(row)} {safe(row['verb'] or '', 8)} {_span(row)}"
+
+
 def _edges_and_weak(rows: tuple[document.Found, ...]) -> tuple[document.Found, ...]:
     last = len(rows) - 1
     return tuple(row for at, row in enumerate(rows) if at in (0, last) or row["standing"])
@@ -144,9 +146,7 @@ TABLES = {
     "zones": document.Form(
         "Zones",
         (
-            document.Field(
-                "", lambda row: f"{_disk(row)} {safe(row['verb'] or '', 8)} {_span(row)}"
-            ),
+            document.Field("", _zone),
             document.figure("rate", units.rate_text, "bytes_per_second"),
             document.figure("curve", units.rate_text, "curve_bytes_per_second"),
             document.figure("latency", units.seconds_text, "latency_median_seconds"),
@@ -185,16 +185,8 @@ TABLES = {
         (
             document.Field("", lambda row: f"{row['side']}: {WAYS[row['way']]}"),
             document.figure("rate", units.rate_text, "bytes_per_second"),
-            document.Field(
-                "knee, size",
-                lambda row: known(units.size_text, row["knee_bytes"] or row["request_bytes"]),
-                right=True,
-            ),
-            document.Field(
-                "wait",
-                lambda row: known(units.seconds_text, row["wait_seconds"] or row["flush_seconds"]),
-                right=True,
-            ),
+            document.figure("knee, size", units.size_text, "knee_bytes", "request_bytes"),
+            document.figure("wait", units.seconds_text, "wait_seconds", "flush_seconds"),
         ),
         document.first(4),
     ),

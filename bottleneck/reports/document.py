@@ -263,9 +263,9 @@ def first(most: int) -> Callable[[tuple[Found, ...]], tuple[Found, ...]]:
     return lambda rows: rows[:most]
 
 
-def figure(name: str, write: Callable[[float], str], key: str) -> Field:
-    """A column of a row's figure; a dash where it is not known."""
-    return Field(name, lambda row: known(write, row[key]), right=True)
+def figure(name: str, write: Callable[[float], str], key: str, instead: str = "") -> Field:
+    """A column of a row's figure; a dash where it is not known. instead: its key in other rows."""
+    return Field(name, lambda row: known(write, row[key] or row[instead or key]), right=True)
 
 
 def word(name: str, key: str, longest: int = 24) -> Field:

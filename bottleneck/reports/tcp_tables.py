@@ -65,11 +65,8 @@ def _knee(row: document.Found) -> str:
 
 def buffer_text(buffer_bytes: float) -> str:
     """Buffers are powers of two; those that are not are a segment's payload."""
-    return (
-        f"{units.count_text(buffer_bytes)} B"
-        if buffer_bytes % 512
-        else units.size_text(buffer_bytes)
-    )
+    odd = buffer_bytes % 512
+    return f"{units.count_text(buffer_bytes)} B" if odd else units.size_text(buffer_bytes)
 
 
 def _buffer(row: document.Found) -> str:

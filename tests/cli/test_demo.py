@@ -157,8 +157,6 @@ def test_what_breaks_in_a_child_is_said_in_one_line():
 
 def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
     """The relay by itself, between two namespaces of this test's child."""
-    from bottleneck.demo import relay
-
     seconds, size = 0.02, 3_000_000
 
     def far(tell, control):
@@ -175,17 +173,17 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
 
     def between(tell, control):
         hosts._isolated(tell, control)
-        for each in relay.ENDS:
+        for each in network.ENDS:
             network.set_up(each)
         tell({})
-        relay.carry(seconds, control)
+        network.carry(seconds, control)
 
     def near(tell, control):
         network.isolate()
         with hosts._running(far) as server, hosts._running(between) as relaying:
             for each in (server, relaying):
                 hosts._answer(each)
-            one, other = ((each, relaying.pid) for each in relay.ENDS)
+            one, other = ((each, relaying.pid) for each in network.ENDS)
             network.join((network.LINK, os.getpid()), one)
             network.join(other, (network.LINK, server.pid))
             network.set_up(network.LINK, hosts.CLIENT_ADDRESS)

@@ -340,8 +340,7 @@ def end_of(made: Found, side: str) -> End | None:
 
 def both(made: Found) -> bool:
     """Whether all of the copy was seen: both hosts, or the one that it stays on."""
-    alone = made.setting.over == "disk"
-    return alone or all(end_of(made, side) is not None for side in SIDES)
+    return made.setting.over == "disk" or all(end_of(made, side) is not None for side in SIDES)
 
 
 def disk_use(made: Found, side: str, verb: str) -> DiskUse | None:
@@ -360,12 +359,11 @@ def disk_use(made: Found, side: str, verb: str) -> DiskUse | None:
         return None
     # A copy from one folder of a disk to another one reads and writes it.
     both_ways = own.disk_read_bytes + own.disk_written_bytes
-    whole = row.read_bytes + row.written_bytes
     return DiskUse(
         side=side,
         verb=verb,
         moved_bytes=carried,
-        others_bytes=max(0.0, whole - max(carried, total, both_ways)),
+        others_bytes=max(0.0, row.read_bytes + row.written_bytes - max(carried, total, both_ways)),
         busy_ratio=row.busy_ratio,
         # A process that works on a mount waits for the network in the same state.
         wait_ratio=None if end.kernel else own.disk_wait_ratio,
@@ -392,9 +390,8 @@ def full_interface(given: Evidence) -> HostFacts | None:
         usage, host = given.made.usage(side), given.host(side)
         if usage is None or host is None or host.interface is None or usage.wall_seconds <= 0:
             continue
-        sends = side == given.sender
-        counted = usage.interface_sent_bytes if sends else usage.interface_received_bytes
-        bits = host.interface.rate_bits_per_second
+        sent, bits = usage.interface_sent_bytes, host.interface.rate_bits_per_second
+        counted = sent if side == given.sender else usage.interface_received_bytes
         if not counted or not bits or host.interface.virtual:
             continue
         if counted / usage.wall_seconds >= FULL_RATIO * able * bits:

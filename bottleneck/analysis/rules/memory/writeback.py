@@ -40,11 +40,9 @@ def rule(given: Evidence) -> Iterator[Claim]:
     if limit > min(SMALL_BYTES, SMALL_SECONDS * alone) or hindered(disk, side):
         return
     # What the disk takes of a program that never flushes, until all is written.
-    known = [
-        (each.disk.durable_bytes_per_second, each.index)
-        for each in disk_steps(given.report, side, "write", "sustained")
-        if each.disk.durable_bytes_per_second is not None
-    ]
+    sustained = disk_steps(given.report, side, "write", "sustained")
+    rates = ((each.disk.durable_bytes_per_second, each.index) for each in sustained)
+    known = [(rate, index) for rate, index in rates if rate is not None]
     level, step = given.rate.median, given.made.index
     busy, waits = usage.device_busy_ratio or 0.0, min(1.0, usage.io_waiting_ratio or 0.0)
     if known:
