@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from bottleneck import units
 from bottleneck.analysis.finding import Comparison, Diagnosis, Verdict
 from bottleneck.reports import disks, document, tcp_tables
 from bottleneck.safe import safe
-from bottleneck.units import (
-    cost_text,
-    count_text,
-    percent_text,
-    rate_text,
-    seconds_text,
-    size_text,
-    times_text,
-)
 from bottleneck.words import cap_text, dialect_text
 
 NO_DIFFERENCE = "no difference"
@@ -38,11 +30,11 @@ def _shape(row: document.Found) -> str | None:
     size, depth = row["request_bytes"], row["depth"]
     if size is None or depth is None:
         return None
-    return f"{count_text(depth)} x {size_text(size)}"
+    return f"{units.count_text(depth)} x {units.size_text(size)}"
 
 
 def _starting(row: document.Found) -> str:
-    told = times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
+    told = units.times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
     return f"{told}{'' if row['durable'] else ' *'}"
 
 
@@ -51,7 +43,7 @@ def _native_is_slower(row: document.Found) -> bool:
 
 
 def _native(row: document.Found) -> str:
-    told = f"{times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
+    told = f"{units.times_text(row['ratio'])} {'slower' if _native_is_slower(row) else 'faster'}"
     return told if row["significant"] else NO_DIFFERENCE
 
 
@@ -65,14 +57,14 @@ def _cost(row: document.Found) -> str | None:
         return None
     if not row["significant"]:
         return NO_DIFFERENCE
-    return percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
+    return units.percent_text(row["cost_ratio"]) if row["cost_ratio"] > 0 else "none"
 
 
 def _round_trips(row: document.Found) -> str | None:
     trips, spent = row["round_trips_per_file"], row["round_trips_seconds"]
     if trips is None or spent is None:
         return None
-    return f"{count_text(trips)} = {seconds_text(spent)}"
+    return f"{units.count_text(trips)} = {units.seconds_text(spent)}"
 
 
 def _dialect(row: document.Found) -> str:
@@ -89,7 +81,7 @@ def _source(row: document.Found) -> str:
 
 
 def _slower(row: document.Found) -> str:
-    return f"{row['slower']} {times_text(row['ratio'])}" if row["significant"] else "neither"
+    return f"{row['slower']} {units.times_text(row['ratio'])}" if row["significant"] else "neither"
 
 
 def _limited_by(row: document.Found) -> str | None:
@@ -101,7 +93,7 @@ def _limited_by(row: document.Found) -> str | None:
 
 
 def _files(row: document.Found) -> str:
-    return f"{row['verb']} {count_text(row['files'])} of {size_text(row['file_bytes'])}"
+    return f"{row['verb']} {units.count_text(row['files'])} of {units.size_text(row['file_bytes'])}"
 
 
 def _cause(row: document.Found) -> str:
@@ -110,7 +102,7 @@ def _cause(row: document.Found) -> str:
 
 def _then(row: document.Found) -> str:
     rest = row["rest_bytes_per_second"]
-    return "flush" if rest is None else rate_text(rest)
+    return "flush" if rest is None else units.rate_text(rest)
 
 
 def requests_heat(found: Comparison) -> document.Heat:
@@ -127,15 +119,15 @@ def requests_heat(found: Comparison) -> document.Heat:
         cells=tuple(cells),
         rows="request size",
         columns="requests in flight",
-        row_text=size_text,
-        column_text=count_text,
+        row_text=units.size_text,
+        column_text=units.count_text,
         verb=next((safe(row["verb"], 8) for row in found.rows if row["verb"]), ""),
         framed=fastest,
     )
 
 
 def _fastest(row: document.Found) -> str:
-    return f"{size_text(row['request_bytes'])} x {count_text(row['depth'])}"
+    return f"{units.size_text(row['request_bytes'])} x {units.count_text(row['depth'])}"
 
 
 OF_COPIES = {
@@ -144,9 +136,9 @@ OF_COPIES = {
         (
             document.word("copy", "copy", 40),
             document.Field("dialect", lambda row: dialect_text(row["dialect"])),
-            document.figure("rate", rate_text, "bytes_per_second"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
             document.Field("requests", _shape, right=True),
-            document.figure("in flight", size_text, "in_flight_bytes"),
+            document.figure("in flight", units.size_text, "in_flight_bytes"),
             document.word("security", "security"),
         ),
     ),
@@ -155,8 +147,8 @@ OF_COPIES = {
         (
             document.word("direction", "direction"),
             document.word("source", "cache"),
-            document.figure("sender starts", rate_text, "sender_bytes_per_second"),
-            document.figure("receiver starts", rate_text, "receiver_bytes_per_second"),
+            document.figure("sender starts", units.rate_text, "sender_bytes_per_second"),
+            document.figure("receiver starts", units.rate_text, "receiver_bytes_per_second"),
             document.Field("difference", _starting),
         ),
         remark="* acknowledged rate: the copy that the server started was not flushed",
@@ -165,8 +157,8 @@ OF_COPIES = {
         "Mount and this tool",
         (
             document.word("copy", "copy"),
-            document.figure("mount", rate_text, "native_bytes_per_second"),
-            document.figure("this tool", rate_text, "own_bytes_per_second"),
+            document.figure("mount", units.rate_text, "native_bytes_per_second"),
+            document.figure("this tool", units.rate_text, "own_bytes_per_second"),
             document.Field("mount is", _native),
             document.Field("slow options", _options),
         ),
@@ -175,10 +167,10 @@ OF_COPIES = {
         "Cost of signing and encryption",
         (
             document.Field("", lambda row: f"{row['verb']} {row['security']}"),
-            document.figure("rate", rate_text, "bytes_per_second"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
             document.Field("cost", _cost, right=True),
-            document.figure("client CPU", cost_text, "client_cpu_seconds_per_byte"),
-            document.figure("server CPU", cost_text, "server_cpu_seconds_per_byte"),
+            document.figure("client CPU", units.cost_text, "client_cpu_seconds_per_byte"),
+            document.figure("server CPU", units.cost_text, "server_cpu_seconds_per_byte"),
         ),
         document.first(3),
     ),
@@ -188,7 +180,7 @@ OF_COPIES = {
             document.word("application", "application", 40),
             document.word("direction", "verb", 8),
             document.Field("requests", _shape, right=True),
-            document.figure("rate", rate_text, "bytes_per_second"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
             document.Field("", lambda row: {"fit": "estimated"}.get(row["source"], row["source"])),
         ),
         _applications,
@@ -198,9 +190,9 @@ OF_COPIES = {
         "SMB multichannel",
         (
             document.word("", "verb", 8),
-            document.figure("connections", count_text, "channels"),
-            document.figure("rate", rate_text, "bytes_per_second"),
-            document.figure("to one", times_text, "one_connection_ratio"),
+            document.figure("connections", units.count_text, "channels"),
+            document.figure("rate", units.rate_text, "bytes_per_second"),
+            document.figure("to one", units.times_text, "one_connection_ratio"),
         ),
         document.first(3),
     ),
@@ -208,11 +200,11 @@ OF_COPIES = {
         "Small files",
         (
             document.Field("", _files),
-            document.figure("files/s", count_text, "files_per_second"),
-            document.figure("per file", seconds_text, "seconds_per_file"),
+            document.figure("files/s", units.count_text, "files_per_second"),
+            document.figure("per file", units.seconds_text, "seconds_per_file"),
             document.Field("round trips", _round_trips, right=True),
-            document.figure("10,000 files", seconds_text, "ten_thousand_files_seconds"),
-            document.figure("as one file", seconds_text, "same_as_one_file_seconds"),
+            document.figure("10,000 files", units.seconds_text, "ten_thousand_files_seconds"),
+            document.figure("as one file", units.seconds_text, "same_as_one_file_seconds"),
         ),
         document.first(1),
     ),
@@ -220,17 +212,17 @@ OF_COPIES = {
         "Acknowledged and durable writes",
         (
             document.Field("push", lambda row: f"{row['copy']} {safe(row['dialect'], 16)}"),
-            document.figure("acknowledged", rate_text, "acknowledged_bytes_per_second"),
-            document.figure("durable", rate_text, "durable_bytes_per_second"),
-            document.figure("final flush", seconds_text, "flush_seconds"),
+            document.figure("acknowledged", units.rate_text, "acknowledged_bytes_per_second"),
+            document.figure("durable", units.rate_text, "durable_bytes_per_second"),
+            document.figure("final flush", units.seconds_text, "flush_seconds"),
         ),
     ),
     "direction": document.Form(
         "Push and pull",
         (
             document.Field("", _source),
-            document.figure("push", rate_text, "push_bytes_per_second"),
-            document.figure("pull", rate_text, "pull_bytes_per_second"),
+            document.figure("push", units.rate_text, "push_bytes_per_second"),
+            document.figure("pull", units.rate_text, "pull_bytes_per_second"),
             document.Field("slower", _slower),
             document.Field("limited by", _limited_by),
         ),
@@ -239,8 +231,8 @@ OF_COPIES = {
         "Cached and uncached source",
         (
             document.Field("", _named),
-            document.figure("cached", rate_text, "cached_bytes_per_second"),
-            document.figure("uncached", rate_text, "uncached_bytes_per_second"),
+            document.figure("cached", units.rate_text, "cached_bytes_per_second"),
+            document.figure("uncached", units.rate_text, "uncached_bytes_per_second"),
             document.Field("slower", _slower),
             document.Field("limited by", _limited_by),
         ),
@@ -249,8 +241,8 @@ OF_COPIES = {
         "Burst and sustained rate",
         (
             document.Field("", _named),
-            document.figure("at first", rate_text, "first_bytes_per_second"),
-            document.figure("for", seconds_text, "until_seconds"),
+            document.figure("at first", units.rate_text, "first_bytes_per_second"),
+            document.figure("for", units.seconds_text, "until_seconds"),
             document.Field("then", _then, right=True),
             document.Field("cause", _cause),
         ),

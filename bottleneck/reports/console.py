@@ -48,14 +48,16 @@ def print_report(
             show(console, _section(name, report, diagnosis, ALL in sections))
 
 
+OF_COPIES = ("direction", "cache", "initiator", "native", "durability", "dialect", "start")
+
+
 def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> Iterator[Block]:
     """One of formats.SECTIONS."""
     about = partial(_about, diagnosis, verbose)
     match name:
         case "copies":
             yield from (*copies.copies(diagnosis), *copies.grid(diagnosis))
-            yield from about("direction", "cache", "initiator", "native")
-            yield from about("durability", "dialect", "start")
+            yield from about(*OF_COPIES)
             if diagnosis.chosen is not None and diagnosis.chosen.bytes_per_second:
                 yield Text(explorer_note(diagnosis.chosen.bytes_per_second), "quiet", apart=True)
         case "limits":

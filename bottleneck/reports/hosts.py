@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bottleneck import units
 from bottleneck.analysis import steps
 from bottleneck.analysis.interface_facts import interfaces, wifi_text
 from bottleneck.analysis.rules.bus.links import slot_text
@@ -12,15 +13,6 @@ from bottleneck.report import Report, Step
 from bottleneck.reports.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.reports.stages import grouped
 from bottleneck.safe import safe
-from bottleneck.units import (
-    bit_rate_text,
-    count_text,
-    link_text,
-    percent_text,
-    rate_text,
-    seconds_text,
-    size_text,
-)
 from bottleneck.words import known
 from probes.records import Details, FolderFacts, HostFacts, InterfaceFacts, Measured
 
@@ -42,10 +34,10 @@ def _facts(host: HostFacts) -> Iterator[Fact]:
     if host.virtual:
         yield "Runs in", _name(host.virtual)
     quota = host.quota_cores
-    limit = "" if quota is None else f", limited to {count_text(quota)} by a quota"
+    limit = "" if quota is None else f", limited to {units.count_text(quota)} by a quota"
     yield "CPU", f"{host.cores} core{'' if host.cores == 1 else 's'}{limit}"
     total = host.memory_total_bytes
-    yield "Memory", "unknown" if total is None else size_text(total)
+    yield "Memory", "unknown" if total is None else units.size_text(total)
     if host.congestion_control:
         yield "Congestion control", _name(host.congestion_control)
     if host.folder is not None:
@@ -68,8 +60,8 @@ def _folder(folder: FolderFacts) -> Iterator[str]:
     if folder.mount_options:
         yield folder.mount_options
     if folder.free_bytes is not None:
-        whole = "" if folder.total_bytes is None else f" of {size_text(folder.total_bytes)}"
-        yield f"{size_text(folder.free_bytes)}{whole} free"
+        whole = "" if folder.total_bytes is None else f" of {units.size_text(folder.total_bytes)}"
+        yield f"{units.size_text(folder.free_bytes)}{whole} free"
 
 
 def _word(told: dict[str, Any], key: str) -> str | None:
@@ -97,12 +89,12 @@ SHARE: tuple[tuple[str, str, Callable[[dict[str, Any], str], str | None]], ...] 
     ("encryption_required_by", "Encryption required by", _word),
     ("security_mode", "Security mode", _word),
     ("server_guid", "Server GUID", _word),
-    ("max_read_bytes", "Largest read", _amount(size_text)),
-    ("max_write_bytes", "Largest write", _amount(size_text)),
-    ("free_bytes", "Free on the share", _amount(size_text)),
-    ("credits", "Credits", _amount(count_text)),
+    ("max_read_bytes", "Largest read", _amount(units.size_text)),
+    ("max_write_bytes", "Largest write", _amount(units.size_text)),
+    ("free_bytes", "Free on the share", _amount(units.size_text)),
+    ("credits", "Credits", _amount(units.count_text)),
     ("capabilities", "Capabilities", _able),
-    ("connect_seconds", "Connect time", _amount(seconds_text)),
+    ("connect_seconds", "Connect time", _amount(units.seconds_text)),
 )
 """Of a report's target the keys, in words, and how each is written."""
 
@@ -160,16 +152,16 @@ def _link_facts(link: InterfaceFacts) -> Iterator[str]:
         duplex = f" {safe(link.duplex, 8)} duplex" if link.duplex else ""
         by_hand = link.autonegotiated is False and link.virtual is False
         manually = " (set manually)" if by_hand else ""
-        yield f"{link_text(link.rate_bits_per_second)}{duplex}{manually}"
+        yield f"{units.link_text(link.rate_bits_per_second)}{duplex}{manually}"
     if link.kind == "wifi":
         yield wifi_text(link).removeprefix(" at ") or "rate unknown"
     if link.mtu_bytes:
         yield f"MTU {link.mtu_bytes}"
     if link.pcie:
         rate = link.pcie.get("bytes_per_second", 0.0)
-        yield f"slot of {slot_text(link.pcie)} ({rate_text(rate)})"
+        yield f"slot of {slot_text(link.pcie)} ({units.rate_text(rate)})"
     if link.usb_bits_per_second:
-        yield f"USB at {link_text(link.usb_bits_per_second)}"
+        yield f"USB at {units.link_text(link.usb_bits_per_second)}"
     if link.pause:
         uses = [word for word in ("receives", "sends") if link.pause.get(word)]
         yield f"flow control {' and '.join(uses)}" if uses else "no flow control"
@@ -179,7 +171,7 @@ def _link_facts(link: InterfaceFacts) -> Iterator[str]:
         yield f"{' and '.join(off).replace('_', ' ')} offload off"
     qdisc = safe(link.qdisc or "its qdisc", 16)
     if link.qdisc_rate_bytes_per_second:
-        yield f"shaped to {bit_rate_text(link.qdisc_rate_bytes_per_second)} by {qdisc}"
+        yield f"shaped to {units.bit_rate_text(link.qdisc_rate_bytes_per_second)} by {qdisc}"
     elif link.qdisc and link.qdisc not in ORDINARY_QDISCS:
         yield f"qdisc {qdisc}"
 
@@ -218,10 +210,11 @@ def _round_trip(details: Details) -> Iterator[str]:
     )
     if median is None:
         return
-    told = f"RTT {seconds_text(median)}"
+    told = f"RTT {units.seconds_text(median)}"
     if low is not None and high is not None and count:
-        told += f" ({seconds_text(low)} to {seconds_text(high)}, {count_text(count)} handshakes)"
-    yield f"{told}, and {count_text(lost)} with a lost packet" if lost else told
+        span = f"{units.seconds_text(low)} to {units.seconds_text(high)}"
+        told += f" ({span}, {units.count_text(count)} handshakes)"
+    yield f"{told}, and {units.count_text(lost)} with a lost packet" if lost else told
 
 
 def _routers(details: Details) -> Iterator[str]:
@@ -242,7 +235,7 @@ def _router(hop: dict[str, Any]) -> str:
     address, seconds = steps.word(hop, "address"), steps.amount(hop, "rtt_seconds")
     if address is None:
         return "one without a reply"
-    return f"{safe(address, 48)} ({seconds_text(seconds)})" if seconds else safe(address, 48)
+    return f"{safe(address, 48)} ({units.seconds_text(seconds)})" if seconds else safe(address, 48)
 
 
 def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
@@ -270,9 +263,9 @@ def _loaded(way: Any) -> str:
     rate = steps.amount(way, "loaded", "bytes_per_second")
     if median is None or rate is None:
         return ""
-    told = f"RTT {seconds_text(median)} under a load of {rate_text(rate)}"
+    told = f"RTT {units.seconds_text(median)} under a load of {units.rate_text(rate)}"
     if delay and ratio is not None:
-        told += f", {seconds_text(delay)} ({percent_text(ratio)}) longer than idle"
+        told += f", {units.seconds_text(delay)} ({units.percent_text(ratio)}) longer than idle"
     return told
 
 
