@@ -174,10 +174,8 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 def check_file(name: str, file: str | None) -> None:
     """Errors: Refused, "usage", where a format is none for a file."""
     if file is not None and name not in FILED:
-        known = ", ".join(FILED)
-        raise Refused(
-            "usage", f"--output: --format must be one of {known}; redirect stdout instead"
-        )
+        told = f"--format must be one of {', '.join(FILED)}; redirect stdout instead"
+        raise Refused("usage", f"--output: {told}")
 
 
 def give(report: Report, terms: Terms, form: str, file: str | None, output: Output) -> int:

@@ -122,10 +122,8 @@ def _check(path: Path, about: os.stat_result) -> None:
     if about.st_uid not in {0, os.geteuid()}:
         raise Refused("usage", f"{path}: owned by another user, and it can start programs")
     if about.st_mode & 0o022:
-        raise Refused(
-            "usage",
-            f"{path}: writable by other users, and it can start programs; run: chmod go-w {path}",
-        )
+        told = f"writable by other users, and it can start programs; run: chmod go-w {path}"
+        raise Refused("usage", f"{path}: {told}")
 
 
 def commands(root: object) -> dict[str, Options]:
@@ -230,9 +228,8 @@ def _sections(
             raise Refused("usage", f"{where}: {section[:40]!r} must be in a section, as [defaults]")
         if section not in allowed:
             where, near = _where(path, text, section, None), _near(section, allowed)
-            raise Refused(
-                "usage", f"{where}: [{section[:40]}] is not a command with settings{near}"
-            )
+            what = f"[{section[:40]}] is not a command with settings{near}"
+            raise Refused("usage", f"{where}: {what}")
         found[section] = {
             key: _setting(_where(path, text, section, key), section, allowed[section], key, value)
             for key, value in told.items()

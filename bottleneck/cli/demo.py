@@ -88,10 +88,9 @@ def demo(
         if plant is not None:
             with hosts.two(plant, shared, password) as server:
                 _tell(f"Planted: {plant.words}, between two network namespaces.")
-                return measured(server.target, server.agent, server.username, own, shared)
-        with private_samba(
-            shared, password=password, options=["server min protocol = NT1"]
-        ) as samba:
+                return measured(*server, own, shared)
+        options_of_it = ["server min protocol = NT1"]
+        with private_samba(shared, password=password, options=options_of_it) as samba:
             target = f"//{samba.host}:{samba.port}/{samba.share}"
             return measured(target, "exec:", samba.username, own, shared)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +45,6 @@ def doctor(
         from bottleneck.cli import documents, running
         from bottleneck.doctor.checks import judged
         from bottleneck.doctor.look import Wanted, look
-        from bottleneck.reports import terminal
 
     named = None if target is None else targets.parse(target, os.path.isdir)
     if named is not None and named.path:
@@ -59,13 +57,7 @@ def doctor(
     wanted = Wanted(str(ends.folder.absolute()), named, access, ends.agent, ends.server_folder)
     checks = judged(look(wanted))
 
-    def write() -> None:
-        if format == "json":
-            sys.stdout.write(json.dumps(to_json(checks), indent=1, allow_nan=False) + "\n")
-        else:
-            print_checks(checks, terminal.console())
-
-    if not documents.shown(write):
+    if not documents.answered(format, to_json(checks), partial(print_checks, checks)):
         return exits.INCOMPLETE
     for each in checks:
         if each.kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import stat
@@ -28,6 +29,8 @@ from bottleneck.reports.trend import print_trend
 from probes.stage import Refused
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bottleneck.redaction import Redaction
     from bottleneck.trend import Trend
 
@@ -250,6 +253,21 @@ def shown(write: Callable[[], object], quietly: bool = False) -> bool:
         exits.complain(f"stdout: {exits.of_error(error)[1]}; the result was not written")
         return False
     return True
+
+
+def answered(
+    format: str, plain: object, words: Callable[[Console], object], style: units.Style = "si"
+) -> bool:
+    """Has a command's answer written, as JSON or for a person; whether it could be."""
+
+    def write() -> None:
+        if format == "json":
+            to_stdout(json.dumps(plain, indent=1, allow_nan=False) + "\n")
+            return
+        with units.shown_as(style):
+            words(terminal.console())
+
+    return shown(write)
 
 
 def to_stdout(text: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bottleneck.cli import exits, interrupts, options
 from bottleneck.reports.formats import KINDS
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 File = Annotated[
     Path | None,
@@ -91,28 +94,22 @@ def compare(
         from bottleneck.reports import terminal
         from bottleneck.reports.compare import print_change, to_json
         from bottleneck.reports.document import points
-        from bottleneck.units import shown_as
 
     output = documents.output(shown)
     first, second = (output.showable(loading.load(each)) for each in (before, after))
 
     found = changes.compare(first, second)
 
-    def write() -> None:
-        if format == "json":
-            documents.to_stdout(json.dumps(to_json(found), indent=1, allow_nan=False) + "\n")
-            return
-        with shown_as(output.units):
-            # Anew, since its sentences are made of rates.
-            told = found if output.units == "si" else changes.compare(first, second)
-            console = terminal.console()
-            print_change(told, console, screen.verbose)
-            for when, each in (("before", first), ("after", second)):
-                if "ticket" in each.tool:
-                    title = f"The report {when} is a ticket"
-                    terminal.show(console, points(title, each.notes, longest=LONGEST_NOTE))
+    def words(console: Console) -> None:
+        # Anew, since its sentences are made of rates.
+        told = found if output.units == "si" else changes.compare(first, second)
+        print_change(told, console, screen.verbose)
+        for when, each in (("before", first), ("after", second)):
+            if "ticket" in each.tool:
+                title = f"The report {when} is a ticket"
+                terminal.show(console, points(title, each.notes, longest=LONGEST_NOTE))
 
-    done = documents.shown(write)
+    done = documents.answered(format, to_json(found), words, output.units)
     made = [e for e in found.copies if e.before_bytes_per_second and e.after_bytes_per_second]
     return exits.DONE if done and made else exits.INCOMPLETE
 
@@ -146,9 +143,7 @@ def history(
 
         from bottleneck import history as kept
         from bottleneck.cli import configuration, documents
-        from bottleneck.reports import terminal
         from bottleneck.reports.trend import print_runs
-        from bottleneck.units import shown_as
         from probes.stage import Refused
 
     if not 1 <= listed.most <= MOST_LISTED:
@@ -166,13 +161,6 @@ def history(
     except kept.HistoryError as error:
         raise Refused("usage", str(error)) from None
 
-    def write() -> None:
-        if format == "json":
-            found = {"runs": [asdict(each) for each in runs]}
-            documents.to_stdout(json.dumps(found, indent=1) + "\n")
-            return
-        console = terminal.console()
-        with shown_as(style):
-            print_runs(runs, console)
-
-    return exits.DONE if documents.shown(write) else exits.INCOMPLETE
+    plain = {"runs": [asdict(each) for each in runs]}
+    done = documents.answered(format, plain, partial(print_runs, runs), style)
+    return exits.DONE if done else exits.INCOMPLETE

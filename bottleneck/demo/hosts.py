@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from bottleneck.demo import network
@@ -44,16 +43,6 @@ os.execvp(sys.argv[3], sys.argv[3:])
 """Joins the server: its cores, its control group, its namespaces; then runs what follows."""
 
 
-@dataclass(frozen=True)
-class Server:
-    """The server, as a client finds it."""
-
-    target: str
-    agent: str
-    """SPEC of the agent on it."""
-    username: str
-
-
 def trouble() -> str:
     """Why this host allows no two namespaces with a link between them; empty: it does."""
 
@@ -76,8 +65,10 @@ def trouble() -> str:
 
 
 @contextmanager
-def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
+def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, str]]:
     """Makes this process the client, for good, and serves the folder from another host.
+
+    Yields its TARGET, the SPEC of the agent on it, and who logs in.
 
     Errors: Unavailable: Samba is absent or does not come up; OSError.
     """
@@ -115,7 +106,7 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[Server]:
             group[1].ends_first(told["pid"])
         prefix = [sys.executable, "-I", "-c", _ENTER, str(told["pid"]), procs]
         target = f"//{SERVER_ADDRESS}:{told['port']}/share"
-        yield Server(target, f"exec:{shlex.join(prefix)}", told["user"])
+        yield target, f"exec:{shlex.join(prefix)}", told["user"]
 
 
 def _set_up(address: str, plant: Plant) -> None:

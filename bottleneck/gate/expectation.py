@@ -163,10 +163,8 @@ def cap(text: str) -> Cap:
         raise ExpectationError(f"side {side[:40]!r} of {component}: must be one of {known}{hint}")
     cause = words[2] if len(words) > 2 else None
     if cause is not None and cause not in CAUSES[component] or len(words) > 3:
-        known = ", ".join(sorted(CAUSES[component]))
-        raise ExpectationError(
-            f"{'/'.join(words[2:])[:40]!r} of {component}: must be one of {known}"
-        )
+        known, told = ", ".join(sorted(CAUSES[component])), "/".join(words[2:])
+        raise ExpectationError(f"{told[:40]!r} of {component}: must be one of {known}")
     return Cap(told.strip(), component, side, cause, copy)
 
 

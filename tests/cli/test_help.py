@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from bottleneck.cli import exits, help
+from bottleneck.cli import app, exits
 from bottleneck.cli.app import run, tree
 from bottleneck.cli.command_line import commands_of, options_of
 
@@ -68,7 +68,7 @@ def test_a_value_is_named_as_elsewhere_and_an_option_has_a_sentence(name):
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_two_examples_are_commands_that_the_parser_takes(shown, name):
     shown_ones = re.findall(r"^    bottleneck (.+)$", shown(name).partition("Examples:")[2], re.M)
-    assert tuple(shown_ones) == help.EXAMPLES[name] and len(shown_ones) == 2
+    assert tuple(shown_ones) == app.EXAMPLES[name] and len(shown_ones) == 2
     for each in shown_ones:
         command, *arguments = shlex.split(each.partition(" > ")[0])
         assert name in ("", command)
