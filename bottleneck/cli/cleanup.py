@@ -78,20 +78,13 @@ def cleanup(target: Target = None, *, who: options.Login, ends: Ends, removal: R
         ours = [each for each in found if not each.leftover.why_left]
         if ours and not removal.dry_run:
             if not removal.yes:
-                _ask(len(ours))
+                things = "this" if len(ours) == 1 else f"these {len(ours)}"
+                running.ask(f"Remove {things}?", "removing files", "removed")
             cleaned = places.remove(ours)
     documents.shown(lambda: print_cleaned(cleaned, terminal.console()))
     if places.trouble is not None:
         raise places.trouble
     return exits.INCOMPLETE if any(each.word != REMOVED for each in cleaned) else exits.DONE
-
-
-def _ask(count: int) -> None:
-    """Asks once for all of it. Raises Refused, "usage", for every answer but yes."""
-    from bottleneck.cli import running
-
-    things = "this" if count == 1 else f"these {count}"
-    running.ask(f"Remove {things}?", "removing files", "removed")
 
 
 def _print_found(found: Sequence[Found], console: Console) -> None:
@@ -105,9 +98,8 @@ def _print_found(found: Sequence[Found], console: Console) -> None:
         if seen.why_left:
             _line(console, "left", each, seen.why_left)
         elif seen.noted:
-            _line(
-                console, "ours", each, f"created {_age(seen.age_seconds)} ago by an interrupted run"
-            )
+            about = f"created {_age(seen.age_seconds)} ago by an interrupted run"
+            _line(console, "ours", each, about)
         else:
             files = "1 file" if seen.files == 1 else f"{seen.files} files"
             about = f"{files}, {size_text(seen.size_bytes)}, unchanged for {_age(seen.age_seconds)}"

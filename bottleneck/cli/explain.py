@@ -60,7 +60,10 @@ def explain(
     if file is None or not file.exists():
         named = "no diagnosis is kept" if file is None or file == last_report.path() else file
         raise Refused("usage", f"{named}: not found; run bottleneck diagnose or name a report")
-    loaded = output.showable(loading.wanted(loading.load(file), wanted.target_rate))
+    loaded, rate = loading.load(file), loading.target_rate(wanted.target_rate)
+    if rate is not None:
+        loaded = replace(loaded, target_rate_bytes_per_second=rate)
+    loaded = output.showable(loaded)
     if format == "svg":
         drawing = zone_curves_svg(loaded)
         if drawing is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import math
 import os
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,15 +50,6 @@ def target_rate(text: str | None) -> float | None:
     if rate is not None and rate < 1:
         raise Refused("usage", f"--target-rate {(text or '')[:40]!r}: must be at least 1 byte/s")
     return rate
-
-
-def wanted(loaded: Report, text: str | None) -> Report:
-    """A report with the rate of --target-rate; without one the report's own stays.
-
-    Errors: Refused, "usage": it is no rate.
-    """
-    rate = target_rate(text)
-    return loaded if rate is None else replace(loaded, target_rate_bytes_per_second=rate)
 
 
 def newest(named: str) -> Report:

@@ -36,7 +36,6 @@ def value(
     help: str,
     default: object = None,
     complete: completion.Completion | None = None,
-    short: tuple[str, ...] = (),
     usual: str = "",
     **more: object,
 ) -> Any:
@@ -46,7 +45,7 @@ def value(
     """
     shown = {"help": with_default(help, usual or default), "show_default": False}
     option = {"metavar": metavar, "autocompletion": complete, **shown, **more}
-    return field(default=default, metadata={"option": option, "short": short})
+    return field(default=default, metadata={"option": option, "short": ()})
 
 
 def flag(help: str, *short: str) -> Any:

@@ -8,20 +8,15 @@ from bottleneck.cli import interrupts, streams
 from probes.host.child import keep_private
 
 
-def take_secrets() -> None:
-    """Takes what the environment holds of secrets out of it."""
-    from bottleneck import credentials
-
-    credentials.take_from_environment()
-
-
 def main() -> None:
     """Runs the command line and exits with its code."""
     # First of all: from here on no signal can end the program without its last words.
     interrupts.hold()
     # Before anything else is imported or started: no process of ours inherits a secret.
     keep_private()
-    take_secrets()
+    from bottleneck import credentials
+
+    credentials.take_from_environment()
     streams.open_missing()
     streams.refuse_block_devices()
     from bottleneck.cli.app import run

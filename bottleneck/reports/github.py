@@ -49,17 +49,13 @@ def github_summary(judgement: Judgement) -> str:
     if expected:
         lines += ["", "| | expected | found | |", "|---|---|---:|---|"]
         for each in expected[:MOST_ROWS]:
-            cells = (each.state.upper(), each.name, value_text(each), each.message)
-            lines.append(_row(cells))
+            lines.append(_row((each.state.upper(), each.name, value_text(each), each.message)))
         if len(expected) > MOST_ROWS:
             lines += ["", f"and {len(expected) - MOST_ROWS} more"]
     copies = judgement.diagnosis.copies if judgement.diagnosis else ()
     if copies:
-        lines += [
-            "",
-            "| copy | dialect | rate | limited by | confidence |",
-            "|---|---|---:|---|---:|",
-        ]
+        lines += ["", "| copy | dialect | rate | limited by | confidence |"]
+        lines += ["|---|---|---:|---|---:|"]
         for copy in copies[:MOST_ROWS]:
             verdict = copy.verdict
             rate = copy.bytes_per_second

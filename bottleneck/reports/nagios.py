@@ -73,16 +73,9 @@ def _figures(judgement: Judgement) -> Iterator[str]:
         warnings[each.metric] = warnings.get(each.metric) or _range(each.warning)
         criticals[each.metric] = criticals.get(each.metric) or _range(each.critical)
     for metric, each in list(merged.items())[:MOST_FIGURES]:
-        yield str(
-            Performance(
-                label(metric),
-                _number(each.value or 0.0),
-                "s" if each.unit == "seconds" else "",
-                warnings[metric],
-                criticals[metric],
-                "0",
-            )
-        )
+        value, unit = _number(each.value or 0.0), "s" if each.unit == "seconds" else ""
+        limits = warnings[metric], criticals[metric]
+        yield str(Performance(label(metric), value, unit, *limits, "0"))
 
 
 def _details(judgement: Judgement) -> Iterator[str]:

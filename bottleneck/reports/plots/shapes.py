@@ -69,9 +69,9 @@ def drawing(
     return "\n".join(parts).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
-def opening(sentences: str, most: int = 2) -> str:
-    """The first sentences that the analysis says of something, safe and bounded."""
-    return safe(" ".join(_ENDS.split(sentences)[:most]), LONGEST_SENTENCE)
+def opening(sentences: str) -> str:
+    """The first two sentences that the analysis says of something, safe and bounded."""
+    return safe(" ".join(_ENDS.split(sentences)[:2]), LONGEST_SENTENCE)
 
 
 def text_width(text: str, strong: bool = False) -> float:

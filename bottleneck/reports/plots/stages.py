@@ -16,6 +16,7 @@ from bottleneck.reports.plots.shapes import WIDTH, label, text_width
 from bottleneck.reports.tcp_tables import buffer_text
 from bottleneck.safe import safe
 from bottleneck.units import count_text, range_text, rate_text, seconds_text, size_text
+from bottleneck.words import known
 
 MOST_SWEEPS, MOST_LATENCIES, MOST_MAPS = 4, 1, 2
 MOST_POINTS = 400
@@ -201,12 +202,9 @@ def windows(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
 
 
 def _window_cells(row: Found) -> tuple[str, ...]:
-    times = (row[f"rtt_{state}_seconds"] for state in ("unloaded", "loaded"))
-    return (
-        rate_text(row["bytes_per_second"]),
-        *("" if each is None else seconds_text(each) for each in times),
-        row["standing"] or "",
-    )
+    idle = known(seconds_text, row["rtt_unloaded_seconds"])
+    loaded = known(seconds_text, row["rtt_loaded_seconds"])
+    return rate_text(row["bytes_per_second"]), idle or "", loaded or "", row["standing"] or ""
 
 
 def requests(diagnosis: Diagnosis) -> Iterator[charts.Plot]:
