@@ -1,20 +1,19 @@
-"""All ceilings of one copy: every rule is asked, and what the copy itself refutes is dropped."""
+"""All ceilings of one copy: every rule is asked, and what this run itself refutes is dropped."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bottleneck.analysis import supplied
+from bottleneck.analysis import shown, supplied
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.finding import Ceiling, Claim
 from bottleneck.analysis.rules.registry import OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.sentences import name_with_verb
+from bottleneck.analysis.shown import Moved
 from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
-from bottleneck.units import rate_text
-
-REFUTED_RATIO = 1.1
-"""A copy this far above a ceiling shows that it was none."""
+from bottleneck.units import range_text, rate_text
 
 
 @dataclass(frozen=True)
@@ -31,31 +30,49 @@ class Ladder:
         return tuple(each for each in self.claims if each.ceiling.standing != "at-least")
 
 
-def ladder(report: Report, copy: Copy, copy_rate: float) -> Ladder:
-    """The ceilings of a copy that ran at a rate, bytes per second."""
-    claims: list[Claim] = []
+def ladder(report: Report, copy: Copy) -> Ladder:
+    """The ceilings of a copy."""
     remarks: list[str] = []
+    dropped: list[tuple[Ceiling, Moved]] = []
     given = Evidence(report, copy)
     made = () if copy.made is None else OF_MADE_COPIES
-    for rule in (*OF_ANY_COPY, *made, supplied.rule):
-        for found in rule(given):
-            if isinstance(found, str):
-                remarks.append(found)
-            elif not _refuted(found, copy_rate):
-                claims.append(found)
-            elif found.ceiling.standing != "at-least":
-                limit = rate_text(found.ceiling.bytes_per_second)
-                remarks.append(
-                    f"Ignored: a limit of {limit} for {name_with_verb(found.ceiling)}, because the "
-                    f"copy ran at {rate_text(copy_rate)}."
-                )
+    rules = (*OF_ANY_COPY, *made, supplied.rule)
+    claims: list[Claim] = []
+    for found in (each for rule in rules for each in rule(given)):
+        if isinstance(found, str):
+            remarks.append(found)
+        else:
+            claims.append(found)
+    claims = _lawful(given, claims, dropped)
     for refine in REFINEMENTS:
-        claims = list(refine(given, claims))
+        claims = _lawful(given, refine(given, claims), dropped)
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
-    return Ladder(tuple(claims), tuple(dict.fromkeys(remarks)))
+    return Ladder(tuple(claims), tuple(dict.fromkeys((*remarks, *_ignored(dropped)))))
 
 
-def _refuted(claim: Claim, copy_rate: float) -> bool:
-    ceiling = claim.ceiling
-    margin = 1.0 if ceiling.standing == "at-least" else REFUTED_RATIO
-    return ceiling.bytes_per_second * margin < copy_rate
+def _lawful(
+    given: Evidence, found: Iterable[Claim], dropped: list[tuple[Ceiling, Moved]]
+) -> list[Claim]:
+    """The claims that nothing in the report refutes."""
+    kept = []
+    for each in found:
+        against = shown.refuting(given.report, given.copy, each)
+        if against is None:
+            kept.append(each)
+        elif each.ceiling.standing != "at-least":
+            dropped.append((each.ceiling, against))
+    return kept
+
+
+def _ignored(dropped: list[tuple[Ceiling, Moved]]) -> Iterator[str]:
+    """What is said of all that was dropped."""
+    if not dropped:
+        return
+    levels = [ceiling.bytes_per_second for ceiling, _ in dropped]
+    most = max((moved for _, moved in dropped), key=lambda each: each.bytes_per_second)
+    named = ", ".join(dict.fromkeys(name_with_verb(ceiling) for ceiling, _ in dropped))
+    limits = "a limit" if len(dropped) == 1 else f"{len(dropped)} limits"
+    yield (
+        f"Ignored: {limits} of {range_text(min(levels), max(levels))} for {named}, because "
+        f"{most.what} ran at {rate_text(most.bytes_per_second)}."
+    )

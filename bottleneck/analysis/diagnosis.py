@@ -98,7 +98,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons
         )
     rate = made.rate.median
-    ladder = ceilings.ladder(report, copy, rate)
+    ladder = ceilings.ladder(report, copy)
     void = unknown.altered(copy, made) or unknown.impossible(report, copy, made)
     unstable = unknown.unstable(copy, made)
     cap = None if void is not None else caps.find(copy, made, ladder)

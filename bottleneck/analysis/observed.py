@@ -54,7 +54,7 @@ def refined(
 
 def _bounded(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnosis:
     """What bounds a copy whose rate was not told."""
-    ladder = ceilings.ladder(report, copy, 0.0)
+    ladder = ceilings.ladder(report, copy)
     claims = ladder.valid
     lowest = likely(claims)
     if lowest is None:
@@ -142,7 +142,7 @@ def _no_further(report: Report, copy: Copy, found: CopyDiagnosis) -> CopyDiagnos
     twin, following, rate = copy.twin, found.next, found.bytes_per_second
     if twin is None or following is None or rate is None:
         return found
-    ladder = ceilings.ladder(report, copy, rate)
+    ladder = ceilings.ladder(report, copy)
     named = found.verdict.named
     claim = next(
         (

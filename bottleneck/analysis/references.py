@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bottleneck.analysis import model, steps
+from bottleneck.analysis import model, shown, steps
 from bottleneck.analysis.evidence.copies import path_rate
 from bottleneck.analysis.finding import Ceiling, Part
 from bottleneck.analysis.steps import Copy, Found
@@ -111,11 +111,9 @@ def demonstrated(report: Report, copy: Copy) -> float:
 
     In bytes per second; 0: the copy itself could not be made.
     """
-    alike = [each for each in _likes(report, copy) if each.sender == copy.sender]
-    found = [each for one in alike for each in (one.made, one.memory) if each is not None]
-    wanted = copy.made and steps.security(copy.made)
-    found += [e for e in _taxed(report, copy) if e.setting.security == wanted]
-    return max((each.rate.median for each in found if each.intact), default=0.0)
+    found = shown.moved(report, copy.sender)
+    alike = (each.bytes_per_second for each in found if shown.as_secure(copy, each))
+    return max(alike, default=0.0)
 
 
 def efficiency(report: Report, copy: Copy, link: float) -> float:

@@ -270,6 +270,7 @@ class World:
 
     def tax(self, verb: str, security: str, rate: Any, **loads: Any) -> int:
         """The copy to or from memory with that security."""
+        self._widen(rate)
         setting = {"verb": verb, "dialect": "3.1.1", "security": security, "size_bytes": 64 << 20}
         details = {
             "signing": "aes-gmac" if security == "signed" else None,
@@ -458,6 +459,29 @@ def world() -> World:
     made.disk("server", "read", (205, 210, 214))
     made.disk("server", "write", (185, 190, 193))
     return made
+
+
+@pytest.fixture
+def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes two hosts with disks of a rate, and a path of another between them.
+
+    one, several: what one stream of TCP carries, and what four do; limits: of their connections.
+    """
+
+    def make(
+        one: Any = 117.6, several: Any = None, disk: Any = 400, limits: Any = None, **more: Any
+    ) -> Any:
+        world = empty_world()
+        for verb in ("pull", "push"):
+            world.tcp(verb, one, limits=limits)
+            if several is not None:
+                world.tcp(verb, several, streams=4, limits=more.get("limits_of_several"))
+        for side in ("client", "server"):
+            for verb in ("read", "write"):
+                world.disk(side, verb, disk)
+        return world
+
+    return make
 
 
 @pytest.fixture

@@ -216,7 +216,7 @@ def by(copy: Copy) -> str:
 
 def _why(report: Report, slow: Copy, made: Found, fast_rate: float) -> Why:
     """What holds a copy below a rate, bytes per second, that another like it reached."""
-    ladder = ceilings.ladder(report, slow, made.rate.median)
+    ladder = ceilings.ladder(report, slow)
     cap = caps.find(slow, made, ladder)
     late = _flush(slow, made, fast_rate)
     # A ceiling that lets the faster rate pass is no reason; two that work in turn do not let it.

@@ -223,14 +223,14 @@ def streams_gain(report: Report, sender: str) -> float | None:
 # -- SMB, as the client alone saw it -----------------------------------------------------------
 
 
-def alike(report: Report, sender: str) -> Iterator[Found]:
-    """All that this client moved over SMB in one direction: copies, requests alone, security."""
+def alike(report: Report, sender: str, initiator: str = "client") -> Iterator[Found]:
+    """All that a side moved over SMB in one direction: copies, requests alone, security."""
     for stage in ("smb-copy", "smb-matrix", "smb-tax"):
         for found in steps.measured(report, stage):
-            name = found.setting.verb or found.setting.copy
-            verb = name.removeprefix(steps.OF_FILE).partition(".")[0]
-            mine = verb in steps.VERBS and found.step.initiator == "client"
-            if mine and steps.sender(verb, "client") == sender and found.intact:
+            name = (found.setting.verb or found.setting.copy).split(".")
+            verb = next((part for part in name if part in steps.VERBS), None)
+            mine = verb and found.intact and found.step.initiator == initiator
+            if mine and steps.sender(str(verb), initiator) == sender:
                 yield found
 
 

@@ -57,7 +57,7 @@ def plain_claims() -> Callable[[Report], list[Claim]]:
         for copy in steps.copies(report):
             if copy.made is None:
                 continue
-            ladder = ceilings.ladder(report, copy, copy.made.rate.median)
+            ladder = ceilings.ladder(report, copy)
             claims += ladder.claims
             for claim in ladder.claims:
                 _plain_claim(claim)
@@ -93,26 +93,3 @@ def alone(empty_world: Callable[..., Any]) -> Any:
     made.disk("client", "read", (1480, 1500, 1510))
     made.disk("client", "write", (890, 900, 915))
     return made
-
-
-@pytest.fixture
-def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes two hosts with disks of a rate, and a path of another between them.
-
-    one, several: what one stream of TCP carries, and what four do; limits: of their connections.
-    """
-
-    def make(
-        one: Any = 117.6, several: Any = None, disk: Any = 400, limits: Any = None, **more: Any
-    ) -> Any:
-        world = empty_world()
-        for verb in ("pull", "push"):
-            world.tcp(verb, one, limits=limits)
-            if several is not None:
-                world.tcp(verb, several, streams=4, limits=more.get("limits_of_several"))
-        for side in ("client", "server"):
-            for verb in ("read", "write"):
-                world.disk(side, verb, disk)
-        return world
-
-    return make

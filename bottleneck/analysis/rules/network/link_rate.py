@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import hardware_limits, interface_facts, model, steps
+from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import (
     Evidence,
@@ -34,6 +34,8 @@ from probes.records import SIDES
 CAUSE = Cause("network", "link-rate", "link speed")
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
+CLOSE_RATIO = 1.01
+"""What ran no further above TCP by itself is no reason for another figure."""
 FAR_SECONDS, FAR_RATIO = 0.01, 0.7
 """Where a copy of seconds may stay so far below a link that it fills."""
 WITHOUT_DISK_RATIO = 0.95
@@ -89,7 +91,13 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
     bound = hardware_limits.physical_rate(given.report)
     if bound is not None:
         foreign = min(foreign, max(0.0, bound.bytes_per_second - best.rate.median))
-    capacity = best.rate.median + foreign
+    capacity, moves = best.rate.median + foreign, shown.moved(given.report, given.sender)
+    # A short cell may have been a burst: what lasted counts.
+    lasting = (each for each in moves if each.bytes_per_second <= each.found.rate.high)
+    most = max(lasting, key=lambda each: each.bytes_per_second)
+    within = most.bytes_per_second <= shown.REFUTED_RATIO * capacity
+    if within and most.bytes_per_second > CLOSE_RATIO * capacity:
+        capacity = most.bytes_per_second
     match = given.looks_like(capacity)
     why = _hindrance(given.report, best, match is not None)
     count = streams(best)
@@ -99,6 +107,9 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
     )
     if why:
         yield f"{moved}. The network may carry more, because {why}."
+    elif not within:
+        capacity, match, why = most.bytes_per_second, None, "more was carried over SMB"
+        yield f"{moved}. The network carries more: {most.what} ran at {rate_text(capacity)}."
     behind = None if why else interface_facts.behind(given, capacity, match)
     fact = likeness(match) if behind is None else f"; {behind.words}"
     yield claim(
