@@ -30,6 +30,8 @@ WIDEST_MTU_BYTES = 16_000
 ON_ANOTHER = frozenset(("vlan", "macvlan", "macvtap", "ipvlan"))
 """Kinds that send all through the one interface below."""
 ONE_AT_A_TIME = ("active-backup", "broadcast")
+_UNBOUNDED = frozenset(("loopback", "disk", "native-copy", "smb-multichannel"))
+"""Stages that a link does not bound: of no link, or of several."""
 _USB_PAYLOAD = {
     1_500_000: 0.0,
     12_000_000: 19 * 64 * 1e3,
@@ -82,11 +84,11 @@ def _lowest(found: Iterable[Bound | None]) -> Bound | None:
 def impossible(report: Report, found: Found) -> str | None:
     """Why a step's rate cannot be true, as a sentence; None: it can.
 
-    The operating system's own copies are left aside: its mount may use several links, or compress.
+    The operating system's own copies and multichannel are left aside: they may use several links.
     """
     bound = physical_rate(report)
     inside = found.setting.over == "loopback"
-    if bound is None or inside or found.step.stage in ("loopback", "disk", "native-copy"):
+    if bound is None or inside or found.step.stage in _UNBOUNDED:
         return None
     rate = found.rate.median
     if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bottleneck.analysis import steps
+from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.comparisons import (
     beginning,
     copies,
@@ -57,15 +57,24 @@ UNTOUCHED = ("small-files", "durability")
 
 
 def compared(report: Report) -> Iterator[Comparison]:
-    """All comparisons of a report; those that other processes disturbed say so."""
+    """All comparisons of a report; those disturbed, or beyond what a link carries, say so."""
     for compare in COMPARISONS:
         for each in compare(report):
-            crowd = "" if each.about in UNTOUCHED else _crowd(report, each)
-            if crowd:
-                sentence = f"Unreliable ({crowd}): {each.sentence}"
+            doubt, crowd = _impossible(report, each), ""
+            if not doubt and each.about not in UNTOUCHED:
+                crowd = _crowd(report, each)
+            if doubt or crowd:
+                sentence = doubt or f"Unreliable ({crowd}): {each.sentence}"
                 yield replace(each, sentence=sentence, significant=False)
             else:
                 yield each
+
+
+def _impossible(report: Report, comparison: Comparison) -> str:
+    """Why one of its steps cannot have moved what it says; empty: they all can."""
+    made = (steps.found_at(report, index) for index in comparison.steps)
+    doubts = (hardware_limits.impossible(report, each) for each in made if each is not None)
+    return next(filter(None, doubts), "")
 
 
 def _crowd(report: Report, comparison: Comparison) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import steps
+from bottleneck.analysis import shown, steps
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import Row
 from bottleneck.analysis.finding import Comparison
@@ -82,9 +82,11 @@ def requests(report: Report) -> Iterator[Comparison]:
     """One comparison for each smb-matrix: its cells, and what the known shapes get."""
     for found in steps.measured(report, "smb-matrix"):
         of = {"verb": found.setting.verb or None, "application": None, "source": "measured"}
+        true = {(each.request_bytes, each.depth) for each in shown.credible(report, found)}
         cells = [
             replace(each, in_flight_bytes=each.flight)
             for each in table.several(Cell, found, "cells", **of)
+            if (each.request_bytes, each.depth) in true
         ]
         if len(cells) < 2 or not found.intact:
             continue
@@ -98,7 +100,7 @@ def requests(report: Report) -> Iterator[Comparison]:
         player = next((each for each in known if each.application == PLAYER), None)
         yield table.compared(
             "requests",
-            " ".join(_sentences(found, best, player)),
+            " ".join((*shown.incredible(report, found), *_sentences(found, best, player))),
             (*known, *cells),
             (found,),
             (best.bytes_per_second, None if player is None else player.bytes_per_second),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from bottleneck.analysis import hardware_limits, steps
+from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.table import MOVING
 from bottleneck.analysis.finding import Comparison
@@ -71,7 +71,6 @@ def buffers(report: Report) -> Iterator[Comparison]:
         usual = (e for e in sizes if e.buffer_bytes == USUAL_BYTES < knee.buffer_bytes)
         least = min(sizes, key=lambda each: each.buffer_bytes)
         small = next(usual, least)
-        doubt = hardware_limits.impossible(report, found)
         apart = (small.high_bytes_per_second or small.bytes_per_second) < (
             best.low_bytes_per_second or best.bytes_per_second
         )
@@ -82,11 +81,11 @@ def buffers(report: Report) -> Iterator[Comparison]:
         }
         yield table.compared(
             "buffers",
-            doubt or _buffer_sentence(found, least, best, knee, small),
+            _buffer_sentence(found, least, best, knee, small),
             ({**path, **_row(each, best, knee)} for each in sizes),
             (found,),
             (best.bytes_per_second, small.bytes_per_second),
-            believed=doubt is None and apart,
+            believed=apart,
         )
 
 
@@ -178,16 +177,14 @@ def windows(report: Report) -> Iterator[Comparison]:
         names = ("window_bytes", "streams")
         width, streams = (steps.amount(found.outcome.details, "knee", name) for name in names)
         knee, tuned = places.get((width, streams), best), places.get((AUTOTUNED, 1))
-        doubt = hardware_limits.impossible(report, found)
         standings = {id(tuned): "autotuned", id(best): "best", id(knee): "knee"}
         cells = tuple(places.values())
         yield table.compared(
             "windows",
-            doubt or " ".join(_window_sentences(report, found, cells, best, knee, tuned)),
+            " ".join(_window_sentences(report, found, cells, best, knee, tuned)),
             (replace(each, standing=standings.get(id(each))) for each in cells),
             (found,),
             (best.bytes_per_second, None if tuned is None else tuned.bytes_per_second),
-            believed=doubt is None,
         )
 
 
