@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import steps
+from bottleneck.analysis import shown, steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rtt import Rtt, rtt
+from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
@@ -37,10 +38,14 @@ NEAR_RATIO = 2.0
 
 
 def rule(given: Evidence) -> Iterator[Claim | str]:
-    """What the bytes that the copy kept in flight carry at the round-trip time of the path."""
+    """What the bytes that the copy may keep in flight carry at the idle path's round trip."""
     in_flight, stalled = given.details.in_flight_bytes, stalls(given.made)
     if in_flight is None:
         return
+    # What was in flight while something else throttled the copy is no limit: the depth is.
+    asked = (given.details.request_bytes or 0.0) * (given.details.depth or 0.0)
+    ran_out = bool(stalled) or in_flight >= asked
+    window = in_flight if ran_out else asked
     if stalled:
         room = "slot (MaxMpxCount)" if given.copy.dialect == "smb1" else "credit"
         yield (
@@ -50,9 +55,27 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     seen = rtt(given.report, given.made)
     if seen is None or (seen.seconds < SHORT_SECONDS and not stalled):
         return
-    level = _level(given, seen, in_flight)
-    if seen.echoed or level.median <= NEAR_RATIO * given.rate.median:
-        yield _claim(given, seen, in_flight, level)
+    level = _level(given, seen, window, ran_out)
+    if not seen.echoed and level.median > NEAR_RATIO * given.rate.median:
+        return
+    found = _claim(given, seen, window, level)
+    if found.reached is None and not ran_out:
+        found = replace(found, reached=False)
+    sides = (given.sender, given.receiver)
+    busy = any(foreign_rate(given.report, given.made, side) for side in sides)
+    if busy and not found.reached:
+        # The round trip holds the queue of others' traffic: it was never seen idle.
+        found = replace(found, ceiling=replace(found.ceiling, standing="at-least"))
+    yield found
+
+
+def starved(given: Evidence) -> bool:
+    """Whether the credits ran out all the time, of requests that did little but travel."""
+    seen, took = rtt(given.report, given.made), given.details.request_seconds_median
+    if seen is None or took is None or not seen.echoed or seen.seconds < SHORT_SECONDS:
+        return False
+    full = 0 < FULL_RATIO * given.details.requests <= stalls(given.made)
+    return full and seen.seconds >= WAITING_RATIO * took
 
 
 def stalls(made: Found) -> float:
@@ -71,9 +94,10 @@ class Level:
     steps: tuple[int, ...]
 
 
-def _level(given: Evidence, seen: Rtt, in_flight: float) -> Level:
-    # What the path really carries is no less, so that no request takes longer on it.
-    carried = given.path_rate
+def _level(given: Evidence, seen: Rtt, in_flight: float, ran_out: bool) -> Level:
+    # What the path really carries is no less, so that no request takes longer on it. A window that
+    # something else leaves empty says what it would carry without that: over a link without end.
+    carried = given.path_rate if ran_out else None
     own = (given.details.request_bytes or 0.0) / carried if carried else 0.0
     found = Level(
         in_flight / (seen.seconds + own), in_flight / (seen.low_seconds + own), "inferred", ()
@@ -81,7 +105,7 @@ def _level(given: Evidence, seen: Rtt, in_flight: float) -> Level:
     alone = _alone(given)
     if alone is not None and alone[0] >= PLAUSIBLE_RATIO * found.median:
         found = Level(alone[0], max(alone[0], found.high), "measured", alone[1:])
-    if given.copy.verb == "pull":
+    if given.copy.verb == "pull" or not ran_out:
         return found
     # The FLUSH at a push's end is a round trip with nothing in flight.
     moved = given.made.moved_bytes
@@ -104,7 +128,7 @@ def _alone(given: Evidence) -> tuple[float, int] | None:
             continue
         rates = [
             ((cell.request_bytes, cell.depth), cell.bytes_per_second)
-            for cell in each.details.cells
+            for cell in shown.credible(given.report, each)
             if cell.bytes_per_second is not None
         ]
         found = next((rate for at, rate in rates if at == shape), None)
@@ -116,15 +140,19 @@ def _alone(given: Evidence) -> tuple[float, int] | None:
 def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
     made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
     took = made.details.request_seconds_median
-    # The window was always full, of requests that did little but travel: the cap.
-    full = 0 < FULL_RATIO * made.details.requests <= stalls(made)
-    long = seen.echoed and seen.seconds >= SHORT_SECONDS
-    waits = took is not None and full and long and seen.seconds >= WAITING_RATIO * took
+    waits = starved(given)
     if waits and took is not None and made.rate.median * took < in_flight:
         # The most that ever was in flight is told; what mostly was follows by Little's law.
         in_flight = made.rate.median * took
         most = max(made.rate.median, in_flight / seen.seconds)
         level = Level(most, max(most, in_flight / seen.low_seconds), "inferred", level.steps)
+    if waits:
+        # What as few requests moved at another time they can move.
+        moved = shown.moved(given.report, given.sender)
+        alike = (e.bytes_per_second for e in moved if shown.with_as_few(given.copy, e))
+        most = max([level.median, *alike])
+        level = replace(level, median=most, high=max(most, level.high))
+        in_flight = max(in_flight, most * seen.seconds)
     size, trip = size_text(in_flight), seconds_text(seen.seconds)
     words = f"only {size} of SMB data is in flight"
     if by_server:

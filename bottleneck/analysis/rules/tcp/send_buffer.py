@@ -18,6 +18,7 @@ from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
 from bottleneck.analysis.finding import Claim, Standing
+from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp.receive_window import (
     CARRIES_MORE_RATIO,
     LIMITED_RATIO,
@@ -57,7 +58,8 @@ class Limit:
 def rule(given: Evidence) -> Iterator[Claim]:
     """What the sender's buffer carries at the round trip of the path."""
     seen = given.connection
-    if seen is None:
+    if seen is None or round_trips.starved(given):
+        # The buffer then holds what the server's credits let go, and has room for more.
         return
     carried, rate = given.path_rate, seen.found.rate.median
     found = _by_the_kernel(seen, carried, rate) or _in_bursts(seen, carried, rate)
