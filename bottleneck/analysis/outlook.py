@@ -58,13 +58,14 @@ def rescaled(held: Held) -> Ladder:
     """The ladder with the CPUs' ceilings as they will likely be, from the copy's load.
 
     A copy that waits for its link costs more CPU for each byte than one that does not: the load
-    scaled up is then the least that a core allows. And what was moved the same way, it can do.
+    scaled up is then the least that a core allows. And what was moved the same way, it can do, as
+    it can what the copy reaches.
     """
     lifted = held.cap.claim.ceiling
     slow = held.made.rate.median < references.SLOW_BYTES_PER_SECOND
     batching = SLOW_BATCHING if slow else BATCHING
     batching = batching if lifted.component in PACED else 1.0
-    shown = references.demonstrated(held.report, held.copy)
+    shown = max(references.demonstrated(held.report, held.copy), lifted.bytes_per_second)
     rival = held.cap.rival and held.cap.rival.ceiling
     claims = []
     for claim in held.ladder.claims:
@@ -72,6 +73,8 @@ def rescaled(held: Held) -> Ladder:
         scaled = seen.standing == "estimated" and seen.cause in _BUSY
         if scaled and claim.reached is not True and seen not in (lifted, rival):
             claims.append(replace(claim, ceiling=_likely(held, seen, batching, shown)))
+        elif seen.standing == "estimated":
+            claims.append(replace(claim, ceiling=_no_lower(seen, lifted.bytes_per_second)))
         else:
             claims.append(claim)
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
@@ -96,6 +99,11 @@ def _likely(held: Held, seen: Ceiling, batching: float, shown: float) -> Ceiling
     )
 
 
+def _no_lower(seen: Ceiling, level: float) -> Ceiling:
+    median, high = max(level, seen.bytes_per_second), max(level, seen.high_bytes_per_second)
+    return replace(seen, bytes_per_second=median, high_bytes_per_second=high)
+
+
 def left(ladder: Ladder, gone: Sequence[Ceiling]) -> dict[Part, Ceiling]:
     """The lowest ceiling of each part once others are gone, lowest first."""
     fully = _fully(gone)
@@ -114,13 +122,22 @@ def _fully(gone: Sequence[Ceiling]) -> set[Part]:
 
 
 def following(held: Held, gone: Sequence[Ceiling]) -> Ceiling | None:
-    """The lowest ceiling of another component; None: none is known.
+    """The lowest ceiling of another component; None: none is known, or a lower one may be.
+
+    TCP that what is gone throttled as well shows only what the path carries at least.
 
     This tool's own process at work is one of them: it would be the next to hold the copy.
     """
     if any(each.component == "instrument" for each in gone):
         return None
-    return next((each for each in left(held.ladder, gone).values() if not each.tool), None)
+    known = left(held.ladder, gone)
+    after = next((each for each in known.values() if not each.tool), None)
+    throttled = any(each.component in ("network", "tcp", "bus") for each in gone)
+    if after is None or ("network", "path") in {*known, *_fully(gone)} or not throttled:
+        return after
+    path = (e.ceiling for e in held.ladder.claims if e.ceiling.part == ("network", "path"))
+    least = max((each.bytes_per_second for each in path), default=math.inf)
+    return None if least < after.bytes_per_second else after
 
 
 def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> int | None:
