@@ -15,12 +15,13 @@ from typing import Any
 from disc_files import PLANTED
 from disturbance import TOO_MUCH_CORES, watching
 from judge import MISSED, NOT_COUNTED, WRONG, Judged, Ratio, rates, verdicts
+from law import broken
 from prove import iperf3
 from truth import MB, LabWorld
 from world import World, world
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.report import ReportError, load, to_json
+from bottleneck.report import ReportError, from_json, load, to_json
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,6 +64,8 @@ class Ran:
     """CPU that processes outside of the lab took in the worst second, in cores."""
     disturbed: bool = False
     """Whether that was enough to be a true cap by itself."""
+    unlawful: tuple[str, ...] = ()
+    """Where the diagnosis says what its own report refutes (law.py)."""
     message: str = ""
     """The end of stderr where the run broke."""
 
@@ -136,8 +139,14 @@ def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **seen
         verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
         rates=tuple(rates(chosen, report, references)) if report else (),
         headline=report["diagnosis"]["headline"] if report else None,
+        unlawful=_unlawful(report) if report else (),
         **seen,
     )
+
+
+def _unlawful(document: dict[str, Any]) -> tuple[str, ...]:
+    report = from_json(document)
+    return broken(report, diagnose(report))
 
 
 def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iterator[Ran]:
@@ -229,6 +238,8 @@ def show(ran: Ran) -> None:
     _show_rates(ran.rates)
     for line in ran.left_behind:
         print(f"  LEFT BEHIND on {line}")
+    for line in ran.unlawful:
+        print(f"  AGAINST ITS OWN REPORT {line}")
     if ran.broke or ran.exit_code not in (0, 3, None):
         print(f"  {ran.message.strip()}")
     sys.stdout.flush()

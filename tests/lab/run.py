@@ -6,8 +6,9 @@ SECONDS] [--agent-none] [--json F] [--reports DIR] [--from DIR] [--summary]
 
 --from DIR judges the reports that --reports DIR kept, with today's analysis: seconds, no lab.
 
-Exit code: 0 every verdict is right; 1 something is blamed wrongly, or a run broke; 3 nothing is
-wrong but a planted cap was not named; 69 this machine cannot hold the lab.
+Exit code: 0 every verdict is right; 1 something is blamed wrongly, a diagnosis contradicts its own
+report (law.py), or a run broke; 3 nothing is wrong but a planted cap was not named; 69 this machine
+cannot hold the lab.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, NO_LAB = 0, 1, 3, 69
 
 def grade(results: list[Ran]) -> int:
     grades = {row.grade for ran in results for row in ran.verdicts}
-    if WRONG in grades or any(ran.broke or ran.left_behind for ran in results):
+    if WRONG in grades or any(ran.broke or ran.left_behind or ran.unlawful for ran in results):
         return CONFIDENTLY_WRONG
     return NOT_NAMED if MISSED in grades else ALL_RIGHT
 

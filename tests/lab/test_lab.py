@@ -49,3 +49,4 @@ def test_the_planted_cap_is_named_and_nobody_is_blamed_wrongly(
     assert not {"wrong", "missed"} & set(grades.values()), told
     assert "right" in grades.values(), told
     assert not ran["left_behind"], told
+    assert not ran["unlawful"], told

@@ -49,6 +49,7 @@ def test_the_exit_code_tells_the_worst() -> None:
     assert grade([_ran(MISSED, WRONG)]) == CONFIDENTLY_WRONG
     assert grade([_ran()]) == CONFIDENTLY_WRONG
     assert grade([_ran(RIGHT, left_behind=("client: /x",))]) == CONFIDENTLY_WRONG
+    assert grade([_ran(RIGHT, unlawful=("pull.cached: next below",))]) == CONFIDENTLY_WRONG
 
 
 def test_only_the_kernels_own_threads_are_taken_off() -> None:

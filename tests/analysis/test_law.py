@@ -1,0 +1,185 @@
+"""The law of the report, over every report that is kept; and where it makes a difference."""
+
+from pathlib import Path
+
+import pytest
+
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.report import ReportError, load
+from tests.lab.law import broken
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("tests/data", "tests/data/answers", "examples")
+MIB = 1 << 20
+
+
+def kept():
+    for folder in FOLDERS:
+        for file in sorted((ROOT / folder).glob("*.json")):
+            try:
+                yield pytest.param(load(file), id=file.stem)
+            except ReportError:
+                continue  # a dashboard, a schema
+
+
+@pytest.mark.parametrize("report", list(kept()))
+def test_no_stored_report_contradicts_itself(report):
+    assert broken(report, diagnose(report)) == ()
+
+
+def lawful(world):
+    report = world.report()
+    found = diagnose(report)
+    assert broken(report, found) == ()
+    return found.copies
+
+
+def window(in_flight_bytes, depth, stalls=0, **more):
+    figures = {"request_bytes": MIB, "requests": 200, "credit_stalls": stalls, "rtt_seconds": 0.02}
+    return {"in_flight_bytes": in_flight_bytes, "depth": depth, **figures, **more}
+
+
+# -- no ceiling below what was moved --------------------------------------------------------------
+
+
+def test_a_buffer_below_what_the_same_requests_moved_is_none(between, sockets):
+    """500 Mbit/s over 40 ms: the copy's ramp looks like a buffer, the requests alone moved more."""
+    seen = sockets(
+        send_buffer_limited_ratio=0.6, min_rtt_seconds=0.04, in_flight_bytes_median=1_700_000
+    )
+    world = between(59, 59)
+    world.matrix("push", {(MIB, 4): 30, (MIB, 8): 58.9}, 0.04)
+    world.copy("push.cached", 42.5, details={"sockets": seen})
+    (found,) = lawful(world)
+    assert ("tcp", "client", "send-buffer") not in [each.named for each in found.ceilings]
+    (said,) = [each for each in found.evidence if each.startswith("Ignored")]
+    assert "smb-matrix push ran at 58.9 MB/s" in said
+
+
+def test_a_link_that_smb_moved_more_over_is_only_known_to_carry_that(empty_world):
+    """TCP by itself had a bad moment: a link of no standard rate, then twice as much in a copy."""
+    world = empty_world()
+    world.tcp("pull", 50)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", 70, memory=100)
+    world.copy("pull.uncached", 70)
+    for found in lawful(world):
+        (link,) = [each for each in found.ceilings if each.component == "network"]
+        assert (link.standing, link.bytes_per_second) == ("at-least", 100e6)
+
+
+def test_a_link_is_never_a_little_slower_than_its_fastest_copy(empty_world):
+    world = empty_world()
+    world.tcp("pull", 115)
+    world.disk("client", "write", 500)
+    world.copy("pull.cached", 113, memory=118)
+    (found,) = lawful(world)
+    assert found.verdict.ceiling_bytes_per_second == 118e6
+    assert "at most 118 MB/s" in found.verdict.sentence
+
+
+@pytest.mark.parametrize(("in_matrix", "kept"), [(50, True), (110, False)])
+def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(between, in_matrix, kept):
+    world = between(117.6)
+    world.matrix("pull", {(MIB, 1): 30, (MIB, 8): in_matrix}, 0.001)
+    half = {"core_busy_ratios": (0.6, 0.4), "busiest_process_ratio": 0.1}
+    world.copy("pull.cached", 30, client=half)
+    (found,) = lawful(world)
+    named = {each.named for each in found.ceilings}
+    assert (("cpu", "client", "all-cores") in named) is kept
+
+
+def test_a_disk_below_another_copy_to_it_is_none(between):
+    world = between(500)
+    world.forget("disk", side="server", verb="write")
+    world.disk("server", "write", 40)
+    world.copy("push.cached", 90)
+    world.copy("push.uncached", 38)
+    for found in lawful(world):
+        assert ("disk", "server", "write") not in [each.named for each in found.ceilings]
+
+
+def test_others_that_come_and_go_are_not_refuted_by_another_moment(empty_world):
+    """A rival that was there during one copy of two."""
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 500)
+    busy = {"interface_received_bytes": int(4.0 * 118e6 * 1.05)}
+    world.copy("pull.uncached", 20, client=busy)
+    world.copy("pull.cached", 113)
+    assert ("network", "path", "contention") in {
+        each.named for found in lawful(world) for each in found.ceilings
+    }
+
+
+# -- the SMB window -------------------------------------------------------------------------------
+
+
+def test_what_was_in_flight_behind_a_full_link_is_no_window(between):
+    """400 KiB were in flight because the link took no more: 32 MiB would have been allowed."""
+    world = between(11.7)
+    world.copy("push.cached", 11.5, details=window(400 << 10, 32))
+    (found,) = lawful(world)
+    assert found.verdict.words == "network/path/link-rate"
+    assert found.next is not None and found.next.cause != "round-trips"
+    (own,) = [each for each in found.ceilings if each.cause == "round-trips"]
+    assert own.bytes_per_second > 400e6
+
+
+@pytest.mark.parametrize(("stalls", "named"), [(0, False), (190, True)])
+def test_the_send_buffer_is_innocent_where_the_credits_ran_out(between, sockets, stalls, named):
+    """8 credits over 10 ms: all of them on their way, and a buffer just as large."""
+    seen = sockets(
+        **{"min_rtt_seconds": 0.0101, "rtt_seconds_median": 0.0118, "unsent_bytes_median": 0},
+        **{"send_buffer_bytes": 600_000, "congestion_window_bytes_median": 525_000},
+        **{"in_flight_bytes_median": 524_000, "in_flight_bytes_high": 525_000},
+    )
+    few = window(512 << 10, 64, stalls, request_seconds_median=0.0127, sockets=seen)
+    few |= {"rtt_seconds": 0.0105, "request_bytes": 65536}
+    world = between(119)
+    world.copy("push.cached", 38, details=few)
+    (found,) = lawful(world)
+    words = "smb/server/round-trips" if named else "tcp/client/send-buffer"
+    assert found.verdict.words == words
+
+
+def test_a_round_trip_in_others_queue_tells_no_window(empty_world):
+    world = empty_world()
+    world.tcp("pull", 117.6)
+    world.disk("client", "write", 500)
+    busy = {"interface_received_bytes": int(4.0 * 118e6 * 1.05)}
+    loaded = window(4 * MIB, 4) | {"rtt_seconds": 0.28}
+    world.copy("pull.cached", 4, details=loaded, client=busy)
+    (found,) = lawful(world)
+    assert found.verdict.words == "network/path/contention"
+    assert found.next is not None and found.next.words == "network/path/link-rate"
+
+
+def test_nothing_comes_next_where_the_link_was_only_seen_throttled(between):
+    """Small windows: four connections carried 26 MB/s, and nobody knows what more there is."""
+    world = between(6.5, 26, limits={"by": "receive-window"})
+    for step, outcome in world.entries:
+        if step.stage == "tcp":
+            outcome.details["limits"]["by"] = "receive-window"
+    world.disk("server", "write", 25)
+    world.copy("pull.cached", 6.4)
+    (found,) = lawful(world)
+    assert found.next is None
+
+
+# -- nothing beyond physics -----------------------------------------------------------------------
+
+
+def test_cells_beyond_the_link_are_said_and_left_out(world):
+    """WRITEs of 342 MB/s over a link that TCP showed to carry 118."""
+    world.matrix("push", {(65536, 1): 40, (MIB, 4): 156, (MIB, 8): 342, (4 * MIB, 4): 116}, 0.001)
+    step, outcome = world.entries[-1]
+    world.forget("smb-matrix")
+    world.add("smb-matrix", "client", step.setting, 116, outcome.details)
+    world.copy("push.cached", 113)
+    report = world.report()
+    found = diagnose(report)
+    assert broken(report, found) == ()
+    (told,) = [each for each in found.comparisons if each.about == "requests"]
+    assert told.sentence.startswith("Not credible: 2 results of up to 342 MB/s")
+    assert max(row["bytes_per_second"] for row in told.rows) <= 118e6
