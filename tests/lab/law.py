@@ -17,6 +17,8 @@ TOLERANCE_RATIO = 1.1
 OVER_SMB = ("smb-copy", "smb-matrix", "smb-tax")
 STALLED_RATIO = 0.05
 """Of the requests: more waits for credits, and they set the window."""
+FULL_RATIO = 0.8
+"""In flight over what may be: a window that was used."""
 WHOLE_PATH = ("link-rate", "duplex", "wrong-path")
 OF_ITS_TIME = ("contention", "loss", "quota", "mtu", "zone", "seek")
 """Causes that come and go, or that belong to one place: another step may be without them."""
@@ -66,7 +68,8 @@ def _throttled(copy: Copy, window: Ceiling) -> Iterator[str]:
     told = copy.made.details
     asked = (told.request_bytes or 0.0) * (told.depth or 0.0)
     ran_out = told.credit_stalls > STALLED_RATIO * told.requests
-    if told.rtt_seconds and told.in_flight_bytes and not ran_out and told.in_flight_bytes < asked:
+    few = bool(told.in_flight_bytes) and FULL_RATIO * asked > (told.in_flight_bytes or 0.0)
+    if told.rtt_seconds and told.in_flight_bytes and few and not ran_out:
         throttled = TOLERANCE_RATIO * told.in_flight_bytes / told.rtt_seconds
         if window.standing != "measured" and window.bytes_per_second <= throttled:
             yield f"next {window.words} is what was in flight of {asked:.4g} bytes"

@@ -21,6 +21,7 @@ from bottleneck.analysis.evidence.copies import (
 )
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import hindrance, load
+from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.bus import links as bus
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
@@ -95,7 +96,7 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
     # A short cell may have been a burst: what lasted counts.
     lasting = (each for each in moves if each.bytes_per_second <= each.found.rate.high)
     most = max(lasting, key=lambda each: each.bytes_per_second)
-    within = most.bytes_per_second <= shown.REFUTED_RATIO * capacity
+    within = most.bytes_per_second <= SINGLE_RATIO * capacity
     if within and most.bytes_per_second > CLOSE_RATIO * capacity:
         capacity = most.bytes_per_second
     match = given.looks_like(capacity)
