@@ -23,7 +23,7 @@ def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator
         for host, caps in ((client, plant.client), (server, plant.server)):
             if caps.hog_share_ratio is not None:
                 hogs.append(stack.enter_context(_hog(host, caps.hog_share_ratio, work)))
-            if caps.spinning is not None and caps.spinning.foreign_reader:
+            if caps.foreign_reader:
                 hogs.append(stack.enter_context(_reader(host, work)))
         for sender, receiver, address, caps in (
             (client, server, SERVER_ADDRESS, plant.client),
@@ -48,7 +48,7 @@ def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _reader(host: Host, work: Path) -> Iterator[str]:
-    """Somebody's backup of the host's whole disc, from one end to the other and anew."""
+    """Somebody's backup of the host's whole disk, from one end to the other and anew."""
     group = f"{host.group}-reader"
     read = f"exec fio --name=backup --filename={host.device} --readonly --rw=read --bs=1m"
     read += " --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=1d"

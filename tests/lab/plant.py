@@ -30,8 +30,6 @@ class Spinning:
     """The only part of it in which there is room for files, from and to, as ratios."""
     fragments: bool = False
     """Whether the share holds a file in many pieces."""
-    foreign_reader: bool = False
-    """Whether somebody else reads the disc all the time."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,8 @@ class Caps:
     """Shaped rate of what the host sends, Ethernet headers included."""
     foreign_bits_per_second: int | None = None
     """Somebody else's traffic that the host sends to the other one, by UDP."""
+    foreign_reader: bool = False
+    """Whether somebody else reads the host's disk all the time."""
     hog_share_ratio: float | None = None
     """Share of the core that a neighbour's busy loop takes while the host itself wants all."""
     sysctls: tuple[tuple[str, str], ...] = ()

@@ -35,6 +35,7 @@ CAPS = {
     "writes": "disk_write_bytes_per_second",
     "quota": "quota_ratio",
     "hog": "hog_share_ratio",
+    "reader": "foreign_reader",
     "control": "congestion_control",
     "segments": "congestion_window_segments",
     "memory": "memory_bytes",
