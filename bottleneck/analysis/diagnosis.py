@@ -106,7 +106,6 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     if cap is not None:
         then = outlook.outlook(report, copy, made, cap, ladder)
         ladder = then.ladder or ladder
-        told = (then.next, then.predicted, rate, then.link_bits)
         verdict = Verdict(
             *cap.claim.ceiling.named,
             cap.confidence,
@@ -114,7 +113,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             f"{sentences.runs(copy, rate)} because {_why(cap)}.",
             _detail(cap),
         )
-        advice = sentences.advice(cap.claim, *told)
+        advice = _advice(cap, then, rate)
         if report.server is None and cap.claim.ceiling.standing == "inferred":
             # What only follows from one end is no reason to buy anything yet.
             first = f"{advice[0][0].lower()}{advice[0][1:]}"
@@ -137,6 +136,15 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         ladder=then.rungs,
         target=None if wanted is None else target.target(wanted, report, copy, made, cap, ladder),
     )
+
+
+def _advice(cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
+    missing = "" if not then.missing else sentences.not_predicted(*then.missing)
+    told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
+    if cap.rival is None or then.both is None:
+        return told
+    both = (then.both.next, then.both.predicted, rate, then.both.link_bits)
+    return (*told, sentences.or_else(cap.rival, *both))
 
 
 def _why(cap: Cap) -> str:

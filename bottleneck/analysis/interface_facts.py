@@ -70,6 +70,20 @@ def behind(given: Evidence, bytes_per_second: float, match: LinkMatch | None) ->
     return next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
 
 
+def shaped(given: Evidence) -> hardware_limits.Bound | None:
+    """The payload that the sender's own shaper lets out; None: it has none."""
+    share = model.counted_efficiency(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
+    found = (
+        hardware_limits.Bound(
+            share * each.qdisc_rate_bytes_per_second, f"{each.name} on the {side} ({each.qdisc})"
+        )
+        for side, link in interfaces(given.report)
+        for each in hardware_limits.tree(link)
+        if side == given.sender and each.qdisc_rate_bytes_per_second
+    )
+    return min(found, key=lambda each: each.bytes_per_second, default=None)
+
+
 def _shaping(link: InterfaceFacts) -> float:
     return 8.0 * (link.qdisc_rate_bytes_per_second or 0)
 

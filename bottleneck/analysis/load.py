@@ -68,6 +68,11 @@ class Load:
         return full and self.others_ratio > CROWDED_RATIO and waited
 
     @property
+    def taken(self) -> bool:
+        """Whether a quota or other processes kept from the copy what the cores would give it."""
+        return self.throttled or self.crowded
+
+    @property
     def full(self) -> bool:
         """All cores are full, and it matters to the copy: it is most of that, or had to wait."""
         if self.all_cores_ratio < SATURATED_RATIO:

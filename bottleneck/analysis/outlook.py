@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bottleneck.analysis import model, references
+from bottleneck.analysis import model, references, steps
 from bottleneck.analysis.cap import Cap, required_parts
 from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.evidence.copies import hindered
 from bottleneck.analysis.finding import Ceiling, Next, Part, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
@@ -29,7 +30,7 @@ BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5
 TENFOLD = 10.5
 """As far as a link is exchanged where nothing was measured beyond it: the next kind of link but
 one would be a guess; a little more than 10, of which a tenth is left."""
-_BUSY = ("one-core", "all-cores", "ceiling")
+_BUSY = ("one-core", "all-cores", "ceiling", "contention")
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,17 @@ def following(held: Held, gone: Sequence[Ceiling]) -> Ceiling | None:
 def link_after(gone: Sequence[Ceiling], after: Ceiling | None, surely: bool) -> int | None:
     """The link that a lifted one is exchanged for, bits per second; None: none was lifted.
 
+    It carries at most ten times as much: that is the next kind of link, whatever else is free.
+
     surely: it carries what the next ceiling allows at least, and no more.
     """
     link = next((each for each in gone if _is_link(each)), None)
-    if link is None or after is None:
+    if link is None:
         return None
-    level = after.low_bytes_per_second if surely else after.bytes_per_second
-    if after.standing != "measured":
+    level = math.inf
+    if after is not None:
+        level = after.low_bytes_per_second if surely else after.bytes_per_second
+    if surely or after is None or after.standing != "measured":
         level = min(level, TENFOLD * link.bytes_per_second)
     return references.link_bits(level, link.bytes_per_second)
 
@@ -162,12 +167,20 @@ def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band 
     """The copy's rate with ceilings gone; None: a stage on its way is not known well enough.
 
     link_bits: the standard link that a lifted one is exchanged for; None: none was lifted.
+    """
+    return _lifted(held, gone, link_bits)[0]
+
+
+def _lifted(
+    held: Held, gone: Sequence[Ceiling], link_bits: int | None
+) -> tuple[Band | None, tuple[Part, ...]]:
+    """The same; without it the stages on the copy's way that are not known well enough.
 
     What the report shows of the same copy without what is gone is believed; else the stages that
     are left are composed.
     """
     if any(each.component == "instrument" for each in gone):
-        return None
+        return None, ()
     shown = references.shown_without(held.report, held.copy, gone)
     if shown is None:
         transfer = _moved(held, gone, link_bits)
@@ -175,11 +188,12 @@ def without(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band 
         transfer = Band.of(shown.rate).widened(SHOWN_DOUBT)
     disks = _disks(held, gone, None if shown is None else shown.lacks)
     rates = [_composed(held, level, transfer, disks) for level in ("low", "median", "high")]
-    if math.isinf(rates[1]) or not _far_above(held, gone, rates[1], shown):
-        return None
+    missing = _missing(held, gone, rates[1], shown)
+    if math.isinf(rates[1]) or missing:
+        return None, missing
     # Taking a limit away slows nothing down.
     low, median, high = (max(each, held.made.rate.median) for each in rates)
-    return Band(low, median, max(high, median))
+    return Band(low, median, max(high, median)), ()
 
 
 def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -> float:
@@ -199,6 +213,7 @@ def _moved(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band:
             found.append(_of_link(held, _band(each)))
         elif each.component != "disk":
             found.append(_band(each).widened())
+    found += [each for part, each in _floors(held, gone).items() if part[0] != "disk"]
     if link_bits is not None:
         payload = references.link_payload(link_bits)
         found.append(_of_link(held, Band(payload, payload, payload)))
@@ -219,28 +234,46 @@ def _disks(held: Held, gone: Sequence[Ceiling], lacks: frozenset[Part] | None) -
 
     lacks: the parts that a reference does not speak for; None: there is no reference.
     """
-    known = left(held.ladder, gone)
+    known = {part: _band(each) for part, each in left(held.ladder, gone).items()}
+    known |= _floors(held, gone)
     return {
-        part: _band(known[part])
+        part: known[part]
         for part in reversed(required_parts(held.copy))
         if part[0] == "disk" and part in known and (lacks is None or part in lacks)
     }
 
 
-def _far_above(
-    held: Held, gone: Sequence[Ceiling], rate: float, shown: references.Reference | None
-) -> bool:
-    """Whether every stage that nothing bounds is at least known to carry the rate."""
+def _floors(held: Held, gone: Sequence[Ceiling]) -> dict[Part, Band]:
+    """Stages that only a CPU that is gone held back: at least what they moved, no end above it."""
+    sides = {each.side for each in gone if each.component == "cpu"}
     bounded = {*left(held.ladder, gone), *_fully(gone)}
-    floors: dict[Part, float] = {}
+    found: dict[Part, Band] = {}
     for each in (claim.ceiling for claim in held.ladder.claims):
-        floors[each.part] = max(floors.get(each.part, 0.0), each.bytes_per_second)
-    return all(
-        part in bounded
-        or (shown is not None and part not in shown.lacks)
-        or floors.get(part, 0.0) >= rate
+        if each.standing == "at-least" and each.part not in bounded:
+            stopped = (steps.found_at(held.report, index) for index in each.steps)
+            if any(made and hindered(made, str(side)) for made in stopped for side in sides):
+                found[each.part] = Band(each.bytes_per_second, math.inf, math.inf)
+    return found
+
+
+def _missing(
+    held: Held, gone: Sequence[Ceiling], rate: float, shown: references.Reference | None
+) -> tuple[Part, ...]:
+    """The stages that nothing bounds and nothing shows to carry the rate."""
+    bounded = {*left(held.ladder, gone), *_fully(gone), *_floors(held, gone)}
+    return tuple(
+        part
         for part in required_parts(held.copy)
+        if part not in bounded
+        and (shown is None or part in shown.lacks)
+        and floor(held.ladder, part) < rate
     )
+
+
+def floor(ladder: Ladder, part: Part) -> float:
+    """What a stage carries at least, bytes per second; 0: nothing is known of it."""
+    same = (each.ceiling for each in ladder.claims if each.ceiling.part == part)
+    return max((each.bytes_per_second for each in same), default=0.0)
 
 
 def _band(ceiling: Ceiling) -> Band:
@@ -260,9 +293,13 @@ class Outlook:
     """Its ceilings, with those read off the load as they will likely be."""
     next: Next | None = None
     predicted: Band | None = None
+    missing: tuple[Part, float] | None = None
+    """Where nothing is predicted: what is not known, and what it carries at least; 0: unknown."""
     link_bits: int | None = None
     """The standard link that the prediction exchanges a link for."""
     rungs: tuple[Rung, ...] = ()
+    both: Outlook | None = None
+    """The same without the cap and another that is as likely; None: there is no other."""
 
 
 def outlook(report: Report, copy: Copy, made: Found, cap: Cap, ladder: Ladder) -> Outlook:
@@ -272,25 +309,38 @@ def outlook(report: Report, copy: Copy, made: Found, cap: Cap, ladder: Ladder) -
     """
     held = Held(report, copy, made, cap, ladder)
     held = replace(held, ladder=rescaled(held))
-    gone = [cap.claim.ceiling]
+    ceiling = cap.claim.ceiling
+    then, both = _freed(held, [ceiling]), None
+    if cap.rival is not None and cap.manner == "reached":
+        both = _freed(held, [ceiling, cap.rival.ceiling])
+        if both.predicted is not None and then.predicted is not None:
+            # Lifting more slows nothing down.
+            both = replace(both, predicted=Band.over(max, both.predicted, then.predicted))
+    measured = Band.of(made.rate)
+    rungs = (_rung(ceiling, measured, None), *_after(held, measured))
+    return replace(then, ladder=held.ladder, rungs=rungs, both=both)
+
+
+def _freed(held: Held, gone: Sequence[Ceiling]) -> Outlook:
     after = following(held, gone)
     bits = link_after(gone, after, surely=True)
-    measured = Band.of(made.rate)
+    predicted, missing = _lifted(held, gone, bits)
     return Outlook(
-        held.ladder,
-        None if after is None else Next(*after.named, after.bytes_per_second),
-        without(held, gone, bits),
-        bits,
-        (_rung(cap.claim.ceiling, measured, None), *_after(held, measured)),
+        next=None if after is None else Next(*after.named, after.bytes_per_second),
+        predicted=predicted,
+        missing=(missing[0], floor(held.ladder, missing[0])) if missing else None,
+        link_bits=None if after is None and predicted is None else bits,
     )
 
 
 def _after(held: Held, measured: Band) -> Iterator[Rung]:
     gone: list[Ceiling] = [held.cap.claim.ceiling]
     known: Band | None = measured
+    bits: int | None = None
     while (ceiling := following(held, gone)) is not None:
         # What comes next may be guessed from little load; what comes later takes it as lifted.
-        bits = link_after(gone, ceiling, surely=len(gone) == 1)
+        faster = link_after(gone, ceiling, surely=len(gone) == 1)
+        bits = faster if bits is None or faster is None else max(bits, faster)
         rate = without(held, gone, bits)
         # Lifting more slows nothing down.
         known = None if rate is None or known is None else Band.over(max, rate, known)

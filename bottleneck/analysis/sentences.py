@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bottleneck.analysis import model
-from bottleneck.analysis.finding import Ceiling, Claim, Next
+from bottleneck.analysis.finding import Ceiling, Claim, Next, Part
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.analysis.steps import SMBCLIENT, Copy
@@ -11,6 +11,11 @@ from bottleneck.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
 """The predicted rate over today's, from which on a change is worth its price."""
+_FREED = {
+    "network": "the same link without other traffic",
+    "disk": "the same disk without other I/O",
+    "cpu": "the same CPU without other processes",
+}
 _DOES = {"read": "reads", "write": "writes"}
 
 
@@ -68,10 +73,12 @@ def advice(
     predicted: Band | None,
     rate: float,
     link_bits: int | None = None,
+    missing: str = "",
 ) -> tuple[str, ...]:
     """What to do about a cap; then what it will gain, and which limit comes next.
 
     link_bits: the standard link that the prediction exchanges a link for.
+    missing: why there is no prediction, as a sentence.
     """
     cap = claim.ceiling
     if cap.component == "instrument":
@@ -84,26 +91,52 @@ def advice(
         expected = range_text(predicted.low, predicted.high)
         gain = f"Removing this bottleneck alone gains less than 15%: expect {expected}."
         return (gain, *_outlook(cap, None, following, rate))
-    link = None if link_bits is None else f"Use a {link_text(link_bits)} link"
-    step = claim.remedy or link or _measure(cap, following, rate)
-    return (f"{step}.", *_outlook(cap, predicted, following, rate))
+    step = _step(claim, following, rate, link_bits)
+    return (f"{step}.", *_outlook(cap, predicted, following, rate, missing))
+
+
+def or_else(
+    rival: Claim, after: Next | None, both: Band | None, rate: float, bits: int | None
+) -> str:
+    """What to do about a cap that is as likely; both: the rate without the two of them."""
+    step = _step(rival, after, rate, bits)
+    gain = "" if both is None else f" {_gain(both, both.high, rate, ' without both')}"
+    return f"Equally likely, if that gains nothing: {step[0].lower()}{step[1:]}.{gain}"
+
+
+def _step(claim: Claim, following: Next | None, rate: float, link_bits: int | None) -> str:
+    link = link_bits if claim.ceiling.cause == "link-rate" else None
+    exchange = None if link is None else f"Use a {link_text(link)} link"
+    return claim.remedy or exchange or _measure(claim.ceiling, following, rate)
+
+
+def not_predicted(part: Part, least_bytes_per_second: float) -> str:
+    """Why nothing is predicted: a stage is not known, or not beyond what it was seen to carry."""
+    if not least_bytes_per_second:
+        return f"Not predicted: {part_name(part)} was not measured."
+    least = rate_text(least_bytes_per_second)
+    return f"Not predicted: {part_name(part)} was measured only up to {least}."
+
+
+def _gain(predicted: Band, most: float, rate: float, where: str = "") -> str:
+    gain = times_text(predicted.median / rate)
+    return f"Expected{where}: {range_text(predicted.low, most)} ({gain})."
 
 
 def _outlook(
-    cap: Ceiling, predicted: Band | None, following: Next | None, rate: float
+    cap: Ceiling, predicted: Band | None, following: Next | None, rate: float, missing: str = ""
 ) -> tuple[str, ...]:
-    parts = []
+    parts = [missing] if missing else []
     if predicted is not None:
         # Beyond the next limit lies only the noise of what was measured.
         beyond = predicted.high if following is None else following.ceiling_bytes_per_second
         most = min(predicted.high, max(predicted.median, beyond))
-        gain = times_text(predicted.median / rate)
-        parts.append(f"Expected: {range_text(predicted.low, most)} ({gain}).")
+        parts.append(_gain(predicted, most, rate))
     if following is not None:
         about = "about " if following.component in ("cpu", "instrument") else ""
         level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
         shared = cap.part == following.part and cap.cause == "contention"
-        named = "the same link without other traffic" if shared else name_with_verb(following)
+        named = _FREED[cap.component] if shared else name_with_verb(following)
         parts.append(f"The next limit is {named}, {level}.")
     return (" ".join(parts),) if parts else ()
 

@@ -19,6 +19,9 @@ LOSS_BASED = frozenset(
     )
 )
 """Congestion controls that take a lost packet for a full link (net/ipv4/tcp_*.c)."""
+STOPPED_RATIO = 0.1
+"""Of its periods in which a quota stopped a disk's program, from which on it is what was measured.
+"""
 KEEPS_UP_RATIO = 0.25
 """Unread bytes over the window, and share of looks with much unread, of a reader that waits."""
 QUEUED_RATIO = 1.3
@@ -177,7 +180,10 @@ def host(report: Report, side: str) -> HostFacts | None:
 
 def hindered(found: Found, side: str) -> str | None:
     """How a side's CPU may have set the rate of a step, in words; None: it did not."""
-    return hindrance(load(found.usage(side)), side)
+    seen = load(found.usage(side))
+    if seen and found.step.stage == "disk" and (seen.throttled_ratio or 0.0) >= STOPPED_RATIO:
+        return f"the {side}'s CPU quota was used up"
+    return hindrance(seen, side)
 
 
 def client_bound(found: Found) -> bool:

@@ -29,6 +29,11 @@ IDLE_RATIO = 0.02
 PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4
 """Of its periods and of the quota, from which on it may have held the copy for a part of the time.
 """
+TAKEN_DOUBT = 0.3
+"""How far off a whole CPU may be: one that is stopped again and again finds its caches cold."""
+SHARE_RATIO = 0.6
+"""Of the most that another step had of the cores beside others: a copy that took less did not wait
+for them. It would have got as much."""
 PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 
@@ -42,8 +47,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         seen = load_of(given.report, given.made, side)
         if seen is not None:
             yield from _quota(given.made, side, seen)
-            if not seen.throttled:
-                yield from _cores(given, side, seen)
+            yield from _taken(given, side, seen) if seen.taken else _cores(given, side, seen)
 
 
 def load_of(report: Report, made: Found, side: str) -> Load | None:
@@ -90,20 +94,43 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
         )
 
 
-def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
-    made = given.made
-    if seen.crowded:
+def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
+    """What others leave of the cores; then what all of them would do, which a quota or others take.
+
+    The copy never had them whole: its CPU time for each byte says what they would carry.
+    """
+    if seen.crowded and not seen.throttled:
         taken = percent_text(seen.others_ratio)
+        share = seen.copy_ratio / max(seen.copy_ratio, _share_beside_others(given.report, side))
         yield _claim(
-            *(CONTENTION, made, side, 1.0),
+            *(CONTENTION, given.made, side, share),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
+            reached=share >= SHARE_RATIO,
             remedy=(
                 f"Find the other processes on the {side} with `top`. Then stop them, move them or "
                 "lower their priority (`renice`)"
             ),
         )
-        return
+    own = min(1.0, seen.copy_ratio)
+    free = replace(seen, others_ratio=0.0, all_cores_ratio=own, waiting_ratio=None)
+    for each in _cores(given, side, free):
+        if isinstance(each, Claim):
+            known = each.ceiling
+            low, high = (known.bytes_per_second * (1 + way * TAKEN_DOUBT) for way in (-1, 1))
+            wide = replace(known, low_bytes_per_second=low, high_bytes_per_second=high)
+            yield replace(each, ceiling=wide, reached=False, partial_trust=0.0)
+
+
+def _share_beside_others(report: Report, side: str) -> float:
+    """The most of a side's cores that any step had while others crowded them; 0: none were."""
+    found = (steps.found_at(report, index) for index in range(len(report.entries)))
+    loads = (load(each.usage(side)) for each in found if each is not None)
+    return max((each.copy_ratio for each in loads if each and each.crowded), default=0.0)
+
+
+def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
+    made = given.made
     others = seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
     if others:
         yield (f"Other processes filled the {side}'s CPU, but the copy did not wait for them.")

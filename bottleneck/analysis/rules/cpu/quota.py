@@ -20,7 +20,7 @@ from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import percent_text, seconds_text
 
-CAUSE = Cause("cpu", "quota", "quota")
+CAUSE = Cause("cpu", "quota", "quota", stays=True)
 PERIOD_SECONDS = 0.1
 PERIOD_TOLERANCE_RATIO = 0.015
 """A Wi-Fi beacon comes every 102.4 ms, as evenly."""

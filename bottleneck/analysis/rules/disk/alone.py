@@ -54,6 +54,19 @@ class Alone:
         return self.best.rate.median
 
     @property
+    def limit(self) -> float | None:
+        """What a control group lets through in the copy's direction; None: nothing is set."""
+        limits = self.best.disk.limits
+        reads = self.verb == "read"
+        return limits.read_bytes_per_second if reads else limits.write_bytes_per_second
+
+    @property
+    def rotational(self) -> bool:
+        """Whether it has heads that seek, or nobody knows."""
+        host = self.given.host(self.side)
+        return host is None or host.folder is None or host.folder.rotational is not False
+
+    @property
     def place(self) -> Place | None:
         """Where its file lies; None: not known."""
         return place_of(self.best)
@@ -184,16 +197,14 @@ def forced(given: Evidence, side: str) -> Setting | None:
 
 def _group(alone: Alone) -> str | None:
     """The cgroup whose limit on the device is the rate that was measured; None: none is."""
-    told = alone.best.disk.limits
-    reads = alone.verb == "read"
-    limit = told.read_bytes_per_second if reads else told.write_bytes_per_second
+    limit, group = alone.limit, alone.best.disk.limits.group
     if limit is None or abs(alone.rate / limit - 1) > AT_LIMIT_RATIO:
         return None
-    return f"the cgroup {told.group}" if told.group else "its cgroup"
+    return f"the cgroup {group}" if group else "its cgroup"
 
 
 def _evidence(alone: Alone, group: str | None, setting: Setting | None) -> Iterator[str]:
-    copy, side, verb, limits = alone.given.copy, alone.side, alone.verb, alone.best.disk.limits
+    copy, side, verb, limit = alone.given.copy, alone.side, alone.verb, alone.limit
     rate = rate_text(alone.rate)
     if verb == "read":
         whence = " from this file" if copy.of_file else ""
@@ -203,7 +214,6 @@ def _evidence(alone: Alone, group: str | None, setting: Setting | None) -> Itera
         )
     else:
         yield f"The {side}'s disk by itself wrote {rate} in sequence, flushed at the end."
-    limit = limits.read_bytes_per_second if verb == "read" else limits.write_bytes_per_second
     if group is not None and limit is not None:
         yield f"{group[0].upper()}{group[1:]} limited its {verb}s to {rate_text(limit)}."
     if setting is not None:

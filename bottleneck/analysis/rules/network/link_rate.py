@@ -16,6 +16,7 @@ from bottleneck.analysis.evidence.copies import (
     alike,
     best_alike,
     client_bound,
+    hindered,
     steady_rate,
     streams,
 )
@@ -108,6 +109,8 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
     )
     if why:
         yield f"{moved}. The network may carry more, because {why}."
+        if any(hindered(best, side) for side in SIDES):
+            yield from _as_set(given, best)
     elif not within:
         capacity, match, why = most.bytes_per_second, None, "more was carried over SMB"
         yield f"{moved}. The network carries more: {most.what} ran at {rate_text(capacity)}."
@@ -128,6 +131,26 @@ def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
         remedy="" if behind is None else behind.remedy,
         detail="" if behind is None else behind.detail,
     )
+
+
+def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
+    """What the sender's shaper or both hosts' cards let through, where a CPU kept TCP below it."""
+    known = filter(
+        None, (interface_facts.shaped(given), hardware_limits.physical_rate(given.report))
+    )
+    bound = min(known, key=lambda each: each.bytes_per_second, default=None)
+    if bound is not None and bound.bytes_per_second > best.rate.median:
+        rate = rate_text(bound.bytes_per_second)
+        yield claim(
+            CAUSE,
+            "path",
+            best,
+            f"{bound.what} carries at most {rate}",
+            level=bound.bytes_per_second,
+            high=bound.bytes_per_second,
+            standing="inferred",
+            source="alone",
+        )
 
 
 def _filled(given: Evidence, capacity: float) -> bool:

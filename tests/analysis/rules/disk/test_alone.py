@@ -354,6 +354,60 @@ def test_a_shared_disk_that_was_always_at_work_is_reached_whatever_share_it_gave
     says(lan, "disk/server/contention")
 
 
+def moved(mb_per_second: float) -> dict[str, Any]:
+    """What a device moved for everybody during a copy; throttled before its queue it seems idle."""
+    return {"device_busy_ratio": 0.05, "device_read_bytes": int(mb_per_second * 4 * MB)}
+
+
+def test_a_copy_above_the_earlier_figure_does_not_clear_who_reads_beside_it(lan, says):
+    """What the others leave moves: the ceiling is what they left during the copy."""
+    lan.busy["server"] = moved(80)
+    lan.tcp("pull", 117.6)
+    disk(lan, "read", 15.8, others=others(read=64), before=BUSY)
+    lan.copy("pull.cached", 115, server={"device_read_bytes": 0})
+    lan.copy("pull.uncached", 18, server=moved(80))
+    found = lan.diagnosed("pull.uncached")
+    assert found.verdict.words == "disk/server/contention"
+    assert found.verdict.ceiling_bytes_per_second == 18 * MB
+    assert found.predicted_bytes_per_second.median == pytest.approx(80 * MB, rel=0.1)
+    assert found.next.words == "disk/server/read"
+    says(lan, "network/path/link-rate", "disk/server/contention")
+
+
+@pytest.mark.parametrize(
+    ("link", "rate", "device", "named"),
+    [
+        (117.6, 53, moved(53), "unknown/inconclusive"),
+        (11.77, 11.5, moved(79), "network/path/link-rate"),
+    ],
+    ids=["gone by then", "the link holds it, whoever reads"],
+)
+def test_others_who_do_not_hold_the_copy_are_not_named(
+    empty_world, link, rate, device, named, says
+):
+    world = empty_world()
+    world.tcp("pull", link)
+    world.disk("client", "write", 500)
+    disk(world, "read", 15.8, others=others(read=64), before=BUSY)
+    world.copy("pull.uncached", rate, server=device)
+    says(world, named)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "named"), [(0.3, "cpu/server/quota"), (0.03, "disk/server/read")]
+)
+def test_a_disk_whose_program_a_quota_stopped_moves_that_much_at_least(lan, stopped, named, says):
+    """In a part of its periods is enough; one that hardly ever stopped it says what the disk is."""
+    quota = {"quota_cores": 0.08, "core_busy_ratios": (0.08,), "busiest_process_ratio": 0.08}
+    told = {"requested": "uncached", "proven": True, "cached_ratio_before": 0.0}
+    setting = {"side": "server", "verb": "read", "cache": "uncached", "folder": "/srv"}
+    load = {**quota, "throttled_ratio": stopped}
+    lan.add("disk", "server", setting, 32, {"cache": {**told, "side": "server"}}, server=load)
+    copied = {**quota, "throttled_ratio": 0.9 if stopped > 0.1 else 0.03}
+    lan.copy("pull.uncached", 31, server=copied)
+    says(lan, named)
+
+
 ITS_OWN = {
     "little": ("read", {"others": others(read=2), "before": QUIET}),
     "it was over": ("read", {"others": others(read=0.5), "before": BUSY}),
