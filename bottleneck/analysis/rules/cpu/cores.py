@@ -31,9 +31,9 @@ PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4
 """
 TAKEN_DOUBT = 0.3
 """How far off a whole CPU may be: one that is stopped again and again finds its caches cold."""
-SHARE_RATIO = 0.6
+SHARE_RATIO, ITS_SHARE_RATIO = 0.6, 0.8
 """Of the most that another step had of the cores beside others: a copy that took less did not wait
-for them. It would have got as much."""
+for them, it would have got as much; from which on it surely did."""
 PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 
@@ -107,6 +107,7 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
             reached=share >= SHARE_RATIO,
+            source="measured" if share >= ITS_SHARE_RATIO else "gap",
             remedy=(
                 f"Find the other processes on the {side} with `top`. Then stop them, move them or "
                 "lower their priority (`renice`)"
@@ -152,6 +153,8 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
             f"the {side}'s CPU is {percent_text(min(1.0, seen.all_cores_ratio))} busy ({count})",
             busy,
             reached=seen.full,
+            # Full by what nobody counted: that the copy waits is sure, for whose work is not.
+            source="measured" if seen.copy_ratio >= OWN_RATIO else "gap",
             partly=_partly(seen, used),
         )
     if seen.cores > 1 and seen.one_core_ratio > IDLE_RATIO and not own_thread:
