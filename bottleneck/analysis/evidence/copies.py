@@ -118,10 +118,14 @@ class Evidence:
         return self.copy.receiver
 
     @property
+    def by_client(self) -> bool:
+        """Whether this tool's client made it."""
+        return (self.copy.initiator, self.copy.engine) == ("client", OWN)
+
+    @property
     def lone(self) -> bool:
         """Whether this tool's client made it and nobody looked at the server."""
-        by_client = (self.copy.initiator, self.copy.engine) == ("client", OWN)
-        return by_client and self.report.server is None
+        return self.by_client and self.report.server is None
 
     @property
     def own(self) -> Connection:

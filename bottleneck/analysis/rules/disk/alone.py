@@ -108,7 +108,8 @@ def rule(given: Evidence, behind: Sequence[Behind]) -> Iterator[Claim | str]:
     """
     if given.copy.cache == "uncached" or cache_size.from_disk(given.copy):
         yield from _disk(given, given.sender, "read", behind)
-    yield from _disk(given, given.receiver, "write", behind)
+    for each in _disk(given, given.receiver, "write", behind):
+        yield each if isinstance(each, str) else write.confirmed(given, each)
 
 
 def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> Iterator[Claim | str]:

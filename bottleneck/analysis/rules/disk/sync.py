@@ -80,7 +80,7 @@ def _evidence(alone: Alone, synced: Found) -> str:
 def rule(given: Evidence) -> Iterator[Claim]:
     """The server as a push shows it that waits for each WRITE, and that reads do not wait for."""
     seen, made, back = flushed(given), given.made, best_alike(given.report, "server")
-    if seen is None or back is None or seen.ratio > SELDOM_RATIO:
+    if not given.lone or seen is None or back is None or seen.ratio > SELDOM_RATIO:
         return
     if back.rate.median < FASTER_RATIO * made.rate.median or not _waits(given):
         return

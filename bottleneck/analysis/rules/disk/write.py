@@ -1,17 +1,18 @@
-"""disk/write without an agent: what a push's client sees of the server's disk in its FLUSHes.
+"""disk/write: what a push's client sees of the server's disk in its FLUSHes.
 
 A FLUSH is answered when the server has made durable what it holds (MS-SMB2 3.3.5.11). Where all
-bytes were acknowledged long before, its time is the disk's. What a disk writes alone is in
-alone.py.
+bytes were acknowledged long before, its time is the disk's. Until the first one the disk may idle,
+so a short push stays below what the disk writes alone (alone.py); within its FLUSHes it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.claim import TRUST, Cause, claim
+from bottleneck.analysis.disk_zones import disk_steps
+from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import percent_text, rate_text, seconds_text
@@ -23,6 +24,12 @@ ARRIVED_RATIO = 1.25
 """Acknowledged over durable rate, from which on the bytes were there and the disk alone was not."""
 CLOSE_RATIO = 0.7
 """Rate over what the FLUSHes leave: what came before the first one is no time of the disk."""
+AGREES_RATIO = 0.15
+"""How far the disk's rate within the FLUSHes may be from its rate alone: 3 % in the lab."""
+PLAIN_RATIO = 0.9
+"""A copy so near to its disk needs no other proof."""
+FOREIGN_RATIO = 0.25
+"""Of a copy's bytes, moved by others on its disk: a FLUSH then waits for them too."""
 SAME = (
     "Seen from the client, a slow disk, a weak zone and other I/O look the same. An agent on the "
     "server (--agent) distinguishes them."
@@ -39,11 +46,13 @@ class Flushed:
     """That over the time of the push."""
     bytes_per_second: float
     """What was made durable in that time."""
+    arrived: bool
+    """Whether the bytes were there long before they were durable."""
 
 
 def flushed(given: Evidence) -> Flushed | None:
-    """What a push's FLUSHes took, where its client alone saw it; None: nothing tells."""
-    if given.copy.verb != "push" or not given.lone:
+    """What the FLUSHes of a push by this tool's client took; None: nothing tells."""
+    if given.copy.made is None or given.copy.verb != "push" or not given.by_client:
         return None
     told, elapsed = given.details, given.made.seconds
     last = told.flush_seconds
@@ -53,17 +62,64 @@ def flushed(given: Evidence) -> Flushed | None:
     # One on the way stands behind the WRITEs before it, as a WRITE would.
     behind = before * (told.request_seconds_median or 0.0)
     own = min(elapsed, last + max(0.0, (told.flushing_seconds or last) - last - behind))
-    return Flushed(own, own / elapsed, given.made.moved_bytes / own) if own >= LEAST else None
+    if own < LEAST:
+        return None
+    arrived = (told.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * given.rate.median
+    return Flushed(own, own / elapsed, given.made.moved_bytes / own, arrived)
+
+
+def confirmed(given: Evidence, found: Claim) -> Claim:
+    """The limit of a disk that was written alone, as reached where the copy's FLUSHes agree."""
+    limit = found.ceiling
+    seen = _of_the_disk(given) if limit.part == ("disk", "server") else None
+    if seen is None or found.reached is not None or limit.standing != "measured":
+        return found
+    level = limit.bytes_per_second
+    agrees = abs(seen.bytes_per_second / level - 1) <= AGREES_RATIO
+    if not agrees or given.rate.median >= PLAIN_RATIO * level:
+        return found
+    return replace(
+        found,
+        reached=True,
+        trust=min(found.trust, TRUST["measured"]),
+        evidence=(*found.evidence, _waited(seen), _arrived(given, seen)),
+    )
+
+
+def _of_the_disk(given: Evidence) -> Flushed | None:
+    """FLUSHes that a push mostly waits for, and that nothing but the server's disk explains."""
+    seen = flushed(given)
+    if seen is None or seen.ratio < MOSTLY_RATIO or not seen.arrived:
+        return None
+    if given.rate.median < CLOSE_RATIO * seen.bytes_per_second or hindered(given.made, "server"):
+        return None
+    usage, moved = given.made.usage("server"), given.made.moved_bytes
+    counted = (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0) if usage else 0
+    return None if counted > (1 + FOREIGN_RATIO) * moved else seen
+
+
+def _waited(seen: Flushed) -> str:
+    return (
+        f"The copy waited {percent_text(seen.ratio)} of its time for the server's disk flush, "
+        "after the data had arrived."
+    )
+
+
+def _arrived(given: Evidence, seen: Flushed) -> str:
+    arrived = rate_text(given.details.acknowledged_bytes_per_second or 0.0)
+    durable = rate_text(seen.bytes_per_second)
+    return f"The data arrived at {arrived}; during the flushes the disk wrote {durable}."
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The server's disk as a push shows it that waits for its FLUSHes."""
-    seen, rate = flushed(given), given.rate.median
+    seen, rate = flushed(given) if given.lone else _of_the_disk(given), given.rate.median
     if seen is None or seen.ratio < MOSTLY_RATIO:
         return
+    # A disk that was measured alone has its limit by that, which a copy's FLUSHes may confirm.
+    if any(disk_steps(given.report, "server", "write", "sequential")):
+        return
     level = max(rate, seen.bytes_per_second)
-    # Whether the bytes were there long before they were durable.
-    arrived = (given.details.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * rate
     yield claim(
         CAUSE,
         "server",
@@ -72,11 +128,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         f"about {rate_text(level)}",
         level=level,
         standing="inferred",
-        reached=True if arrived and rate >= CLOSE_RATIO * level else None,
+        reached=True if seen.arrived and rate >= CLOSE_RATIO * level else None,
         source="one-end",
-        evidence=(
-            f"The copy waited {percent_text(seen.ratio)} of its time for the server's disk flush, "
-            "after the data had arrived.",
-            SAME,
-        ),
+        evidence=(_waited(seen), SAME) if given.lone else (_waited(seen),),
     )

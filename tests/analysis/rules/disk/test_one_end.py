@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bottleneck.analysis.diagnosis import diagnose
+
 MB = 1e6
 DISK = "disk/server/write"
 NOBODY, LINK = "unknown/inconclusive", "network/path/link-rate"
@@ -53,10 +55,56 @@ def test_flushes_tell_of_the_servers_disk(alone, named, rate, times, more, says)
     says(alone, named)
 
 
-def test_neither_a_pull_nor_a_server_with_an_agent_is_judged_by_them(alone, world, says):
-    for at, name in ((alone, "pull.cached"), (world, "push.cached")):
-        at.copy(name, (16.0, 16.3, 16.5), details=told(16.3, 118, 3.5, 3.6))
-        says(at, NOBODY)
+def test_a_pull_is_not_judged_by_them(alone, says):
+    alone.copy("pull.cached", (16.0, 16.3, 16.5), details=told(16.3, 118, 3.5, 3.6))
+    says(alone, NOBODY)
+
+
+# -- beside an agent, which measured that disk ----------------------------------------------------
+
+READ_TOO = {"device_read_bytes": 90_000_000, "device_written_bytes": 228_000_000}
+STOPPED = {"throttled_ratio": 0.9, "quota_cores": 0.1}
+SEEN = {
+    "the disk idles until the first flush": (DISK, 73, 57, (118, 2.1, 3.19), {}),
+    "so too from far below it": (DISK, 73, 52, (118, 2.1, 2.9), {}),
+    "nobody measured it": (DISK, None, 20, (118, 3.7, 3.8), {}),
+    "its own journal is no one else's": (
+        *(DISK, 73, 57, (118, 2.1, 3.19), {"device_written_bytes": 250_000_000}),
+    ),
+    "the flushes are short": (NOBODY, 150, 57, (118, 1.2, 1.5), {}),
+    "the server honours no flush": (NOBODY, 73, 57, (58, 0.0, 0.0), {}),
+    "the bytes had not arrived": (NOBODY, 73, 57, (60, 2.1, 3.19), {}),
+    "the disk wrote faster within them": (NOBODY, 73, 57, (118, 1.5, 2.35), {}),
+    "others use it during the copy": (NOBODY, 73, 57, (118, 2.1, 3.19), READ_TOO),
+    "the disk by itself was far faster": (NOBODY, 600, 20, (118, 3.7, 3.8), {}),
+}
+
+
+def flushing(between, disk, rate, times, server):
+    """A push of a host whose agent wrote its disk at a rate; None: it could not."""
+    made = between(disk=disk or 400)
+    if disk is None:
+        made.entries = [each for each in made.entries if each[0].setting.get("verb") != "write"]
+    made.copy("push.cached", rate, details=told(rate, *times), server=server)
+    return made
+
+
+@pytest.mark.parametrize(("named", "disk", "rate", "times", "server"), SEEN.values(), ids=SEEN)
+def test_flushes_confirm_what_an_agent_measured(between, named, disk, rate, times, server, says):
+    says(flushing(between, disk, rate, times, server), named)
+
+
+def test_a_cpu_that_its_quota_stops_flushes_late_too(between, says):
+    made = flushing(between, 73, 57, (118, 2.1, 3.19), STOPPED)
+    says(made)
+    assert made.named("push.cached") != ("disk", "server", "write")
+
+
+def test_what_flushes_confirm_keeps_the_disks_own_rate(between):
+    """A ceiling below what the disk wrote in the same run would contradict the report."""
+    made = flushing(between, 73, 57, (118, 2.1, 3.19), {})
+    verdict = diagnose(made.report()).copies[0].verdict
+    assert (verdict.ceiling_bytes_per_second, verdict.confidence) == (73 * MB, 0.9)
 
 
 # -- forced writes -------------------------------------------------------------------------------
