@@ -17,6 +17,9 @@ SIDES = ("client", "server")
 DIALECTS = ("smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1")
 """Of SMB, oldest first."""
 
+DROPS = "full-size packets are dropped"
+"""Begins the reason why a step is skipped on a path that has a black hole."""
+
 Details = Dict[str, Any]
 """What one stage alone knows; plain JSON values, units in the names."""
 
@@ -148,7 +151,8 @@ def rates(outcome: Measured) -> Spread:
     """Median, lowest and highest rate of the runs; a stage with windows tells them in details.
 
     `details["window_rates_bytes_per_second"]` holds the rates of consecutive windows of one run:
-    where there is one run alone they are its spread. Of four runs and more a quarter, those that
+    where there is one run alone they are its spread, without those in which nothing came: a slow
+    device or a long path moves whole blocks. Of four runs and more a quarter, those that
     are farthest from the median, is left out of low and high: another load came and went.
     """
     each = [run_rate(run) for run in outcome.runs]
@@ -164,7 +168,7 @@ def rates(outcome: Measured) -> Spread:
 def _is_rate(value: Any) -> bool:
     """Details are plain JSON values, by whomever."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and 0 <= value < float("inf")
+    return number and 0 < value < float("inf")
 
 
 @dataclass(frozen=True)

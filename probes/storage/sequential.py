@@ -117,6 +117,7 @@ def cache_details(setting: Setting, ratio: float | None, proven: bool) -> Detail
 
 SAMPLE_SECONDS = 0.25
 WINDOW_SECONDS = 0.5
+WINDOW_BYTES = 8 * fio.BLOCK_BYTES
 LEAST_WINDOWS = 3
 GRACE_SECONDS = 6.0
 """What fio's start may take where a CPU quota slows it, and its last flush."""
@@ -174,12 +175,16 @@ def measured(job: fio.Job, device: str | None) -> Running:
 
 
 def window_rates(samples: list[Sample]) -> list[float]:
-    """Throughput of consecutive windows of half a second and more, bytes per second; pure."""
+    """Throughput of consecutive windows of half a second and more, bytes per second; pure.
+
+    A window of a slow device stays open until WINDOW_BYTES came: it counts whole blocks.
+    """
     rates = []
     opened = samples[0]
     for each in samples[1:]:
         elapsed = each.elapsed_seconds - opened.elapsed_seconds
-        if elapsed >= WINDOW_SECONDS:
-            rates.append((each.moved_bytes - opened.moved_bytes) / elapsed)
+        moved = each.moved_bytes - opened.moved_bytes
+        if elapsed >= WINDOW_SECONDS and moved >= WINDOW_BYTES:
+            rates.append(moved / elapsed)
             opened = each
     return rates

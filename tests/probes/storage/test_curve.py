@@ -49,6 +49,13 @@ def test_never_more_than_half_the_time_is_a_jump():
 
 
 def test_windows_are_half_a_second_and_longer():
-    samples = [Sample(0.25 * number, 100 * number) for number in range(8)]
-    assert window_rates(samples) == pytest.approx([400.0] * 3)
+    samples = [Sample(0.25 * number, 100 * MIB * number) for number in range(8)]
+    assert window_rates(samples) == pytest.approx([400.0 * MIB] * 3)
     assert window_rates(samples[:2]) == []
+
+
+def test_a_window_of_a_slow_device_stays_open_until_enough_whole_blocks_came():
+    """At 3 MB/s a block comes each third of a second: one or two of them are no rate."""
+    samples = [Sample(0.25 * number, 3 * number // 4 * MIB) for number in range(40)]
+    assert window_rates(samples) == pytest.approx([3.0 * MIB] * 3, rel=0.1)
+    assert 0 not in window_rates(samples[:9])
