@@ -26,10 +26,13 @@ COPIES = ("push.uncached", "push.cached", "pull.uncached", "pull.cached")
 MIB = 1 << 20
 SMALLEST_COPY_BYTES = 3 * MIB
 """Some seconds at 10 Mbit/s."""
+LEAST_COPY_BYTES = 256 << 10
+SLOW_COPY_SECONDS = 6.0
+"""Where even the smallest copy would take longer, it is as small as that takes, and no smaller."""
 UNKNOWN_COPY_BYTES = 16 * MIB
 """Where nothing is known of the path."""
 LARGEST_COPY_BYTES = 1 << 30
-MAX_ROUNDS = 3
+MAX_ROUNDS, THOROUGH_ROUNDS = 3, 5
 USUAL_ZONES, MOST_ZONES = 9, 256
 
 
@@ -103,15 +106,20 @@ class Times:
     copy: float
 
 
-ROUND_TRIPS_TO_FILL = 15
+ROUND_TRIPS_TO_FILL, MOST_TO_FILL_SECONDS = 15, 3.0
 """That a transfer needs on a far path until it runs as it does."""
-MOST_TO_FILL_SECONDS = 1.0
+ROUND_TRIPS_OF_COPY, MOST_COPY_SECONDS = 80, 4.5
+"""Of which a slow start, ten at most, is a small part; and what a usual budget can afford."""
+MOST_COPY_SCALE = 3.0
+"""A long run makes more copies, not ever longer ones."""
 
 
 def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     """The budget shared out: a sixth to the network, a fifth to the disks, the rest to copies."""
     scale = min(5.0, max(0.25, budget_seconds / USUAL_BUDGET_SECONDS))
+    copy_scale = min(MOST_COPY_SCALE, scale)
     filling = min(MOST_TO_FILL_SECONDS * scale, ROUND_TRIPS_TO_FILL * round_trip_seconds)
+    far_seconds = min(MOST_COPY_SECONDS * copy_scale, ROUND_TRIPS_OF_COPY * round_trip_seconds)
     return Times(
         tcp=max(0.8, 1.2 * scale) + filling,
         tcp_many=max(0.8, 1.0 * scale),
@@ -122,7 +130,7 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
         file=max(0.6, 1.6 * scale),
         sustained=max(2.0, 2.4 * scale),
         fill=max(0.5, 1.3 * scale),
-        copy=max(0.8, 1.3 * scale) + filling,
+        copy=max(0.8, 1.3 * copy_scale, far_seconds),
     )
 
 
@@ -247,19 +255,28 @@ def expected_rate(copy: str, rates: Rates) -> float | None:
     return min([*known, rates.get("loopback", math.inf)]) if known else None
 
 
-def copy_bytes(rate: float | None, seconds: float, most_bytes: int, asked_bytes: int | None) -> int:
+def copy_bytes(
+    rate: float | None,
+    seconds: float,
+    most_bytes: int,
+    asked_bytes: int | None,
+    slow_seconds: float = SLOW_COPY_SECONDS,
+) -> int:
     """File size for a copy that should take about `seconds`; whole MiB.
 
     Args:
         rate: what is expected, bytes per second; None: nothing is known yet.
         most_bytes: what the file systems and the source file have room for.
         asked_bytes: --size; it is obeyed up to most_bytes.
+        slow_seconds: what the smallest copy may take.
     """
     if asked_bytes is not None:
         wanted = asked_bytes
     elif rate is None:
         wanted = UNKNOWN_COPY_BYTES
     else:
-        wanted = min(LARGEST_COPY_BYTES, max(SMALLEST_COPY_BYTES, int(rate * seconds)))
+        slow = max(LEAST_COPY_BYTES, int(rate * max(seconds, slow_seconds)))
+        least = min(SMALLEST_COPY_BYTES, slow // LEAST_COPY_BYTES * LEAST_COPY_BYTES)
+        wanted = min(LARGEST_COPY_BYTES, max(least, int(rate * seconds)))
     fitting = min(wanted, most_bytes)
     return fitting // MIB * MIB if fitting > MIB else fitting

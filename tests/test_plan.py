@@ -24,9 +24,12 @@ def test_a_copy_that_was_made_is_expected_again():
 
 def test_a_far_path_gets_the_round_trips_that_it_needs_and_no_more_than_it_has_time_for():
     near, far = plan.times(60.0), plan.times(60.0, 0.04)
-    assert far.copy - near.copy == far.tcp - near.tcp == pytest.approx(0.6)
-    assert plan.times(60.0, 30.0).copy - near.copy == pytest.approx(plan.MOST_TO_FILL_SECONDS)
-    assert far.disk == near.disk
+    assert far.tcp - near.tcp == pytest.approx(0.6)
+    assert far.copy == pytest.approx(3.2)
+    longest = plan.times(60.0, 30.0)
+    assert longest.copy == plan.MOST_COPY_SECONDS
+    assert longest.tcp - near.tcp == plan.MOST_TO_FILL_SECONDS
+    assert (plan.times(60.0, 0.01).copy, far.disk) == (near.copy, near.disk)
 
 
 def test_nothing_known_is_no_expectation():
@@ -38,6 +41,9 @@ def test_nothing_known_is_no_expectation():
     [
         (100e6, 1 << 40, None, 190 * plan.MIB),
         (1e6, 1 << 40, None, plan.SMALLEST_COPY_BYTES),
+        (120e3, 1 << 40, None, 2 * plan.LEAST_COPY_BYTES),
+        (480e3, 1 << 40, None, 2 * plan.MIB),
+        (1.0, 1 << 40, None, plan.LEAST_COPY_BYTES),
         (1e12, 1 << 40, None, plan.LARGEST_COPY_BYTES),
         (None, 1 << 40, None, plan.UNKNOWN_COPY_BYTES),
         (100e6, 50 * plan.MIB + 5, None, 50 * plan.MIB),

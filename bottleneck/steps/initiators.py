@@ -96,8 +96,8 @@ def _copy(served: ServerCopies, copy: str) -> None:
         bench.need()
         verb = copy.partition(".")[0]
         size = _size(served, verb)
-        if size < plan.MIB:
-            raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
+        if size < plan.LEAST_COPY_BYTES:
+            raise Unavailable("no source file, or not enough free space for a copy of 256 KiB")
         if verb == "push":
             _push(served, step, copy, size)
         else:

@@ -27,8 +27,10 @@ from probes.stage import Last
 VERBS = ("push", "pull")
 INTERVAL_SECONDS = 0.1
 """Between two samples at least: shorter ones show bursts of the path and not its rate."""
-MAX_WARM_UP_SECONDS = 0.6
+MAX_WARM_UP_SECONDS = 2.0
 WARM_UP_RATIO = 0.35
+ENOUGH_SECONDS = 2.4
+"""To measure: a run that has more needs it for a long path's slow start."""
 WHOLE_RATIO = 0.1
 """Of the time, in which a moment without a hole is waited for where the window opens or closes."""
 LEAST_RATIO = 0.25
@@ -238,7 +240,8 @@ def _set_window(connections: List[socket.socket], window_bytes: int) -> None:
 
 
 def _warm_up_seconds(shape: Shape) -> float:
-    return min(MAX_WARM_UP_SECONDS, WARM_UP_RATIO * shape.seconds)
+    far = shape.seconds - ENOUGH_SECONDS
+    return min(MAX_WARM_UP_SECONDS, max(WARM_UP_RATIO * shape.seconds, far))
 
 
 class _Window:

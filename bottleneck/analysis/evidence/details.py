@@ -64,6 +64,7 @@ class Sockets:
     send_queue_full_ratio: float = 0.0
     full_ratio: float = 0.0
     retransmitted_segments: float = 0.0
+    retransmitted_bytes: float = 0.0
     out_of_order_segments: float = 0.0
     rto_seconds: float = 0.0
 

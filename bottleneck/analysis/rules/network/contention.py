@@ -27,7 +27,9 @@ def foreign_rate(report: Report, found: Found, sender: str) -> float | None:
     if steps.on_one_host(report):
         return None
     share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
-    own_bytes = found.moved_bytes / share
+    # What was sent twice is the step's own too.
+    sockets = found.details.limits or found.details.sockets
+    own_bytes = (found.moved_bytes + sockets.retransmitted_bytes) / share
     counts = []
     for usage, sends in ((found.usage(sender), True), (found.usage(steps.other(sender)), False)):
         if usage is not None and usage.wall_seconds > 0:

@@ -20,6 +20,7 @@ from bottleneck.analysis.evidence.copies import (
     steady_rate,
     streams,
 )
+from bottleneck.analysis.evidence.startup import FILLED_RATIO, SMALL_RATIO, startup
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO
@@ -156,8 +157,13 @@ def _as_set(given: Evidence, best: Found) -> Iterator[Claim]:
 def _filled(given: Evidence, capacity: float) -> bool:
     """Whether the copy's own packets stood in a queue on a far path, with more to follow.
 
-    Its first and its last round trips take their time there, without the link being any faster.
+    Its first and its last round trips take their time there, without the link being any faster;
+    nor is it where the copy ran at the link's rate once it had started.
     """
+    start = startup(given)
+    reaches = start is not None and start.bytes_per_second >= FILLED_RATIO * capacity
+    if start is not None and reaches and start.ratio >= SMALL_RATIO:
+        return not start.short
     seen = given.connection
     if seen is None or not seen.own:
         return False

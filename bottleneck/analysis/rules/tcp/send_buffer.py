@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
+from bottleneck.analysis.evidence.startup import outgrown
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp.receive_window import (
@@ -74,6 +75,8 @@ def rule(given: Evidence) -> Iterator[Claim]:
         *(told, told.min_rtt_seconds, told.send_buffer_bytes),
     )
     for each in filter(None, (found, _from_one_end(given, seen))):
+        if outgrown(given, each.bytes_per_second):
+            continue
         yield claim(
             CAUSE,
             given.sender,
