@@ -59,6 +59,11 @@ class Ledger:
         if isinstance(outcome, Failed):
             self.failures.setdefault(index, []).append(outcome.error)
 
+    def failed(self, step: Step) -> str:
+        """Why a step's first run that failed did; empty: none failed."""
+        known = self.failures.get(self._index(step), []) if step in self.steps else []
+        return known[0] if known else ""
+
     def latest(self, step: Step) -> Repeat | None:
         """The last run of a step; None: none was measured."""
         made = self.repeats.get(self._index(step)) if step in self.steps else None

@@ -20,7 +20,7 @@ from probes.meaning import Called, Port, Seconds
 from probes.net import black_hole, callers, icmp, port, rtt
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
-from probes.records import Details, Endpoint, Sample
+from probes.records import DROPS, Details, Endpoint, Sample
 from probes.stage import Known, Last, Running, Stage, Turn, Unavailable
 
 T = TypeVar("T")
@@ -297,7 +297,7 @@ class _Look:
             self.missing[f"{verb}.loaded"] = NOT_ASKED_FOR
             return False
         if self.ways[verb].get("black_hole"):
-            self.missing[f"{verb}.loaded"] = "full-size packets are dropped in that direction"
+            self.missing[f"{verb}.loaded"] = f"{DROPS} in that direction"
             return False
         return True
 

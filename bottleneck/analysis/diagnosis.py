@@ -92,6 +92,9 @@ def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     made = copy.made
     if made is None:
+        stopped = mtu.stopped(report, copy)
+        if stopped is not None:
+            return stopped
         verdict = unknown.not_made(copy)
         reasons = tuple(mtu.remarks(report, copy.sender))
         return CopyDiagnosis(

@@ -34,8 +34,9 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
     """
     chosen = diagnosis.chosen
     yield from verdict(report, diagnosis)
-    if chosen is not None and chosen.bytes_per_second:
+    if chosen is not None and _named(chosen):
         yield from _steps(diagnosis, chosen)
+    if chosen is not None and chosen.bytes_per_second:
         yield from copies.target(chosen)
         yield _copies(diagnosis, chosen)
         yield from flow(report, diagnosis, chosen)
@@ -56,10 +57,15 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     yield Text(words.first_line(diagnosis), "strong")
     for sentence in dict.fromkeys(_why(report, diagnosis)):
         yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)
-    if chosen is not None and chosen.bytes_per_second:
+    if chosen is not None and _named(chosen):
         yield Text(f"Confidence: {words.confidence_text(chosen.verdict)}", label=True)
     if report.status != "complete":
         yield Text(f"Partial results: {stages.ENDINGS.get(report.status, report.status)}", "alarm")
+
+
+def _named(copy: CopyDiagnosis) -> bool:
+    """Whether there is a rate, or what stopped the copy is known."""
+    return bool(copy.bytes_per_second) or copy.verdict.component != "unknown"
 
 
 def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import replace
 from typing import Any
@@ -10,14 +11,16 @@ from bottleneck import plan
 from bottleneck.bench import USEFUL_SECONDS, Bench
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
 from bottleneck.report import Step
-from bottleneck.steps import files, schedule
-from probes.records import Endpoint, Skipped, run_rate
+from bottleneck.steps import files, schedule, turns
+from probes.records import DROPS, Endpoint, Skipped, run_rate
 from probes.smb import run_folder
-from probes.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
+from probes.stage import LEAST_BUDGET_SECONDS, LONG_BUDGET_SECONDS, Refused, Unavailable
 
-STEP_OVERHEAD_SECONDS = 0.6
+STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
 """Login, open, evict, prove: what a copy costs beside its transfer."""
-CALIBRATION_BYTES = 2 * plan.MIB
+CAREFUL_COPIES, USUAL_COPIES = 12, 8
+"""With less time than for so many a run has none to be careful, nor for what no user makes."""
+CALIBRATION_BYTES, CALIBRATION_SECONDS = 2 * plan.MIB, 2.0
 CALIBRATION_SHARE_OF_LEFT = 0.2
 CALIBRATION_TIMES = 4.0
 """How much faster a long copy may be than that one: round trips and the start of TCP."""
@@ -47,6 +50,9 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
         _to_memory(bench, dialect, labels)
         bench.ledger.why = WHOLE
         _round(bench, dialect, labels, 0, extra=False)
+        if turns.dropped(bench, "push") and _in_vain(bench, "pull"):
+            bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
+            break
         if dialect == opened:
             files.pull_file(bench, dialect, labels)
             _explained(bench, endpoint, labels)
@@ -57,6 +63,10 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
     """After the first round of the share's own dialect: looks, SMB1 and repetitions."""
     opened = str(bench.share.facts["dialect"])
     others = bench.options.dialects
+    thorough = bench.options.budget_seconds >= LONG_BUDGET_SECONDS
+    if thorough:
+        # What the advice promises is made before all that only explains it.
+        _repeat(bench, opened, labels, plan.THOROUGH_ROUNDS)
     explanations = schedule.Explanations.of(bench)
     explanations.refine()
     found = schedule.in_doubt(bench)
@@ -65,15 +75,21 @@ def _explained(bench: Bench, endpoint: Endpoint, labels: dict[str, Any]) -> None
     if clear and in_time and not others:
         _smb1(bench, endpoint)
     explanations.make(*([] if others or in_time or not clear else [SMB1]))
-    for number in range(1, plan.MAX_ROUNDS):
+    if not thorough:
+        _repeat(bench, opened, labels, plan.MAX_ROUNDS)
+    _until_stable(bench, opened, labels)
+    if not clear and not others:
+        _smb1(bench, endpoint)
+
+
+def _repeat(bench: Bench, dialect: str, labels: dict[str, Any], rounds: int) -> None:
+    """All copies again, up to so many rounds with the first, while one of them is in doubt."""
+    for number in range(1, rounds):
         found = schedule.in_doubt(bench)
         if found is not None and not found:
             break
         bench.ledger.why = found[0].reason if found else "how far one run varies"
-        _round(bench, opened, labels, number, extra=False)
-    _until_stable(bench, opened, labels)
-    if not clear and not others:
-        _smb1(bench, endpoint)
+        _round(bench, dialect, labels, number, extra=False)
 
 
 def _until_stable(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
@@ -104,10 +120,14 @@ def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
     if not bench.source_bytes:
         # A short run has no time to be careful where the bare network's rate is known.
         by_tcp = any(name.startswith("tcp.") for name in _rates(bench))
-        if bench.options.budget_seconds >= LEAST_BUDGET_SECONDS or not by_tcp:
+        short = bench.options.budget_seconds < LEAST_BUDGET_SECONDS
+        short = short or bench.left() < CAREFUL_COPIES * _overhead_seconds(bench)
+        stalls = turns.dropped(bench, "push") or turns.dropped(bench, "pull")
+        if not (stalls or by_tcp and short):
             _calibrate(bench, dialect)
         _copy(bench, dialect, labels, "push.cached", "memory")
-    if dialect == bench.share.facts["dialect"]:
+    in_time = bench.left() >= USUAL_COPIES * _overhead_seconds(bench)
+    if dialect == bench.share.facts["dialect"] and in_time:
         _copy(bench, dialect, labels, "pull.cached", "memory")
 
 
@@ -122,17 +142,19 @@ def _calibrate(bench: Bench, dialect: str) -> None:
     """
     for copy in ("push.cached", "pull.cached"):
         verb = copy.partition(".")[0]
+        rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}", math.inf)
+        size = int(min(CALIBRATION_BYTES, max(plan.LEAST_COPY_BYTES, rate * CALIBRATION_SECONDS)))
         step = _step(bench, dialect, copy, "memory", {})
         setting = files.copy_setting(
             bench,
             copy,
             dialect,
             end="memory",
-            size_bytes=CALIBRATION_BYTES,
+            size_bytes=size,
             seconds=CALIBRATION_SHARE_OF_LEFT * max(USEFUL_SECONDS, bench.left()),
             fill_source=verb == "push",
         )
-        if _room(bench, "push.cached", "memory") < CALIBRATION_BYTES:
+        if _room(bench, "push.cached", "memory") < size:
             return
         bench.tell(f"a first {verb}")
         try:
@@ -143,6 +165,7 @@ def _calibrate(bench: Bench, dialect: str) -> None:
                 raise AgentLost(str(error)) from None
             if isinstance(error, Refused) and error.kind == "login":
                 raise
+            turns.ask_path(bench, str(error))
             return
         bench.calibrated[verb] = run_rate(ran.samples)
 
@@ -212,11 +235,28 @@ def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float |
     usual = bench.times.copy
     if dialect == SMB1 and not bench.options.dialects:
         usual *= UNASKED_RATIO
-    seconds = max(USEFUL_SECONDS / 2, min(usual, bench.left() - STEP_OVERHEAD_SECONDS))
+    made = {
+        step.setting["copy"]
+        for step in bench.ledger.steps
+        if step.stage == "smb-copy" and step.setting["end"] == "folder"
+        if step.setting["dialect"] == dialect
+    }
+    # Those that come after it get their share of what is left.
+    waiting = (end == "memory") + len(set(plan.COPIES) - made)
+    share = bench.left() / max(1, waiting) - _overhead_seconds(bench)
+    seconds = max(USEFUL_SECONDS / 2, min(usual, share))
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:
         # Pulls read this file: it may take longer to write than a copy that counts.
         seconds *= 1.2
-    return plan.copy_bytes(rate, seconds, _room(bench, copy, end), bench.options.size_bytes), rate
+    room, asked = _room(bench, copy, end), bench.options.size_bytes
+    slow_seconds = min(plan.SLOW_COPY_SECONDS, share)
+    return plan.copy_bytes(rate, seconds, room, asked, slow_seconds), rate
+
+
+def _overhead_seconds(bench: Bench) -> float:
+    """What a copy costs beside its transfer on this path."""
+    trip = float(bench.share.facts.get("connect_seconds") or 0.0)
+    return STEP_OVERHEAD_SECONDS + OVERHEAD_ROUND_TRIPS * trip
 
 
 def _room(bench: Bench, copy: str, end: str) -> int:
@@ -247,7 +287,7 @@ def _fits(bench: Bench, dialect: str, copy: str) -> bool:
         slack = 2.0
     if dialect == SMB1 or bench.options.dialects:
         reserve = 0.0
-    return bench.left() - reserve > slack * size / rate + STEP_OVERHEAD_SECONDS
+    return bench.left() - reserve > slack * size / rate + _overhead_seconds(bench)
 
 
 def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: str) -> None:
@@ -256,11 +296,13 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
     with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
         if copy == "pull.uncached" and bench.server_path is None:
             raise Unavailable(files.NEEDS_SERVER_CACHE)
-        bench.need()
-        size, _ = _size(bench, dialect, copy, end)
-        if size < plan.MIB:
-            raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
         verb, _, requested = copy.partition(".")
+        if _in_vain(bench, verb):
+            raise Unavailable(f"{DROPS} on the path; a copy would stall")
+        bench.need(max(USEFUL_SECONDS, _overhead_seconds(bench)))
+        size, _ = _size(bench, dialect, copy, end)
+        if size < plan.LEAST_COPY_BYTES:
+            raise Unavailable("no source file, or not enough free space for a copy of 256 KiB")
         proof = files.ready_cache(bench.server, bench.server_path, copy, size)
         proof = proof or files.cache_proof("server", requested)
         fills = end == "memory" and verb == "push" and not bench.source_bytes
@@ -280,3 +322,15 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
         bench.initiate(step, setting, peer, setting.seconds + GRACE_SECONDS, details=known)
         if fills:
             bench.source_bytes = size
+    turns.ask_path(bench, bench.ledger.failed(step))
+
+
+def _in_vain(bench: Bench, verb: str) -> bool:
+    """Whether a copy would only stall again: its like did, on a path that drops full packets.
+
+    A pull reads what was pushed: on a path that drops those, there is nothing to be pulled.
+    """
+    if verb == "pull" and not bench.source_bytes and turns.dropped(bench, "push"):
+        return True
+    alike = (s for s in bench.ledger.steps if str(s.setting.get("copy", "")).startswith(verb))
+    return turns.dropped(bench, verb) and any(map(bench.ledger.failed, alike))

@@ -47,7 +47,9 @@ class Explanations:
     @classmethod
     def of(cls, bench: Bench) -> Self:
         """All of a run's."""
-        left = [each for each in described(bench.options.stages) if each.explains]
+        made = {each.stage for each in bench.ledger.steps}
+        asked = described(bench.options.stages)
+        left = [each for each in asked if each.explains and each.name not in made]
         return cls(bench, [*left, *([INITIATORS] if bench.wants("smb-copy") else [])])
 
     def refine(self) -> None:

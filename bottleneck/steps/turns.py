@@ -12,14 +12,15 @@ from typing import Any
 
 from bottleneck import plan
 from bottleneck.analysis.model import looks_like
+from bottleneck.analysis.rules.network import mtu
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
 from bottleneck.steps import files
 from bottleneck.target import TcpPeer
 from bottleneck.units import link_text
-from probes import smb_tax, tcp, tcp_by_ttcp
+from probes import path, smb_tax, tcp, tcp_by_ttcp
 from probes.drivers import iperf3
-from probes.records import Details, Endpoint, Measured, Skipped, rates, run_rate
+from probes.records import DROPS, Details, Endpoint, Measured, Skipped, rates, run_rate
 from probes.smb.session import SECURITIES, SMB_PORT
 from probes.stage import (
     LONG_BUDGET_SECONDS,
@@ -48,6 +49,27 @@ PEER_SECONDS = 40.0
 EXTRA_UNTIL_RATIO = 0.3
 """Of the budget: later than that, more streams would cost a copy."""
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
+
+
+LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
+"""A transfer that moved less says little of its path, and gets so much time."""
+STOOD_STILL = ("stalled", "no payload arrived", "ran out of time", "the connection failed")
+"""In the error of what the path may have stopped."""
+
+
+def ask_path(bench: Bench, error: str) -> None:
+    """Looks at the path once, at the moment when something on it stood still, as its error says."""
+    asked = any(each.stage == path.STAGE.name for each in bench.ledger.steps)
+    still = any(each in error for each in STOOD_STILL)
+    if still and not asked and bench.wants(path.STAGE.name):
+        why, bench.ledger.why = bench.ledger.why, "why the transfer stood still"
+        measure(bench, path.STAGE)
+        bench.ledger.why = why
+
+
+def dropped(bench: Bench, verb: str) -> bool:
+    """Whether the path was seen to drop full-size packets of a direction."""
+    return mtu.hole(bench.report(), "client" if verb == "push" else "server") is not None
 
 
 def measure(bench: Bench, stage: Stage) -> None:
@@ -308,16 +330,29 @@ def measure_transfers(bench: Bench) -> None:
         if bench.options.tcp_peer is not None:
             _with_peer(bench, bench.options.tcp_peer, each, seconds)
             continue
-        setting = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
-        step = bench.step("tcp", setting, "client")
-        with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
-            if bench.server is None:
-                raise Unavailable(OR_PEER)
-            if each.streams > 1:
-                bench.keep_time(EXTRA_UNTIL_RATIO)
-            with bench.server.hold("tcp", setting, bench.caller, seconds + HOLD_SECONDS) as peer:
-                there = replace(peer, host=bench.address)
-                bench.initiate(step, setting, there, seconds + HOLD_SECONDS)
+        _between_agents(bench, each, seconds)
+
+
+def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
+    """One transfer; on a slow path again, for as long as it takes to move enough."""
+    setting = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
+    step = bench.step("tcp", setting, "client")
+    with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
+        if bench.server is None:
+            raise Unavailable(OR_PEER)
+        if dropped(bench, each.verb):
+            raise Unavailable(f"{DROPS} in that direction")
+        if each.streams > 1:
+            bench.keep_time(EXTRA_UNTIL_RATIO)
+        with bench.server.hold("tcp", setting, bench.caller, seconds + HOLD_SECONDS) as peer:
+            there = replace(peer, host=bench.address)
+            ran = bench.run(step, setting, there, seconds + HOLD_SECONDS)
+        few = each.streams == 1 and ran.samples[-1].moved_bytes < LEAST_BYTES
+        if few and seconds < SLOW_SECONDS < SHARE_OF_LEFT * bench.left():
+            _between_agents(bench, each, SLOW_SECONDS)
+        else:
+            bench.take(step, ran)
+    ask_path(bench, bench.ledger.failed(step))
 
 
 def _fills(bench: Bench, verb: str) -> bool:

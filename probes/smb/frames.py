@@ -6,12 +6,14 @@ request leaves as header and payload that were never joined.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
 import time
 from collections.abc import Sequence
 
+from probes.host import tcp_info
 from probes.host.tcp_info import wait_at_most
 
 KEEP_ALIVE = 0x85
@@ -128,7 +130,22 @@ class Wire:
     def _look_at_stall(self, heard: float, what: str) -> None:
         self._look_at_deadline()
         if time.monotonic() - heard > STALL_SECONDS and not (self.patient and self.deadline):
-            raise Broken(f"the server stalled: it {what} for {STALL_SECONDS:.0f} s")
+            end = f"{STALL_SECONDS:.0f} s{_stuck(self._sock)}"
+            # Behind data that never arrive a FIN never would: the server would keep the file open.
+            with contextlib.suppress(OSError):
+                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raise Broken(f"the server stalled: it {what} for {end}")
+
+
+def _stuck(sock: socket.socket) -> str:
+    """What the kernel shows of a connection that stands still, as a sentence's end."""
+    try:
+        figures = tcp_info.read(sock)
+    except OSError:
+        return ""
+    if figures.get("rtos_in_a_row"):
+        return "; TCP retransmits and nothing is acknowledged"
+    return "; its TCP receive window is closed" if figures.get("peer_window_bytes") == 0 else ""
 
 
 def _rest(parts: list[Buffer], sent: int) -> list[Buffer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ import pytest
 from bottleneck import plan, report, session
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
+from bottleneck.hosts import PartlyRan, Ran
 from bottleneck.steps import files, schedule, turns
 from bottleneck.target import parse
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.drivers.samba import private_samba
-from probes.records import Access, Measured, Skipped, rates
+from probes.records import Access, Endpoint, Measured, Sample, Skipped, rates
 from probes.stage import Known, Unavailable, described
 
 PASSWORD = "correct horse 47"
@@ -299,3 +300,66 @@ def test_a_full_share_is_a_skipped_step_that_says_so(
         assert (
             isinstance(outcome, Skipped) and "not enough free space on the share" in outcome.reason
         )
+
+
+# -- a slow path, and one that stands still -------------------------------------------------------
+
+
+class Between:
+    """Stands for both hosts of a run: each transfer moves at a rate, or breaks off."""
+
+    def __init__(self, bench: Bench, rate: float, error: str = "") -> None:
+        self.bench, self.rate, self.error = bench, rate, error
+        self.asked: list[float] = []
+
+    @contextmanager
+    def hold(self, *_: Any) -> Iterator[Endpoint]:
+        yield Endpoint()
+
+    def run(self, step: Any, setting: Any, *_: Any, **__: Any) -> Any:
+        self.asked.append(setting.seconds)
+        if self.error:
+            raise PartlyRan(self.error, (), lost=False)
+        moved = int(self.rate * setting.seconds)
+        samples = (Sample(0.0, 0), Sample(setting.seconds, moved))
+        return Ran(samples, {}, ({}, {}), None)
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Between]:
+    def made(rate: float, error: str = "") -> Between:
+        bench = bench_of("tcp", "path")
+        found = Between(bench, rate, error)
+        bench.reached["server"] = found  # type: ignore[assignment]
+        monkeypatch.setattr(bench, "run", found.run)
+        monkeypatch.setattr(bench, "take", lambda *given: None)
+        turns.measure_transfers(bench)
+        return found
+
+    return made
+
+
+def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs(between: Any) -> None:
+    usual = plan.times(60.0).tcp
+    assert between(120e3).asked[:4] == [usual, turns.SLOW_SECONDS, usual, turns.SLOW_SECONDS]
+    assert turns.SLOW_SECONDS not in between(10e6).asked
+
+
+@pytest.mark.parametrize(
+    ("error", "looks"),
+    [("no payload arrived: timed out", 1), ("the agent gave no complete result", 0)],
+)
+def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
+    between: Any, monkeypatch: pytest.MonkeyPatch, error: str, looks: int
+) -> None:
+    seen: list[str] = []
+
+    def measured(bench: Bench, stage: Any) -> None:
+        seen.append(stage.name)
+        bench.ledger.end(report.Step(stage.name, {}, "client"), Skipped("a test"))
+
+    monkeypatch.setattr(turns, "measure", measured)
+    found = between(0.0, error)
+    assert seen == ["path"] * looks
+    left = [each.name for each in schedule.Explanations.of(found.bench).left]
+    assert ("path" in left) == (not looks)

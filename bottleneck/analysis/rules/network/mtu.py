@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import interface_facts
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import TRUST, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
 from bottleneck.analysis.evidence.views import view
-from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.finding import Claim, CopyDiagnosis, Verdict
+from bottleneck.analysis.steps import Copy
 from bottleneck.report import Report
 from bottleneck.units import percent_text, seconds_text
-from probes.records import Measured
+from probes.records import DROPS, Failed, Measured, Skipped
 
 CAUSE = Cause("network", "mtu", "MTU", stays=True)
 STALLED_RATIO = 0.1
@@ -45,6 +46,36 @@ def remarks(report: Report, sender: str) -> Iterator[str]:
             f"From the {sender}, {_words(found)}. Each new connection stalls at its first full "
             f"packet. {_remedy(report, found, sender)}."
         )
+
+
+def stopped(report: Report, copy: Copy) -> CopyDiagnosis | None:
+    """A copy that was not made because full-size packets are dropped; None: they are not.
+
+    A pull whose file could not be pushed there is stopped by what stopped the push.
+    """
+    told = copy.outcome
+    failed = isinstance(told, Failed)
+    if not failed and not (isinstance(told, Skipped) and told.reason.startswith(DROPS)):
+        return None
+    own = hole(report, copy.sender)
+    found = own or (None if failed else hole(report, copy.receiver))
+    if found is None:
+        return None
+    sender = copy.sender if own else copy.receiver
+    words = _words(found)
+    what = "The copy stalled" if failed else "The copy was not made, as the one before it stalled,"
+    error = (f"The copy failed: {told.error}",) if isinstance(told, Failed) else ()
+    trust = TRUST["measured" if own else "law"]
+    verdict = Verdict(*("network", "path", "mtu"), trust, None, f"{what} because {words}.")
+    return CopyDiagnosis(
+        copy.name,
+        copy.initiator,
+        copy.dialect,
+        None,
+        verdict,
+        evidence=(*error, *remarks(report, sender)),
+        advice=(f"{_remedy(report, found, sender)}. Then run this command again.",),
+    )
 
 
 def rule(given: Evidence) -> Iterator[Claim | str]:

@@ -39,11 +39,11 @@ def test_a_copy_that_waited_for_packets_that_vanish_is_named(world, sockets, nam
     says(world, "network/path/mtu")
 
 
-def test_a_copy_that_never_ended_has_the_hole_as_its_evidence(world, says):
-    """What could not be made names nobody; the reason is told all the same."""
+def test_a_copy_that_stalled_on_a_hole_was_stopped_by_it(world, says):
+    """It has no rate; what stopped it was seen all the same."""
     holed(world, push=HOLE)
-    world.fail("push.cached", "the time for it was over")
-    says(world, "unknown/not-measured")
+    world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
+    says(world, "network/path/mtu")
 
 
 def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
@@ -56,6 +56,13 @@ def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
 
 
 # -- decoys ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("holes", [{"pull": HOLE}, {}], ids=["in the other direction", "none"])
+def test_a_copy_that_broke_without_a_hole_in_its_way_names_nobody(world, holes, says):
+    holed(world, **holes)
+    world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
+    says(world, "unknown/not-measured")
 
 
 def test_a_hole_that_the_copy_did_not_meet_is_told_and_not_blamed(world, sockets, says):
