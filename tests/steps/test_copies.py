@@ -18,7 +18,7 @@ from bottleneck.steps import copies, disks
 from bottleneck.target import parse
 from probes.drivers.samba import private_samba
 from probes.host import free_space
-from probes.records import Access, Endpoint, Measured
+from probes.records import Access, Endpoint, Failed, Measured
 from probes.stage import Refused, Unavailable
 
 
@@ -68,6 +68,74 @@ def test_an_agent_that_is_gone_ends_the_run(tried: Any) -> None:
 )
 def test_what_the_copy_itself_will_say_is_left_to_it(tried: Any, error: Exception) -> None:
     assert tried(error) == (1, None)
+
+
+# -- how often each is made, and which would only stall again --------------------------------------
+
+
+class Explaining:
+    """Stands for the stages that explain copies."""
+
+    def __init__(self, made: list[str]) -> None:
+        self.made = made
+
+    def refine(self) -> None:
+        pass
+
+    def make(self, *left_out: str) -> None:
+        self.made.append("explained")
+
+
+def bench_of(**more: Any) -> Bench:
+    options = plan.Options(target=parse("//nas/media"), folder="/tmp", **more)
+    made = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
+    made.share = Endpoint(facts={"dialect": "3.1.1"})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("budget", "order"),
+    [(300.0, ["1", "2", "3", "4", "explained"]), (60.0, ["explained", "1", "2"])],
+)
+def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
+    monkeypatch: pytest.MonkeyPatch, budget: float, order: list[str]
+) -> None:
+    """The advice "repeat with --thorough" promises them; the first round was made before."""
+    made: list[str] = []
+    monkeypatch.setattr(copies, "_round", lambda *given, **more: made.append(str(given[3])))
+    monkeypatch.setattr(copies, "_smb1", lambda *given: None)
+    monkeypatch.setattr(copies.schedule.Explanations, "of", lambda bench: Explaining(made))
+    monkeypatch.setattr(copies.schedule, "in_doubt", lambda bench: None)
+    copies._explained(bench_of(budget_seconds=budget), Endpoint(), {})
+    assert made == order
+
+
+def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, holes = bench_of(), {"push"}
+    monkeypatch.setattr(copies.turns, "dropped", lambda on, verb: verb in holes)
+    assert copies._in_vain(bench, "pull"), "there is nothing to be pulled"
+    assert not copies._in_vain(bench, "push")
+    step = copies._step(bench, "3.1.1", "push.cached", "memory", {})
+    bench.ledger.end(step, Failed("the server stalled"))
+    assert copies._in_vain(bench, "push")
+    bench.source_bytes = MIB
+    assert not copies._in_vain(bench, "pull")
+
+
+@pytest.mark.parametrize(("trip", "seconds"), [(0.0, (6.0, 9.0)), (0.3, (1.0, 5.0))])
+def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
+    monkeypatch: pytest.MonkeyPatch, trip: float, seconds: tuple[float, float]
+) -> None:
+    """What a login costs on a far path is no time for the copy itself."""
+    bench = bench_of()
+    bench.share.facts["connect_seconds"] = trip
+    monkeypatch.setattr(copies, "_rates", lambda on: {"tcp.push": 120e3})
+    monkeypatch.setattr(copies, "_room", lambda *given: 1 << 40)
+    monkeypatch.setattr(bench, "left", lambda: 36.0)
+    size, _ = copies._size(bench, "3.1.1", "push.cached", "folder")
+    assert seconds[0] - 2.0 <= size / 120e3 <= seconds[1]
 
 
 # -- a run's own files never take the room of its own copies ---------------------------------------
