@@ -18,10 +18,8 @@ FAR_SECONDS = 5e-3
 """Below it a start takes no more than some 50 ms."""
 SLACK_RATIO = 1.25
 """What a start may take beyond that: a queue adds to its last round trips."""
-SHORT_RATIO = 0.3
-"""Of a copy's time, from which on its start matters more than the path's rate."""
-SMALL_RATIO = 0.1
-"""Of its time that no longer matters."""
+SHORT_RATIO, SMALL_RATIO = 0.3, 0.1
+"""Of a copy's time: its start matters more than the path's rate; it no longer matters."""
 FILLED_RATIO = 0.85
 """Rate once started over the path's, from which on nothing but the path holds it then."""
 MOSTLY_RATIO = 0.5
@@ -32,29 +30,22 @@ MORE_RATIO, BEYOND_RATIO = 1.1, 1.05
 
 @dataclass(frozen=True)
 class Startup:
-    """The start of one copy."""
+    """The start of one copy: how long it took, as a share of all, and what a long copy gets."""
 
     seconds: float
-    """Of its time."""
     ratio: float
-    """That over all of it."""
     bytes_per_second: float
-    """What a copy gets that lasts: its rate without the start."""
     rtt_seconds: float
     carried_bytes_per_second: float
     """What one stream of TCP carried the same way."""
     growing_seconds: float
-    """That a slow start up to the path's rate takes."""
+    """That a slow start up to that rate takes."""
 
     @property
-    def filled(self) -> bool:
-        """Whether the path alone holds the copy once it has started."""
-        return self.bytes_per_second >= FILLED_RATIO * self.carried_bytes_per_second
-
-    @property
-    def short(self) -> bool:
-        """Whether the copy is so short that its start is what keeps it from the path's rate."""
-        return self.filled and self.ratio >= SHORT_RATIO
+    def matters(self) -> bool:
+        """Whether it took a good part of a copy that the path alone holds once it has started."""
+        filled = self.bytes_per_second >= FILLED_RATIO * self.carried_bytes_per_second
+        return filled and self.ratio >= SMALL_RATIO
 
     @property
     def small_from_bytes(self) -> float:
@@ -67,8 +58,7 @@ def startup(given: Evidence) -> Startup | None:
     alone = None if given.copy.made is None else given.alone
     if alone is None or given.copy.engine != OWN:
         return None
-    carried = alone.found.rate.median
-    made, told = given.made, given.details.sockets
+    carried, made, told = alone.found.rate.median, given.made, given.details.sockets
     rtt = told.min_rtt_seconds or given.details.rtt_seconds
     waited = max(told.receive_window_limited_ratio, told.send_buffer_limited_ratio)
     if rtt is None or rtt < FAR_SECONDS or waited >= MOSTLY_RATIO:
@@ -87,15 +77,13 @@ def outgrown(given: Evidence, bytes_per_second: float) -> bool:
     Its start did; or the same client moved more over SMB the same way, through such buffers.
     """
     start = startup(given)
-    if start is not None:
-        grew = start.growing_seconds >= MOSTLY_RATIO * given.made.seconds
-        if grew or (start.filled and start.ratio >= SMALL_RATIO):
-            return True
-    most = BEYOND_RATIO * given.path_rate if given.path_rate else math.inf
-    moved = [
-        rate
+    if start and (start.matters or start.growing_seconds >= MOSTLY_RATIO * given.made.seconds):
+        return True
+    most = BEYOND_RATIO * (given.path_rate or math.inf)
+    least = MORE_RATIO * max(bytes_per_second, given.rate.median)
+    return any(
+        rate is not None and least < rate <= most
         for each in alike(given.report, given.sender)
+        if each.index != given.made.index
         for rate in (each.rate.median, *(cell.bytes_per_second for cell in each.details.cells))
-        if rate is not None and rate <= most and each.index != given.made.index
-    ]
-    return max(moved, default=0.0) > MORE_RATIO * max(bytes_per_second, given.rate.median)
+    )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.claim import claim as claimed
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.evidence.startup import SMALL_RATIO, startup
+from bottleneck.analysis.evidence.startup import SHORT_RATIO, SMALL_RATIO, startup
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
@@ -32,7 +32,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
 def _short(given: Evidence) -> Iterator[Claim | str]:
     """What a copy's start takes of it; it is the cause where the copy is short beside it."""
     start = startup(given)
-    if start is None or start.ratio < SMALL_RATIO or not start.filled:
+    if start is None or not start.matters:
         return
     took = f"{seconds_text(start.seconds)} of {seconds_text(given.made.seconds)}"
     at = f"at an RTT of {seconds_text(start.rtt_seconds)}"
@@ -41,7 +41,7 @@ def _short(given: Evidence) -> Iterator[Claim | str]:
         f"{rate_text(start.bytes_per_second)}; from {size_text(start.small_from_bytes)} on, the "
         f"start takes less than {percent_text(SMALL_RATIO)}."
     )
-    if not start.short:
+    if start.ratio < SHORT_RATIO:
         yield apart
         return
     yield claimed(

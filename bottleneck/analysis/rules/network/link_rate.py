@@ -20,7 +20,7 @@ from bottleneck.analysis.evidence.copies import (
     steady_rate,
     streams,
 )
-from bottleneck.analysis.evidence.startup import FILLED_RATIO, SMALL_RATIO, startup
+from bottleneck.analysis.evidence.startup import FILLED_RATIO, SHORT_RATIO, startup
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO
@@ -161,9 +161,8 @@ def _filled(given: Evidence, capacity: float) -> bool:
     nor is it where the copy ran at the link's rate once it had started.
     """
     start = startup(given)
-    reaches = start is not None and start.bytes_per_second >= FILLED_RATIO * capacity
-    if start is not None and reaches and start.ratio >= SMALL_RATIO:
-        return not start.short
+    if start and start.matters and start.bytes_per_second >= FILLED_RATIO * capacity:
+        return start.ratio < SHORT_RATIO
     seen = given.connection
     if seen is None or not seen.own:
         return False
