@@ -51,6 +51,8 @@ EXTRA_UNTIL_RATIO = 0.3
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
 
 
+FAR_TIMES = 4.0
+"""One stream's time over that of several: most of the first is its slow start."""
 LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
 """A transfer that moved less says little of its path, and gets so much time."""
 STOOD_STILL = ("stalled", "no payload arrived", "ran out of time", "the connection failed")
@@ -343,7 +345,9 @@ def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
         if dropped(bench, each.verb):
             raise Unavailable(f"{DROPS} in that direction")
         if each.streams > 1:
-            bench.keep_time(EXTRA_UNTIL_RATIO)
+            # On the longest paths it would end within its slow start.
+            far = bench.times.tcp > FAR_TIMES * seconds
+            bench.keep_time(0.0 if far else EXTRA_UNTIL_RATIO)
         with bench.server.hold("tcp", setting, bench.caller, seconds + HOLD_SECONDS) as peer:
             there = replace(peer, host=bench.address)
             ran = bench.run(step, setting, there, seconds + HOLD_SECONDS)
