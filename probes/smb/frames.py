@@ -125,16 +125,20 @@ class Wire:
 
     def _look_at_deadline(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
+            self._reset_on_close()
             raise Late("it ran out of time")
 
     def _look_at_stall(self, heard: float, what: str) -> None:
         self._look_at_deadline()
         if time.monotonic() - heard > STALL_SECONDS and not (self.patient and self.deadline):
             end = f"{STALL_SECONDS:.0f} s{_stuck(self._sock)}"
-            # Behind data that never arrive a FIN never would: the server would keep the file open.
-            with contextlib.suppress(OSError):
-                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._reset_on_close()
             raise Broken(f"the server stalled: it {what} for {end}")
+
+    def _reset_on_close(self) -> None:
+        """Behind data that never arrive no FIN would either, and the server kept the file open."""
+        with contextlib.suppress(OSError):
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _stuck(sock: socket.socket) -> str:
