@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from probes.host import limits, payload
 from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
@@ -21,7 +22,7 @@ from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemoryS
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
-from probes.smb.session import Handle, Session
+from probes.smb.session import Handle, Session, Source
 from probes.stage import Last, Refused, Running, Stage, Unavailable, no_agent
 
 STAGE = Stage(
@@ -32,7 +33,10 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     writes=True,
-    varying=("size_bytes", "seconds", "fill_source", "file", "file_seconds"),
+    varying=(
+        *("size_bytes", "seconds", "fill_source", "file", "file_seconds"),
+        *("past_cache", "cold_from", "least_bytes"),
+    ),
 )
 
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
@@ -95,6 +99,13 @@ class Setting:
     """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
     file_seconds: Seconds = 0.0
     """After so long no more of that file is asked for."""
+    past_cache: bool = False
+    """pull.uncached alone: the source is read without the server's cache, if that allows it."""
+    cold_from: Text = ""
+    """pull.uncached alone: a folder of the share; its files that nobody read lately are the source,
+    opened for reading. ".": the share's root."""
+    least_bytes: Count = 0
+    """Of each of those files."""
 
 
 def preload() -> None:
@@ -132,33 +143,39 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 def _pull(setting: Setting, peer: Endpoint) -> Running:
     """Into a nameless file that is gone at the end, or memory.
 
-    What a file of the user's should hold nobody here knows.
+    What files of the user's should hold nobody here knows.
     """
     check = Check(payload.ring(bytes.fromhex(setting.seed)))
-    in_folder = setting.file or setting.end == "folder"
+    in_folder = setting.file or setting.cold_from or setting.end == "folder"
     with closing(FolderSink(setting.folder) if in_folder else MemorySink(check)) as sink:
-        with _opened(setting, peer, _source_on_share) as (session, handle):
-            size_bytes = min(setting.size_bytes, handle.size_bytes)
+        with _opened(setting, peer, _source_on_share) as (session, source):
+            handle = source.files[0]
+            size_bytes = min(setting.size_bytes, source.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
                 raise Unavailable(f"{setting.file} is smaller than 1 MiB; use a larger file")
             window = _Window(setting, peer)
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                whole = iter([(0, size_bytes)])
+                whole = source.ranges(size_bytes)
                 parts = _parts(size_bytes, setting.file_seconds) if setting.file else whole
-                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take)
+                turn = source.turn if setting.cold_from else None
+                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
                 yield from window.opened(pipe, arrived)
                 sink.finish()
                 yield window.closed()
             details = window.details(pipe, session, flight)
         if setting.file:
             return {**details, "file_bytes": handle.size_bytes}
+        # what the server's cache held is for the server's agent to prove
+        cache = {"side": "server", "proven": False, "cached_ratio_before": None}
+        details = {**details, "cache": {**cache, "requested": _requested(setting)}}
+        if setting.cold_from:
+            details["cache"].update(files=len(source.files), idle_seconds=source.idle_seconds)
+            return details
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
         sink.look(check, setting.size_bytes, seconds)
-    # what the server's cache held is for the server's agent to prove
-    cache = {"side": "server", "proven": False, "cached_ratio_before": None}
-    return {**details, "cache": {**cache, "requested": _requested(setting)}, **_found(check)}
+    return {**details, **_found(check)}
 
 
 def _parts(size_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
@@ -298,11 +315,14 @@ def _requested(setting: Setting) -> str:
     return setting.copy.rpartition(".")[2]
 
 
+T = TypeVar("T")
+
+
 @contextmanager
 def _opened(
-    setting: Setting, peer: Endpoint, how: Callable[[Session, Setting, Endpoint], Handle]
-) -> Iterator[tuple[Session, Handle]]:
-    """A session, and the file of it that is copied.
+    setting: Setting, peer: Endpoint, how: Callable[[Session, Setting, Endpoint], T]
+) -> Iterator[tuple[Session, T]]:
+    """A session, and what of it is copied.
 
     Raises Unavailable for a login that works in the dialect that holds the run's folder, but not
     in this one.
@@ -320,10 +340,16 @@ def _opened(
         yield session, handle
 
 
-def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:
+def _source_on_share(session: Session, setting: Setting, peer: Endpoint) -> Source:
     if setting.file:
-        return session.open_file(setting.file, write=False)
-    return source_of(session, peer, setting.size_bytes, "pulled")
+        return Source((session.open_file(setting.file, write=False),))
+    if setting.cold_from:
+        from probes.smb.cold_files import idle_files
+
+        folder = "" if setting.cold_from == "." else setting.cold_from
+        return idle_files(session, folder, setting.least_bytes, setting.size_bytes)
+    own = source_of(session, peer, setting.size_bytes, "pulled", setting.past_cache)
+    return Source((own,))
 
 
 def _target_on_share(session: Session, setting: Setting, peer: Endpoint) -> Handle:

@@ -24,6 +24,7 @@ LIST_AND_DELETE = 0x00110081
 SHARE_ALL = 0x7
 EXISTING, NEW = 1, 2
 FOLDER, FILE, DELETE_ON_CLOSE = 0x0001, 0x0040, 0x1000
+READ_ALONE, PAST_CACHE, OPEN_LINK, NO_RECALL = 0x81, 0x8, 0x200000, 0x400000
 """Access, sharing, dispositions and options of a CREATE: the same in SMB1 (MS-CIFS 2.2.4.64) and
 SMB2 (MS-SMB2 2.2.13)."""
 NORMAL, IMPERSONATION = 0x80, 2
@@ -130,8 +131,11 @@ class Pipe(ABC):
         """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
 
     @abstractmethod
-    def turn(self, file_id: bytes) -> None:
-        """READ, WRITE and FLUSH go to that open file from now on (Handle.id)."""
+    def turn(self, file_id: bytes, start: int = 0) -> None:
+        """READ, WRITE and FLUSH go to that open file from now on (Handle.id).
+
+        start: the offset of a READ at which the file begins.
+        """
 
     @abstractmethod
     def wait(self) -> Reply:

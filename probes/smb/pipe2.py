@@ -99,6 +99,7 @@ class Pipe2(Pipe):
     def __init__(self, link: Link2) -> None:
         super().__init__(link.wire)
         self.link = self._link = link
+        self._start = 0
         self._head = memoryview(bytearray(HEAD_BYTES))
         self._frame = memoryview(bytearray(0))
 
@@ -149,7 +150,8 @@ class Pipe2(Pipe):
 
     def read(self, offset: int, view: memoryview) -> None:
         size = len(view)
-        body = _READ_BODY.pack(49, HEAD_BYTES, 0, size, offset, self._link.file_id, *_READ_REST)
+        place = (size, offset - self._start, self._link.file_id)
+        body = _READ_BODY.pack(49, HEAD_BYTES, 0, *place, *_READ_REST)
         self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
@@ -162,8 +164,8 @@ class Pipe2(Pipe):
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
         self._send(verb, tag, body)
 
-    def turn(self, file_id: bytes) -> None:
-        self._link.file_id = file_id
+    def turn(self, file_id: bytes, start: int = 0) -> None:
+        self._link.file_id, self._start = file_id, start
 
     def wait(self) -> Reply:
         """Interim replies are counted and passed over, their credits kept."""

@@ -50,13 +50,21 @@ def joined(folder: str, name: str) -> str:
     return f"{folder}\\{name}" if folder else name
 
 
-def source_of(session: Session, peer: Endpoint, size_bytes: int, what: str) -> Handle:
+def source_of(
+    session: Session, peer: Endpoint, size_bytes: int, what: str, past_cache: bool = False
+) -> Handle:
     """The run's source file, that long at least. peer.folder is the run's.
+
+    past_cache: it is read without the server's cache, if that allows it.
 
     The folder is opened first: the last to leave removes both.
     """
     session.open_folder(peer.folder)
-    handle = session.open_file(joined(peer.folder, SOURCE), write=False)
+    path = joined(peer.folder, SOURCE)
+    if past_cache:
+        handle = session.open_past_cache(path, path)
+    else:
+        handle = session.open_file(path, write=False)
     if handle.size_bytes < size_bytes:
         raise ValueError(
             f"the source on //{peer.host}/{peer.share} has {handle.size_bytes} bytes, "

@@ -6,9 +6,11 @@ import logging
 import socket
 import time
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Self
 
 from probes.records import Access, Endpoint
@@ -25,6 +27,10 @@ from probes.smb.pipe import (
     GENERIC_WRITE,
     LIST_AND_DELETE,
     NEW,
+    NO_RECALL,
+    OPEN_LINK,
+    PAST_CACHE,
+    READ_ALONE,
     Pipe,
 )
 from probes.stage import Refused, Unavailable
@@ -51,6 +57,34 @@ class Handle:
     id: bytes
     size_bytes: int
     """When it was opened."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Open files that are read one behind the other, as if they were one."""
+
+    files: tuple[Handle, ...]
+    idle_seconds: float | None = None
+    """For how long none of them was read or written, by the server's clock; None: unknown."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all of them."""
+        return sum(each.size_bytes for each in self.files)
+
+    def ranges(self, size_bytes: int) -> Iterator[tuple[int, int]]:
+        """From and to which place in all of them; none spans two files."""
+        start = 0
+        for each in self.files:
+            if start < size_bytes:
+                yield start, min(start + each.size_bytes, size_bytes)
+            start += each.size_bytes
+
+    def turn(self, pipe: Pipe, offset: int) -> None:
+        """The next READ at a place goes to its file."""
+        starts = [0, *accumulate(each.size_bytes for each in self.files)]
+        at = bisect_right(starts, offset) - 1
+        pipe.turn(self.files[at].id, starts[at])
 
 
 @dataclass(frozen=True)
@@ -138,6 +172,14 @@ class Session(ABC):
         """An existing file; write: one that this run created."""
         return self._open(path, GENERIC_READ | (GENERIC_WRITE if write else 0), EXISTING, FILE)
 
+    def open_past_cache(self, path: str, name: str) -> Handle:
+        """An existing file, for reading alone and without the server's cache, if it allows that.
+
+        A link is opened itself, and nothing comes back from a tape. name: as messages call it.
+        """
+        options = FILE | PAST_CACHE | OPEN_LINK | NO_RECALL
+        return self._open(path, READ_ALONE, EXISTING, options, name)
+
     def remove_file(self, path: str) -> None:
         """Deletes a file that this run created."""
         self.close(self._open(path, DELETE, EXISTING, FILE | DELETE_ON_CLOSE))
@@ -183,8 +225,10 @@ class Session(ABC):
                 self._log_off()
         self._hang_up()
 
-    def _open(self, path: str, access: int, disposition: int, options: int) -> Handle:
-        with self._step(f"{'create' if disposition == NEW else 'open'} {path}"):
+    def _open(
+        self, path: str, access: int, disposition: int, options: int, name: str = ""
+    ) -> Handle:
+        with self._step(f"{'create' if disposition == NEW else 'open'} {name or path}"):
             handle = self._opened(path, access, disposition, options)
         self._handles.append(handle)
         return handle

@@ -75,9 +75,16 @@ def parse_room(body: bytes) -> tuple[int, int]:
 
 
 def fetched(
-    pipe: Pipe, ranges: Iterator[tuple[int, int]], request_bytes: int, depth: int, sink: Sink
+    pipe: Pipe,
+    ranges: Iterator[tuple[int, int]],
+    request_bytes: int,
+    depth: int,
+    sink: Sink,
+    turn: Callable[[Pipe, int], None] | None = None,
 ) -> Iterator[int]:
     """Reads ranges, from and to which offset, into sink; yields the bytes that arrived.
+
+    turn: called before each READ, with its offset, where there is more than one file.
 
     One buffer of request_bytes is all the memory that it takes, whatever the depth: a reply is
     received while it is waited for, and has left for the sink before the next. After a short reply
@@ -103,6 +110,8 @@ def fetched(
             else:
                 to_ask.popleft()
             flying[offset] = size
+            if turn is not None:
+                turn(pipe, offset)
             pipe.read(offset, buffer[:size])
         if not flying:
             return
