@@ -79,6 +79,8 @@ class Options:
     """Who answers the TCP stage where no agent can run."""
     file: NamedFile | None = None
     """A file of the user's to look at, and to pull where it lies on the share."""
+    cold_from: str = ""
+    """A folder of the share whose files may be read where no agent is; ".": the share's root."""
     device: NamedDevice | None = None
     """The block device whose zones are read; None: the one under each folder."""
     zones: int = USUAL_ZONES

@@ -98,7 +98,7 @@ class Setting:
     file: Text = ""
     """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
     file_seconds: Seconds = 0.0
-    """After so long no more of that file is asked for."""
+    """Pulls alone: after so long no more of the source is asked for; 0: no limit."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
     cold_from: Text = ""
@@ -157,8 +157,9 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                whole = source.ranges(size_bytes)
-                parts = _parts(size_bytes, setting.file_seconds) if setting.file else whole
+                parts = source.ranges(size_bytes)
+                if setting.file_seconds:
+                    parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
                 yield from window.opened(pipe, arrived)
@@ -174,17 +175,18 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             details["cache"].update(files=len(source.files), idle_seconds=source.idle_seconds)
             return details
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
-        sink.look(check, setting.size_bytes, seconds)
+        sink.look(check, window.moved_bytes, seconds)
     return {**details, **_found(check)}
 
 
-def _parts(size_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
-    """Ranges of a file one after the other; the first is always there."""
+def _parts(ranges: Iterator[tuple[int, int]], seconds: float) -> Iterator[tuple[int, int]]:
+    """Ranges in parts, one after the other, until the time is over; the first is always there."""
     until = time.monotonic() + seconds
-    for start in range(0, size_bytes, FILE_PART_BYTES):
-        if start and time.monotonic() >= until:
-            return
-        yield start, min(start + FILE_PART_BYTES, size_bytes)
+    for first, end in ranges:
+        for start in range(first, end, FILE_PART_BYTES):
+            if start and time.monotonic() >= until:
+                return
+            yield start, min(start + FILE_PART_BYTES, end)
 
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
@@ -248,7 +250,8 @@ class _Window:
     def __init__(self, setting: Setting, peer: Endpoint) -> None:
         self._setting, self._peer = setting, peer
         self._opened = self._acknowledged = self._closed = 0.0
-        self._moved_bytes = 0
+        self.moved_bytes = 0
+        """Payload that arrived so far."""
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
         self._under_way = False
 
@@ -258,18 +261,18 @@ class _Window:
         self._under_way = True
         self._opened = told = time.monotonic()
         pipe.limit(self._opened + self._setting.seconds)
-        for self._moved_bytes in moves:
+        for self.moved_bytes in moves:
             now = time.monotonic()
             self._moments.append(now)
             if now - told >= SAMPLE_SECONDS:
                 told = now
-                yield Sample(now - self._opened, self._moved_bytes)
+                yield Sample(now - self._opened, self.moved_bytes)
         self._acknowledged = time.monotonic()
 
     def closed(self) -> Last:
         """The last sample: everything is durable."""
         self._closed = time.monotonic()
-        return Last(self._closed - self._opened, self._moved_bytes)
+        return Last(self._closed - self._opened, self.moved_bytes)
 
     @property
     def seconds(self) -> float:
@@ -287,7 +290,7 @@ class _Window:
             "short_replies": counters.short_replies,
             "requests": counters.requests,
             "flushes": counters.flushes,
-            "acknowledged_bytes_per_second": self._moved_bytes / seconds,
+            "acknowledged_bytes_per_second": self.moved_bytes / seconds,
             "flush_seconds": self._closed - self._acknowledged,
             "replies": limits.of_moments(tuple(self._moments)),
             "request_seconds_median": statistics.median(counters.request_seconds),
@@ -305,7 +308,7 @@ class _Window:
     def _broke(self) -> str:
         moment = "before the copy began"
         if self._under_way:
-            moment = f"after {self._moved_bytes} of {self._setting.size_bytes} bytes"
+            moment = f"after {self.moved_bytes} of {self._setting.size_bytes} bytes"
         if self._closed:
             moment = "while the copy was checked"
         return f"{self._setting.copy} failed {moment}"

@@ -219,6 +219,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
                 "cache."
             )
     elif proven is not None:
+        yield from sentences.cold_source(made.details.cache)
         yield f"Not verified: that the source was {which} the {copy.sender}'s page cache."
     unknown_parts = caps.unknown_parts(copy, ladder, made.rate.median)
     if unknown_parts:

@@ -51,13 +51,16 @@ class Look:
 def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> tuple[Doubt, ...]:
     """The client's own copies in some dialects that are not clear; empty: a clear case.
 
-    A copy that could not be made at all is none: no look would make it.
+    A copy that could not be made at all is none: no look would make it. Nor is one whose source was
+    read past the cache once, unproven: again it would be cached.
     """
-    apart = {
-        (copy.name, copy.dialect, copy.initiator)
+    made = {
+        (copy.name, copy.dialect, copy.initiator): copy.made
         for copy in steps.copies(report)
-        if copy.made is not None and scattered(copy.made.rate)
+        if copy.made is not None
     }
+    apart = {key for key, found in made.items() if scattered(found.rate)}
+    once = {key for key, found in made.items() if found.details.cache.cold_source}
     return tuple(
         Doubt(
             each.copy,
@@ -68,6 +71,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
         )
         for each in diagnosis.copies
         if each.initiator == "client" and each.dialect in dialects and each.bytes_per_second
+        if (each.copy, each.dialect, each.initiator) not in once
         if each.verdict.component == "unknown" or each.verdict.confidence < CLEAR_CONFIDENCE
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bottleneck.analysis import model
+from bottleneck.analysis.evidence.details import Cache
 from bottleneck.analysis.finding import Ceiling, Claim, Next, Part
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
@@ -16,6 +19,7 @@ _FREED = {
     "disk": "the same disk without other I/O",
     "cpu": "the same CPU without other processes",
 }
+DAY_SECONDS = 86400.0
 _DOES = {"read": "reads", "write": "writes"}
 
 
@@ -31,7 +35,28 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     over = " with the operating system's copy" if copy.native else over
     where = "in" if copy.cache == "cached" else "not in"
     file = f"a file that is {where} the {copy.sender}'s cache"
+    if copy.made is not None and copy.made.details.cache.cold_source:
+        file = f"a file that is probably not in the {copy.sender}'s cache"
     return f"{doing} {file}{over}{by} {how} {rate_text(rate)}"
+
+
+def cold_source(cache: Cache) -> Iterator[str]:
+    """Where the source of a pull was from that nobody proved to be uncached."""
+    match cache.cold_source:
+        case "idle-files":
+            days = (cache.idle_seconds or 0.0) / DAY_SECONDS
+            since = f"{days:.0f} days" if days >= 2 else f"{24 * days:.0f} hours"
+            count = f"{cache.files or 0:.0f} {'file' if cache.files == 1 else 'files'}"
+            yield f"The source was {count} of the share, not accessed for {since} or more."
+        case "past-cache":
+            yield "The test file was read with FILE_NO_INTERMEDIATE_BUFFERING, twice."
+        case "dropped":
+            yield "The first read of the test file took at least twice as long as the second."
+        case _:
+            return
+    if cache.cached_bytes_per_second is not None:
+        rate = rate_text(cache.cached_bytes_per_second)
+        yield f"A cached file was read at {rate} or more, before and after this copy."
 
 
 def name(ceiling: Ceiling | Next) -> str:

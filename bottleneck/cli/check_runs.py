@@ -45,6 +45,8 @@ class Terms:
     baseline: Report | None
     tolerance: float
     max_age_seconds: float | None
+    verified: bool = False
+    """Whether only copies with a verified source count."""
 
     @property
     def asked(self) -> bool:
@@ -67,6 +69,7 @@ class Terms:
             tolerance=self.tolerance,
             age_seconds=age_seconds,
             max_age_seconds=self.max_age_seconds,
+            verified=self.verified,
         )
 
 
@@ -85,6 +88,7 @@ def terms(expected: Expected) -> Terms:
         None if baseline is None else loading.load(baseline),
         _read("--tolerance", expectation.share, expected.tolerance),
         None if age is None else _read("--max-age", expectation.age, age),
+        expected.verified,
     )
 
 

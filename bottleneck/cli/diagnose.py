@@ -95,6 +95,8 @@ def probe(
         raise Refused("usage", f"{named}: no TARGET; use //host/share")
     if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
         raise Refused("usage", f"{named}: --file and --device not allowed here; use probe disk")
+    if stage != "smb-copy" and others.cold_from:
+        raise Refused("usage", f"{named}: --cold-from not allowed here; use probe smb-copy")
     if target is None and (at_server or about.by_agent and agent):
         raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
     chosen = running.choose(

@@ -119,6 +119,7 @@ class Expected:
         "Accepted loss against --baseline; always at least 9%, or 20% for a single run.",
         "5%",
     )
+    verified: bool = flag("UNKNOWN for a cached or uncached copy whose source was not verified.")
     max_age: str | None = value("AGE", "UNKNOWN if --report is older than AGE: 26h, 90min or 7d.")
 
 
@@ -153,6 +154,11 @@ class Others:
     file: str | None = value(
         "FILE",
         "Also examine and pull this file: a path below TARGET, or ./FILE or /FILE on this host.",
+        rich_help_panel="Copies",
+    )
+    cold_from: str | None = value(
+        "DIR",
+        "Without an agent, measure uncached pulls with old files of DIR, a folder below TARGET.",
         rich_help_panel="Copies",
     )
 

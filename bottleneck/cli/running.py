@@ -21,7 +21,15 @@ from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import watching
 from bottleneck.report import Report
 from bottleneck.session import measure
-from bottleneck.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
+from bottleneck.target import (
+    Target,
+    of_folder,
+    parse,
+    parse_cold_from,
+    parse_device,
+    parse_file,
+    parse_peer,
+)
 from probes.records import DIALECTS, Access
 from probes.stage import USUAL_BUDGET_SECONDS, Refused
 
@@ -94,6 +102,7 @@ def choose(
         budget_seconds=budget,
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
         file=None if others.file is None else parse_file(others.file, where),
+        cold_from="" if others.cold_from is None else parse_cold_from(others.cold_from, named),
         device=None if disk.device is None else parse_device(disk.device),
         zones=disk.zones,
         stages=stages or plan.stages(False, budget),
@@ -139,9 +148,10 @@ def ask_first(chosen: plan.Options, yes: bool) -> None:
     there = f"{'in' if chosen.target.path else 'on'} {chosen.target.name}"
     opens = chosen.agent != "none" and chosen.client_share is None and "smb-copy" in chosen.stages
     share = ", may share a folder of this host with the server" if opens else ""
+    reads = ", reads old files of --cold-from" if chosen.cold_from else ""
     text = (
         f"This writes and removes test files of up to {units.size_text(size)} in {chosen.folder} "
-        f"and {there}{share}, and takes up to {chosen.budget_seconds:.0f} s. Continue?"
+        f"and {there}{share}{reads}, and takes up to {chosen.budget_seconds:.0f} s. Continue?"
     )
     ask(text, "writing test files", "written")
 

@@ -41,6 +41,7 @@ def judge(
     tolerance: float = baselines.USUAL_TOLERANCE,
     age_seconds: float | None = None,
     max_age_seconds: float | None = None,
+    verified: bool = False,
 ) -> Judgement:
     """What a gate says of a report, the lines in the order in which they were asked for.
 
@@ -49,7 +50,8 @@ def judge(
 
     baseline: an earlier report of the same path. tolerance: what may be lost against it, as a
     share. age_seconds: since the report's start; older than max_age_seconds it says nothing of
-    now, and the judgement has that one line.
+    now, and the judgement has that one line. verified: a copy whose source was not shown to be in
+    the sender's cache, or out of it, counts as not measured.
     """
     stale = _stale(age_seconds, max_age_seconds)
     if stale is not None:
@@ -58,7 +60,7 @@ def judge(
     if not expectations and baseline is None:
         judged += [] if judged and not report.entries else [*_all(report, diagnosis)]
     else:
-        found = metrics.readings(report, diagnosis)
+        found = metrics.readings(report, diagnosis, verified)
         caps = [each for each in expectations if isinstance(each, Cap)]
         judged += _limits(expectations, found)
         judged += [_cap(each, metrics.reading(found, each.copy)) for each in caps]

@@ -57,6 +57,7 @@ UNITS: dict[str, Unit] = {
 }
 """Every metric and the unit of its figures; copies may have @DIALECT besides."""
 _LIKE_DIALECTS = (*DIALECTS, steps.NATIVE, "none", "unknown")
+UNVERIFIED = "the page cache was not verified (use an agent)"
 _NEAR, _NEAR_CUTOFF = 4, 0.5
 
 
@@ -101,14 +102,16 @@ def unit(metric: str) -> Unit:
     return UNITS[metric.partition("@")[0]]
 
 
-def readings(report: Report, diagnosis: Diagnosis) -> dict[str, Reading]:
+def readings(report: Report, diagnosis: Diagnosis, verified: bool = False) -> dict[str, Reading]:
     """All that a report has or tried, by name; of two steps for one metric the first measured.
 
     Copies first, in the diagnosis' order. A copy's plain name stands for the dialect that a user
-    would copy with; each has its name with @DIALECT besides.
+    would copy with; each has its name with @DIALECT besides. verified: of copies, those alone whose
+    source was shown to be in the sender's cache, or out of it.
     """
     found: dict[str, Reading] = {}
-    for each in (*_copies(report, diagnosis), *_stages(report), *_figures(report, diagnosis)):
+    copies = _copies(report, diagnosis, verified)
+    for each in (*copies, *_stages(report), *_figures(report, diagnosis)):
         known = found.get(each.metric)
         if known is None or known.value is None and each.value is not None:
             found[each.metric] = each
@@ -121,12 +124,14 @@ def reading(found: Mapping[str, Reading], metric: str) -> Reading:
     return found.get(metric) or Reading(metric, unit(metric), None, why)
 
 
-def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
+def _copies(report: Report, diagnosis: Diagnosis, verified: bool = False) -> Iterator[Reading]:
     made, chosen = steps.made_copies(report), diagnosis.chosen
     for copy in sorted(diagnosis.copies, key=lambda each: each is not chosen):
         rate = copy.bytes_per_second
         step = made.get((copy.copy, copy.dialect, copy.initiator, rate or 0.0))
         why = copy.verdict.sentence if rate is None else ""
+        if verified and step is not None and step.details.cache.proven is not True:
+            rate, why = None, UNVERIFIED
         names = [f"{copy.copy}@{copy.dialect}", copy.copy]
         for name in [*names, HEADLINE] if copy is chosen else names:
             if name in UNITS or "@" in name:

@@ -37,7 +37,7 @@ WORDS = _keys(
     signing encryption signing_required_by encryption_required_by security_mode capabilities
     share_flags share_capabilities over connection ended_by by rtt_by kind matters_for
     engine_server told_by raid_level headline component cause standing about states
-    sender better duplex bond_mode
+    sender better duplex bond_mode cold_source
     """
 )
 """Keys of words that rules compare: they stay where they are the program's, and are injective."""
@@ -62,7 +62,7 @@ SENTENCES = _keys(
 """Keys of free text, ours or somebody's."""
 PATHS = _keys(
     """
-    path folder target_folder server_folder backing_file local_path group file file_name
+    path folder target_folder server_folder backing_file local_path group file file_name cold_from
     mount_point
     """
 )
@@ -88,7 +88,9 @@ MOUNT_NAMES = {
     **{"addr": "address", "ip": "address", "clientaddr": "address", "mountaddr": "address"},
 }
 ROLES = {"--user": "user", "--domain": "domain"}
-PATH_OPTIONS = frozenset(("--folder", "--server-folder", "--auth-file", "--file", "--history"))
+PATH_OPTIONS = frozenset(
+    ("--folder", "--server-folder", "--auth-file", "--file", "--cold-from", "--history")
+)
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 
 Place = tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -148,3 +149,14 @@ def test_a_link_that_nobody_measured_alone_may_be_a_disk_that_a_flush_waits_for(
         Diagnosis(None, (copy(LINK, 0.8, guessed),), ""), ("3.1.1",), refines("smb-tax")
     )
     assert look is not None and look.stage == "smb-tax"
+
+
+def test_a_copy_that_can_be_made_once_alone_is_no_doubt() -> None:
+    """Again its source would come from the server's cache."""
+    told = report(RATE)
+    assert found(copy(READ, 0.7, ceiling(READ, RATE)), told=told)
+    ((step, made),) = told.entries
+    assert isinstance(made, Measured)
+    details = {"cache": {"proven": False, "cold_source": "idle-files"}}
+    told = replace(told, entries=((step, replace(made, details=details)),))
+    assert found(copy(READ, 0.7, ceiling(READ, RATE)), told=told) == ()

@@ -135,3 +135,24 @@ def test_whatever_a_report_holds_it_is_judged(judged, recorded, path):
         assert not any(" " in each.metric for each in found.judged)
     assert judged(recorded, baseline=known).judged
     assert judged(known).judged
+
+
+def test_where_proof_is_asked_for_a_copy_without_it_counts_as_not_measured(recorded, judged, line):
+    """With a limit that it keeps, and where it is the headline."""
+    entries = tuple(
+        (step, replace(outcome, details={**outcome.details, "cache": {"proven": False}}))
+        if step.setting.get("copy") == "pull.uncached" and step.setting.get("dialect") != "smb1"
+        else (step, outcome)
+        for step, outcome in recorded.entries
+    )
+    doubtful = replace(recorded, entries=entries)
+    asked = [limit(f"{name} < 1MB/s", "warning") for name in ("pull.uncached", "pull.cached")]
+    for known, verified, state in (
+        (doubtful, False, "ok"),
+        (doubtful, True, "unknown"),
+        (recorded, True, "ok"),
+    ):
+        found = judged(known, *asked, verified=verified)
+        assert line(found, "pull.uncached").state == state
+        assert line(found, "pull.cached").state == "ok"
+    assert "not verified" in line(judged(doubtful, *asked, verified=True), "pull.uncached").message

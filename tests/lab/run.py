@@ -2,7 +2,8 @@
 """Run the product in the lab's worlds and print planted against found.
 
 Usage: python tests/lab/run.py [WORLD ...] [--only PATTERN] [--group NAME] [--quick | --budget
-SECONDS] [--agent-none] [--json F] [--reports DIR] [--from DIR] [--summary]
+SECONDS] [--agent-none] [--old-files cold | cached] [--json F] [--reports DIR]
+[--from DIR] [--summary]
 
 --from DIR judges the reports that --reports DIR kept, with today's analysis: seconds, no lab.
 
@@ -61,6 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--quick", dest="budget", action="store_const", const=20, help="20 s")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="where others disturb it")
     parser.add_argument("--agent-none", action="store_true", help="no agent on the server")
+    parser.add_argument(
+        "--old-files",
+        choices=("cold", "cached"),
+        default="",
+        help="no agent, but these for --cold-from",
+    )
     parser.add_argument("--no-iperf3", dest="beside", action="store_false", help="do not compare")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
     parser.add_argument("--from", dest="saved", type=Path, metavar="DIR", help="judge those again")
@@ -78,7 +85,8 @@ def main() -> int:
     if options.list:
         print("\n".join(each.name for each in worlds))
         return ALL_RIGHT
-    terms = Terms(options.budget, not options.agent_none, options.beside, options.reports)
+    agent = not (options.agent_none or options.old_files)
+    terms = Terms(options.budget, agent, options.beside, options.reports, options.old_files)
     lacks = [] if options.saved else missing()
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)

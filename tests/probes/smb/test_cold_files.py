@@ -77,9 +77,10 @@ def test_they_are_read_one_behind_the_other_and_nothing_of_them_is_told(
     assert cache["idle_seconds"] == pytest.approx(10 * DAY, abs=600)
     assert "hash_ok" not in details
     assert "secret" not in repr(details)
-    for each in before:
-        assert after[each].st_mtime_ns == before[each].st_mtime_ns
-        assert after[each].st_ctime_ns == before[each].st_ctime_ns
+    assert len(before) == 5
+    for each, then in before.items():
+        assert after[each].st_mtime_ns == then.st_mtime_ns
+        assert after[each].st_ctime_ns == then.st_ctime_ns
     assert not list(tmp_path.iterdir())
 
 

@@ -27,8 +27,9 @@ def rule(given: Evidence) -> Iterator[Claim]:
     if twin is None or not differ(made.rate, twin.rate) or made.rate.median >= twin.rate.median:
         return
     proven = all(each.details.cache.proven for each in (made, twin))
+    cold = made.details.cache.cold_source
     known = any(disk_steps(given.report, side, "read", each) for each in PATTERNS)
-    if known or not (proven or is_told(given.report)):
+    if known or not (proven or cold or is_told(given.report)):
         return
     slow, fast = made.rate.median, twin.rate.median
     alone = 1 / (1 / slow - 1 / fast)
@@ -41,7 +42,8 @@ def rule(given: Evidence) -> Iterator[Claim]:
         steps=(made.index, twin.index),
         standing="inferred",
         reached=True,
-        source="one-end",
+        # Of files that nobody read lately their age speaks too, and not their rate alone.
+        source="gap" if cold in ("past-cache", "dropped") else "one-end",
         evidence=(
             f"That disk was not measured separately. It reads {rate_text(slow)} if disk and "
             f"network work in parallel, up to {rate_text(alone)} if they take turns.",
