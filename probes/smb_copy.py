@@ -98,7 +98,7 @@ class Setting:
     file: Text = ""
     """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
     file_seconds: Seconds = 0.0
-    """Pulls alone: after so long no more of the source is asked for; 0: no limit."""
+    """Pulls alone: after so long no more of the source is asked for; 0 is no limit for its own."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
     cold_from: Text = ""
@@ -158,7 +158,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
                 parts = source.ranges(size_bytes)
-                if setting.file_seconds:
+                if setting.file or setting.file_seconds:
                     parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
