@@ -14,6 +14,7 @@ from bottleneck.analysis.claim import claim as claimed
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.startup import SHORT_RATIO, SMALL_RATIO, startup
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
@@ -34,6 +35,8 @@ def _short(given: Evidence) -> Iterator[Claim | str]:
     start = startup(given)
     if start is None or not start.matters:
         return
+    if foreign_rate(given.report, given.made, given.sender) is not None:
+        return  # a round trip in the queue of other traffic is not the path's own
     took = f"{seconds_text(start.seconds)} of {seconds_text(given.made.seconds)}"
     at = f"at an RTT of {seconds_text(start.rtt_seconds)}"
     apart = (
