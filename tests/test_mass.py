@@ -9,13 +9,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 59_200,
-    "lines of code": 41_900,
-    "modules": 315,
-    "lines of tests": 57_800,
+    "lines": 61_800,
+    "lines of code": 43_500,
+    "modules": 325,
+    "lines of tests": 60_500,
     "largest file": 400,
-    "largest function": 53,
-    "longest import chain": 36,
+    "largest function": 50,
+    "longest import chain": 34,
     "circles of files": 0,
     "circles of packages": 0,
 }

@@ -42,6 +42,9 @@ class Planted:
     )
 
 
+SMB1_TOO = ["server min protocol = NT1"]
+
+
 def demo(
     planted: Planted,
     copies: options.Copies,
@@ -89,8 +92,7 @@ def demo(
             with hosts.two(plant, shared, password) as server:
                 _tell(f"Planted: {plant.words}, between two network namespaces.")
                 return measured(*server, own, shared)
-        options_of_it = ["server min protocol = NT1"]
-        with private_samba(shared, password=password, options=options_of_it) as samba:
+        with private_samba(shared, password=password, options=SMB1_TOO) as samba:
             target = f"//{samba.host}:{samba.port}/{samba.share}"
             return measured(target, "exec:", samba.username, own, shared)
 

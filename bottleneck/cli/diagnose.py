@@ -93,12 +93,9 @@ def probe(
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     if target is None and (over_smb or "server" in about.needs):
         raise Refused("usage", f"{named}: no TARGET; use //host/share")
-    if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
-        raise Refused("usage", f"{named}: --file and --device not allowed here; use probe disk")
-    if stage != "smb-copy" and others.cold_from:
-        raise Refused("usage", f"{named}: --cold-from not allowed here; use probe smb-copy")
     if target is None and (at_server or about.by_agent and agent):
         raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
+    _check_files(stage, others, disk)
     chosen = running.choose(
         target or "//localhost/-",
         running.budget_seconds(time),
@@ -114,3 +111,14 @@ def probe(
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)
+
+
+def _check_files(stage: str, others: options.Others, disk: options.Disk) -> None:
+    """Raises Refused, "usage", where a stage reads none of the files that are named."""
+    from probes.stage import Refused
+
+    if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
+        told = f"probe {stage}: --file and --device not allowed here; use probe disk"
+        raise Refused("usage", told)
+    if stage != "smb-copy" and others.cold_from:
+        raise Refused("usage", f"probe {stage}: --cold-from not allowed here; use probe smb-copy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack
 
 import edits
@@ -82,7 +83,7 @@ def test_a_forged_copy_is_a_hole_in_the_report(ended):
     forged = "failed while the copy was checked: a reply came without the signature"
     assert f"push.uncached {forged}" in said and f"push.cached {forged}" in said
     for copy in ("push.cached", "pull.uncached", "pull.cached"):
-        assert f"Not made: {copy}: " in said
+        assert re.search(rf"Not made: [a-z., ]*{copy}[,:]", said), said
 
 
 @pytest.mark.parametrize("name", NAMES)

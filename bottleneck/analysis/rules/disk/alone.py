@@ -150,16 +150,22 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
         if named is not None:
             yield from named
             return
+    yield _itself(alone, group, limited)
+
+
+def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
+    """The disk as its own cause, with what is set there behind it."""
+    given, side, verb = alone.given, alone.side, alone.verb
     setting = forced(given, side) if verb == "write" else None
-    whence = " from this file" if of_file else ""
+    whence = " from this file" if verb == "read" and given.copy.of_file else ""
     why = f"; the limit belongs to {group}, not to the disk" if group else ""
     # smbd's own setting forces no write of a program that was measured on the disk itself.
     mounted = setting if setting is not None and setting.remedy != NO_SYNC else None
     remedy, detail = ("", "") if mounted is None else (mounted.remedy, mounted.detail)
-    yield claim(
+    return claim(
         CAUSES[verb],
         side,
-        best,
+        alone.best,
         f"the {side}'s disk {DOES[verb]} at most {rate_text(alone.rate)}{whence}{why}",
         standing="at-least" if limited else "measured",
         evidence=tuple(_evidence(alone, group, setting)),
