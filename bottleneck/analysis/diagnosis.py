@@ -147,6 +147,8 @@ def _advice(cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
     if cap.rival is None or then.both is None:
         return told
     both = (then.both.next, then.both.predicted, rate, then.both.link_bits)
+    if sentences.gains_little(then.predicted, rate):
+        return sentences.both_at_once(cap.claim, cap.rival, *both)
     return (*told, sentences.or_else(cap.rival, *both))
 
 

@@ -112,12 +112,27 @@ def advice(
             f"This tool itself is the limit on the {cap.side} ({level}). "
             "Repeat the run from a faster host.",
         )
-    if predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate:
+    if predicted is not None and gains_little(predicted, rate):
         expected = range_text(predicted.low, predicted.high)
         gain = f"Removing this bottleneck alone gains less than 15%: expect {expected}."
         return (gain, *_outlook(cap, None, following, rate))
     step = _step(claim, following, rate, link_bits)
     return (f"{step}.", *_outlook(cap, predicted, following, rate, missing))
+
+
+def gains_little(predicted: Band | None, rate: float) -> bool:
+    """Whether a prediction is there, and not worth its price."""
+    return predicted is not None and predicted.median < LEAST_GAIN_RATIO * rate
+
+
+def both_at_once(
+    cap: Claim, rival: Claim, after: Next | None, both: Band | None, rate: float, bits: int | None
+) -> tuple[str, ...]:
+    """What to do about two limits so close that one of them alone is not worth its price."""
+    steps = [_step(each, after, rate, bits) for each in (cap, rival)]
+    gain = () if both is None else (_gain(both, both.high, rate, " without both"),)
+    first = "Remove both limits, because one alone gains less than 15%."
+    return (f"{first} {steps[0]}. {steps[1]}.", *gain)
 
 
 def or_else(
@@ -162,7 +177,8 @@ def _outlook(
         level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"
         shared = cap.part == following.part and cap.cause == "contention"
         named = _FREED[cap.component] if shared else name_with_verb(following)
-        parts.append(f"The next limit is {named}, {level}.")
+        known = "known " if missing else ""
+        parts.append(f"The next {known}limit is {named}, {level}.")
     return (" ".join(parts),) if parts else ()
 
 

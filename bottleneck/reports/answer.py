@@ -20,8 +20,8 @@ from probes.records import Failed, Skipped
 
 INSET = "  "
 MOST_COPIES = 6
-MOST_STEPS = 2
-"""Of the advice: what to do, and what to expect of it."""
+MOST_STEPS = 3
+"""Of the advice: what to do, what to expect of it, and what to do about an equal limit."""
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."

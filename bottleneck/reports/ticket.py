@@ -22,7 +22,7 @@ from probes.records import HostFacts, Usage
 
 MOST_LINES = 60
 MOST_COPIES = 5
-MOST_ADVICE = 2
+MOST_ADVICE = 3
 MOST_CEILINGS = 5
 LEAST_ROWS = 1
 FIXED_FIGURES = 12

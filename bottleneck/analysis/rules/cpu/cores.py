@@ -34,6 +34,8 @@ TAKEN_DOUBT = 0.3
 SHARE_RATIO, ITS_SHARE_RATIO = 0.6, 0.8
 """Of the most that another step had of the cores beside others: a copy that took less did not wait
 for them, it would have got as much; from which on it surely did."""
+QUEUED_RATIO = 1.0
+"""Time in the run queue over the copy's own: at every moment one of its threads had to wait."""
 PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 
@@ -101,13 +103,14 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
     """
     if seen.crowded and not seen.throttled:
         taken = percent_text(seen.others_ratio)
+        queued = (seen.waiting_ratio or 0.0) >= QUEUED_RATIO
         share = seen.copy_ratio / max(seen.copy_ratio, _share_beside_others(given.report, side))
         yield _claim(
             *(CONTENTION, given.made, side, share),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
-            reached=share >= SHARE_RATIO,
-            source="measured" if share >= ITS_SHARE_RATIO else "gap",
+            reached=queued or share >= SHARE_RATIO,
+            source="measured" if queued or share >= ITS_SHARE_RATIO else "gap",
             remedy=(
                 f"Find the other processes on the {side} with `top`. Then stop them, move them or "
                 "lower their priority (`renice`)"

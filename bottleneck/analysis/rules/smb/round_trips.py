@@ -159,7 +159,11 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
         words = f"the server allows {size} of SMB data in flight"
     how = "SMB ECHO" if seen.echoed else "the TCP connect, a rough figure"
     took_text = f"; a request of the copy took {seconds_text(took)}" if took else ""
-    detail, remedy = _setting(given, size) if by_server else ("", IN_PARALLEL.format(size))
+    detail, remedy = (
+        _setting(given, size, in_flight, seen.seconds)
+        if by_server
+        else ("", IN_PARALLEL.format(size))
+    )
     return claim(
         CAUSE,
         "server" if by_server else "path",
@@ -177,8 +181,10 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
     )
 
 
-def _setting(given: Evidence, size: str) -> tuple[str, str]:
+def _setting(given: Evidence, size: str, in_flight: float, rtt_seconds: float) -> tuple[str, str]:
     """The setting that keeps so few bytes in flight, empty: not known; and what to do."""
+    wanted = (given.path_rate or 0.0) * rtt_seconds
+    needs = f"; the path needs {size_text(wanted)} in flight" if wanted > in_flight else ""
     does = "read" if given.copy.verb == "pull" else "write"
     old = given.copy.dialect == "smb1"
     options = ["max mux"] if old else ["smb2 max credits", f"smb2 max {does}"]
@@ -188,7 +194,7 @@ def _setting(given: Evidence, size: str) -> tuple[str, str]:
         detail = f"`{found[0].option} = {found[0].value}`"
         return (
             detail,
-            f"Raise {named} in the server's smb.conf, so that more than {size} is in flight",
+            f"Raise {named} in the server's smb.conf (now {found[0].value}){needs}",
         )
     named = " and ".join(f"`{each}`" for each in options)
     return "", f"Allow more than {size} in flight on the server (Samba: {named} in smb.conf)"
