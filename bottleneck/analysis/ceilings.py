@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import shown, supplied
@@ -43,20 +43,25 @@ def ladder(report: Report, copy: Copy) -> Ladder:
             remarks.append(found)
         else:
             claims.append(found)
-    claims = _lawful(given, claims, dropped)
+    # Read off the report once: it is held against every claim.
+    everything = tuple(shown.moved(report, copy.sender))
+    claims = _lawful(everything, copy, claims, dropped)
     for refine in REFINEMENTS:
-        claims = _lawful(given, refine(given, claims), dropped)
+        claims = _lawful(everything, copy, refine(given, claims), dropped)
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return Ladder(tuple(claims), tuple(dict.fromkeys((*remarks, *_ignored(dropped)))))
 
 
 def _lawful(
-    given: Evidence, found: Iterable[Claim], dropped: list[tuple[Ceiling, Moved]]
+    everything: Sequence[Moved],
+    copy: Copy,
+    found: Iterable[Claim],
+    dropped: list[tuple[Ceiling, Moved]],
 ) -> list[Claim]:
-    """The claims that nothing in the report refutes."""
+    """The claims that nothing that was moved refutes."""
     kept = []
     for each in found:
-        against = shown.refuting(given.report, given.copy, each)
+        against = shown.refuting(everything, copy, each)
         if against is None:
             kept.append(each)
         elif each.ceiling.standing != "at-least":

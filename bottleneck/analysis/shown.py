@@ -6,7 +6,7 @@ cell's by what the stage and TCP by itself carried for longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, model, steps
@@ -86,8 +86,8 @@ def moved(report: Report, sender: str) -> Iterator[Moved]:
             yield Moved(cell.bytes_per_second or 0.0, found, _window(cell), what)
 
 
-def refuting(report: Report, copy: Copy, claim: Claim) -> Moved | None:
-    """The fastest that shows a claim's ceiling of a copy to be none; None: nothing does.
+def refuting(everything: Sequence[Moved], copy: Copy, claim: Claim) -> Moved | None:
+    """Of all that was moved the fastest that shows a claim's ceiling of a copy to be none; None: nothing does.
 
     The copy itself, and whatever else took as much of its way through that component at least.
     """
@@ -96,7 +96,7 @@ def refuting(report: Report, copy: Copy, claim: Claim) -> Moved | None:
     level = ceiling.bytes_per_second * (1 if least else REFUTED_RATIO)
     found = [] if made is None else [Moved(made.rate.median, made, 0.0, "the copy")]
     if not least and ceiling.cause not in PASSING:
-        found += (each for each in moved(report, copy.sender) if _passes(copy, each, claim))
+        found += (each for each in everything if _passes(copy, each, claim))
     most = max(found, key=lambda each: each.bytes_per_second, default=None)
     return most if most is not None and most.bytes_per_second > level else None
 
