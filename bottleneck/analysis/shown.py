@@ -87,7 +87,7 @@ def moved(report: Report, sender: str) -> Iterator[Moved]:
 
 
 def refuting(everything: Sequence[Moved], copy: Copy, claim: Claim) -> Moved | None:
-    """Of all that was moved the fastest that shows a claim's ceiling of a copy to be none; None: nothing does.
+    """The fastest move that shows a claim's ceiling of a copy to be none; None: nothing does.
 
     The copy itself, and whatever else took as much of its way through that component at least.
     """
