@@ -12,7 +12,7 @@ CEILINGS = {
     "lines": 61_800,
     "lines of code": 43_500,
     "modules": 325,
-    "lines of tests": 60_500,
+    "lines of tests": 60_600,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

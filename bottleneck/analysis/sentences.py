@@ -197,15 +197,8 @@ def _measure(cap: Ceiling, following: Next | None, rate: float) -> str:
             # One step more for the last tenth of what the next component allows is not advice.
             bits = model.faster_link(max(0.9 * target, 1.1 * cap.bytes_per_second))
             return f"Use a {link_text(bits)} link"
-        case "network", _:
-            return "Find the other traffic and limit its rate"
         case "cpu", "quota":
             return f"Raise the CPU quota on the {cap.side} to {times} its present value"
-        case "cpu", "contention":
-            return (
-                f"Stop or move the other processes on the {cap.side}: the copy needs {times} its "
-                "present share of the CPU"
-            )
         case _:
             return f"Use a CPU on the {cap.side} that is {times} as fast, or reduce its other work"
 

@@ -58,6 +58,7 @@ def group(panel: str) -> Callable[[type[T]], type[T]]:
     """Makes a frozen dataclass whose fields are options below one heading of the help."""
 
     def made(kind: type[T]) -> type[T]:
+        # A class takes what its type does not declare: each group has its own heading.
         kind.panel = panel  # type: ignore[attr-defined]
         return dataclass(frozen=True)(kind)
 

@@ -25,6 +25,7 @@ MOST_STEPS = 3
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180
 MORE = "--section limits|disks|network|smb|settings|..., --html FILE"
 SERVER_COPY = "server."
+SKIPPED = ": skipped: "
 
 
 def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator[Block]:
@@ -70,10 +71,13 @@ def _named(copy: CopyDiagnosis) -> bool:
 
 def _why(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     chosen = diagnosis.chosen
-    yield diagnosis.summary if chosen is None else chosen.verdict.sentence
+    sentence = diagnosis.summary if chosen is None else chosen.verdict.sentence
+    yield sentence
     if chosen is None or not chosen.bytes_per_second:
-        # The first note has the reason behind all that was not made.
-        yield from report.notes[:1]
+        # The first note that skips no test has the reason behind all that was not made.
+        yield from [each for each in report.notes if SKIPPED not in each and each not in sentence][
+            :1
+        ]
 
 
 def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:

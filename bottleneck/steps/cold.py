@@ -9,6 +9,7 @@ a cached one before and after it shows nothing, and does not count. None is ever
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bottleneck import plan
 from bottleneck.bench import USEFUL_SECONDS, Bench
@@ -57,7 +58,7 @@ class _Trial:
     warm: float
     """Rate of the cached pull, bytes per second."""
 
-    def run(self, **more: object) -> tuple[Ran, float]:
+    def run(self, **more: Any) -> tuple[Ran, float]:
         """One copy, with its rate."""
         bench, usual = self.bench, self.setting.size_bytes / self.warm
         bench.need(USEFUL_SECONDS + usual)
@@ -65,7 +66,7 @@ class _Trial:
             self.setting,
             seconds=bench.left(),
             file_seconds=COPY_TIMES * max(usual, bench.times.copy),
-            **more,  # type: ignore[arg-type]
+            **more,
         )
         timeout = setting.seconds + files.GRACE_SECONDS
         ran = bench.run(self.step, setting, replace(bench.share, path=""), timeout)

@@ -341,4 +341,4 @@ def _in_vain(bench: Bench, verb: str) -> bool:
     if verb == "pull" and not bench.source_bytes and turns.dropped(bench, "push"):
         return True
     alike = (s for s in bench.ledger.steps if str(s.setting.get("copy", "")).startswith(verb))
-    return turns.dropped(bench, verb) and any(map(bench.ledger.failed, alike))
+    return any(map(bench.ledger.failed, alike)) and turns.dropped(bench, verb)

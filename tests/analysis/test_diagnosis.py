@@ -164,3 +164,18 @@ def test_a_copy_beyond_its_links_names_nobody(empty_world):
     assert found["push.cached"].verdict.cause == "inconclusive"
     assert "Not credible" in found["push.cached"].verdict.sentence
     assert "Not credible" not in found["pull.cached"].verdict.sentence
+
+
+def test_an_interrupted_run_is_to_be_made_again(world):
+    world.status = "interrupted"
+    world.copy("pull.cached", 30)
+    found = world.diagnosed()
+    assert found.verdict.words == "unknown/inconclusive"
+    assert found.advice == ("Run again: the run was interrupted before the tests that decide.",)
+
+
+def test_without_any_limit_more_runs_are_all_that_can_be_advised(empty_world):
+    world, idle = empty_world(), {"core_busy_ratios": (0.0, 0.0), "busiest_process_ratio": 0.0}
+    world.copy("pull.cached", 30, client=idle, server=idle)
+    (advice,) = world.diagnosed().advice
+    assert advice.startswith("Repeat with --thorough")

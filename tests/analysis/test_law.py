@@ -52,6 +52,8 @@ def test_a_buffer_below_what_the_same_requests_moved_is_none(between, sockets):
     world.copy("push.cached", 42.5, details={"sockets": seen})
     (found,) = lawful(world)
     assert ("tcp", "client", "send-buffer") not in [each.named for each in found.ceilings]
+    (said,) = [each for each in found.evidence if each.startswith("Ignored")]
+    assert "smb-matrix push ran at 58.9 MB/s" in said
 
 
 def test_a_link_that_smb_moved_more_over_is_only_known_to_carry_that(empty_world):

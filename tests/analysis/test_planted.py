@@ -482,3 +482,14 @@ def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, sam
     world.entries[index][1].details["peer_is_target"] = same_host
     world.copy("pull.cached", 11.6)
     assert world.diagnosed().verdict.component == component
+
+
+def test_a_full_cpu_beside_cards_of_unknown_rate_leaves_the_link_unknown(empty_world):
+    """What a shaper or a card lets through is a limit only where one is known."""
+    world = empty_world()
+    full = {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 0.5}
+    world.tcp("pull", 60, client=full)
+    world.copy("pull.cached", 50)
+    world.client = replace(world.client, interface=None)
+    world.server = replace(world.server, interface=None)
+    assert standings(world.diagnosed()) == ["at-least"]

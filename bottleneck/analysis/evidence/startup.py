@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bottleneck.analysis.evidence.copies import Evidence, alike
+from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.steps import OWN
 
 FIRST_SEGMENTS, USUAL_SEGMENT_BYTES = 10, 1448
@@ -24,8 +24,6 @@ FILLED_RATIO = 0.85
 """Rate once started over the path's, from which on nothing but the path holds it then."""
 MOSTLY_RATIO = 0.5
 """Of a copy's time, from which on its connection mostly grew, or waited for an end."""
-MORE_RATIO, BEYOND_RATIO = 1.1, 1.05
-"""Over a ceiling, of what shows that it is none; over the path, of what no path carried."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +69,9 @@ def startup(given: Evidence) -> Startup | None:
     return Startup(seconds, seconds / made.seconds, rate, rtt, carried, growing)
 
 
-def outgrown(given: Evidence, bytes_per_second: float) -> bool:
-    """Whether no end's buffer is what held a copy at a rate.
-
-    Its start did; or the same client moved more over SMB the same way, through such buffers.
-    """
+def explains(given: Evidence) -> bool:
+    """Whether its start is what held a copy, and no end's buffer."""
     start = startup(given)
-    if start and (start.matters or start.growing_seconds >= MOSTLY_RATIO * given.made.seconds):
-        return True
-    most = BEYOND_RATIO * (given.path_rate or math.inf)
-    least = MORE_RATIO * max(bytes_per_second, given.rate.median)
-    return any(
-        rate is not None and least < rate <= most
-        for each in alike(given.report, given.sender)
-        if each.index != given.made.index
-        for rate in (each.rate.median, *(cell.bytes_per_second for cell in each.details.cells))
-    )
+    if start is None:
+        return False
+    return start.matters or start.growing_seconds >= MOSTLY_RATIO * given.made.seconds

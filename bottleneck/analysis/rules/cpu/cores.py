@@ -49,7 +49,14 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
         seen = load_of(given.report, given.made, side)
         if seen is not None:
             yield from _quota(given.made, side, seen)
-            yield from _taken(given, side, seen) if seen.taken else _cores(given, side, seen)
+            if seen.taken:
+                yield from _taken(given, side, seen)
+                continue
+            if _filled(seen):
+                yield (
+                    f"Other processes filled the {side}'s CPU, but the copy did not wait for them."
+                )
+            yield from _cores(given, side, seen)
 
 
 def load_of(report: Report, made: Found, side: str) -> Load | None:
@@ -96,7 +103,7 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
         )
 
 
-def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
+def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     """What others leave of the cores; then what all of them would do, which a quota or others take.
 
     The copy never had them whole: its CPU time for each byte says what they would carry.
@@ -119,11 +126,10 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
     own = min(1.0, seen.copy_ratio)
     free = replace(seen, others_ratio=0.0, all_cores_ratio=own, waiting_ratio=None)
     for each in _cores(given, side, free):
-        if isinstance(each, Claim):
-            known = each.ceiling
-            low, high = (known.bytes_per_second * (1 + way * TAKEN_DOUBT) for way in (-1, 1))
-            wide = replace(known, low_bytes_per_second=low, high_bytes_per_second=high)
-            yield replace(each, ceiling=wide, reached=False, partial_trust=0.0)
+        known = each.ceiling
+        low, high = (known.bytes_per_second * (1 + way * TAKEN_DOUBT) for way in (-1, 1))
+        wide = replace(known, low_bytes_per_second=low, high_bytes_per_second=high)
+        yield replace(each, ceiling=wide, reached=False, partial_trust=0.0)
 
 
 def _share_beside_others(report: Report, side: str) -> float:
@@ -133,11 +139,13 @@ def _share_beside_others(report: Report, side: str) -> float:
     return max((each.copy_ratio for each in loads if each and each.crowded), default=0.0)
 
 
-def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
+def _filled(seen: Load) -> bool:
+    """Whether it is others' work that fills the cores."""
+    return seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
+
+
+def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     made = given.made
-    others = seen.others_ratio > 0.5 and seen.all_cores_ratio > SATURATED_RATIO
-    if others:
-        yield (f"Other processes filled the {side}'s CPU, but the copy did not wait for them.")
     busy = (
         f"The {side}'s CPU was {percent_text(seen.all_cores_ratio)} busy during the copy; the "
         f"copy's busiest thread used {percent_text(seen.one_core_ratio)} of a core."
@@ -149,7 +157,7 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim | str]:
     # What others use is not the copy's to grow into.
     used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
     own = seen.cores == 1 and own_thread and seen.process_ratio >= SATURATED_RATIO
-    if used > IDLE_RATIO and not others and not own:
+    if used > IDLE_RATIO and not _filled(seen) and not own:
         count = "1 core" if seen.cores == 1 else f"{seen.cores} cores"
         yield _claim(
             *(ALL_CORES, made, side, used),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
-from bottleneck.analysis.evidence.startup import outgrown
+from bottleneck.analysis.evidence.startup import explains
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rtt import rtt
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
@@ -91,10 +91,10 @@ class Limit:
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """What the window of the copy's receiver carries at the round trip of the path."""
+    if explains(given):
+        return
     for each in (limit(given), _from_one_end(given)):
         if each is None or each.window_bytes >= LARGEST_BYTES:
-            continue
-        if outgrown(given, each.bytes_per_second):
             continue
         found = socket_buffers.fixed(
             *(given, given.receiver, socket_buffers.RECEIVE),

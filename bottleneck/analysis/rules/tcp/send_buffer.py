@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
-from bottleneck.analysis.evidence.startup import outgrown
+from bottleneck.analysis.evidence.startup import explains
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.rules.tcp.receive_window import (
@@ -59,7 +59,7 @@ class Limit:
 def rule(given: Evidence) -> Iterator[Claim]:
     """What the sender's buffer carries at the round trip of the path."""
     seen = given.connection
-    if seen is None or round_trips.starved(given):
+    if seen is None or round_trips.starved(given) or explains(given):
         # The buffer then holds what the server's credits let go, and has room for more.
         return
     carried, rate = given.path_rate, seen.found.rate.median
@@ -75,8 +75,6 @@ def rule(given: Evidence) -> Iterator[Claim]:
         *(told, told.min_rtt_seconds, told.send_buffer_bytes),
     )
     for each in filter(None, (found, _from_one_end(given, seen))):
-        if outgrown(given, each.bytes_per_second):
-            continue
         yield claim(
             CAUSE,
             given.sender,

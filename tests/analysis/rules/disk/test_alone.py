@@ -460,3 +460,13 @@ def test_forged_details_break_nothing(empty_world, strange):
             disk(world, "read", 25, pattern, **details)
             world.copy("file.pull.uncached" if pattern == "file" else "pull.uncached", 24)
             assert diagnose(world.report()).copies[0].verdict.sentence
+
+
+def test_where_nobody_saw_the_host_during_the_copy_what_others_left_before_stands(lan):
+    disk(lan, "read", 25, others=others(read=30), before=BUSY)
+    lan.agent = False
+    lan.copy("pull.uncached", 24, memory=24.2)
+    lan.agent = True
+    ceilings = {each.named: each for each in lan.diagnosed("pull.uncached").ceilings}
+    found = ceilings["disk", "server", "contention"]
+    assert found.bytes_per_second == 25 * MB

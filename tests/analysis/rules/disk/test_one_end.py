@@ -175,7 +175,7 @@ def test_a_server_that_stops_and_goes_forces_nothing(alone, says):
 def cold(alone, source="idle-files", rate=24.0, twin=118.0, **told):
     """A pull whose source nobody proved to be uncached, beside its cached twin."""
     cache = {"side": "server", "requested": "uncached", "proven": False, "cold_source": source}
-    cache.update(cached_bytes_per_second=117e6, **told)
+    cache.update({"cached_bytes_per_second": 117e6, **told})
     alone.copy("pull.cached", twin, memory=twin, proven=False)
     alone.copy("pull.uncached", rate, details={"cache": cache})
 
@@ -209,3 +209,11 @@ def test_without_such_a_source_or_a_difference_no_disk_is_named(alone, source, r
     """None: as a report of a server whose cache nobody could empty, and nobody chose a file."""
     cold(alone, source, rate)
     assert alone.named("pull.uncached") != ("disk", "server", "read")
+
+
+def test_a_source_without_its_cached_rate_is_told_by_itself(alone):
+    """As an earlier report has it."""
+    cold(alone, "past-cache", cached_bytes_per_second=None)
+    evidence = " ".join(alone.diagnosed("pull.uncached").evidence)
+    assert "FILE_NO_INTERMEDIATE_BUFFERING" in evidence
+    assert "A cached file was read" not in evidence
