@@ -101,6 +101,8 @@ class Usage:
     """Share of the window in which at least one task of the host waited for memory."""
     io_waiting_ratio: Optional[float] = None
     """The same for I/O; a writer that is held at the dirty limit waits for I/O too."""
+    quota_file: Optional[str] = None
+    """The file of the cgroup that sets quota_cores."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,6 +26,8 @@ STOLEN_RATIO = 0.1
 """Of its cores: less than that a virtual machine loses on any busy host."""
 ROBBED_TRUST = 0.75
 TURNS_RATIO = 0.1
+TURNS_TRUST, GUESSED_TRUST = 0.6, 0.55
+"""Of two stages in turn: where a copy without one of them proves it; where only figures fit."""
 STAGES = ("disk", "network")
 """Components that all bytes pass one after the other."""
 
@@ -199,7 +201,26 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
         return None
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
     confidence = min(found[0].partial_trust, _proof(copy, made), 0.97 if rival is None else 0.5)
-    return Cap(found[0], "reached", confidence, rival)
+    return Cap(_at(made.rate, found[0]), "reached", confidence, rival)
+
+
+def _at(rate: Spread, claim: Claim) -> Claim:
+    """A claim whose ceiling is what the copy had of it: full for a part of the time only."""
+    ceiling = replace(
+        claim.ceiling,
+        low_bytes_per_second=rate.low,
+        bytes_per_second=rate.median,
+        high_bytes_per_second=rate.high,
+    )
+    return replace(claim, ceiling=ceiling)
+
+
+def settled(ladder: Ladder, cap: Cap) -> Ladder:
+    """The ladder with the cap's ceiling as the cap has it."""
+    named = cap.claim.ceiling.named
+    claims = [cap.claim if each.ceiling.named == named else each for each in ladder.claims]
+    claims.sort(key=lambda each: each.ceiling.bytes_per_second)
+    return replace(ladder, claims=tuple(dict.fromkeys(claims)))
 
 
 def _stages(ladder: Ladder) -> dict[Part, Claim]:
@@ -236,6 +257,7 @@ def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     """The two lowest stages work one after the other.
 
     Arithmetic alone would fit much: the same copy without one of the two has to reach the other.
+    Without that, nothing else may be near, and it is little more than a guess.
     """
     stages = _stages(ladder)
     if copy.memory is not None and made.rate.median >= 0.9 * copy.memory.rate.median:
@@ -244,18 +266,33 @@ def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     if len(stages) < 2:
         return None
     first, second = list(stages.values())[:2]
-    turns = model.in_turn((first.ceiling.bytes_per_second, second.ceiling.bytes_per_second))
-    fits = abs(made.rate.median / turns - 1) <= TURNS_RATIO
-    if not fits or not (_alone(copy, second, first) or _alone(copy, first, second)):
+    lower, turns = first.ceiling.bytes_per_second, _turns(first, second)
+    manner: Manner = "turns" if abs(made.rate.median / turns - 1) <= TURNS_RATIO else "partly"
+    if not (1 - TURNS_RATIO) * turns <= made.rate.median <= lower:
         return None
-    return Cap(first, "turns", min(0.6, _proof(copy, made), first.trust), second)
+    known = [*_alone(copy, second, first), *_alone(copy, first, second)]
+    if any(known):
+        return Cap(first, manner, min(TURNS_TRUST, _proof(copy, made), first.trust), second)
+    if known or made.details.flush_seconds is not None or not _fits(ladder, first, second):
+        return None
+    return Cap(first, manner, GUESSED_TRUST, second)
 
 
-def _alone(copy: Copy, without: Claim, other: Claim) -> bool:
-    """Whether the same copy without a stage was made and reaches the other stage."""
+def _fits(ladder: Ladder, first: Claim, second: Claim) -> bool:
+    """Whether a disk and the stage beside it are all that is near a copy that flushes unseen."""
+    others = (each.ceiling for each in ladder.valid if each not in (first, second))
+    near = any(e.bytes_per_second < CLEAR_RATIO * first.ceiling.bytes_per_second for e in others)
+    measured = {first.ceiling.standing, second.ceiling.standing} == {"measured"}
+    return first.ceiling.component == "disk" and measured and not near
+
+
+def _turns(first: Claim, second: Claim) -> float:
+    return model.in_turn((first.ceiling.bytes_per_second, second.ceiling.bytes_per_second))
+
+
+def _alone(copy: Copy, without: Claim, other: Claim) -> Iterator[bool]:
+    """For each copy that was made without a stage, whether it reaches the other stage."""
     part, least = without.ceiling.part, REACHED_RATIO * other.ceiling.bytes_per_second
-    made = ((copy.twin, copy.sender), (copy.memory, copy.initiator))
-    return any(
-        each is not None and part == ("disk", side) and each.rate.median >= least
-        for each, side in made
-    )
+    for each, side in ((copy.twin, copy.sender), (copy.memory, copy.initiator)):
+        if each is not None and part == ("disk", side):
+            yield each.rate.median >= least

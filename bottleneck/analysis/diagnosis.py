@@ -28,6 +28,8 @@ from bottleneck.units import percent_text, rate_text
 
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
 """The same of a file that the user named."""
+FAR_BELOW_RATIO = 0.15
+"""Of a limit: a copy this far below it is said to be, since a reader would ask."""
 ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
 """Of copies that no session was opened for."""
@@ -107,13 +109,14 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     cap = None if void is not None else caps.find(copy, made, ladder)
     then = outlook.Outlook()
     if cap is not None:
+        ladder = caps.settled(ladder, cap)
         then = outlook.outlook(report, copy, made, cap, ladder)
         ladder = then.ladder or ladder
         verdict = Verdict(
             *cap.claim.ceiling.named,
             cap.confidence,
             cap.claim.ceiling.bytes_per_second,
-            f"{sentences.runs(copy, rate)} because {_why(cap)}.",
+            f"{sentences.runs(copy, rate)} because {_why(cap, rate)}.",
             _detail(cap),
         )
         advice = _advice(cap, then, rate)
@@ -152,10 +155,12 @@ def _advice(cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
     return (*told, sentences.or_else(cap.rival, *both))
 
 
-def _why(cap: Cap) -> str:
+def _why(cap: Cap, rate: float) -> str:
     words = cap.claim.words
+    below = 1 - rate / cap.claim.ceiling.bytes_per_second
     if cap.rival is None:
-        return words
+        far = below >= FAR_BELOW_RATIO and cap.claim.ceiling.component != "instrument"
+        return f"{words}. The copy runs {percent_text(below)} below this limit" if far else words
     other = sentences.name_with_verb(cap.rival.ceiling)
     level = rate_text(cap.rival.ceiling.bytes_per_second)
     match cap.manner:

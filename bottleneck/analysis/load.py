@@ -41,6 +41,8 @@ class Load:
     quota_used_ratio: float | None
     """CPU time of the copy over what the quota allows."""
     throttled_ratio: float | None
+    quota_file: str
+    """That sets it; empty: not told."""
 
     @property
     def throttled(self) -> bool:
@@ -115,4 +117,5 @@ def load(usage: Usage | None) -> Load | None:
         quota_cores=quota,
         quota_used_ratio=quota and usage.copy_cpu_seconds / (wall * quota),
         throttled_ratio=usage.throttled_ratio,
+        quota_file=usage.quota_file or "",
     )

@@ -23,8 +23,8 @@ REFUTED_RATIO = 1.1
 """Bytes that moved this far above a ceiling show that it was none."""
 REPEATED_RATIO = 1.5
 """A stage's best cell is measured once more: one so far above that was a burst."""
-PASSING = frozenset(("contention", "loss", "quota", "mtu", "zone", "seek"))
-"""Causes of one time or place: what another step moved at another says nothing of them."""
+PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek"))
+"""Causes of one time, length or place: what another step moved at another says nothing of them."""
 ANY_STREAMS = frozenset(("link-rate", "duplex", "wrong-path"))
 """Of the network, what several connections meet together."""
 
@@ -86,6 +86,12 @@ def moved(report: Report, sender: str) -> Iterator[Moved]:
             yield Moved(cell.bytes_per_second or 0.0, found, _window(cell), what)
 
 
+def through_disk(report: Report, copy: Copy, side: str) -> float:
+    """The most that a copy moved through a side's disk on the same way, bytes per second."""
+    same = (e.found for e in moved(report, copy.sender) if _same_disk(copy, e.found, side))
+    return max((each.rate.median for each in same), default=0.0)
+
+
 def refuting(everything: Sequence[Moved], copy: Copy, claim: Claim) -> Moved | None:
     """The fastest move that shows a claim's ceiling of a copy to be none; None: nothing does.
 
@@ -144,7 +150,9 @@ def _same_ends(copy: Copy, found: Found) -> bool:
 def _same_disk(copy: Copy, found: Found, side: str) -> bool:
     """Whether it was read there past the cache as the copy is, or flushed there."""
     name, told = found.setting.copy, found.details
-    if found.setting.end != "folder" or name.startswith(steps.OF_FILE) != copy.of_file:
+    if found.step.stage != "smb-copy" or found.setting.end != "folder":
+        return False
+    if name.startswith(steps.OF_FILE) != copy.of_file:
         return False
     if side == copy.sender:
         return "uncached" in name and told.cache.proven is True

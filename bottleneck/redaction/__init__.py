@@ -63,7 +63,7 @@ SENTENCES = _keys(
 PATHS = _keys(
     """
     path folder target_folder server_folder backing_file local_path group file file_name cold_from
-    mount_point
+    mount_point quota_file
     """
 )
 FILES = frozenset(("file", "file_name"))

@@ -1,7 +1,7 @@
 """What explains the copies, in the order in which it decides; a clear case ends early.
 
 After the first round of copies the analysis says which of them are in doubt. The stage that speaks
-of the most doubts comes next. Where there is no doubt, what may find the cause behind a cap is
+of the most doubts comes next. Where none speaks of any, what may find the cause behind a cap is
 still made, and no other stage is begun that would not end within half of the budget.
 """
 
@@ -24,6 +24,7 @@ CLEAR_SHARE = 0.5
 CLOSING_SECONDS = 2.5
 """What closing the hosts takes of that."""
 CLEAR = "skipped, because the result is clear"
+UNDECIDED = "skipped, because they do not decide what is still in doubt"
 BROKEN = "the analysis failed midway, so the tests ran in the usual order"
 
 
@@ -68,17 +69,19 @@ class Explanations:
         left_out: what else has no time in a clear case; told in one note with the others.
         """
         self.refine()
-        unmade = list(left_out)
+        unmade, found = list(left_out), None
         while self.left:
             found = in_doubt(self.bench)
             look = next_look(found or (), {each.name: each.speaks_of for each in self.left})
             following = self.left[0]
-            if found is not None and not found and not in_time(self.bench, following.usual_seconds):
+            decided = found is not None and look is None
+            if decided and not in_time(self.bench, following.usual_seconds):
                 unmade.append(self.left.pop(0).name)
             else:
                 self._make(look or Look(following.name, following.measures))
         if unmade:
-            self.bench.note(f"{CLEAR}: {', '.join(unmade)} (--thorough runs all)")
+            why = UNDECIDED if found else CLEAR
+            self.bench.note(f"{why}: {', '.join(unmade)} (--thorough runs all)")
 
     def _make(self, look: Look) -> None:
         chosen = next(each for each in self.left if each.name == look.stage)

@@ -21,6 +21,8 @@ from probes.records import Details
 
 UNLIMITED_BYTES = 1 << 60
 """cgroup v1 writes "no limit" as the largest page-aligned signed number."""
+ELSEWHERE = re.compile(r"^/proc/\d+/root")
+"""What stands before a path that is read in another mount namespace."""
 
 
 class Mount(NamedTuple):
@@ -45,7 +47,8 @@ class Membership(NamedTuple):
 class Quota:
     """A CPU quota on a group and what it did so far; None: the group does not tell."""
 
-    group: str
+    file: str
+    """That sets it, as its own host names it."""
     quota_cores: float
     periods: Optional[int]
     """Periods in which the group had work."""
@@ -102,9 +105,9 @@ def quotas(pid: int) -> list[Quota]:
         if cores is None:
             continue
         counts = numbers(text(folder / "cpu.stat"))
-        found.append(
-            Quota(str(folder), cores, counts.get("nr_periods"), counts.get("nr_throttled"))
-        )
+        name = "cpu.max" if version == 2 else "cpu.cfs_quota_us"
+        file = ELSEWHERE.sub("", str(folder / name))
+        found.append(Quota(file, cores, counts.get("nr_periods"), counts.get("nr_throttled")))
     return found
 
 

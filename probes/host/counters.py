@@ -91,7 +91,7 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
     ours = processes.ancestors(seen, agent_pid) | below
     account.take(watched, seen, clock_seconds, servers, ours, usable)
     carriers = below | account.living()
-    quotas = {each.group: each for pid in servers | {agent_pid} for each in cgroup.quotas(pid)}
+    quotas = {each.file: each for pid in servers | {agent_pid} for each in cgroup.quotas(pid)}
     return Counters(
         clock_seconds=clock_seconds,
         cores=tuple(cores[core] for core in sorted(usable & set(cores))),
@@ -99,7 +99,7 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
         threads=tuple(each for pid in sorted(carriers) for each in host.threads(pid)),
         other_cpu_seconds=account.other_cpu_seconds,
         others_complete=processes.sees_all(seen),
-        quotas=tuple(quotas[group] for group in sorted(quotas)),
+        quotas=tuple(quotas[file] for file in sorted(quotas)),
         quotas_visible=not untold
         and all(cgroup.shows_quotas(pid) for pid in servers | {agent_pid}),
         memory=read_memory(),
@@ -173,6 +173,7 @@ def usage(before: Counters, after: Counters) -> Usage:
 
     grown, ratio = partial(_grown_of, before, after), partial(_ratio_of, before, after)
     quotas = [each for each in after.quotas if _kept(each, copy_seconds, wall_seconds)]
+    tightest = min(quotas, key=lambda each: each.quota_cores, default=None)
     return Usage(
         wall_seconds=wall_seconds,
         core_busy_ratios=ratios,
@@ -184,7 +185,7 @@ def usage(before: Counters, after: Counters) -> Usage:
         other_cpu_seconds=_other_seconds(
             before, after, copy_seconds, sum(used for used, _ in busy), interrupt + stolen
         ),
-        quota_cores=min((each.quota_cores for each in quotas), default=None),
+        quota_cores=tightest.quota_cores if tightest else None,
         throttled_ratio=_throttled_ratio(before, after, quotas),
         run_delay_seconds=_run_delay_seconds(before, after),
         memory_total_bytes=memory.total_bytes if memory else None,
@@ -201,6 +202,7 @@ def usage(before: Counters, after: Counters) -> Usage:
         swapped_out_bytes=grown("pressure", "swapped_out_bytes"),
         memory_waiting_ratio=ratio("pressure", "memory_waiting_seconds"),
         io_waiting_ratio=ratio("pressure", "io_waiting_seconds"),
+        quota_file=tightest.file if tightest else None,
     )
 
 
@@ -302,10 +304,10 @@ def _throttled_ratio(before: Counters, after: Counters, quotas: list[cgroup.Quot
     """Of the group that was stopped most; 0.0 where a quota would be seen and there is none."""
     if not quotas and after.quotas_visible:
         return 0.0
-    earlier = {each.group: each for each in before.quotas}
+    earlier = {each.file: each for each in before.quotas}
     ratios = []
     for each in quotas:
-        was = earlier.get(each.group)
+        was = earlier.get(each.file)
         if was is None or was.periods is None or was.throttled_periods is None:
             continue
         if each.periods is None or each.throttled_periods is None:

@@ -18,6 +18,7 @@ def usage(**changes):
         "other_cpu_seconds": 0.1,
         "quota_cores": None,
         "throttled_ratio": None,
+        "quota_file": None,
         "run_delay_seconds": 0.0,
     }
     return SimpleNamespace(**{**told, **changes})

@@ -20,8 +20,8 @@ STALLED_RATIO = 0.05
 FULL_RATIO = 0.8
 """In flight over what may be: a window that was used."""
 WHOLE_PATH = ("link-rate", "duplex", "wrong-path")
-OF_ITS_TIME = ("contention", "loss", "quota", "mtu", "zone", "seek")
-"""Causes that come and go, or that belong to one place: another step may be without them."""
+OF_ITS_TIME = ("contention", "delay", "loss", "quota", "mtu", "zone", "seek")
+"""Causes that come and go, or belong to one place or length: another step may be without them."""
 
 
 def broken(report: Report, diagnosis: Diagnosis) -> tuple[str, ...]:

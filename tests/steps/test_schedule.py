@@ -77,8 +77,10 @@ def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budge
     assert run(bench(elapsed=27.0), ()) == []
 
 
-def test_a_case_that_is_not_clear_has_the_whole_budget(run: Any) -> None:
-    assert len(run(bench(elapsed=27.0), (DISK,))) == 3
+def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(run: Any) -> None:
+    on = bench(elapsed=27.0)
+    assert [name for name, _ in run(on, (DISK,))] == ["disk"]
+    assert on.ledger.notes == [f"{schedule.UNDECIDED}: path, smb-tax (--thorough runs all)"]
 
 
 def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(

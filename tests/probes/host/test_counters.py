@@ -119,7 +119,7 @@ def test_quotas_are_those_of_the_carriers_groups_and_of_the_agents(two_clients, 
     groups = {70: "/parent", 71: "/ours", 72: "/foreign", os.getpid(): "/agent"}
     monkeypatch.setattr(counters.cgroup, "quotas", quota_of(groups))
     told = counters.read_counters(Watched(peer_address="192.0.2.7"), os.getpid(), Account())
-    assert [each.group for each in told.quotas] == ["/agent", "/ours"]
+    assert [each.file for each in told.quotas] == ["/agent", "/ours"]
 
 
 def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clients, monkeypatch):

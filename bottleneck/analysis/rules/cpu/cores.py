@@ -34,8 +34,10 @@ TAKEN_DOUBT = 0.3
 SHARE_RATIO, ITS_SHARE_RATIO = 0.6, 0.8
 """Of the most that another step had of the cores beside others: a copy that took less did not wait
 for them, it would have got as much; from which on it surely did."""
-QUEUED_RATIO = 1.0
-"""Time in the run queue over the copy's own: at every moment one of its threads had to wait."""
+QUEUED_RATIO, NEVER_SLEPT_RATIO = 0.8, 1.0
+"""CPU time and time in the run queue over the copy's own: what a thread did not sleep of it."""
+ROUND_BYTES_PER_SECOND, LEAST_CORES = 1e8, 0.01
+"""A rate that a reader can scale, and the least of its cost that is worth a figure."""
 PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 
@@ -87,7 +89,7 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
         )
     elif seen.throttled or (seen.quota_used_ratio or 0.0) > IDLE_RATIO:
         cores = "" if seen.quota_cores is None else f"{seen.quota_cores:.2g} cores"
-        limit, now = (f" ({cores})", f", now {cores}") if cores else ("", "")
+        limit = f" ({cores})" if cores else ""
         stopped, used = seen.throttled_ratio or 0.0, seen.quota_used_ratio or 0.0
         stops = percent_text(stopped)
         partly = stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO
@@ -98,9 +100,17 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
             f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
             source="counted",
             partly="law" if partly else None,
-            remedy=f"Raise the CPU quota on the {side} (`cpu.max` of its cgroup{now})",
+            remedy=_raise(made, side, seen, cores),
             detail=f"limited to {cores}" if cores else "",
         )
+
+
+def _raise(made: Found, side: str, seen: Load, cores: str) -> str:
+    """Where the quota is set and what it is; and what a round rate costs, by this copy's load."""
+    where = f"`{seen.quota_file}`" if seen.quota_file else "`cpu.max` of its cgroup"
+    remedy = f"Raise the CPU quota on the {side} ({where}{cores and f', now {cores}'})"
+    needed = seen.copy_ratio * seen.cores * ROUND_BYTES_PER_SECOND / made.rate.median
+    return f"{remedy}; 100 MB/s need about {needed:.2g} cores" if needed >= LEAST_CORES else remedy
 
 
 def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
@@ -110,14 +120,14 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     """
     if seen.crowded and not seen.throttled:
         taken = percent_text(seen.others_ratio)
-        queued = (seen.waiting_ratio or 0.0) >= QUEUED_RATIO
+        awake = seen.copy_ratio * seen.cores + (seen.waiting_ratio or 0.0)
         share = seen.copy_ratio / max(seen.copy_ratio, _share_beside_others(given.report, side))
         yield _claim(
             *(CONTENTION, given.made, side, share),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
-            reached=queued or share >= SHARE_RATIO,
-            source="measured" if queued or share >= ITS_SHARE_RATIO else "gap",
+            reached=awake >= QUEUED_RATIO or share >= SHARE_RATIO,
+            source="measured" if awake >= NEVER_SLEPT_RATIO or share >= ITS_SHARE_RATIO else "gap",
             remedy=(
                 f"Find the other processes on the {side} with `top`. Then stop them, move them or "
                 "lower their priority (`renice`)"

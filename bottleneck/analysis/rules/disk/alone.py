@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bottleneck.analysis import steps
+from bottleneck.analysis import shown, steps
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.disk_zones import Place, Zones, disk_steps, place_of, zones_under
 from bottleneck.analysis.evidence.copies import Evidence, hindered
@@ -23,6 +23,8 @@ from bottleneck.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
+BURST_RATIO = 1.3
+"""A copy so little above its disk alone had the burst that a throttle or a cache allows for."""
 DOES = {"read": "reads", "write": "writes"}
 DID = {"read": "read", "write": "wrote"}
 CAUSES = {"read": read.CAUSE, "write": write.CAUSE}
@@ -156,6 +158,8 @@ def _disk(given: Evidence, side: str, verb: str, behind: Sequence[Behind]) -> It
 def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
     """The disk as its own cause, with what is set there behind it."""
     given, side, verb = alone.given, alone.side, alone.verb
+    most = shown.through_disk(given.report, given.copy, side)
+    level = most if alone.rate < most <= BURST_RATIO * alone.rate else alone.rate
     setting = forced(given, side) if verb == "write" else None
     whence = " from this file" if verb == "read" and given.copy.of_file else ""
     why = f"; the limit belongs to {group}, not to the disk" if group else ""
@@ -166,12 +170,19 @@ def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
         CAUSES[verb],
         side,
         alone.best,
-        f"the {side}'s disk {DOES[verb]} at most {rate_text(alone.rate)}{whence}{why}",
+        f"the {side}'s disk {DOES[verb]} at most {rate_text(level)}{whence}{why}",
+        level=level,
         standing="at-least" if limited else "measured",
         evidence=tuple(_evidence(alone, group, setting)),
-        remedy=f"Raise or remove the I/O limit of {group} on the {side}" if group else remedy,
+        remedy=_raise(alone, group) if group else remedy,
         detail="limited by a cgroup" if group else detail,
     )
+
+
+def _raise(alone: Alone, group: str) -> str:
+    now = "" if alone.limit is None else f", now {rate_text(alone.limit)}"
+    where = f"{group} on the {alone.side} (`io.max` or `blkio.throttle`{now})"
+    return f"Raise or remove the I/O limit of {where}"
 
 
 @dataclass(frozen=True)

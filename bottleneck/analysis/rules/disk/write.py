@@ -1,4 +1,4 @@
-"""disk/write: what a push's client sees of the server's disk in its FLUSHes.
+"""disk/write: what a copy's FLUSHes show of the disk that it goes to.
 
 A FLUSH is answered when the server has made durable what it holds (MS-SMB2 3.3.5.11). Where all
 bytes were acknowledged long before, its time is the disk's. Until the first one the disk may idle,
@@ -15,17 +15,15 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
-from bottleneck.units import percent_text, rate_text, seconds_text
+from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("disk", "write", "write")
-MOSTLY_RATIO = 0.5
+MOSTLY_RATIO = 0.55
 """Share of a push's time that FLUSHes take, from which on they are what it waits for."""
 ARRIVED_RATIO = 1.25
 """Acknowledged over durable rate, from which on the bytes were there and the disk alone was not."""
-CLOSE_RATIO = 0.7
-"""Rate over what the FLUSHes leave: what came before the first one is no time of the disk."""
-AGREES_RATIO = 0.15
-"""How far the disk's rate within the FLUSHes may be from its rate alone: 3 % in the lab."""
+SLOWER_RATIO, FASTER_RATIO = 0.85, 1.3
+"""The disk's rate within the FLUSHes over its rate alone; faster where it began before them."""
 PLAIN_RATIO = 0.9
 """A copy so near to its disk needs no other proof."""
 FOREIGN_RATIO = 0.25
@@ -38,12 +36,12 @@ SAME = (
 
 @dataclass(frozen=True)
 class Flushed:
-    """The FLUSHes of one push."""
+    """The FLUSHes of one copy."""
 
     seconds: float
     """What they took beyond what a WRITE sent at the same moment takes."""
     ratio: float
-    """That over the time of the push."""
+    """That over the time of the copy."""
     bytes_per_second: float
     """What was made durable in that time."""
     arrived: bool
@@ -51,8 +49,8 @@ class Flushed:
 
 
 def flushed(given: Evidence) -> Flushed | None:
-    """What the FLUSHes of a push by this tool's client took; None: nothing tells."""
-    if given.copy.made is None or given.copy.verb != "push" or not given.by_client:
+    """What the FLUSHes of a copy took, at its end and on the way; None: nothing tells."""
+    if given.copy.made is None:
         return None
     told, elapsed = given.details, given.made.seconds
     last = told.flush_seconds
@@ -71,37 +69,38 @@ def flushed(given: Evidence) -> Flushed | None:
 def confirmed(given: Evidence, found: Claim) -> Claim:
     """The limit of a disk that was written alone, as reached where the copy's FLUSHes agree."""
     limit = found.ceiling
-    seen = _of_the_disk(given) if limit.part == ("disk", "server") else None
+    seen = _of_the_disk(given) if limit.part == ("disk", given.receiver) else None
     if seen is None or found.reached is not None or limit.standing != "measured":
         return found
     level = limit.bytes_per_second
-    agrees = abs(seen.bytes_per_second / level - 1) <= AGREES_RATIO
+    agrees = SLOWER_RATIO * level <= seen.bytes_per_second <= FASTER_RATIO * level
     if not agrees or given.rate.median >= PLAIN_RATIO * level:
         return found
     return replace(
         found,
+        words=f"{found.words}, mostly in a flush after the transfer",
         reached=True,
         trust=min(found.trust, TRUST["measured"]),
-        evidence=(*found.evidence, _waited(seen), _arrived(given, seen)),
+        evidence=(*found.evidence, _waited(given, seen), _arrived(given, seen)),
     )
 
 
 def _of_the_disk(given: Evidence) -> Flushed | None:
-    """FLUSHes that a push mostly waits for, and that nothing but the server's disk explains."""
+    """FLUSHes that a copy mostly waits for, and that nothing but the receiver's disk explains."""
     seen = flushed(given)
     if seen is None or seen.ratio < MOSTLY_RATIO or not seen.arrived:
         return None
-    if given.rate.median < CLOSE_RATIO * seen.bytes_per_second or hindered(given.made, "server"):
+    if hindered(given.made, given.receiver):
         return None
-    usage, moved = given.made.usage("server"), given.made.moved_bytes
+    usage, moved = given.made.usage(given.receiver), given.made.moved_bytes
     counted = (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0) if usage else 0
     return None if counted > (1 + FOREIGN_RATIO) * moved else seen
 
 
-def _waited(seen: Flushed) -> str:
+def _waited(given: Evidence, seen: Flushed) -> str:
     return (
-        f"The copy waited {percent_text(seen.ratio)} of its time for the server's disk flush, "
-        "after the data had arrived."
+        f"The copy waited {percent_text(seen.ratio)} of its time for the {given.receiver}'s disk "
+        "flush, after the data had arrived."
     )
 
 
@@ -113,6 +112,8 @@ def _arrived(given: Evidence, seen: Flushed) -> str:
 
 def rule(given: Evidence) -> Iterator[Claim]:
     """The server's disk as a push shows it that waits for its FLUSHes."""
+    if given.copy.verb != "push" or not given.by_client:
+        return
     seen, rate = flushed(given) if given.lone else _of_the_disk(given), given.rate.median
     if seen is None or seen.ratio < MOSTLY_RATIO:
         return
@@ -124,11 +125,11 @@ def rule(given: Evidence) -> Iterator[Claim]:
         CAUSE,
         "server",
         given.made,
-        f"the server needs {seconds_text(seen.seconds)} to flush the data to its disk, which is "
-        f"about {rate_text(level)}",
+        f"the server needs {seconds_text(seen.seconds)} to flush "
+        f"{size_text(given.made.moved_bytes)} to its disk, which is about {rate_text(level)}",
         level=level,
         standing="inferred",
-        reached=True if seen.arrived and rate >= CLOSE_RATIO * level else None,
+        reached=True if seen.arrived else None,
         source="one-end",
-        evidence=(_waited(seen), SAME) if given.lone else (_waited(seen),),
+        evidence=(_waited(given, seen), SAME) if given.lone else (_waited(given, seen),),
     )
