@@ -76,9 +76,10 @@ def confirmed(given: Evidence, found: Claim) -> Claim:
     agrees = SLOWER_RATIO * level <= seen.bytes_per_second <= FASTER_RATIO * level
     if not agrees or given.rate.median >= PLAIN_RATIO * level:
         return found
+    words, semicolon, why = found.words.partition(";")
     return replace(
         found,
-        words=f"{found.words}, mostly in a flush after the transfer",
+        words=f"{words}, mostly in a flush after the transfer{semicolon}{why}",
         reached=True,
         trust=min(found.trust, TRUST["measured"]),
         evidence=(*found.evidence, _waited(given, seen), _arrived(given, seen)),
