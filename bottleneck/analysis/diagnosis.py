@@ -25,6 +25,7 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.units import percent_text, rate_text
+from probes.records import Skipped
 
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
 """The same of a file that the user named."""
@@ -119,11 +120,12 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             f"{sentences.runs(copy, rate)} because {_why(cap, rate)}.",
             _detail(cap),
         )
-        advice = _advice(cap, then, rate)
+        advice = _advice(report, cap, then, rate)
         if report.server is None and cap.claim.ceiling.standing == "inferred":
             # What only follows from one end is no reason to buy anything yet.
             first = f"{advice[0][0].lower()}{advice[0][1:]}"
-            advice = (f"Confirm with --agent ssh://USER@SERVER, then {first}", *advice[1:])
+            again = "Run again with --agent ssh://USER@SERVER. If it names the same"
+            advice = (f"{again}, {first}", *advice[1:])
     else:
         verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
         advice = _what_to_try(report, copy, made, ladder)
@@ -144,8 +146,8 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     )
 
 
-def _advice(cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
-    missing = "" if not then.missing else sentences.not_predicted(*then.missing)
+def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
+    missing = "" if not then.missing else sentences.not_predicted(*then.missing, _how(report))
     told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
     if cap.rival is None or then.both is None:
         return told
@@ -155,11 +157,19 @@ def _advice(cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
     return (*told, sentences.or_else(cap.rival, *both))
 
 
+def _how(report: Report) -> str:
+    """How to have a stage measured that this run has not; empty: nothing that a user sets."""
+    if report.server is None:
+        return "use --agent ssh://SERVER"
+    skipped = (each.reason for _, each in report.entries if isinstance(each, Skipped))
+    return "use a larger --budget" if any("larger --budget" in each for each in skipped) else ""
+
+
 def _why(cap: Cap, rate: float) -> str:
     words = cap.claim.words
     below = 1 - rate / cap.claim.ceiling.bytes_per_second
     if cap.rival is None:
-        far = below >= FAR_BELOW_RATIO and cap.claim.ceiling.component != "instrument"
+        far = below >= FAR_BELOW_RATIO and cap.claim.reached is None
         return f"{words}. The copy runs {percent_text(below)} below this limit" if far else words
     other = sentences.name_with_verb(cap.rival.ceiling)
     level = rate_text(cap.rival.ceiling.bytes_per_second)

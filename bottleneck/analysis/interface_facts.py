@@ -93,7 +93,7 @@ def _shaped(side: str, link: InterfaceFacts) -> Behind:
     return Behind(
         f"a {link.qdisc} qdisc on the {side} shapes {link.name} to {rate}",
         f"shaped ({link.qdisc}) on the {side}",
-        f"Raise or remove the {rate} limit of {link.name} on the {side} (`tc qdisc show dev "
+        f"Raise or remove the {rate} limit of {link.name} on the {side} (see `tc qdisc show dev "
         f"{link.name}`)",
     )
 

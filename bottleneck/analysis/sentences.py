@@ -117,7 +117,9 @@ def advice(
         gain = f"Removing this bottleneck alone gains less than 15%: expect {expected}."
         return (gain, *_outlook(cap, None, following, rate))
     step = _step(claim, following, rate, link_bits)
-    return (f"{step}.", *_outlook(cap, predicted, following, rate, missing))
+    # A limit that somebody set may be raised to any rate: it is the next standard link's here.
+    where = f" at {link_text(link_bits)}" if claim.remedy and link_bits else ""
+    return (f"{step}.", *_outlook(cap, predicted, following, rate, missing, where))
 
 
 def gains_little(predicted: Band | None, rate: float) -> bool:
@@ -130,7 +132,7 @@ def both_at_once(
 ) -> tuple[str, ...]:
     """What to do about two limits so close that one of them alone is not worth its price."""
     steps = [_step(each, after, rate, bits) for each in (cap, rival)]
-    gain = () if both is None else (_gain(both, both.high, rate, " without both"),)
+    gain = () if both is None else (_gain(both, after, rate, " without both"),)
     first = "Remove both limits, because one alone gains less than 15%."
     return (f"{first} {steps[0]}. {steps[1]}.", *gain)
 
@@ -140,7 +142,7 @@ def or_else(
 ) -> str:
     """What to do about a cap that is as likely; both: the rate without the two of them."""
     step = _step(rival, after, rate, bits)
-    gain = "" if both is None else f" {_gain(both, both.high, rate, ' without both')}"
+    gain = "" if both is None else f" {_gain(both, after, rate, ' without both')}"
     return f"Equally likely, if that gains nothing: {step[0].lower()}{step[1:]}.{gain}"
 
 
@@ -150,28 +152,36 @@ def _step(claim: Claim, following: Next | None, rate: float, link_bits: int | No
     return claim.remedy or exchange or _measure(claim.ceiling, following, rate)
 
 
-def not_predicted(part: Part, least_bytes_per_second: float) -> str:
-    """Why nothing is predicted: a stage is not known, or not beyond what it was seen to carry."""
+def not_predicted(part: Part, least_bytes_per_second: float, how: str = "") -> str:
+    """Why nothing is predicted: a stage is not known, or not beyond what it was seen to carry.
+
+    how: to have it measured.
+    """
     if not least_bytes_per_second:
-        return f"Not predicted: {part_name(part)} was not measured."
+        return f"Not predicted: {part_name(part)} was not measured{how and f' ({how})'}."
     least = rate_text(least_bytes_per_second)
     return f"Not predicted: {part_name(part)} was measured only up to {least}."
 
 
-def _gain(predicted: Band, most: float, rate: float, where: str = "") -> str:
+def _gain(predicted: Band, following: Next | None, rate: float, where: str = "") -> str:
+    # Beyond the next limit lies only the noise of what was measured.
+    beyond = predicted.high if following is None else following.ceiling_bytes_per_second
+    most = min(predicted.high, max(predicted.median, beyond))
     gain = times_text(predicted.median / rate)
     return f"Expected{where}: {range_text(predicted.low, most)} ({gain})."
 
 
 def _outlook(
-    cap: Ceiling, predicted: Band | None, following: Next | None, rate: float, missing: str = ""
+    cap: Ceiling,
+    predicted: Band | None,
+    following: Next | None,
+    rate: float,
+    missing: str = "",
+    where: str = "",
 ) -> tuple[str, ...]:
     parts = [missing] if missing else []
     if predicted is not None:
-        # Beyond the next limit lies only the noise of what was measured.
-        beyond = predicted.high if following is None else following.ceiling_bytes_per_second
-        most = min(predicted.high, max(predicted.median, beyond))
-        parts.append(_gain(predicted, most, rate))
+        parts.append(_gain(predicted, following, rate, where))
     if following is not None:
         about = "about " if following.component in ("cpu", "instrument") else ""
         level = f"{about}{rate_text(following.ceiling_bytes_per_second)}"

@@ -38,7 +38,7 @@ from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text
-from bottleneck.words import cap_text, confidence_text, first_line, spread_text
+from bottleneck.words import cap_text, confidence_text, first_line
 
 TITLE_CHARACTERS = 80
 COMMAND_CHARACTERS = 2000
@@ -134,9 +134,6 @@ def _figures(chosen: CopyDiagnosis) -> Iterator[tuple[str, str]]:
     yield "Copy", copies.name_text(chosen)
     yield "Rate", _rate_of(chosen)
     yield "Confidence", confidence_text(chosen.verdict)
-    after = chosen.predicted_bytes_per_second
-    if after is not None:
-        yield "Without the bottleneck", spread_text(after.low, after.high, always=True)
 
 
 def _rate_of(copy: CopyDiagnosis) -> str:

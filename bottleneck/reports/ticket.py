@@ -135,10 +135,6 @@ def _around(report: Report, chosen: CopyDiagnosis | None) -> Iterator[Block]:
     if ceilings:
         told = "; ".join(ceilings[:MOST_CEILINGS])
         yield from points("", [f"Limits of {chosen.copy}: {told}."], longest=500)
-    after = chosen.predicted_bytes_per_second
-    if after is not None:
-        told = f"Without the bottleneck: {units.range_text(after.low, after.high)}."
-        yield from points("", [told], longest=200)
     found = rtt.rtt(report, made)
     trip = "RTT: not measured" if found is None else f"RTT: {_trip(found)}"
     busy = [] if made is None else [_busy(side, made.usage(side)) for side in ("client", "server")]

@@ -109,7 +109,9 @@ def _raise(made: Found, side: str, seen: Load, cores: str) -> str:
     """Where the quota is set and what it is; and what a round rate costs, by this copy's load."""
     where = f"`{seen.quota_file}`" if seen.quota_file else "`cpu.max` of its cgroup"
     remedy = f"Raise the CPU quota on the {side} ({where}{cores and f', now {cores}'})"
-    needed = seen.copy_ratio * seen.cores * ROUND_BYTES_PER_SECOND / made.rate.median
+    used = seen.copy_ratio * seen.cores
+    used = min(used, seen.quota_cores or used)
+    needed = used * ROUND_BYTES_PER_SECOND / made.rate.median
     return f"{remedy}; 100 MB/s need about {needed:.2g} cores" if needed >= LEAST_CORES else remedy
 
 

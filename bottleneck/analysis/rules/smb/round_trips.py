@@ -7,6 +7,7 @@ same requests were measured alone, and more of them were faster, that rate is th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -191,10 +192,12 @@ def _setting(given: Evidence, size: str, in_flight: float, rtt_seconds: float) -
     found = [each for each in given.smb_conf("server") if each.option in options]
     if found:
         named = " and ".join(f"`{each.option}`" for each in found)
-        detail = f"`{found[0].option} = {found[0].value}`"
+        now = found[0].value
+        least = f" to {math.ceil(int(now) * wanted / in_flight)} or more" * now.isdigit()
+        least = least if needs else ""
         return (
-            detail,
-            f"Raise {named} in the server's smb.conf (now {found[0].value}){needs}",
+            f"`{found[0].option} = {now}`",
+            f"Raise {named} in the server's smb.conf{least} (now {now}){needs}",
         )
     named = " and ".join(f"`{each}`" for each in options)
     return "", f"Allow more than {size} in flight on the server (Samba: {named} in smb.conf)"
