@@ -39,4 +39,6 @@ def healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagnos
     fits = len(links) == 1 and bits >= LEAST_BITS_PER_SECOND
     if not fits or max(offered, default=0) > OFFERS_RATIO * bits:
         return ""
-    return f"all four copies use the full {link_text(bits)} link"
+    details = {own[name].verdict.detail for name in OWN_COPIES}
+    shaped = f", {min(details).partition(' on ')[0]}" if all(details) else ""
+    return f"all four copies use the full {link_text(bits)} link{shaped}"

@@ -61,7 +61,8 @@ def fixed(
     if needed is None or (held is not None and needed <= held):
         return _where(given, side, kind, sockets, None)
     found = _where(given, side, kind, sockets, round(ROOM_RATIO * needed))
-    return replace(found, remedy=f"{found.remedy}. The path needs a window of {size_text(needed)}")
+    needs = f"The path needs a window of {size_text(needed)}, about half of the buffer"
+    return replace(found, remedy=f"{found.remedy}. {needs}")
 
 
 def _needed_bytes(given: Evidence, rtt_seconds: float) -> float | None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from bottleneck import words
 from bottleneck.analysis import steps
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Part
+from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
 from bottleneck.reports.copies import is_cap
 from bottleneck.reports.document import Flow, Place
@@ -55,10 +56,13 @@ def flow(report: Report, diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[
     places = []
     for name, parts, here in shown:
         named = [each for each in here if is_cap(copy.verdict, each)]
-        limit = min(named or here, key=lambda each: each.bytes_per_second, default=None)
+        surer = [each for each in here if each.standing != "at-least"]
+        limit = min(named or surer or here, key=_level, default=None)
         mark = ""
         if copy.verdict.part in parts and not diagnosis.healthy:
             mark = "bottleneck"
+        elif limit is not None and copy.verdict.detail == f"or {name_with_verb(limit)}":
+            mark = "or this"
         elif copy.verdict.component == "unknown" and limit is not None and limit is nearest:
             mark = "nearest"
         label = "" if limit is None else words.cap_text(limit)
@@ -101,6 +105,10 @@ def _limit_text(report: Report, limit: Ceiling | None, parts: tuple[Part, ...]) 
     component, side = parts[0]
     seen = component == "memory" or component == "cpu" and (side == "client" or report.server)
     return "-" if seen else "?"
+
+
+def _level(limit: Ceiling) -> float:
+    return limit.bytes_per_second
 
 
 def _width(limit: Ceiling | None, rate: float, most: float) -> float | None:
