@@ -26,6 +26,10 @@ MOSTLY_RATIO = 0.5
 """Of a copy's time, from which on its connection mostly grew, or waited for an end."""
 
 
+BUFFERS = ("send-buffer", "receive-window")
+"""What a connection waited for that no start explains."""
+
+
 @dataclass(frozen=True)
 class Startup:
     """The start of one copy: how long it took, as a share of all, and what a long copy gets."""
@@ -59,7 +63,7 @@ def startup(given: Evidence) -> Startup | None:
     carried, made, told = alone.found.rate.median, given.made, given.details.sockets
     rtt = told.min_rtt_seconds or given.details.rtt_seconds
     waited = max(told.receive_window_limited_ratio, told.send_buffer_limited_ratio)
-    if rtt is None or rtt < FAR_SECONDS or waited >= MOSTLY_RATIO:
+    if rtt is None or rtt < FAR_SECONDS or waited >= MOSTLY_RATIO or told.by in BUFFERS:
         return None
     first = FIRST_SEGMENTS * (told.segment_bytes or USUAL_SEGMENT_BYTES)
     growing = rtt * max(0.0, math.log2(carried * rtt / first))

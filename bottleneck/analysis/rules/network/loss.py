@@ -37,7 +37,7 @@ REMEDY = (
 LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054
 """RFC 9438 section 5.1: mean window = 1.054 * (RTT / p) ** 0.75, segments and seconds."""
-LOW_TOLERANCE, HIGH_TOLERANCE = 1.5, 2.5
+LOW_TOLERANCE, HIGH_TOLERANCE = 1.5, 3.0
 """The share of lost packets is counted over seconds; what one event loses at once, and what is
 sent before the first one, makes a connection faster than its share allows."""
 CUBIC_TOLERANCE = 1.5
