@@ -134,9 +134,9 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
         if rate.median < REACHED_RATIO * level:
             bounds.append(0.7)
         elif rate.median < 0.9 * level:
-            bounds.append(0.85)
+            bounds.append(0.93)
         if rate.runs == 1:
-            bounds.append(0.95)
+            bounds.append(0.96)
         if unknown_parts(copy, ladder, rate.median / REACHED_RATIO):
             bounds.append(0.85)
     return round(min(bounds), 2)
@@ -167,7 +167,7 @@ def _by_spread(low: float, median: float, high: float) -> float:
     spread = (high - low) / median
     if spread > 0.3:
         return 0.75
-    return 0.9 if spread > 0.15 else 0.97
+    return 0.94 if spread > 0.15 else 0.97
 
 
 def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[Part, ...]:
