@@ -16,7 +16,7 @@ from bottleneck.bench import Bench
 from bottleneck.steps import schedule, turns
 from bottleneck.target import parse
 from probes import path, smb_tax
-from probes.records import Access
+from probes.records import Access, Skipped, Step
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")
 DISK = Doubt(
@@ -75,6 +75,15 @@ def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budge
     assert [name for name, _ in run(on, ())] == ["path", "disk"]
     assert on.ledger.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
     assert run(bench(elapsed=27.0), ()) == []
+
+
+def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explained() -> None:
+    """Its zones, fragments and forced writes come after its plain rate."""
+    on = bench()
+    for name in ("disk", "path"):
+        on.ledger.end(Step(name, {}, "client"), Skipped("in a test"))
+    left = {each.name for each in schedule.Explanations.of(on).left}
+    assert "disk" in left and "path" not in left
 
 
 def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(run: Any) -> None:
