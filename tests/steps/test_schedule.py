@@ -13,10 +13,11 @@ from bottleneck import plan
 from bottleneck.analysis.doubts import Doubt, Look
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
+from bottleneck.report import Step
 from bottleneck.steps import schedule, turns
 from bottleneck.target import parse
 from probes import path, smb_tax
-from probes.records import Access, Skipped, Step
+from probes.records import Access, Skipped
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")
 DISK = Doubt(

@@ -59,10 +59,13 @@ def flushed(given: Evidence) -> Flushed | None:
     before = max(0.0, (told.flushes or 1) - 1)
     # One on the way stands behind the WRITEs before it, as a WRITE would.
     behind = before * (told.request_seconds_median or 0.0)
-    own = min(elapsed, last + max(0.0, (told.flushing_seconds or last) - last - behind))
+    midway = max(0.0, (told.flushing_seconds or last) - last - behind)
+    own = min(elapsed, last + midway)
     if own < LEAST:
         return None
     arrived = (told.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * given.rate.median
+    # What waits for a FLUSH midway is acknowledged as late as that.
+    arrived = arrived or midway >= MOSTLY_RATIO * own
     return Flushed(own, own / elapsed, given.made.moved_bytes / own, arrived)
 
 

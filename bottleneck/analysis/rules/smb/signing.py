@@ -28,8 +28,9 @@ CAUSES = {"signing": SIGNING, "encryption": ENCRYPTION}
 PLAIN = "plain"
 NOUNS = {"signed": "signing", "encrypted": "encryption"}
 """The contract's word for what a session does, by steps.security."""
-MOSTLY_RATIO = 0.5
-"""Share of the CPU time of a copy from which on the crypto is what fills the CPU."""
+MOSTLY_RATIO = 0.4
+"""Share of the CPU time of a copy from which on the crypto is what fills the CPU: what it takes
+is told as a lower bound."""
 LEAST_LEFT_RATIO = 0.05
 """Of the CPU time: no copy is nothing but crypto."""
 PLAIN_TIMES = 2.0
