@@ -15,7 +15,7 @@ from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
 
 BIN_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Where the bins of confidence begin; the last one ends with 1."""
-CONFIDENT = 0.8
+CONFIDENT = 0.7
 EARLY_RATIO = 0.5
 """Share of its budget in which a run with one clear cap should end."""
 
@@ -42,6 +42,11 @@ class Tally:
     bins: tuple[Bin, ...]
     brier: float | None
     """Mean of (confidence - 1 or 0) squared, over the verdicts that name somebody."""
+    calibration_error: float | None
+    """Mean distance of a bin's confidence from its share that is right, by its count (ECE: Naeini,
+    Cooper, Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian Binning", 2015)."""
+    f1: dict[str, float]
+    """By component/side/cause: the harmonic mean of precision and recall."""
     confident_and_wrong: tuple[str, ...]
     right_ratio: float | None
     """Of the verdicts that name somebody, or should have."""
@@ -73,6 +78,8 @@ def tally(results: Sequence[Ran]) -> Tally:
         matrix=confusion([row for _, row in rows]),
         bins=tuple(reliability(named)),
         brier=brier(named),
+        calibration_error=calibration_error(named),
+        f1=f1(confusion([row for _, row in rows])),
         confident_and_wrong=tuple(
             f"{ran.world} {row.copy} {row.dialect or ''}: {row.verdict} {row.confidence:.2f}, "
             f"true would be {' | '.join(row.right)}"
@@ -137,6 +144,27 @@ def brier(named: Sequence[Judged]) -> float | None:
     return sum((_sure(row) - (row.grade == RIGHT)) ** 2 for row in named) / len(named)
 
 
+def calibration_error(named: Sequence[Judged]) -> float | None:
+    """0: the share that is right is what the confidence says; None: nothing is named."""
+    if not named:
+        return None
+    off = [each.count * abs(each.mean_confidence - each.right_ratio) for each in reliability(named)]
+    return sum(off) / len(named)
+
+
+def f1(matrix: dict[str, dict[str, int]]) -> dict[str, float]:
+    """Of each verdict that is true or was found; where several are true the first one counts."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    for truth, row in matrix.items():
+        for verdict, count in row.items():
+            pairs[truth.split(" | ")[0], verdict] += count
+    named = sorted({name for pair in pairs for name in pair if not name.startswith("unknown/")})
+    told = {
+        name: sum(n for pair, n in pairs.items() for each in pair if each == name) for name in named
+    }
+    return {name: 2 * pairs[name, name] / told[name] for name in named}
+
+
 def _sure(row: Judged) -> float:
     return row.confidence or 0.0
 
@@ -154,9 +182,13 @@ def lines(found: Tally) -> list[str]:
             f"{span:12}  {each.count:5}   {each.mean_confidence:.2f}  {each.right_ratio:6.1%}"
         )
     told.append(f"Brier score: {_figure(found.brier)}")
+    told.append(f"expected calibration error: {_figure(found.calibration_error)}")
+    told += ["", "F1 by verdict"]
+    told += [f"  {score:.3f}  {name}" for name, score in found.f1.items()]
     told += ["", f"confident and wrong (>= {CONFIDENT}): {len(found.confident_and_wrong)}"]
     told += [f"  {line}" for line in found.confident_and_wrong]
     told.append(", ".join(f"{count} {grade}" for grade, count in found.grades.items()))
+    told.append(f"not named though planted: {_share(_missed(found))}")
     told.append(f"right: {_share(found.right_ratio)} of the verdicts that name or should name")
     told.append(f"component and side right: {_share(found.part_ratio)}")
     told.append(f"right headlines: {_share(found.headline_ratio)}")
@@ -164,6 +196,11 @@ def lines(found: Tally) -> list[str]:
     told += [f"  not: {', '.join(found.late)}"] if found.late else []
     told += [f"no report: {', '.join(found.broke)}"] if found.broke else []
     return told
+
+
+def _missed(found: Tally) -> float | None:
+    counted = sum(found.grades.get(each, 0) for each in (RIGHT, WRONG, MISSED))
+    return found.grades.get(MISSED, 0) / counted if counted else None
 
 
 def _figure(value: float | None) -> str:

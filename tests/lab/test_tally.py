@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from experiment import Ran
 from judge import ABSTAINED, MISSED, NOT_COUNTED, RIGHT, WRONG, Judged
-from tally import brier, confusion, lines, reliability, share_right, tally
+from tally import brier, calibration_error, confusion, f1, lines, reliability, share_right, tally
 
 LINK, READ, ZONE = "network/path/link-rate", "disk/server/read", "disk/server/zone"
 
@@ -70,6 +70,18 @@ def test_the_score_is_worst_for_what_is_sure_and_wrong() -> None:
     assert brier([]) is None
 
 
+def test_the_calibration_error_weighs_each_bin_by_its_verdicts() -> None:
+    named = [*[_row(RIGHT, LINK, 0.95)] * 3, _row(WRONG, LINK, 0.55)]
+    assert calibration_error(named) == pytest.approx((3 * 0.05 + 0.55) / 4)
+    assert calibration_error([]) is None
+
+
+def test_f1_counts_what_was_missed_and_what_was_blamed_instead() -> None:
+    """Nobody named is a loss for what is true alone."""
+    matrix = {READ: {READ: 2, LINK: 1, "unknown/inconclusive": 1}, LINK: {LINK: 3}}
+    assert f1(matrix) == {READ: pytest.approx(4 / 6), LINK: pytest.approx(6 / 7)}
+
+
 def test_an_abstention_that_is_no_fault_is_neither_right_nor_wrong() -> None:
     """A miss is a fault; with nothing to count there is no share."""
     assert share_right([_row(RIGHT, LINK), _row(ABSTAINED, "unknown")]) == 1
@@ -102,7 +114,7 @@ def test_a_run_is_early_in_half_of_its_budget_where_one_cap_is_clear() -> None:
     (blamed,) = found.confident_and_wrong
     assert blamed == f"slow pull.cached 3.1.1: {LINK} 0.85, true would be {READ}"
     text = "\n".join(lines(found))
-    assert "confident and wrong (>= 0.8): 1" in text
+    assert "confident and wrong (>= 0.7): 1" in text
     assert f"*    1  {READ}  ->  {LINK}" in text
     assert "no report: none" in text
 
