@@ -134,9 +134,9 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
         if rate.median < REACHED_RATIO * level:
             bounds.append(0.7)
         elif rate.median < 0.9 * level:
-            bounds.append(0.93)
+            bounds.append(0.95)
         if rate.runs == 1:
-            bounds.append(0.96)
+            bounds.append(0.98)
         if unknown_parts(copy, ladder, rate.median / REACHED_RATIO):
             bounds.append(0.85)
     return round(min(bounds), 2)
@@ -155,11 +155,11 @@ def stolen_ratio(made: Found) -> float:
 
 
 def _by_margin(ratio: float) -> float:
-    """0.5 where the next ceiling is the same, 0.6 at 1.1 times, 0.97 from 1.5 times on."""
+    """0.5 where the next ceiling is the same, 0.6 at 1.1 times, 0.99 from 1.5 times on."""
     if ratio >= CLEAR_RATIO:
-        return 0.97
+        return 0.99
     if ratio >= NEAR_RATIO:
-        return 0.75 + 0.22 * (ratio - NEAR_RATIO) / (CLEAR_RATIO - NEAR_RATIO)
+        return 0.75 + 0.24 * (ratio - NEAR_RATIO) / (CLEAR_RATIO - NEAR_RATIO)
     return 0.5 + 0.1 * (ratio - 1) / (NEAR_RATIO - 1)
 
 
@@ -167,7 +167,7 @@ def _by_spread(low: float, median: float, high: float) -> float:
     spread = (high - low) / median
     if spread > 0.3:
         return 0.75
-    return 0.94 if spread > 0.15 else 0.97
+    return 0.96 if spread > 0.15 else 0.99
 
 
 def unknown_parts(copy: Copy, ladder: Ladder, level: float) -> tuple[Part, ...]:
@@ -200,7 +200,7 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     if not found:
         return None
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
-    confidence = min(found[0].partial_trust, _proof(copy, made), 0.97 if rival is None else 0.5)
+    confidence = min(found[0].partial_trust, _proof(copy, made), 1.0 if rival is None else 0.5)
     return Cap(_at(made.rate, found[0]), "reached", confidence, rival)
 
 

@@ -101,7 +101,7 @@ class Claim:
     """Why, as what follows "because": "the server's disk reads at most 25.7 MB/s"."""
     reached: bool | None = None
     """Whether the copy's own load shows that it was reached; None: its rate has to tell."""
-    trust: float = 0.97
+    trust: float = 0.99
     """The most that a verdict built on it may be sure of."""
     partial_trust: float = 0.0
     """The same where it held the copy for a part of the time and no ceiling is reached; 0: no."""

@@ -25,7 +25,7 @@ def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world):
 
 
 @pytest.mark.parametrize(
-    ("second", "least", "most"), [(130, 0.5, 0.8), (150, 0.8, 0.92), (500, 0.97, 0.97)]
+    ("second", "least", "most"), [(130, 0.5, 0.8), (150, 0.8, 0.92), (500, 0.99, 0.99)]
 )
 def test_confidence_grows_with_the_margin_to_the_next_ceiling(pulled, second, least, most):
     found = pulled((112, 113, 114), link=(117.5, 117.6, 117.7), disk=second, memory=116)
@@ -34,7 +34,7 @@ def test_confidence_grows_with_the_margin_to_the_next_ceiling(pulled, second, le
 
 @pytest.mark.parametrize(
     ("rates", "confidence"),
-    [((112, 113, 114), 0.97), ((98, 113, 116), 0.94), ((80, 113, 116), 0.75), (113, 0.96)],
+    [((112, 113, 114), 0.99), ((98, 113, 116), 0.96), ((80, 113, 116), 0.75), (113, 0.98)],
 )
 def test_scattered_runs_and_one_alone_cost_confidence(pulled, rates, confidence):
     assert pulled(rates).verdict.confidence == confidence
@@ -46,7 +46,7 @@ def test_a_gap_below_the_ceiling_costs_confidence(empty_world):
     world.disk("client", "write", 500)
     world.copy("pull.uncached", 101)
     world.disk("server", "read", 500)
-    assert world.diagnosed().verdict.confidence == 0.93
+    assert world.diagnosed().verdict.confidence == 0.95
 
 
 def test_a_stage_that_nobody_measured_costs_confidence_and_is_said(pulled):

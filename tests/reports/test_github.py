@@ -59,7 +59,7 @@ def test_the_summary_has_the_expectations_and_the_copies(judgement):
     text = github_summary(judgement)
     assert text.startswith("### bottleneck: CRITICAL\n\nthe server's disk caps pull.uncached at ")
     assert "| WARNING | pull.uncached \\< 80 MB/s | 23.6 MB/s | pull.uncached runs at " in text
-    assert "| pull.uncached | 3.1.1 | 23.6 MB/s | disk/server/read | 0.97 |" in text
+    assert "| pull.uncached | 3.1.1 | 23.6 MB/s | disk/server/read | 0.99 |" in text
     assert text.endswith(
         "//nas/media, measured 2026-11-20T23:45:00+00:00 (3 h ago), "
         "the run is complete, bottleneck 0.1.0\n"

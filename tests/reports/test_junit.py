@@ -39,7 +39,7 @@ def test_each_expectation_is_a_case_that_passes_fails_or_errs(judgement):
     (failure,) = found["pull.uncached < 80 MB/s"].result
     assert (failure.message, failure.type) == ("pull.uncached runs at 23.6 MB/s", "warning")
     assert "found: 23.6 MB/s" in failure.text
-    assert "limited by: disk/server/read, confidence 0.97" in failure.text
+    assert "limited by: disk/server/read, confidence 0.99" in failure.text
 
 
 def test_counts_time_and_properties_are_those_of_the_run(judgement):

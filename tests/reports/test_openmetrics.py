@@ -115,7 +115,7 @@ def test_rates_and_caps_are_those_of_the_diagnosis(judgement):
     which = {"copy": "pull.uncached", "dialect": "3.1.1", "share": "//nas/media"}
     cap = {"component": "disk", "side": "server", "cause": "read"}
     assert values(text, "copy_bytes_per_second", **which) == [23.6e6]
-    assert values(text, "cap_confidence", **which, **cap) == [0.97]
+    assert values(text, "cap_confidence", **which, **cap) == [0.99]
     assert values(text, "cap_ceiling_bytes_per_second", **which, **cap) == [25e6]
     assert values(text, "stage_bytes_per_second", step="disk server read uncached") == [25e6]
     assert values(text, "expectation_seconds", metric="path.rtt") == [0.00035]

@@ -99,7 +99,7 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
             "scheduling periods",
             f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
             source="counted",
-            partly="law" if partly else None,
+            partly="gap" if partly else None,
             remedy=_raise(made, side, seen, cores),
             detail=f"limited to {cores}" if cores else "",
         )
