@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 61_800,
-    "lines of code": 43_500,
+    "lines": 61_900,
+    "lines of code": 43_560,
     "modules": 325,
-    "lines of tests": 60_600,
+    "lines of tests": 60_700,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

@@ -110,7 +110,6 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     cap = None if void is not None else caps.find(copy, made, ladder)
     then = outlook.Outlook()
     if cap is not None:
-        ladder = caps.settled(ladder, cap)
         then = outlook.outlook(report, copy, made, cap, ladder)
         ladder = then.ladder or ladder
         verdict = Verdict(
@@ -121,11 +120,6 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             _detail(cap),
         )
         advice = _advice(report, cap, then, rate)
-        if report.server is None and cap.claim.ceiling.standing == "inferred":
-            # What only follows from one end is no reason to buy anything yet.
-            first = f"{advice[0][0].lower()}{advice[0][1:]}"
-            again = "Run again with --agent ssh://USER@SERVER. If it names the same"
-            advice = (f"{again}, {first}", *advice[1:])
     else:
         verdict = void or unstable or unknown.inconclusive(copy, made, ladder)
         advice = _what_to_try(report, copy, made, ladder)
@@ -149,6 +143,10 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
 def _advice(report: Report, cap: Cap, then: outlook.Outlook, rate: float) -> tuple[str, ...]:
     missing = "" if not then.missing else sentences.not_predicted(*then.missing, _how(report))
     told = sentences.advice(cap.claim, then.next, then.predicted, rate, then.link_bits, missing)
+    if report.server is None and cap.claim.ceiling.standing == "inferred":
+        # What only follows from one end is no reason to buy anything yet.
+        again = "Run again with --agent ssh://USER@SERVER. If it names the same"
+        told = (f"{again}, {told[0][0].lower()}{told[0][1:]}", *told[1:])
     if cap.rival is None or then.both is None:
         return told
     both = (then.both.next, then.both.predicted, rate, then.both.link_bits)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis import model, references, steps
-from bottleneck.analysis.cap import Cap, required_parts
+from bottleneck.analysis.cap import Cap, required_parts, settled
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.evidence.copies import hindered
 from bottleneck.analysis.finding import Ceiling, Next, Part, Rung
@@ -307,7 +307,7 @@ def outlook(report: Report, copy: Copy, made: Found, cap: Cap, ladder: Ladder) -
 
     They end where nothing more is known, or at this tool itself.
     """
-    held = Held(report, copy, made, cap, ladder)
+    held = Held(report, copy, made, cap, settled(ladder, cap))
     held = replace(held, ladder=rescaled(held))
     ceiling = cap.claim.ceiling
     then, both = _freed(held, [ceiling]), None

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, model, steps
-from bottleneck.analysis.evidence.copies import alike, transfers
+from bottleneck.analysis.evidence.copies import alike, foreign_rate, transfers
 from bottleneck.analysis.evidence.details import Cell, Details
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
 from bottleneck.units import rate_text

@@ -170,7 +170,6 @@ def usage(before: Counters, after: Counters) -> Usage:
     copy_seconds = _copy_seconds(before, after)
     memory = after.memory
     sent, received = zip(before.traffic or (None, None), after.traffic or (None, None))
-
     grown, ratio = partial(_grown_of, before, after), partial(_ratio_of, before, after)
     quotas = [each for each in after.quotas if _kept(each, copy_seconds, wall_seconds)]
     tightest = min(quotas, key=lambda each: each.quota_cores, default=None)

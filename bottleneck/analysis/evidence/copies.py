@@ -12,6 +12,8 @@ from bottleneck.analysis.steps import OWN, Copy, Found
 from bottleneck.report import Report, median_run
 from probes.records import HostFacts, Spread
 
+FOREIGN_RATIO = 0.15
+"""More bytes at the interface than the copy's own packets, from which on it is not our framing."""
 LOSS_BASED = frozenset(
     (
         *("bic", "cubic", "highspeed", "htcp", "hybla", "illinois", "lp", "reno", "scalable"),
@@ -273,3 +275,28 @@ def steady_rate(found: Found) -> float:
         if acknowledged is not None and moved / acknowledged > 2 * trip:
             steady = moved / (moved / acknowledged - trip)
     return max(rate, min(steady, STEADY_GAIN_RATIO * rate))
+
+
+def foreign_rate(report: Report, found: Found, sender: str) -> float | None:
+    """Payload per second that others moved in the same direction during a step; None: none seen.
+
+    The interface counts every byte with headers; what the step's own payload takes in full packets
+    is known, the rest is somebody else's.
+    """
+    if steps.on_one_host(report):
+        return None
+    share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
+    # What was sent twice is the step's own too.
+    sockets = found.details.limits or found.details.sockets
+    own_bytes = (found.moved_bytes + sockets.retransmitted_bytes) / share
+    counts = []
+    for usage, sends in ((found.usage(sender), True), (found.usage(steps.other(sender)), False)):
+        if usage is not None and usage.wall_seconds > 0:
+            counted = usage.interface_sent_bytes if sends else usage.interface_received_bytes
+            counts.append((counted or 0, usage.wall_seconds))
+    rates = [
+        (counted - own_bytes) * share / wall
+        for counted, wall in counts
+        if counted > own_bytes * (1 + FOREIGN_RATIO)
+    ]
+    return max(rates, default=None)

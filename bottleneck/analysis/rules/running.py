@@ -15,13 +15,12 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import model
 from bottleneck.analysis.claim import Cause, Source, claim
-from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.evidence.copies import FOREIGN_RATIO, Evidence, foreign_rate
 from bottleneck.analysis.evidence.details import DiskRow, End
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk import contention as disk_contention
 from bottleneck.analysis.rules.disk.alone import CAUSES, DOES
 from bottleneck.analysis.rules.network import contention, link_rate, loss
-from bottleneck.analysis.rules.network.contention import FOREIGN_RATIO, foreign_rate
 from bottleneck.analysis.rules.smb import round_trips
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text

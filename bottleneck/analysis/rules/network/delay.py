@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.claim import claim as claimed
-from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.evidence.copies import Evidence, foreign_rate
 from bottleneck.analysis.evidence.startup import SHORT_RATIO, SMALL_RATIO, startup
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 

@@ -16,6 +16,7 @@ from bottleneck.analysis.evidence.copies import (
     alike,
     best_alike,
     client_bound,
+    foreign_rate,
     hindered,
     steady_rate,
     streams,
@@ -28,7 +29,6 @@ from bottleneck.analysis.rules.bus import links as bus
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
 from bottleneck.analysis.rules.network import duplex, loss
-from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import link_text, rate_and_bits_text, rate_text, seconds_text

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis import shown, steps
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.evidence.copies import Evidence, foreign_rate
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rtt import Rtt, rtt
-from bottleneck.analysis.rules.network.contention import foreign_rate
 from bottleneck.analysis.steps import Found
 from bottleneck.units import rate_text, seconds_text, size_text
 
