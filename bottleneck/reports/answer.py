@@ -85,8 +85,13 @@ def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
     told = chosen.advice
     if diagnosis.healthy and chosen.bytes_per_second and told:
         rate = rate_text(chosen.bytes_per_second)
+        # Each direction may have a limit of its own.
+        alike = (
+            each for each in diagnosis.copies if each.dialect == chosen.dialect and each.advice
+        )
+        then = " ".join(dict.fromkeys((told[0], *(each.advice[0] for each in alike))))
         return (
-            f"Nothing, unless you need more than {rate}. Then {told[0][0].lower()}{told[0][1:]}",
+            f"Nothing, unless you need more than {rate}. Then {then[0].lower()}{then[1:]}",
             *told[1:],
         )
     return told
