@@ -26,6 +26,8 @@ STOLEN_RATIO = 0.1
 """Of its cores: less than that a virtual machine loses on any busy host."""
 ROBBED_TRUST = 0.75
 TURNS_RATIO = 0.1
+FLUSHED_RATIO = 1.5
+"""Of a disk's rate, over a flush that began after some of the bytes were written."""
 TURNS_TRUST, GUESSED_TRUST = 0.6, 0.55
 """Of two stages in turn: where a copy without one of them proves it; where only figures fit."""
 STAGES = ("disk", "network")
@@ -217,8 +219,9 @@ def _at(rate: Spread, claim: Claim) -> Claim:
 
 def settled(ladder: Ladder, cap: Cap) -> Ladder:
     """The ladder with the cap's ceiling as the cap has it."""
-    named = cap.claim.ceiling.named
-    claims = [cap.claim if each.ceiling.named == named else each for each in ladder.claims]
+    claim = cap.claim
+    key = (claim.ceiling.named, claim.words)
+    claims = [claim if (e.ceiling.named, e.words) == key else e for e in ladder.claims]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     return replace(ladder, claims=tuple(dict.fromkeys(claims)))
 
@@ -266,14 +269,17 @@ def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     if len(stages) < 2:
         return None
     first, second = list(stages.values())[:2]
-    lower, turns = first.ceiling.bytes_per_second, _turns(first, second)
+    lower, turns = _level(first), _turns(first, second)
     manner: Manner = "turns" if abs(made.rate.median / turns - 1) <= TURNS_RATIO else "partly"
     if not (1 - TURNS_RATIO) * turns <= made.rate.median <= lower:
         return None
     known = [*_alone(copy, second, first), *_alone(copy, first, second)]
+    known += [*_flushed(copy, made, second, first), *_flushed(copy, made, first, second)]
     if any(known):
         return Cap(first, manner, min(TURNS_TRUST, _proof(copy, made), first.trust), second)
-    if known or made.details.flush_seconds is not None or not _fits(ladder, first, second):
+    told = made.details
+    unseen = told.flush_seconds is None and told.flushed is not False
+    if known or not unseen or not _fits(ladder, first, second):
         return None
     return Cap(first, manner, GUESSED_TRUST, second)
 
@@ -281,13 +287,27 @@ def _in_turn(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
 def _fits(ladder: Ladder, first: Claim, second: Claim) -> bool:
     """Whether a disk and the stage beside it are all that is near a copy that flushes unseen."""
     others = (each.ceiling for each in ladder.valid if each not in (first, second))
-    near = any(e.bytes_per_second < CLEAR_RATIO * first.ceiling.bytes_per_second for e in others)
+    near = any(e.bytes_per_second < CLEAR_RATIO * _level(first) for e in others)
     measured = {first.ceiling.standing, second.ceiling.standing} == {"measured"}
     return first.ceiling.component == "disk" and measured and not near
 
 
+def _flushed(copy: Copy, made: Found, disk: Claim, other: Claim) -> Iterator[bool]:
+    """Whether the bytes arrived at the other stage's rate and were durable at the disk's."""
+    arrived, last = made.details.acknowledged_bytes_per_second, made.details.flush_seconds
+    if disk.ceiling.part == ("disk", copy.receiver) and arrived and last:
+        usage, durable = made.usage(copy.receiver), made.moved_bytes / last
+        reached = arrived >= REACHED_RATIO * other.ceiling.bytes_per_second
+        alone = not usage or (usage.device_read_bytes or 0) <= TURNS_RATIO * made.moved_bytes
+        yield reached and alone and durable <= FLUSHED_RATIO * disk.ceiling.bytes_per_second
+
+
+def _level(claim: Claim) -> float:
+    return claim.ceiling.bytes_per_second
+
+
 def _turns(first: Claim, second: Claim) -> float:
-    return model.in_turn((first.ceiling.bytes_per_second, second.ceiling.bytes_per_second))
+    return model.in_turn((_level(first), _level(second)))
 
 
 def _alone(copy: Copy, without: Claim, other: Claim) -> Iterator[bool]:

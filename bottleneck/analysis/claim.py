@@ -18,7 +18,7 @@ TRUST: dict[Source, float] = {
     "seen": 0.98,
     "alone": 0.8,
     "one-end": 0.75,
-    "law": 0.88,
+    "law": 0.75,
     "gap": 0.65,
     "likeness": 0.6,
 }

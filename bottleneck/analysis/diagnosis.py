@@ -240,7 +240,7 @@ def _evidence(copy: Copy, made: Found, ladder: Ladder, cap: Cap | None) -> Itera
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not measured: the limit of {names}."
-    yield from filter(None, [unknown.flushed_late(made)])
+    yield from filter(None, [unknown.flushed_late(copy, made)])
     if made.details.flushed is False:
         yield "The copy was not flushed at its end: its rate is that of acknowledged writes."
     yield from ladder.remarks

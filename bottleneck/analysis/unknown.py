@@ -115,7 +115,7 @@ def next_steps(copy: Copy, made: Found, ladder: Ladder, status: str) -> tuple[st
     if status == "interrupted":
         return ("Run again: the run was interrupted before the tests that decide.",)
     again = "Repeat with --thorough: more runs of each copy, about 5 times as long."
-    late = flushed_late(made)
+    late = flushed_late(copy, made)
     if late:
         return (f"Check the {copy.receiver}'s disk first: {late[0].lower()}{late[1:]}", again)
     known = nearest(ladder, made.rate.median)
@@ -124,14 +124,15 @@ def next_steps(copy: Copy, made: Found, ladder: Ladder, status: str) -> tuple[st
     return (f"Check {name_with_verb(known[0])} first: its limit is the nearest.", again)
 
 
-def flushed_late(made: Found) -> str:
+def flushed_late(copy: Copy, made: Found) -> str:
     """That much of a copy's time went into its flush; empty: it did not."""
     flush, acknowledged = made.details.flush_seconds, made.details.acknowledged_bytes_per_second
     elapsed = made.outcome.initiator.wall_seconds
     if not (flush and acknowledged and elapsed and flush > FLUSH_RATIO * elapsed):
         return ""
+    did = "acknowledged" if copy.receiver == "server" else "received"
     return (
-        f"The server acknowledged the data at {rate_text(acknowledged)}, then needed "
+        f"The {copy.receiver} {did} the data at {rate_text(acknowledged)}, then needed "
         f"{seconds_text(flush)} more to flush it to disk."
     )
 

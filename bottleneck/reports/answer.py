@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck import words
-from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part
+from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.chain import ends, flow
@@ -86,9 +86,8 @@ def advice(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> tuple[str, ...]:
     if diagnosis.healthy and chosen.bytes_per_second and told:
         rate = rate_text(chosen.bytes_per_second)
         # Each direction may have a limit of its own.
-        alike = (
-            each for each in diagnosis.copies if each.dialect == chosen.dialect and each.advice
-        )
+        own = [e for e in diagnosis.copies if e.copy in OWN_COPIES and e.dialect == chosen.dialect]
+        alike = own if all(each.verdict.detail and each.advice for each in own) else []
         then = " ".join(dict.fromkeys((told[0], *(each.advice[0] for each in alike))))
         return (
             f"Nothing, unless you need more than {rate}. Then {then[0].lower()}{then[1:]}",

@@ -171,8 +171,8 @@ def usage(before: Counters, after: Counters) -> Usage:
     memory = after.memory
     sent, received = zip(before.traffic or (None, None), after.traffic or (None, None))
     grown, ratio = partial(_grown_of, before, after), partial(_ratio_of, before, after)
-    quotas = [each for each in after.quotas if _kept(each, copy_seconds, wall_seconds)]
-    tightest = min(quotas, key=lambda each: each.quota_cores, default=None)
+    kept = [each for each in after.quotas if _kept(each, copy_seconds, wall_seconds)]
+    stopped, held = _stopping(before, kept)
     return Usage(
         wall_seconds=wall_seconds,
         core_busy_ratios=ratios,
@@ -184,8 +184,8 @@ def usage(before: Counters, after: Counters) -> Usage:
         other_cpu_seconds=_other_seconds(
             before, after, copy_seconds, sum(used for used, _ in busy), interrupt + stolen
         ),
-        quota_cores=tightest.quota_cores if tightest else None,
-        throttled_ratio=_throttled_ratio(before, after, quotas),
+        quota_cores=held.quota_cores if held else None,
+        throttled_ratio=stopped if held or not after.quotas_visible else 0.0,
         run_delay_seconds=_run_delay_seconds(before, after),
         memory_total_bytes=memory.total_bytes if memory else None,
         memory_used_bytes=memory.used_bytes if memory else None,
@@ -201,7 +201,7 @@ def usage(before: Counters, after: Counters) -> Usage:
         swapped_out_bytes=grown("pressure", "swapped_out_bytes"),
         memory_waiting_ratio=ratio("pressure", "memory_waiting_seconds"),
         io_waiting_ratio=ratio("pressure", "io_waiting_seconds"),
-        quota_file=tightest.file if tightest else None,
+        quota_file=held.file if held else None,
     )
 
 
@@ -299,22 +299,24 @@ def _other_seconds(
     return min(busy_seconds, max(0.0, seen, unseen))
 
 
-def _throttled_ratio(before: Counters, after: Counters, quotas: list[cgroup.Quota]) -> float | None:
-    """Of the group that was stopped most; 0.0 where a quota would be seen and there is none."""
-    if not quotas and after.quotas_visible:
-        return 0.0
-    earlier = {each.file: each for each in before.quotas}
-    ratios = []
-    for each in quotas:
-        was = earlier.get(each.file)
-        if was is None or was.periods is None or was.throttled_periods is None:
-            continue
-        if each.periods is None or each.throttled_periods is None:
-            continue
-        periods = each.periods - was.periods
-        stopped = each.throttled_periods - was.throttled_periods
-        ratios.append(min(1.0, max(0.0, stopped / periods)) if periods > 0 else 0.0)
-    return max(ratios, default=None)
+def _stopping(
+    before: Counters, quotas: list[cgroup.Quota]
+) -> tuple[float | None, cgroup.Quota | None]:
+    """The quota to raise, which stops its group most and is the smallest of those, and how much."""
+    stops = [(_throttled_ratio(before, each), each) for each in quotas]
+    return min(stops, key=lambda e: (-(e[0] or 0.0), e[1].quota_cores), default=(None, None))
+
+
+def _throttled_ratio(before: Counters, quota: cgroup.Quota) -> float | None:
+    """Share of its periods in which it stopped its group; None: not told."""
+    was = next((each for each in before.quotas if each.file == quota.file), None)
+    if was is None or was.periods is None or was.throttled_periods is None:
+        return None
+    if quota.periods is None or quota.throttled_periods is None:
+        return None
+    periods = quota.periods - was.periods
+    stopped = quota.throttled_periods - was.throttled_periods
+    return min(1.0, max(0.0, stopped / periods)) if periods > 0 else 0.0
 
 
 def _run_delay_seconds(before: Counters, after: Counters) -> float | None:

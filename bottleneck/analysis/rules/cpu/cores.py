@@ -18,7 +18,7 @@ from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument import ceiling as instrument
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text
+from bottleneck.units import percent_text, rate_text
 from probes.records import SIDES
 
 ONE_CORE = Cause("cpu", "one-core", "one core")
@@ -34,8 +34,9 @@ TAKEN_DOUBT = 0.3
 SHARE_RATIO, ITS_SHARE_RATIO = 0.6, 0.8
 """Of the most that another step had of the cores beside others: a copy that took less did not wait
 for them, it would have got as much; from which on it surely did."""
-QUEUED_RATIO, NEVER_SLEPT_RATIO = 0.8, 1.0
-"""CPU time and time in the run queue over the copy's own: what a thread did not sleep of it."""
+QUEUED_RATIO, NEVER_SLEPT_RATIO = 0.75, 1.0
+"""CPU time of its busiest thread and time in the run queue, over the copy's own."""
+LEAST_SHARE_RATIO = 0.01
 ROUND_BYTES_PER_SECOND, LEAST_CORES = 1e8, 0.01
 """A rate that a reader can scale, and the least of its cost that is worth a figure."""
 PARTLY_BUSY_RATIO = 0.8
@@ -100,19 +101,20 @@ def _quota(made: Found, side: str, seen: Load) -> Iterator[Claim]:
             f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
             source="counted",
             partly="gap" if partly else None,
-            remedy=_raise(made, side, seen, cores),
+            remedy=_lift(made, side, seen, cores),
             detail=f"limited to {cores}" if cores else "",
         )
 
 
-def _raise(made: Found, side: str, seen: Load, cores: str) -> str:
+def _lift(made: Found, side: str, seen: Load, cores: str) -> str:
     """Where the quota is set and what it is; and what a round rate costs, by this copy's load."""
     where = f"`{seen.quota_file}`" if seen.quota_file else "`cpu.max` of its cgroup"
     remedy = f"Raise the CPU quota on the {side} ({where}{cores and f', now {cores}'})"
     used = seen.copy_ratio * seen.cores
     used = min(used, seen.quota_cores or used)
     needed = used * ROUND_BYTES_PER_SECOND / made.rate.median
-    return f"{remedy}; 100 MB/s need about {needed:.2g} cores" if needed >= LEAST_CORES else remedy
+    told, rate = LEAST_CORES <= needed <= seen.cores, rate_text(ROUND_BYTES_PER_SECOND)
+    return f"{remedy}; {rate} need about {needed:.2g} cores" if told else remedy
 
 
 def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
@@ -122,8 +124,9 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     """
     if seen.crowded and not seen.throttled:
         taken = percent_text(seen.others_ratio)
-        awake = seen.copy_ratio * seen.cores + (seen.waiting_ratio or 0.0)
-        share = seen.copy_ratio / max(seen.copy_ratio, _share_beside_others(given.report, side))
+        awake = seen.process_ratio + (seen.waiting_ratio or 0.0)
+        most = max(seen.copy_ratio, _share_beside_others(given.report, side), LEAST_SHARE_RATIO)
+        share = max(LEAST_SHARE_RATIO, seen.copy_ratio / most)
         yield _claim(
             *(CONTENTION, given.made, side, share),
             f"other processes use {taken} of the {side}'s CPU, which is full",

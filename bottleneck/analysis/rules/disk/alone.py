@@ -23,8 +23,10 @@ from bottleneck.units import percent_text, rate_text
 
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
+FULL_RATIO, READ_AHEAD_BYTES = 0.9, 8 << 20
+"""Of what the device can read in the time of a copy; what it may read beyond the copy's bytes."""
 BURST_RATIO = 1.3
-"""A copy so little above its disk alone had the burst that a throttle or a cache allows for."""
+"""A copy so little above a throttled disk had the burst that the throttle allows for."""
 DOES = {"read": "reads", "write": "writes"}
 DID = {"read": "read", "write": "wrote"}
 CAUSES = {"read": read.CAUSE, "write": write.CAUSE}
@@ -159,7 +161,7 @@ def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
     """The disk as its own cause, with what is set there behind it."""
     given, side, verb = alone.given, alone.side, alone.verb
     most = shown.through_disk(given.report, given.copy, side)
-    level = most if alone.rate < most <= BURST_RATIO * alone.rate else alone.rate
+    level = most if group and alone.rate < most <= BURST_RATIO * alone.rate else alone.rate
     setting = forced(given, side) if verb == "write" else None
     whence = " from this file" if verb == "read" and given.copy.of_file else ""
     why = f"; the limit belongs to {group}, not to the disk" if group else ""
@@ -173,13 +175,25 @@ def _itself(alone: Alone, group: str | None, limited: str | None) -> Claim:
         f"the {side}'s disk {DOES[verb]} at most {rate_text(level)}{whence}{why}",
         level=level,
         standing="at-least" if limited else "measured",
+        reached=True if not limited and _gave_all(alone) else None,
         evidence=tuple(_evidence(alone, group, setting)),
-        remedy=_raise(alone, group) if group else remedy,
+        remedy=_lift(alone, group) if group else remedy,
         detail="limited by a cgroup" if group else detail,
     )
 
 
-def _raise(alone: Alone, group: str) -> str:
+def _gave_all(alone: Alone) -> bool:
+    """Whether its device read as fast as it can during the copy: short files end in read-ahead."""
+    made = alone.given.copy.made
+    usage = made and made.usage(alone.side)
+    if made is None or not usage or alone.verb != "read":
+        return False
+    read = usage.device_read_bytes or 0
+    least = FULL_RATIO * alone.rate * usage.wall_seconds
+    return least <= read <= made.moved_bytes + READ_AHEAD_BYTES
+
+
+def _lift(alone: Alone, group: str) -> str:
     now = "" if alone.limit is None else f", now {rate_text(alone.limit)}"
     where = f"{group} on the {alone.side} (`io.max` or `blkio.throttle`{now})"
     return f"Raise or remove the I/O limit of {where}"

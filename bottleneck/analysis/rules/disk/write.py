@@ -26,6 +26,8 @@ SLOWER_RATIO, FASTER_RATIO = 0.85, 1.3
 """The disk's rate within the FLUSHes over its rate alone; faster where it began before them."""
 PLAIN_RATIO = 0.9
 """A copy so near to its disk needs no other proof."""
+CLOSE_RATIO = 0.7
+"""The same where nobody measured the disk alone."""
 FOREIGN_RATIO = 0.25
 """Of a copy's bytes, moved by others on its disk: a FLUSH then waits for them too."""
 SAME = (
@@ -46,6 +48,8 @@ class Flushed:
     """What was made durable in that time."""
     arrived: bool
     """Whether the bytes were there long before they were durable."""
+    at_end: bool
+    """Whether the copy mostly waits for the last one, when nothing else is on its way."""
 
 
 def flushed(given: Evidence) -> Flushed | None:
@@ -64,15 +68,15 @@ def flushed(given: Evidence) -> Flushed | None:
     if own < LEAST:
         return None
     arrived = (told.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * given.rate.median
-    # What waits for a FLUSH midway is acknowledged as late as that.
-    arrived = arrived or midway >= MOSTLY_RATIO * own
-    return Flushed(own, own / elapsed, given.made.moved_bytes / own, arrived)
+    at_end = last >= MOSTLY_RATIO * elapsed
+    return Flushed(own, own / elapsed, given.made.moved_bytes / own, arrived, at_end)
 
 
 def confirmed(given: Evidence, found: Claim) -> Claim:
     """The limit of a disk that was written alone, as reached where the copy's FLUSHes agree."""
     limit = found.ceiling
-    seen = _of_the_disk(given) if limit.part == ("disk", given.receiver) else None
+    own = (limit.part, limit.cause) == (("disk", given.receiver), CAUSE.word)
+    seen = _of_the_disk(given) if own else None
     if seen is None or found.reached is not None or limit.standing != "measured":
         return found
     level = limit.bytes_per_second
@@ -133,7 +137,7 @@ def rule(given: Evidence) -> Iterator[Claim]:
         f"{size_text(given.made.moved_bytes)} to its disk, which is about {rate_text(level)}",
         level=level,
         standing="inferred",
-        reached=True if seen.arrived else None,
+        reached=True if seen.arrived and (seen.at_end or rate >= CLOSE_RATIO * level) else None,
         source="one-end",
         evidence=(_waited(given, seen), SAME) if given.lone else (_waited(given, seen),),
     )

@@ -33,6 +33,8 @@ FULL_RATIO = 0.5
 """Share of the requests that waited for credits, from which on the window was always full."""
 WAITING_RATIO = 0.7
 """Share of a request's time that is the idle round trip: no link, disk or core takes the rest."""
+LONG_DIGITS = 10
+"""No setting of an smb.conf has so many."""
 NEAR_RATIO = 2.0
 """One connect is a rough figure: further above the copy its ceiling says nothing."""
 
@@ -192,11 +194,12 @@ def _setting(given: Evidence, size: str, in_flight: float, rtt_seconds: float) -
     if found:
         named = " and ".join(f"`{each.option}`" for each in found)
         now = found[0].value
-        least = f" to {math.ceil(int(now) * wanted / in_flight)} or more" * now.isdigit()
-        least = least if needs else ""
+        counted = len(found) == 1 and now.isascii() and now.isdecimal() and len(now) < LONG_DIGITS
+        least = math.ceil(int(now) * wanted / in_flight) if needs and counted else 0
+        more = f" to {least} or more" if least else ""
         return (
             f"`{found[0].option} = {now}`",
-            f"Raise {named} in the server's smb.conf{least} (now {now}){needs}",
+            f"Raise {named} in the server's smb.conf{more} (now {now}){needs}",
         )
     named = " and ".join(f"`{each}`" for each in options)
     return "", f"Allow more than {size} in flight on the server (Samba: {named} in smb.conf)"

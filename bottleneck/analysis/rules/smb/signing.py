@@ -28,9 +28,9 @@ CAUSES = {"signing": SIGNING, "encryption": ENCRYPTION}
 PLAIN = "plain"
 NOUNS = {"signed": "signing", "encrypted": "encryption"}
 """The contract's word for what a session does, by steps.security."""
-MOSTLY_RATIO = 0.4
-"""Share of the CPU time of a copy from which on the crypto is what fills the CPU: what it takes
-is told as a lower bound."""
+MOSTLY_RATIO, AT_LEAST_RATIO = 0.5, 0.4
+"""Share of the CPU time of a copy from which on the crypto is what fills the CPU; where what it
+takes is known as a lower bound."""
 LEAST_LEFT_RATIO = 0.05
 """Of the CPU time: no copy is nothing but crypto."""
 PLAIN_TIMES = 2.0
@@ -63,7 +63,7 @@ def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     first = min(full, key=lambda each: each.ceiling.bytes_per_second)
     for claim in claims:
         share = _share(given.made, side, claim, cost) if claim in full else 0.0
-        if share < MOSTLY_RATIO:
+        if share < (MOSTLY_RATIO if cost.compared else AT_LEAST_RATIO):
             yield claim
             continue
         if claim is first:

@@ -470,3 +470,11 @@ def test_where_nobody_saw_the_host_during_the_copy_what_others_left_before_stand
     ceilings = {each.named: each for each in lan.diagnosed("pull.uncached").ceilings}
     found = ceilings["disk", "server", "contention"]
     assert found.bytes_per_second == 25 * MB
+
+
+def test_a_device_that_read_all_it_can_is_reached_whatever_a_short_file_got_of_it(lan, says):
+    """What was read ahead beyond the file's end took its time too."""
+    disk(lan, "read", 2.0)
+    read = {"device_read_bytes": 4_190_000, "wall_seconds": 2.1}
+    lan.copy("pull.uncached", 1.4, size=3_145_728, server=read)
+    says(lan, "disk/server/read")
