@@ -53,7 +53,7 @@ LINK_RATIO = 0.75
 """A copy at this share of what several connections carry is near the link itself."""
 SCARCE_RATIO = 1.3
 """The peer's window over what was in flight: below it the window may be the limit."""
-ONE_END_RATIO = 4e-3
+ONE_END_RATIO = 2.5e-3
 """Of the packets, as one end counts them: less than that any full link drops now and then."""
 SHORT_SECONDS = 2e-3
 USUAL_CONTROL = "cubic"
