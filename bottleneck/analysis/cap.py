@@ -19,6 +19,7 @@ SINGLE_RATIO = 0.8
 NOISE_RATIO = 0.75
 """Reached as well where the spreads meet, but not below this."""
 NEAR_RATIO = 1.1
+LOAD_NEAR_RATIO = 1.13
 NEARLY_RATIO = 0.95
 CLEAR_RATIO = 1.5
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
@@ -102,8 +103,10 @@ def _reached(claim: Claim, rate: Spread) -> bool:
 
 
 def _lowest(copy: Copy, made: Found, ladder: Ladder, reached: Sequence[Claim]) -> Cap:
-    floor = reached[0].ceiling.bytes_per_second
-    near = [each for each in reached if each.ceiling.bytes_per_second <= NEAR_RATIO * floor]
+    floor = reached[0].ceiling
+    # What the load says of a copy is its own rate: a little above it is as near.
+    most = LOAD_NEAR_RATIO if floor.standing == "estimated" else NEAR_RATIO
+    near = [each for each in reached if _level(each) <= most * floor.bytes_per_second]
     # A ceiling that was measured says more than a load that was scaled up.
     near.sort(key=lambda each: each.ceiling.standing == "estimated")
     cap, rivals = near[0], near[1:]
