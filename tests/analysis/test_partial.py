@@ -146,8 +146,8 @@ def test_what_the_load_shows_stands_despite_the_scatter(pulled, load, cause):
     assert found.verdict.confidence <= 0.75
 
 
-def test_the_same_load_under_steady_runs_is_surer(pulled):
-    steady = pulled((39.5, 40, 40.5), server=CROWDED).verdict
+def test_the_same_load_under_steady_runs_is_surer_where_the_copy_hardly_slept(pulled):
+    steady = pulled((39.5, 40, 40.5), server={**CROWDED, "run_delay_seconds": 4.0}).verdict
     assert (steady.component, steady.cause) == ("cpu", "contention")
     assert steady.confidence > 0.75
 

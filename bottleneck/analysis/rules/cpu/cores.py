@@ -36,6 +36,8 @@ SHARE_RATIO, ITS_SHARE_RATIO = 0.6, 0.8
 for them, it would have got as much; from which on it surely did."""
 QUEUED_RATIO, NEVER_SLEPT_RATIO = 0.75, 1.0
 """CPU time of its busiest thread and time in the run queue, over the copy's own."""
+ASLEEP_RATIO = 0.4
+"""The same, below which the copy mostly waited for something else, whatever its share."""
 LEAST_SHARE_RATIO = 0.01
 ROUND_BYTES_PER_SECOND, LEAST_CORES = 1e8, 0.01
 """A rate that a reader can scale, and the least of its cost that is worth a figure."""
@@ -124,15 +126,18 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     """
     if seen.crowded and not seen.throttled:
         taken = percent_text(seen.others_ratio)
-        awake = seen.process_ratio + (seen.waiting_ratio or 0.0)
+        told = seen.waiting_ratio
+        awake = QUEUED_RATIO if told is None else seen.process_ratio + told
         most = max(seen.copy_ratio, _share_beside_others(given.report, side), LEAST_SHARE_RATIO)
         share = max(LEAST_SHARE_RATIO, seen.copy_ratio / most)
+        its_share = share >= SHARE_RATIO and awake >= ASLEEP_RATIO
+        surely = awake >= NEVER_SLEPT_RATIO or share >= ITS_SHARE_RATIO and awake >= QUEUED_RATIO
         yield _claim(
             *(CONTENTION, given.made, side, share),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
-            reached=awake >= QUEUED_RATIO or share >= SHARE_RATIO,
-            source="measured" if awake >= NEVER_SLEPT_RATIO or share >= ITS_SHARE_RATIO else "gap",
+            reached=share >= SHARE_RATIO if told is None else awake >= QUEUED_RATIO or its_share,
+            source="measured" if surely else "gap",
             remedy=(
                 f"Find the other processes on the {side} with `top`. Then stop them, move them or "
                 "lower their priority (`renice`)"
