@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 61_940,
-    "lines of code": 43_600,
+    "lines": 62_000,
+    "lines of code": 43_640,
     "modules": 325,
     "lines of tests": 60_700,
     "largest file": 400,

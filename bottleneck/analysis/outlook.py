@@ -21,6 +21,8 @@ from bottleneck.report import Report
 
 READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
 """How much of the transfer's own time passes before a disk works beside it, as copies show it."""
+AWAKE_BYTES_PER_SECOND, LATEST_RATIO, LATE_DOUBT = 2e7, 0.9, 0.15
+"""Of pushes to disks of 12 to 100 MB/s, as they were measured."""
 SHOWN_DOUBT, LINK_DOUBT = 0.04, 0.05
 """How far a copy may be off another one that ran, and off a link times its usual share."""
 PACED = ("network", "tcp", "smb")
@@ -200,9 +202,20 @@ def _composed(held: Held, level: str, transfer: Band, disks: dict[Part, Band]) -
     rate: float = getattr(transfer, level)
     usual = {held.copy.sender: READ_LATE, held.copy.receiver: WRITE_LATE}
     for (_, side), disk in disks.items():
+        if held.copy.verb == "push" and side == held.copy.receiver:
+            usual[side] = _late_write(disk.median)
         late = getattr(usual[str(side)], level) if held.late is None else held.late
         rate = model.behind(rate, getattr(disk, level), late)
     return rate
+
+
+def _late_write(bytes_per_second: float) -> Band:
+    """What passes of a push before its first FLUSH wakes a disk: a slow one's copy is that short.
+
+    Its FLUSHes come each some 16 MiB (plan.py sizes a copy by its rate).
+    """
+    late = min(LATEST_RATIO, AWAKE_BYTES_PER_SECOND / bytes_per_second)
+    return Band(min(1.0, late + LATE_DOUBT), late, max(0.0, late - LATE_DOUBT))
 
 
 def _moved(held: Held, gone: Sequence[Ceiling], link_bits: int | None) -> Band:

@@ -15,6 +15,8 @@ from bottleneck.report import Report
 TOLERANCE_RATIO = 1.1
 """Two measurements of one thing are no further apart."""
 OVER_SMB = ("smb-copy", "smb-matrix", "smb-tax")
+DISKLESS_RATIO = 1.5
+"""What a host may move more where it neither reads nor writes a file."""
 STALLED_RATIO = 0.05
 """Of the requests: more waits for credits, and they set the window."""
 FULL_RATIO = 0.8
@@ -116,7 +118,10 @@ def _passes(copy: Copy, found: Found, ceiling: Ceiling) -> bool:
             # A core that the copy itself filled may have had more to do for it.
             free = ceiling.bytes_per_second > TOLERANCE_RATIO * copy.made.rate.median
             secured = stage != "smb-tax" or steps.security(found) == steps.security(copy.made)
-            return ends and free and secured and setting.dialect == copy.dialect
+            # Without a disk of its own the initiator has less to do for each byte.
+            as_much = ceiling.side != copy.initiator or setting.end == "folder"
+            as_much = as_much or found.rate.median > DISKLESS_RATIO * ceiling.bytes_per_second
+            return ends and as_much and free and secured and setting.dialect == copy.dialect
         case "disk":
             return (
                 stage == "smb-copy" and setting.end == "folder" and _on_disk(copy, found, ceiling)

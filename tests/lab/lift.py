@@ -104,7 +104,12 @@ def _named(chosen: LabWorld, told: dict[str, Any]) -> list[dict[str, Any]]:
 
     Of each copy the newest dialect alone, which is the first in the report.
     """
-    right = {(row.copy, row.dialect) for row in verdicts(chosen, told) if row.grade == RIGHT}
+    planted = {each.copy: {"/".join(map(str, e)) for e in each.right} for each in chosen.expected}
+    right = {
+        (row.copy, row.dialect)
+        for row in verdicts(chosen, told)
+        if row.grade == RIGHT and row.verdict in planted.get(row.copy, ())
+    }
     found: dict[str, dict[str, Any]] = {}
     for copy in told["diagnosis"]["copies"]:
         if copy["copy"] in chosen.freed and (copy["copy"], copy["dialect"]) in right:

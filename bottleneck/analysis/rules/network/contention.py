@@ -12,6 +12,8 @@ from bottleneck.units import rate_text
 
 CAUSE = Cause("network", "contention", "other traffic", stays=True)
 FULL_RATIO = 0.85
+BOUND_RATIO = 0.15
+"""How far the sum of two counts may be from the shaper that lets both out."""
 
 
 def rule(given: Evidence) -> Iterator[Claim | str]:
@@ -71,4 +73,7 @@ def _capacity(given: Evidence, total: float) -> float | None:
         for each in transfers(given.report, given.sender)
     ]
     match = given.looks_like(total)
-    return max(carried, default=None if match is None else match.payload_bytes_per_second)
+    most = max(carried, default=None if match is None else match.payload_bytes_per_second)
+    bound = interface_facts.shaped(given)
+    near = most and bound and abs(most / bound.bytes_per_second - 1) <= BOUND_RATIO
+    return bound.bytes_per_second if bound and near else most

@@ -7,6 +7,7 @@ the client's own socket has to show that its packets queue on the path.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
@@ -37,6 +38,8 @@ from probes.records import SIDES
 CAUSE = Cause("network", "link-rate", "link speed")
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
+BOUND_RATIO = 0.85
+"""Of a card or a shaper, from which on a link that others use too is taken for as full."""
 CLOSE_RATIO = 1.01
 """What ran no further above TCP by itself is no reason for another figure."""
 FAR_SECONDS, FAR_RATIO = 0.01, 0.7
@@ -89,11 +92,27 @@ def _best(found: list[Found]) -> Found:
     return min(enough, key=streams)
 
 
+def _foreign(given: Evidence, best: Found) -> float:
+    """What others moved beside the best step, bytes per second, up to a full card or shaper."""
+    # Where several streams leave others little room, one beside them shows the whole.
+    whole = max(
+        each.rate.median + (foreign_rate(given.report, each, given.sender) or 0.0)
+        for each in given.believed
+    )
+    foreign = max(0.0, whole - best.rate.median) if whole > SAME_RATIO * best.rate.median else 0.0
+    bounds = filter(
+        None, (hardware_limits.physical_rate(given.report), interface_facts.shaped(given))
+    )
+    bound = min((each.bytes_per_second for each in bounds), default=math.inf)
+    foreign = min(foreign, max(0.0, bound - best.rate.median))
+    # Both were counted over different windows: the card or the shaper is the surer figure.
+    if foreign and best.rate.median + foreign > BOUND_RATIO * bound:
+        foreign = bound - best.rate.median
+    return foreign
+
+
 def _from_tcp(given: Evidence, best: Found) -> Iterator[Claim | str]:
-    foreign = foreign_rate(given.report, best, given.sender) or 0.0
-    bound = hardware_limits.physical_rate(given.report)
-    if bound is not None:
-        foreign = min(foreign, max(0.0, bound.bytes_per_second - best.rate.median))
+    foreign = _foreign(given, best)
     capacity, moves = best.rate.median + foreign, shown.moved(given.report, given.sender)
     # A short cell may have been a burst: what lasted counts.
     lasting = (each for each in moves if each.bytes_per_second <= each.found.rate.high)
