@@ -188,6 +188,8 @@ def _gave_all(alone: Alone) -> bool:
     usage = made and made.usage(alone.side)
     if made is None or not usage or alone.verb != "read":
         return False
+    if made.rate.high > BURST_RATIO * alone.rate:
+        return False  # a run that was faster than that was read from somewhere else
     read = usage.device_read_bytes or 0
     least = FULL_RATIO * alone.rate * usage.wall_seconds
     return least <= read <= made.moved_bytes + READ_AHEAD_BYTES
