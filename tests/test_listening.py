@@ -170,7 +170,7 @@ def test_a_wrong_token_is_77_and_starts_nothing(bottleneck, listener, at):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("token", "says"),
-    [("abcd-efgh-ijkl", "not whole"), ("\udcff", "not whole"), ("", TOKEN_VARIABLE)],
+    [("abcd-efgh-ijkl", "12 groups of 4"), ("\udcff", "12 groups of 4"), ("", TOKEN_VARIABLE)],
 )
 def test_half_a_token_or_none_is_77_and_goes_nowhere(bottleneck, listener, token, says):
     done = bottleneck(

@@ -84,7 +84,7 @@ def test_something_else_on_the_port_is_named(bottleneck, folder, auth_file):
         ended = bottleneck(*args(f"//127.0.0.1:{port}/x", folder, auth_file))
         greeting.join()
     assert ended.code == 69
-    assert "is it a file server" in ended.complaint
+    assert "check the port" in ended.complaint
 
 
 @pytest.fixture
@@ -150,10 +150,10 @@ def test_a_share_without_the_right_to_write_is_named(bottleneck, tmp_path, folde
         (("explain", "/no/such/report.json"), "report.json"),
         (("explain", "/dev/null"), "/dev/null"),
         # a folder
-        (("diagnose", "/no/such/folder", "--yes"), "no such folder"),
-        (("diagnose", "./missing", "--yes"), "no such folder"),
+        (("diagnose", "/no/such/folder", "--yes"), "not found on this host"),
+        (("diagnose", "./missing", "--yes"), "not found on this host"),
         (("diagnose", "missing", "--yes"), "not a share or a folder"),
-        (("diagnose", "/etc/passwd", "--yes"), "no such folder"),
+        (("diagnose", "/etc/passwd", "--yes"), "not found on this host"),
         (("diagnose", "/var/tmp"), "--yes"),
         (("probe", "native-copy", "//nas/media", "--yes"), "mounted share"),
         (("probe", "native-copy", "--yes"), "mounted share"),

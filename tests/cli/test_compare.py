@@ -49,9 +49,9 @@ def test_a_wanted_rate_is_explained_and_kept_in_the_report(bottleneck, tmp_path)
     assert [each["component"] for each in copy["target"]["needs"]][:2] == ["disk", "network"]
     (tmp_path / "kept.json").write_text(ended.out)
     again = bottleneck("explain", tmp_path / "kept.json")
-    assert "What it takes to bring pull.uncached (3.1.1) to 200 MB/s" in again.out
+    assert "Needed for 200 MB/s: pull.uncached (3.1.1)" in again.out
     other = bottleneck("explain", tmp_path / "kept.json", "--target-rate", "20MB/s")
-    assert "pull.uncached (3.1.1) reaches the 20 MB/s that are wanted" in other.out
+    assert "pull.uncached (3.1.1) reaches 20.0 MB/s" in other.out
 
 
 def test_a_forged_wanted_rate_is_refused(bottleneck, tmp_path):

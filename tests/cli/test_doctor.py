@@ -86,7 +86,7 @@ def test_an_agent_that_does_not_come_is_69_with_its_words(bottleneck, target):
 def test_a_folder_that_is_not_there_is_missing(bottleneck, tmp_path):
     done = bottleneck("doctor", "--folder", tmp_path / "none")
     assert done.code == 3
-    assert "no such file" in done.out
+    assert "no such file" in " ".join(done.out.split())
 
 
 def test_the_words_of_an_agent_are_made_safe(bottleneck):

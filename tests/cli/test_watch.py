@@ -103,7 +103,7 @@ def test_a_receiver_that_reads_slowly_is_where_the_bytes_wait(watch, sender):
     assert step["outcome"]["details"]["sockets"]["by"] == "receiver"
     (copy,) = report["diagnosis"]["copies"]
     assert copy["verdict"]["component"] == "unknown" and copy["bytes_per_second"] > 0
-    assert "unread at the server" in copy["verdict"]["sentence"]
+    assert "reads the data too slowly" in copy["verdict"]["sentence"]
 
 
 def test_an_interrupted_watch_is_one_line_and_a_report(watch, sender):

@@ -29,6 +29,7 @@ from bottleneck.redaction import Redaction
 from bottleneck.report import Report, ReportError
 from bottleneck.reports.compare import print_change
 from bottleneck.reports.console import print_report
+from bottleneck.reports.formats import ALL
 from bottleneck.reports.github import github_summary
 from probes.records import SIDES
 
@@ -42,24 +43,24 @@ def again(known: Report, diagnosis: Diagnosis) -> None:
     assert report.loads(report.dumps(known, diagnosis).encode()) == known
 
 
-def printed(show: Callable[..., None], *told: object, width: int = 100, more: bool = True) -> None:
-    """On a terminal."""
+def printed(show: Callable[..., None], *told: object, more: object, width: int = 100) -> None:
+    """On a terminal; more: the sections, or whether all is shown."""
     file = io.StringIO()
     show(*told, Console(file=file, width=width), more)
     plain(file.getvalue())
 
 
 def console(known: Report, diagnosis: Diagnosis) -> None:
-    printed(print_report, known, diagnosis)
+    printed(print_report, known, diagnosis, more=(ALL,))
 
 
 def narrow(known: Report, diagnosis: Diagnosis) -> None:
-    printed(print_report, known, diagnosis, width=60, more=False)
+    printed(print_report, known, diagnosis, more=(), width=60)
 
 
 def change(known: Report, diagnosis: Diagnosis) -> None:
     """Compared with itself."""
-    printed(print_change, compare(known, known))
+    printed(print_change, compare(known, known), more=True)
 
 
 def ticket(known: Report, diagnosis: Diagnosis) -> None:
