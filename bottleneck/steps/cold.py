@@ -22,9 +22,9 @@ from probes.records import run_rate
 from probes.stage import Refused, Unavailable
 
 SLOWER_RATIO = 1.3
-"""Of a cached pull's rate over such a one's: less may be chance."""
+"""Of a cached pull's rate over that of idle files: less may be chance."""
 DROPPED_RATIO = 2.0
-"""The same where one read alone shows it."""
+"""The same of the run's own file, which was written a moment ago: a busy host reads unevenly."""
 FILE_BYTES = 8 * plan.MIB
 """What a file of --cold-from has at least: the seek before it is then a small part of its time."""
 COPY_TIMES = 2.0
@@ -72,11 +72,11 @@ class _Trial:
         ran = bench.run(self.step, setting, replace(bench.share, path=""), timeout)
         return ran, run_rate(ran.samples)
 
-    def keep(self, source: str, *runs: tuple[Ran, float]) -> bool:
-        """Takes the runs for the step where a cached pull is still faster than all of them."""
+    def keep(self, source: str, least: float, *runs: tuple[Ran, float]) -> bool:
+        """Takes the runs for the step where a cached pull is still so much faster than all."""
         after = self.run(copy="pull.cached")[1]
         cached = min(self.warm, after)
-        if cached < SLOWER_RATIO * max(rate for _, rate in runs):
+        if cached < least * max(rate for _, rate in runs):
             return False
         for ran, _ in runs:
             known = {"cold_source": source, "cached_bytes_per_second": cached}
@@ -94,14 +94,14 @@ def _own(trial: _Trial) -> str:
     try:
         first = trial.run(past_cache=True)
         why = trial.no_slower("the test file was read", first[1])
-        if trial.warm < SLOWER_RATIO * first[1]:
+        if trial.warm < DROPPED_RATIO * first[1]:
             return why
         second = trial.run(past_cache=True)
         if min(second[1], trial.warm) >= DROPPED_RATIO * first[1]:
-            kept = trial.keep("dropped", first)
+            kept = trial.keep("dropped", DROPPED_RATIO, first)
         else:
-            slow = trial.warm >= SLOWER_RATIO * second[1]
-            kept = slow and trial.keep("past-cache", first, second)
+            slow = trial.warm >= DROPPED_RATIO * second[1]
+            kept = slow and trial.keep("past-cache", DROPPED_RATIO, first, second)
     except (PartlyRan, StageError, Unavailable, Refused) as error:
         if isinstance(error, PartlyRan) and error.lost:
             raise AgentLost(str(error)) from None
@@ -117,6 +117,6 @@ def _idle(trial: _Trial) -> str:
     read = trial.run(cold_from=trial.bench.options.cold_from, least_bytes=least)
     count = read[0].details["cache"].get("files")
     what = f"{count} {'file' if count == 1 else 'files'} of --cold-from were read"
-    if trial.warm >= SLOWER_RATIO * read[1] and trial.keep("idle-files", read):
+    if trial.warm >= SLOWER_RATIO * read[1] and trial.keep("idle-files", SLOWER_RATIO, read):
         return ""
     return trial.no_slower(what, read[1])

@@ -109,17 +109,12 @@ def test_without_an_agent_the_server_is_not_guessed_at(folders, start, watched):
     with private_samba(str(shared), password=PASSWORD) as server:
         process, report = start(server, client, "--budget", "30", command="probe smb-copy")
         watched.finish(process)
+        assert process.returncode == 3
         found = json.loads(report.read_text())
         assert found["hosts"]["server"] is None
         copies = {c["copy"]: c for c in found["diagnosis"]["copies"]}
-        # A test file of its own may have left the server's cache: nothing proves it.
-        made = copies["pull.uncached"]["bytes_per_second"] is not None
-        assert process.returncode == (0 if made else 3)
-        if not made:
-            uncached = copies["pull.uncached"]["verdict"]
-            assert (uncached["component"], uncached["cause"]) == ("unknown", "not-measured")
-            assert "agent" in uncached["sentence"]
-        caches = [s["outcome"].get("details", {}).get("cache", {}) for s in found["steps"]]
-        assert not any(c.get("side") == "server" and c.get("proven") for c in caches)
+        uncached = copies["pull.uncached"]["verdict"]
+        assert (uncached["component"], uncached["cause"]) == ("unknown", "not-measured")
+        assert "agent" in uncached["sentence"]
         assert copies["pull.cached"]["bytes_per_second"] > 0
         assert watched.gone(client, shared)
