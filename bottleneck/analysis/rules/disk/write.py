@@ -15,6 +15,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.shown import through_disk
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("disk", "write", "write")
@@ -28,6 +29,10 @@ PLAIN_RATIO = 0.9
 """A copy so near to its disk needs no other proof."""
 CLOSE_RATIO = 0.7
 """The same where nobody measured the disk alone."""
+MIDWAY_RATIO = 0.7
+"""Share of a push's time that FLUSHes on its way take, while nothing is sent."""
+PARTS_RATIO = 0.7
+"""As SLOWER_RATIO, of FLUSHes on the way: each has a journal to write too."""
 FOREIGN_RATIO = 0.25
 """Of a copy's bytes, moved by others on its disk: a FLUSH then waits for them too."""
 SAME = (
@@ -50,6 +55,13 @@ class Flushed:
     """Whether the bytes were there long before they were durable."""
     at_end: bool
     """Whether the copy mostly waits for the last one, when nothing else is on its way."""
+    midway_ratio: float
+    """Share of its time that it stood still for those before the last one."""
+
+    @property
+    def parts(self) -> bool:
+        """Whether it flushes part by part, and mostly stands still for that: the disk holds it."""
+        return self.midway_ratio >= MIDWAY_RATIO
 
 
 def flushed(given: Evidence) -> Flushed | None:
@@ -69,34 +81,38 @@ def flushed(given: Evidence) -> Flushed | None:
         return None
     arrived = (told.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * given.rate.median
     at_end = last >= MOSTLY_RATIO * elapsed
-    return Flushed(own, own / elapsed, given.made.moved_bytes / own, arrived, at_end)
+    durable = given.made.moved_bytes / own
+    return Flushed(own, own / elapsed, durable, arrived, at_end, midway / elapsed)
 
 
 def confirmed(given: Evidence, found: Claim) -> Claim:
     """The limit of a disk that was written alone, as reached where the copy's FLUSHes agree."""
     limit = found.ceiling
-    own = (limit.part, limit.cause) == (("disk", given.receiver), CAUSE.word)
+    own = limit.part == ("disk", given.receiver) and limit.cause in (CAUSE.word, "zone")
     seen = _of_the_disk(given) if own else None
     if seen is None or found.reached is not None or limit.standing != "measured":
         return found
     level = limit.bytes_per_second
-    agrees = SLOWER_RATIO * level <= seen.bytes_per_second <= FASTER_RATIO * level
+    least = PARTS_RATIO if seen.parts else SLOWER_RATIO
+    agrees = least * level <= seen.bytes_per_second <= FASTER_RATIO * level
     if not agrees or given.rate.median >= PLAIN_RATIO * level:
         return found
     words, semicolon, why = found.words.partition(";")
+    when = "flushes between its parts" if seen.parts else "a flush after the transfer"
+    mostly = f", mostly in {when}" if limit.cause == CAUSE.word else ""
     return replace(
         found,
-        words=f"{words}, mostly in a flush after the transfer{semicolon}{why}",
+        words=f"{words}{mostly}{semicolon}{why}",
         reached=True,
         trust=min(found.trust, TRUST["measured"]),
-        evidence=(*found.evidence, _waited(given, seen), _arrived(given, seen)),
+        evidence=(*found.evidence, *_shown(given, seen)),
     )
 
 
 def _of_the_disk(given: Evidence) -> Flushed | None:
     """FLUSHes that a copy mostly waits for, and that nothing but the receiver's disk explains."""
     seen = flushed(given)
-    if seen is None or seen.ratio < MOSTLY_RATIO or not seen.arrived:
+    if seen is None or seen.ratio < MOSTLY_RATIO or not (seen.arrived or seen.parts):
         return None
     if hindered(given.made, given.receiver):
         return None
@@ -106,16 +122,18 @@ def _of_the_disk(given: Evidence) -> Flushed | None:
 
 
 def _waited(given: Evidence, seen: Flushed) -> str:
+    when = "between its parts" if seen.parts else "after the data had arrived"
     return (
         f"The copy waited {percent_text(seen.ratio)} of its time for the {given.receiver}'s disk "
-        "flush, after the data had arrived."
+        f"flush, {when}."
     )
 
 
-def _arrived(given: Evidence, seen: Flushed) -> str:
+def _shown(given: Evidence, seen: Flushed) -> Iterator[str]:
+    yield _waited(given, seen)
+    durable = f"uring the flushes the disk wrote {rate_text(seen.bytes_per_second)}."
     arrived = rate_text(given.details.acknowledged_bytes_per_second or 0.0)
-    durable = rate_text(seen.bytes_per_second)
-    return f"The data arrived at {arrived}; during the flushes the disk wrote {durable}."
+    yield f"D{durable}" if seen.parts else f"The data arrived at {arrived}; d{durable}"
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
@@ -129,15 +147,17 @@ def rule(given: Evidence) -> Iterator[Claim]:
     if any(disk_steps(given.report, "server", "write", "sequential")):
         return
     level = max(rate, seen.bytes_per_second)
+    most = max(level, through_disk(given.report, given.copy, "server"))
+    limits = seen.arrived and (seen.at_end or rate >= CLOSE_RATIO * level)
     yield claim(
         CAUSE,
         "server",
         given.made,
         f"the server needs {seconds_text(seen.seconds)} to flush "
         f"{size_text(given.made.moved_bytes)} to its disk, which is about {rate_text(level)}",
-        level=level,
+        level=most,
         standing="inferred",
-        reached=True if seen.arrived and (seen.at_end or rate >= CLOSE_RATIO * level) else None,
+        reached=True if limits or seen.parts else None,
         source="one-end",
         evidence=(_waited(given, seen), SAME) if given.lone else (_waited(given, seen),),
     )

@@ -20,6 +20,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import (
     Connection,
     Evidence,
+    alike,
     one_stream,
     streams,
     streams_gain,
@@ -165,13 +166,17 @@ def _events_ratio(seen: Connection, single: Connection | None) -> float | None:
     return lost if lost is None or other is None else min(lost, other)
 
 
-def lossy(seen: Connection, lost: float) -> Bracket | None:
-    """The law's rates for a connection that lost packets and had more to send; None: it did not."""
+def lossy(seen: Connection, lost: float, count: float = 0.0) -> Bracket | None:
+    """The law's rates for a connection that lost packets and had more to send; None: it did not.
+
+    count: segments that another connection of this way sent again.
+    """
     told = seen.sockets
     segment, rtt = told.segment_bytes, told.rtt_seconds_median
     if segment is None or rtt is None or not seen.loss_based:
         return None
-    if not LEAST_RATIO <= lost <= MOST_RATIO or told.retransmitted_segments < LEAST_SEGMENTS:
+    count = max(count, told.retransmitted_segments)
+    if not LEAST_RATIO <= lost <= MOST_RATIO or count < LEAST_SEGMENTS:
         return None
     if told.unread_bytes_median is not None and not seen.reader_waits:
         return None
@@ -194,7 +199,7 @@ def _other_way(given: Evidence) -> Iterator[str]:
 def _from_one_end(given: Evidence) -> Iterator[Claim]:
     """The rate of a copy whose lost packets, as its client's socket counts them, explain it."""
     push = given.copy.verb == "push"
-    known = _of_push(given.own) if push else _of_pull(given)
+    known = _of_push(given) if push else _of_pull(given)
     if known is None:
         return
     lost, trip, allowed = known
@@ -214,11 +219,22 @@ def _from_one_end(given: Evidence) -> Iterator[Claim]:
         )
 
 
-def _of_push(seen: Connection) -> tuple[float, float, Bracket] | None:
-    """Share of lost packets, round trip and what both allow; None: it did not lose, or queued."""
-    lost, trip = seen.sockets.loss_ratio, seen.sockets.rtt_seconds_median
-    allowed = lossy(seen, lost) if lost else None
-    return None if lost is None or trip is None or allowed is None else (lost, trip, allowed)
+def _of_push(given: Evidence) -> tuple[float, float, Bracket] | None:
+    """Share of lost packets, round trip and what both allow; None: it did not lose, or queued.
+
+    A short copy loses much at once where its start overran a queue, so that the steady share lies
+    between that and the least that a copy of this direction lost.
+    """
+    told = given.own.sockets
+    lost, trip = told.loss_ratio, told.rtt_seconds_median
+    others = [each.details.sockets for each in alike(given.report, given.sender)]
+    count = max((each.retransmitted_segments for each in others), default=0.0)
+    most = lossy(given.own, lost, count) if lost else None
+    least = min((each.loss_ratio for each in others if each.loss_ratio), default=None)
+    fewest = lossy(given.own, least, count) if least else None
+    if lost is None or trip is None or most is None:
+        return None
+    return lost, trip, most if fewest is None else Bracket(most.low, fewest.high)
 
 
 def _of_pull(given: Evidence) -> tuple[float, float, Bracket] | None:

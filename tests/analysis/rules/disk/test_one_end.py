@@ -55,6 +55,17 @@ def test_flushes_tell_of_the_servers_disk(alone, named, rate, times, more, says)
     says(alone, named)
 
 
+def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(alone):
+    """SMB1 flushes each 4 MiB: what that costs is the disk's, whose limit is what it wrote."""
+    whole = told(47, 118, 3.3, 3.4)
+    alone.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=whole)
+    parts = told(31.5, 32, 0.04, 3.8, flushes=9, waits=0.016)
+    alone.copy("push.cached", (31, 31.5, 32), dialect="smb1", details=parts)
+    found = {each.dialect: each for each in diagnose(alone.report()).copies}
+    assert "/".join(map(str, found["smb1"].verdict.named)) == DISK
+    assert found["smb1"].verdict.ceiling_bytes_per_second == pytest.approx(47e6)
+
+
 def test_a_pull_is_not_judged_by_them(alone, says):
     alone.copy("pull.cached", (16.0, 16.3, 16.5), details=told(16.3, 118, 3.5, 3.6))
     says(alone, NOBODY)
@@ -70,6 +81,12 @@ SEEN = {
     "nobody measured it": (DISK, None, 20, (118, 3.7, 3.8), {}),
     "its own journal is no one else's": (
         *(DISK, 73, 57, (118, 2.1, 3.19), {"device_written_bytes": 250_000_000}),
+    ),
+    "flushes between its parts, each with its journal": (
+        *(DISK, 36.9, 24.3, (26.5, 0.08, 3.8, 6, 0.017), {}),
+    ),
+    "flushes between its parts are slower than that disk": (
+        *(NOBODY, 57, 24.3, (26.5, 0.08, 3.8, 6, 0.017), {}),
     ),
     "the flushes are short": (NOBODY, 150, 57, (118, 1.2, 1.5), {}),
     "the server honours no flush": (NOBODY, 73, 57, (58, 0.0, 0.0), {}),

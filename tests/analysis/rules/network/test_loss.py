@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.network import loss
 
 LOSSY = {
@@ -247,6 +248,16 @@ def test_a_push_at_the_rate_that_its_loss_allows_is_held_by_it(
     alone.copy("push.cached", rate, details={"sockets": sockets(**{**PUSH, **changes})})
     says(alone, *filter(None, [named]))
     assert (alone.named()[2] == "loss") == (named == LOSS)
+
+
+def test_what_a_short_pushs_start_lost_at_once_is_no_steady_share(alone, sockets):
+    """3.9 % lost within one push, 0.3 % within another: the path's own share lies between."""
+    burst = {"loss_ratio": 0.039, "retransmitted_segments": 237}
+    steady = {"loss_ratio": 0.003, "retransmitted_segments": 6}
+    for copy, rate, lost in (("push.cached", 1.6, burst), ("push.uncached", 1.1, steady)):
+        alone.copy(copy, rate, details={"sockets": sockets(**{**PUSH, **lost})})
+    named = {each.copy: each.verdict.cause for each in diagnose(alone.report()).copies}
+    assert named == {"push.cached": "loss", "push.uncached": "loss"}
 
 
 @pytest.mark.parametrize(("named", "rate", "changes"), PULLS.values(), ids=PULLS)
