@@ -124,28 +124,34 @@ def delayed(
     with ExitStack() as stack:
         client, client_device = _end(stack, CLIENT_ADDRESS, mtu_bytes)
         server, server_device = _end(stack, SERVER_ADDRESS, mtu_bytes)
-        stack.enter_context(_carrying((client_device, server_device), line))
+        stack.enter_context(_carrying((client_device, server_device), line, line))
         yield DelayedPath(client, server, 2 * seconds_each_way)
 
 
 @contextmanager
 def joined(
-    ends: tuple[tuple[int, str, str], tuple[int, str, str]], line: Line, mtu_bytes: int = MTU_BYTES
+    ends: tuple[tuple[int, str, str], tuple[int, str, str]],
+    line: Line,
+    back: Line,
+    mtu_bytes: int = MTU_BYTES,
 ) -> Iterator[None]:
-    """Such a path between two hosts that are up: of each the process, device and address."""
+    """Such a path between two hosts that are up: of each the process, device and address.
+
+    line, back: what the first one's packets meet, and what the second one's do.
+    """
     with ExitStack() as stack:
         devices = []
         for pid, name, address in ends:
             with _inside(Path(f"/proc/{pid}/ns/net")):
                 devices.append(_device(stack, name, address, mtu_bytes))
-        stack.enter_context(_carrying((devices[0], devices[1]), line))
+        stack.enter_context(_carrying((devices[0], devices[1]), line, back))
         yield
 
 
 @contextmanager
-def _carrying(devices: tuple[int, int], line: Line) -> Iterator[None]:
+def _carrying(devices: tuple[int, int], line: Line, back: Line) -> Iterator[None]:
     """Both directions between two devices; each draws its own losses."""
-    back = replace(line, seed=line.seed + 1)
+    back = replace(back, seed=line.seed + 1)
     with _forwarding(*devices, line), _forwarding(*devices[::-1], back):
         yield
 

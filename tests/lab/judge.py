@@ -229,8 +229,8 @@ def _link_caps_tcp(chosen: LabWorld, verb: str) -> bool:
     hosts = (chosen.plant.client, chosen.plant.server)
     shaped = chosen.plant.payload_bytes_per_second(verb) is not None
     free = all(caps.quota_ratio is None and not caps.sysctls for caps in hosts)
-    faulty = bool(chosen.plant.loss_ratio or chosen.plant.largest_bytes)
-    return shaped and free and not faulty
+    whole = not chosen.plant.loss_ratio and all(caps.largest_bytes is None for caps in hosts)
+    return shaped and free and whole
 
 
 def _planted_disk(chosen: LabWorld, setting: dict[str, Any]) -> int | None:

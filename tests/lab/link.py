@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from cgroups import call
 from delay import MTU_BYTES, Line, joined
@@ -60,9 +61,11 @@ def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
         rate,
         loss_ratio=plant.loss_ratio,
         queue_bytes=plant.queue_bytes,
-        largest_bytes=plant.largest_bytes,
     )
-    with joined(ends, line, plant.mtu_bytes or MTU_BYTES):
+    out, back = (
+        replace(line, largest_bytes=caps.largest_bytes) for caps in (plant.client, plant.server)
+    )
+    with joined(ends, out, back, plant.mtu_bytes or MTU_BYTES):
         yield
 
 

@@ -18,39 +18,39 @@ _SHARES = 1024
 
 @contextlib.contextmanager
 def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator[tuple[str, ...]]:
-    hogs = []
+    hogs, later = [], f"sleep {plant.late_seconds};"
     with contextlib.ExitStack() as stack:
         for host, caps in ((client, plant.client), (server, plant.server)):
             if caps.hog_share_ratio is not None:
-                hogs.append(stack.enter_context(_hog(host, caps.hog_share_ratio, work)))
+                hogs.append(stack.enter_context(_hog(host, caps.hog_share_ratio, later, work)))
             if caps.foreign_reader:
-                hogs.append(stack.enter_context(_reader(host, work)))
+                hogs.append(stack.enter_context(_reader(host, later, work)))
         for sender, receiver, address, caps in (
             (client, server, SERVER_ADDRESS, plant.client),
             (server, client, CLIENT_ADDRESS, plant.server),
         ):
             if caps.foreign_bits_per_second is not None:
                 rate = caps.foreign_bits_per_second
-                stack.enter_context(_traffic(sender, receiver, address, rate, work))
+                stack.enter_context(_traffic(sender, receiver, address, rate, later, work))
         yield tuple(hogs)
 
 
 @contextlib.contextmanager
-def _hog(host: Host, share_ratio: float, work: Path) -> Iterator[str]:
+def _hog(host: Host, share_ratio: float, later: str, work: Path) -> Iterator[str]:
     """A busy loop on the host's core, in a group that outweighs the host's own."""
     group = f"{host.group}-hog"
     with cgroups.cpu_group(group, host.core, None):
         shares = round(_SHARES * share_ratio / (1 - share_ratio))
         (cgroups.ROOT / "cpu" / group / "cpu.shares").write_text(str(shares))
-        with host.running(_joining(group, "while :; do :; done"), work / "hog.log"):
+        with host.running(_joining(group, f"{later} while :; do :; done"), work / "hog.log"):
             yield group
 
 
 @contextlib.contextmanager
-def _reader(host: Host, work: Path) -> Iterator[str]:
+def _reader(host: Host, later: str, work: Path) -> Iterator[str]:
     """Somebody's backup of the host's whole disk, from one end to the other and anew."""
     group = f"{host.group}-reader"
-    read = f"exec fio --name=backup --filename={host.device} --readonly --rw=read --bs=1m"
+    read = f"{later} exec fio --name=backup --filename={host.device} --readonly --rw=read --bs=1m"
     read += " --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=1d"
     with (
         cgroups.cpu_group(group, host.core, None),
@@ -73,20 +73,20 @@ def _joining(group: str, script: str) -> list[str]:
 
 @contextlib.contextmanager
 def _traffic(
-    sender: Host, receiver: Host, address: str, bits_per_second: int, work: Path
+    sender: Host, receiver: Host, address: str, bits_per_second: int, later: str, work: Path
 ) -> Iterator[None]:
     """A steady UDP stream; the rate counts the Ethernet headers, as the shaper does."""
     payload_bytes, frame_bytes = 1448, 1448 + 42
     rate = round(bits_per_second * payload_bytes / frame_bytes)
     listen = ["iperf3", "--server", "--port", "5300", "--one-off"]
-    send = ["iperf3", "--client", address, "--port", "5300", "--udp", "--time", "3600"]
-    send += ["--bitrate", str(rate), "--length", str(payload_bytes)]
+    send = f"{later} exec iperf3 --client {address} --port 5300 --udp --time 3600"
+    send += f" --bitrate {rate} --length {payload_bytes}"
     with (
         receiver.running(listen, work / "traffic.log") as listener,
         contextlib.ExitStack() as stack,
     ):
         time.sleep(0.5)
-        talker = stack.enter_context(sender.running(send, work / "traffic.log"))
+        talker = stack.enter_context(sender.running(["sh", "-c", send], work / "traffic.log"))
         time.sleep(1)
         if listener.poll() is not None or talker.poll() is not None:
             raise RuntimeError(f"no foreign traffic: {(work / 'traffic.log').read_text()[-500:]}")

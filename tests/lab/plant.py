@@ -58,6 +58,8 @@ class Caps:
     """The most that its window ever has; None: what the congestion control finds."""
     memory_bytes: int | None = None
     """Memory that the host's processes may use, the page cache of their files included."""
+    largest_bytes: int | None = None
+    """Of an IP packet of its own that passes a path with a round trip; longer ones vanish."""
     dirty_bytes: int | None = None
     """Of written data that may wait for the host's disk; None: the machine's own limit."""
 
@@ -78,12 +80,12 @@ class Plant:
     """Share of the packets that such a path loses, in each direction."""
     queue_bytes: int | None = None
     """What waits before its rate, each way, until it drops; None: no end."""
-    largest_bytes: int | None = None
-    """Of an IP packet that passes such a path; longer ones vanish without a word."""
     slow_crypto: bool = False
     """Whether the file server does without the CPU's instructions for AES, GCM and SHA."""
     beside: bool = False
     """Whether a second, faster link joins the hosts, by addresses that nobody named."""
+    late_seconds: float = 0.0
+    """How long after the world is up the neighbours and the others' traffic begin."""
     stop_seconds: float = 0.0
     """How long the file server stands still again and again; 0: never."""
 

@@ -7,8 +7,8 @@ expressed in terms of probability", 1950), what was confident and wrong, and who
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from experiment import Ran
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
@@ -45,6 +45,8 @@ class Tally:
     calibration_error: float | None
     """Mean distance of a bin's confidence from its share that is right, by its count (ECE: Naeini,
     Cooper, Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian Binning", 2015)."""
+    fitted_error: float | None
+    """The same where each half of the worlds has the confidence that was right in the other."""
     f1: dict[str, float]
     """By component/side/cause: the harmonic mean of precision and recall."""
     confident_and_wrong: tuple[str, ...]
@@ -64,7 +66,7 @@ class Tally:
 
 def tally(results: Sequence[Ran]) -> Tally:
     rows = [(ran, row) for ran in results for row in ran.counted]
-    named = [row for _, row in rows if row.grade in (RIGHT, WRONG) and row.confidence is not None]
+    named = _named([row for _, row in rows])
     clear = [ran for ran in results if ran.clear and not ran.broke]
     late = [ran for ran in clear if ran.elapsed_seconds > EARLY_RATIO * ran.allowed_seconds]
     headlines = [
@@ -79,6 +81,7 @@ def tally(results: Sequence[Ran]) -> Tally:
         bins=tuple(reliability(named)),
         brier=brier(named),
         calibration_error=calibration_error(named),
+        fitted_error=fitted_error({ran.world: _named(ran.counted) for ran in results}),
         f1=f1(confusion([row for _, row in rows])),
         confident_and_wrong=tuple(
             f"{ran.world} {row.copy} {row.dialect or ''}: {row.verdict} {row.confidence:.2f}, "
@@ -93,6 +96,10 @@ def tally(results: Sequence[Ran]) -> Tally:
         late=tuple(f"{ran.world} {ran.elapsed_seconds:.0f} s" for ran in late),
         broke=tuple(ran.world for ran in results if ran.broke),
     )
+
+
+def _named(rows: Sequence[Judged]) -> list[Judged]:
+    return [row for row in rows if row.grade in (RIGHT, WRONG) and row.confidence is not None]
 
 
 def share_right(rows: Sequence[Judged], *, of_part: bool = False) -> float | None:
@@ -152,6 +159,25 @@ def calibration_error(named: Sequence[Judged]) -> float | None:
     return sum(off) / len(named)
 
 
+def fitted_error(worlds: Mapping[str, Sequence[Judged]]) -> float | None:
+    """Confidences fitted on every other world by name, judged on those between, both ways round.
+
+    A bin's confidence is the share of its verdicts that were right, with one more right and one
+    more wrong (Laplace's rule of succession), so that few cases never make it certain.
+    """
+    names = sorted(worlds)
+    halves = [[row for name in half for row in worlds[name]] for half in (names[::2], names[1::2])]
+    judged = []
+    for fit, held in (halves, halves[::-1]):
+        learnt = {each.from_confidence: each for each in reliability(fit)}
+        for row in held:
+            known = learnt.get(max(edge for edge in BIN_EDGES if edge <= _sure(row)))
+            if known is not None:
+                right = (known.count * known.right_ratio + 1) / (known.count + 2)
+                judged.append(replace(row, confidence=right))
+    return calibration_error(judged)
+
+
 def f1(matrix: dict[str, dict[str, int]]) -> dict[str, float]:
     """Of each verdict that is true or was found; where several are true the first one counts."""
     pairs: Counter[tuple[str, str]] = Counter()
@@ -183,6 +209,7 @@ def lines(found: Tally) -> list[str]:
         )
     told.append(f"Brier score: {_figure(found.brier)}")
     told.append(f"expected calibration error: {_figure(found.calibration_error)}")
+    told.append(f"the same, fitted on the other half: {_figure(found.fitted_error)}")
     told += ["", "F1 by verdict"]
     told += [f"  {score:.3f}  {name}" for name, score in found.f1.items()]
     told += ["", f"confident and wrong (>= {CONFIDENT}): {len(found.confident_and_wrong)}"]

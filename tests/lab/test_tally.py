@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 from experiment import Ran
 from judge import ABSTAINED, MISSED, NOT_COUNTED, RIGHT, WRONG, Judged
-from tally import brier, calibration_error, confusion, f1, lines, reliability, share_right, tally
+from tally import (
+    brier,
+    calibration_error,
+    confusion,
+    f1,
+    fitted_error,
+    lines,
+    reliability,
+    share_right,
+    tally,
+)
 
 LINK, READ, ZONE = "network/path/link-rate", "disk/server/read", "disk/server/zone"
 
@@ -40,6 +50,14 @@ def test_the_matrix_has_what_is_true_in_rows_and_what_was_found_in_columns() -> 
         READ: {READ: 2, "unknown/inconclusive": 1},
         f"{READ} | {ZONE}": {LINK: 1},
     }
+
+
+def test_a_fitted_confidence_is_judged_on_worlds_that_it_never_saw() -> None:
+    """18 of 18 right at 0.75: 0.95 for the other half, which is 0.05 off where all are right."""
+    timid = [_row(RIGHT, LINK, 0.75)] * 18
+    assert fitted_error({"a": timid, "b": timid}) == pytest.approx(0.05)
+    assert fitted_error({"a": timid, "b": [_row(WRONG, LINK, 0.75)]}) == pytest.approx(0.682, 0.01)
+    assert fitted_error({"a": timid}) is None
 
 
 def test_confidence_is_held_against_the_share_that_is_right() -> None:

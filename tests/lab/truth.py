@@ -40,6 +40,7 @@ CAPS = {
     "segments": "congestion_window_segments",
     "memory": "memory_bytes",
     "dirty": "dirty_bytes",
+    "largest": "largest_bytes",
 }
 KERNEL = {"rmem": "net.ipv4.tcp_rmem", "wmem": "net.ipv4.tcp_wmem"}
 KERNEL |= {"probing": "net.ipv4.tcp_mtu_probing"}
@@ -48,10 +49,10 @@ PATH = {
     "mtu": "mtu_bytes",
     "loss": "loss_ratio",
     "queue": "queue_bytes",
-    "largest": "largest_bytes",
     "slow_crypto": "slow_crypto",
     "beside": "beside",
     "stop": "stop_seconds",
+    "late": "late_seconds",
 }
 """Words of a planting; those of a host for both, or behind "client." or "server."."""
 WORLD = {"budget": "least_budget_seconds", "size": "size_bytes", "file": "file", "tie": "tie"}
