@@ -35,7 +35,7 @@ STAGE = Stage(
     writes=True,
     varying=(
         *("size_bytes", "seconds", "fill_source", "file", "file_seconds"),
-        *("past_cache", "cold_from", "least_bytes"),
+        *("past_cache", "cold_from", "least_bytes", "checked"),
     ),
 )
 
@@ -95,6 +95,8 @@ class Setting:
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
     flushed: bool = True
     """Push alone: on its way and at its end the server makes durable what it has."""
+    checked: bool = True
+    """Push alone: a part of what the server has is read back and compared."""
     file: Text = ""
     """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
     file_seconds: Seconds = 0.0
@@ -222,9 +224,11 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
                 last = details["flush_seconds"]
                 details["flushing_seconds"] = pipe.counters.flushing_seconds + last
             check = Check(ring)
-            _read_back(pipe, setting.size_bytes, window.seconds, check)
+            if setting.checked:
+                _read_back(pipe, setting.size_bytes, window.seconds, check)
     cache = {"side": "client", "requested": _requested(setting), **cache}
-    return {**details, "cache": cache, **_found(check)}
+    found = _found(check) if setting.checked else {"hash_ok": None, "checked_bytes": 0}
+    return {**details, "cache": cache, **found}
 
 
 def _read_back(pipe: Pipe, size_bytes: int, copy_seconds: float, check: Check) -> None:

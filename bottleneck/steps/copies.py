@@ -52,7 +52,7 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
         _to_memory(bench, dialect, labels)
         bench.ledger.why = WHOLE
         _round(bench, dialect, labels, 0, extra=False)
-        if turns.dropped(bench, "push") and _in_vain(bench, "pull"):
+        if _in_vain(bench, "pull"):
             bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
             break
         if dialect == opened:
@@ -320,6 +320,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             size_bytes=size,
             seconds=max(USEFUL_SECONDS, bench.left()),
             fill_source=fills,
+            checked=not turns.dropped(bench, "pull"),
             **labels,
         )
         if unproven:

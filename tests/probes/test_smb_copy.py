@@ -56,6 +56,14 @@ def run_and_check(run: Run) -> Callable[[smb_copy.Setting, Endpoint], Details]:
     return check
 
 
+def test_a_push_that_cannot_be_read_back_says_that_nobody_compared_it(
+    run: Run, run_folder: Any
+) -> None:
+    with run_folder() as (peer, _, _):
+        details = run(setting("push.cached", checked=False), peer)[1]
+    assert (details["hash_ok"], details["checked_bytes"]) == (None, 0)
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "source"

@@ -51,21 +51,23 @@ def remarks(report: Report, sender: str) -> Iterator[str]:
 def stopped(report: Report, copy: Copy) -> CopyDiagnosis | None:
     """A copy that was not made because full-size packets are dropped; None: they are not.
 
-    A pull whose file could not be pushed there is stopped by what stopped the push.
+    A pull whose file could not be pushed there is stopped by what stopped the push; that its own
+    packets vanish too is no more than likely, and refuted where both hosts tried it.
     """
     told = copy.outcome
     failed = isinstance(told, Failed)
     if not failed and not (isinstance(told, Skipped) and told.reason.startswith(DROPS)):
         return None
     own = hole(report, copy.sender)
-    found = own or (None if failed else hole(report, copy.receiver))
+    guessed = not failed and report.server is None
+    found = own or (hole(report, copy.receiver) if guessed else None)
     if found is None:
         return None
     sender = copy.sender if own else copy.receiver
     words = _words(found)
     what = "The copy stalled" if failed else "The copy was not made, as the one before it stalled,"
     error = (f"The copy failed: {told.error}",) if isinstance(told, Failed) else ()
-    trust = TRUST["measured" if own else "law"]
+    trust = TRUST["measured" if own else "gap"]
     verdict = Verdict(*("network", "path", "mtu"), trust, None, f"{what} because {words}.")
     return CopyDiagnosis(
         copy.name,

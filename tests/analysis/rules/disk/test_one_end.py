@@ -7,7 +7,7 @@ import pytest
 from bottleneck.analysis.diagnosis import diagnose
 
 MB = 1e6
-DISK = "disk/server/write"
+DISK, OTHERS = "disk/server/write", "disk/server/contention"
 NOBODY, LINK = "unknown/inconclusive", "network/path/link-rate"
 
 
@@ -109,6 +109,38 @@ def flushing(between, disk, rate, times, server):
 @pytest.mark.parametrize(("named", "disk", "rate", "times", "server"), SEEN.values(), ids=SEEN)
 def test_flushes_confirm_what_an_agent_measured(between, named, disk, rate, times, server, says):
     says(flushing(between, disk, rate, times, server), named)
+
+
+FULL = {
+    "device_busy_ratio": 1.0,
+    "device_read_bytes": 130_000_000,
+    "device_written_bytes": 121_000_000,
+}
+SINCE = {
+    "others came while it was written": (OTHERS, 30, (118, 2.9, 3.4), FULL),
+    "they left the device idle in between": (
+        *(NOBODY, 30, (118, 2.9, 3.4), {**FULL, "device_busy_ratio": 0.6}),
+    ),
+    "they hardly read": (NOBODY, 30, (118, 2.9, 3.4), {**FULL, "device_read_bytes": 20_000_000}),
+    "what the journal takes is its own": (
+        *(NOBODY, 30, (118, 2.9, 3.4), {**FULL, "device_read_bytes": 0}),
+    ),
+    "it did not wait for its flushes": (NOBODY, 30, (31, 0.1, 0.2), FULL),
+    "far below what a neighbour leaves": (NOBODY, 15, (118, 3.4, 3.5), FULL),
+}
+
+
+@pytest.mark.parametrize(("named", "rate", "times", "server"), SINCE.values(), ids=SINCE)
+def test_io_that_began_after_the_disk_was_measured(between, named, rate, times, server, says):
+    says(flushing(between, 73, rate, times, server), named)
+
+
+@pytest.mark.parametrize(("cached", "named"), [(117, OTHERS), (31, NOBODY)])
+def test_a_pull_is_held_by_others_io_where_the_cached_one_is_faster(between, cached, named):
+    made = between(disk=73)
+    made.copy("pull.cached", cached)
+    made.copy("pull.uncached", 30, server={"device_busy_ratio": 1.0, "device_read_bytes": 1 << 30})
+    assert "/".join(filter(None, made.named("pull.uncached"))) == named
 
 
 def test_a_cpu_that_its_quota_stops_flushes_late_too(between, says):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.records import Measured, Sample
+from probes.records import DROPS, Measured, Sample
 
 HOLE = {"passes_bytes": 1400, "stalls_bytes": 1500}
 STALLED = {"rto_seconds": 1.6, "retransmitted_segments": 27}
@@ -44,6 +44,33 @@ def test_a_copy_that_stalled_on_a_hole_was_stopped_by_it(world, says):
     holed(world, push=HOLE)
     world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
     says(world, "network/path/mtu")
+
+
+UNTRIED = f"{DROPS} on the path; a copy would stall"
+
+
+@pytest.mark.parametrize(
+    ("holes", "named"),
+    [
+        ({"pull": HOLE}, ("network", "path", "mtu", 0.98)),
+        ({"push": HOLE}, ("unknown", None, "not-measured", 0.0)),
+    ],
+    ids=["pulls", "only what the server would need for them"],
+)
+def test_a_pull_that_was_not_tried_is_stopped_by_its_own_directions_hole(world, holes, named):
+    """Where both hosts looked, a hole of pushes is none of pulls."""
+    holed(world, **holes)
+    world.skip("pull.cached", UNTRIED)
+    verdict = world.diagnosed().verdict
+    assert (*verdict.named, verdict.confidence) == named
+
+
+def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(alone):
+    """Seen from the client alone, the way back is unknown."""
+    holed(alone, push=HOLE)
+    alone.skip("pull.cached", UNTRIED)
+    verdict = alone.diagnosed().verdict
+    assert (verdict.cause, verdict.confidence) == ("mtu", 0.65)
 
 
 def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
