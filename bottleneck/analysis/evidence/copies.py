@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import OWN, Copy, Found
 from bottleneck.report import Report, median_run
-from probes.records import HostFacts, Spread
+from probes.records import HostFacts, Sample, Spread
 
 FOREIGN_RATIO = 0.15
 """More bytes at the interface than the copy's own packets, from which on it is not our framing."""
@@ -34,6 +37,12 @@ STEADY_FROM_RATIO = 1 / 3
 """Of a run's time, from which on its start is over."""
 STEADY_GAIN_RATIO = 1.15
 """More than that a start does not take: a burst would be taken for the rate."""
+FIRST_SEGMENTS, USUAL_SEGMENT_BYTES = 10, 1448
+FAR_SECONDS = 5e-3
+"""Below it a start takes no more than some 50 ms."""
+LEAST_INTERVALS = 4
+START_SLACK_RATIO = 1.25
+"""What a start may take beyond slow start: a queue adds to its last round trips."""
 
 
 @dataclass(frozen=True)
@@ -255,10 +264,11 @@ def steady_rate(found: Found) -> float:
     """Bytes per second without a start and an end that take a long path's round trips.
 
     Of what arrives here the rate once the start is over; of what is sent, which is acknowledged
-    in blocks, that up to the last acknowledgement without its round trip. Never less than the
-    step's own rate, and not much more.
+    in blocks, that up to the last acknowledgement without its round trip, or on a far path what
+    its socket had under way in each. Never less than the step's own rate, and no more than a start
+    explains.
     """
-    rate, details = found.rate.median, found.details
+    rate, details, far = found.rate.median, found.details, _far_seconds(found)
     run = median_run(found.outcome)
     moved = found.moved_bytes
     steady = 0.0
@@ -269,12 +279,58 @@ def steady_rate(found: Found) -> float:
         since = next(each for each in run if each.elapsed_seconds >= start)
         seconds = until.elapsed_seconds - since.elapsed_seconds
         steady = (until.moved_bytes - since.moved_bytes) / seconds if seconds > 0 else 0.0
+        if far is not None:
+            steady = max(steady, _usual_rate(run[run.index(since) :]))
     elif "push" in copy:
         acknowledged = details.acknowledged_bytes_per_second
         trip = details.rtt_seconds or 0.0
         if acknowledged is not None and moved / acknowledged > 2 * trip:
             steady = moved / (moved / acknowledged - trip)
-    return max(rate, min(steady, STEADY_GAIN_RATIO * rate))
+        trip = details.sockets.rtt_seconds_median or 0.0
+        if far is not None and trip >= far and details.sockets.by == "network":
+            # Little's law: what is under way is what passes in a round trip.
+            steady = max(steady, (details.sockets.in_flight_bytes_median or 0.0) / trip)
+    most = STEADY_GAIN_RATIO * rate
+    if far is not None and steady > most:
+        left = found.seconds - START_SLACK_RATIO * (growing_seconds(found, steady, far) + far)
+        most = max(most, moved / left) if left > 0 else steady
+    return max(rate, min(steady, most))
+
+
+def _usual_rate(samples: Sequence[Sample]) -> float:
+    """Median of the rates between samples: the last replies of a far copy come one by one."""
+    pairs = [(a, b) for a, b in pairwise(samples) if b.elapsed_seconds > a.elapsed_seconds]
+    rates = [
+        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds) for a, b in pairs
+    ]
+    return median(rates) if len(rates) >= LEAST_INTERVALS else 0.0
+
+
+def _far_seconds(found: Found) -> float | None:
+    """The round trip of a far path; None: it is near, or not known."""
+    rtt = found.details.sockets.min_rtt_seconds or found.details.rtt_seconds
+    return rtt if rtt is not None and rtt >= FAR_SECONDS else None
+
+
+def growing_seconds(found: Found, bytes_per_second: float, rtt_seconds: float) -> float:
+    """How long slow start takes up to a rate (RFC 6928, RFC 5681 section 3.1)."""
+    first = FIRST_SEGMENTS * (found.details.sockets.segment_bytes or USUAL_SEGMENT_BYTES)
+    return rtt_seconds * max(0.0, math.log2(max(1.0, bytes_per_second * rtt_seconds / first)))
+
+
+def diskless(report: Report, sender: str) -> Iterator[Found]:
+    """What the client moved over SMB in one direction without a disk of its own."""
+    for found in alike(report, sender):
+        whole = found.step.stage != "smb-copy" or found.setting.end == "memory"
+        if whole and hardware_limits.impossible(report, found) is None:
+            yield found
+
+
+def likely_path_rate(given: Evidence) -> float | None:
+    """What a standard link carries that way, where the client alone saw copies reach it."""
+    best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
+    rate = None if best is None or not given.lone else steady_rate(best)
+    return rate if rate is not None and given.looks_like(rate) is not None else None
 
 
 def foreign_rate(report: Report, found: Found, sender: str) -> float | None:

@@ -7,17 +7,17 @@ less than the path carries, though nothing keeps a longer one from it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.evidence.copies import (
+    FAR_SECONDS,
+    START_SLACK_RATIO,
+    Evidence,
+    growing_seconds,
+    likely_path_rate,
+)
 from bottleneck.analysis.steps import OWN
 
-FIRST_SEGMENTS, USUAL_SEGMENT_BYTES = 10, 1448
-FAR_SECONDS = 5e-3
-"""Below it a start takes no more than some 50 ms."""
-SLACK_RATIO = 1.25
-"""What a start may take beyond that: a queue adds to its last round trips."""
 SHORT_RATIO, SMALL_RATIO = 0.3, 0.1
 """Of a copy's time: its start matters more than the path's rate; it no longer matters."""
 FILLED_RATIO = 0.85
@@ -39,7 +39,7 @@ class Startup:
     bytes_per_second: float
     rtt_seconds: float
     carried_bytes_per_second: float
-    """What one stream of TCP carried the same way."""
+    """What one stream of TCP carried the same way, or what the link seems to carry."""
     growing_seconds: float
     """That a slow start up to that rate takes."""
 
@@ -57,18 +57,20 @@ class Startup:
 
 def startup(given: Evidence) -> Startup | None:
     """The start of a copy of this tool's; None: its path is short, or nobody measured it."""
-    alone = None if given.copy.made is None else given.alone
-    if alone is None or given.copy.engine != OWN:
+    if given.copy.made is None or given.copy.engine != OWN:
         return None
-    carried, made, told = alone.found.rate.median, given.made, given.details.sockets
+    alone = given.alone
+    carried = likely_path_rate(given) if alone is None else alone.found.rate.median
+    if carried is None:
+        return None
+    made, told = given.made, given.details.sockets
     rtt = told.min_rtt_seconds or given.details.rtt_seconds
     waited = max(told.receive_window_limited_ratio, told.send_buffer_limited_ratio)
     if rtt is None or rtt < FAR_SECONDS or waited >= MOSTLY_RATIO or told.by in BUFFERS:
         return None
-    first = FIRST_SEGMENTS * (told.segment_bytes or USUAL_SEGMENT_BYTES)
-    growing = rtt * max(0.0, math.log2(carried * rtt / first))
+    growing = growing_seconds(made, carried, rtt)
     missing = made.seconds - made.moved_bytes / carried
-    seconds = min(max(0.0, missing), SLACK_RATIO * (growing + rtt))
+    seconds = min(max(0.0, missing), START_SLACK_RATIO * (growing + rtt))
     rate = made.moved_bytes / (made.seconds - seconds)
     return Startup(seconds, seconds / made.seconds, rate, rtt, carried, growing)
 

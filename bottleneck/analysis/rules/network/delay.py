@@ -54,7 +54,7 @@ def _short(given: Evidence) -> Iterator[Claim | str]:
         f"{size_text(start.small_from_bytes)}",
         standing="inferred",
         reached=True,
-        source="seen" if given.details.sockets.by == "network" else "law",
+        source="seen" if given.alone and given.details.sockets.by == "network" else "law",
         evidence=(apart,),
         remedy="Copy small files in parallel or as one archive, or shorten the path",
     )

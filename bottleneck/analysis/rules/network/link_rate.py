@@ -17,6 +17,7 @@ from bottleneck.analysis.evidence.copies import (
     alike,
     best_alike,
     client_bound,
+    diskless,
     foreign_rate,
     hindered,
     steady_rate,
@@ -229,7 +230,7 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
     """The link's payload rate, inferred from what this client moved over SMB that way."""
     moved = alike(given.report, given.sender)
     found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
-    best = max(filter(_diskless, found), key=steady_rate, default=None)
+    best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
     if best is None:
         return
     rate, most = steady_rate(best), max(each.rate.median for each in found)
@@ -284,11 +285,6 @@ def _source(given: Evidence, rate: float) -> Source:
     back = best_alike(given.report, given.receiver)
     more = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
     return "likeness" if idle or (more and not _queues(given)) else "alone"
-
-
-def _diskless(found: Found) -> bool:
-    """Whether it touched no disk of the client's."""
-    return found.step.stage != "smb-copy" or found.setting.end == "memory"
 
 
 def _queues(given: Evidence) -> bool:

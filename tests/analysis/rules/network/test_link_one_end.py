@@ -149,6 +149,43 @@ def test_a_steady_rate_is_never_far_above_the_steps_own(alone, gain, name, told,
     assert steady_rate(found) == pytest.approx(gain * found.rate.median)
 
 
+FAR = {"rtt_seconds": 0.081, "sockets": {"by": "unknown", "receiver_seen": True}}
+RECORDED = (
+    *((0.0, 0), (0.586, 1048576), (0.764, 3145728), (0.940, 5242880), (1.115, 7340032)),
+    *((1.290, 9437184), (1.466, 11534336), (1.725, 13631488), (1.804, 14680064)),
+)
+"""A pull of 100 Mbit/s at 80 ms: a slow start, 2 MB each 0.18 s, and replies that come late."""
+
+
+def test_a_far_pull_shows_the_link_between_its_start_and_its_end(alone, says):
+    """8.1 MB/s in all, 11.9 once started: the delay is what held this short one."""
+    for end in ("memory", "folder"):
+        alone.copy("pull.cached", 8.14, details=FAR)
+        step, outcome = alone.entries[-1]
+        alone.entries[-1] = replace(step, setting={**step.setting, "end": end}), outcome
+        timed(alone, -1, *RECORDED)
+    says(alone, "network/path/delay")
+    assert alone.named("pull.cached") == ("network", "path", "delay")
+
+
+def test_a_far_push_shows_the_link_by_what_was_under_way(alone, sockets, says):
+    """1.5 MB in flight, 126 ms round: 12 MB/s, though the whole copy took a start as well."""
+    seen = sockets(
+        by="network",
+        min_rtt_seconds=0.08,
+        rtt_seconds_median=0.126,
+        in_flight_bytes_median=1_512_000,
+        segment_bytes=1448,
+    )
+    told = {"rtt_seconds": 0.081, "sockets": seen, "acknowledged_bytes_per_second": 10.1e6}
+    alone.copy("push.cached", 9.97, memory=9.95, details=told)
+    alone.entries[-2] = (
+        alone.entries[-2][0],
+        replace(alone.entries[-2][1], details={**alone.entries[-2][1].details, **told}),
+    )
+    says(alone, LINK)
+
+
 # -- what an agent would add ---------------------------------------------------------------------
 
 
