@@ -134,6 +134,16 @@ def test_scattered_runs_leave_no_cap_that_a_rate_alone_would_show(world):
 PARTLY = {"quota_cores": 0.15, "throttled_ratio": 0.35, "copy_cpu_seconds": 0.4}
 
 
+@pytest.mark.parametrize(("cores", "named"), [(0.15, "quota"), (4.0, "ceiling")])
+def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, named):
+    """It ended before the quota's first stop was counted."""
+    alone = empty_world(agent=False)
+    alone.loopback("client", 77, client={"quota_cores": cores, "throttled_ratio": 0.0})
+    stopped = {"quota_cores": cores, "throttled_ratio": 0.9, "copy_cpu_seconds": 0.6}
+    alone.copy("pull.cached", 73, memory=74, client=stopped)
+    assert alone.named()[2] == named
+
+
 def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world):
     busy = {"core_busy_ratios": (0.85,), "busiest_process_ratio": 0.85, "copy_cpu_seconds": 3.3}
     world.copy("pull.cached", 60, memory=60, client=PARTLY, server=busy)
