@@ -158,6 +158,6 @@ def rule(given: Evidence) -> Iterator[Claim]:
         level=most,
         standing="inferred",
         reached=True if limits or seen.parts else None,
-        source="one-end",
+        source="gap" if given.lone else "one-end",
         evidence=(_waited(given, seen), SAME) if given.lone else (_waited(given, seen),),
     )
