@@ -7,9 +7,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bottleneck import __version__, hosts, plan, wire
 from bottleneck.hosts import Host, PartlyRan, Ran, StageError
@@ -21,6 +21,10 @@ from probes.host.counters import Counters, usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
 from probes.stage import Refused, Unavailable, module_of
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 CLOSING_SECONDS = 2.0
 CLOSING_SHARE = 0.05
 BROKEN_OFF = "interrupted"
@@ -105,7 +109,15 @@ class Bench:
     def times(self) -> plan.Times:
         """What each part may take."""
         trip = self.share.facts.get("connect_seconds") or 0.0
-        return plan.times(self.options.budget_seconds, float(trip))
+        usual = plan.times(self.options.budget_seconds, float(trip))
+        seconds = self.options.settings.get("seconds")
+        return usual if seconds is None else plan.Times(**dict.fromkeys(asdict(usual), seconds))
+
+    def chosen(self, setting: T) -> T:
+        """A stage's setting with what the user chose of it, but for its time (see times)."""
+        known = {each.name for each in fields(setting)} - {"seconds"}
+        given = self.options.settings.items()
+        return replace(setting, **{key: value for key, value in given if key in known})
 
     def wants(self, stage: str) -> bool:
         """Whether the user asked for a stage."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bottleneck.ledger import Ledger
 from bottleneck.report import Step
@@ -84,6 +84,8 @@ class Options:
     device: NamedDevice | None = None
     """The block device whose zones are read; None: the one under each folder."""
     zones: int = USUAL_ZONES
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the stage's Setting that the user chose, where one stage alone is made."""
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy."""
     outlived: bool = True

@@ -11,7 +11,7 @@ from dataclasses import replace
 from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
 from bottleneck.hosts import StageError
-from bottleneck.steps import copies, disks, native, schedule, turns
+from bottleneck.steps import copies, disks, native, schedule, transfers, turns
 from bottleneck.steps.files import locate
 from probes import loopback
 from probes.host import rtnetlink
@@ -55,7 +55,7 @@ def measure(bench: Bench) -> None:
             bench.ledger.why = loopback.STAGE.measures
             turns.measure(bench, loopback.STAGE)
         if bench.wants("tcp"):
-            turns.measure_transfers(bench)
+            transfers.measure_transfers(bench)
         if bench.wants("disk") or bench.wants("smb-copy"):
             disks.hold_sources(bench, stack)
         if bench.wants("disk"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from probes.meaning import Address, Count, Seconds, Text
+from probes.meaning import Address, Count, Rate, Seconds, Text
 from probes.net import transfer
 from probes.net.transfer import Shape
 from probes.records import Details, Endpoint
@@ -32,16 +32,30 @@ class Setting:
     seconds: Seconds = 2.0
     address: Address = ""
     """The responder's address to listen on; empty, or not one of its own: every address."""
+    window_bytes: Count = 0
+    """SO_SNDBUF of the sender and SO_RCVBUF of the receiver; 0: autotuned."""
+    bytes_per_second: Rate = 0.0
+    """The sender's kernel paces all streams together to it; 0: as fast as it goes."""
+
+    def __post_init__(self) -> None:
+        _ = self.shape
 
     @property
     def shape(self) -> Shape:
         """The transfer of this setting."""
-        return Shape(self.verb, self.streams, self.buffer_bytes, self.seconds)
+        return Shape(
+            self.verb,
+            self.streams,
+            self.buffer_bytes,
+            self.seconds,
+            window_bytes=self.window_bytes,
+            bytes_per_second=self.bytes_per_second,
+        )
 
 
 def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
     """Answers this one kind of transfer."""
-    return transfer.respond(setting.address, setting.seconds)
+    return transfer.respond(setting.address, setting.seconds, setting.window_bytes)
 
 
 def initiate(setting: Setting, peer: Endpoint) -> Running:

@@ -65,6 +65,10 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
     with closing(connection):
         connection.settimeout(STALL_SECONDS)
         flow = Flow([connection])
+        if setting.window_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, setting.window_bytes)
+        if setting.bytes_per_second:
+            flow.pace(setting.bytes_per_second)
         flow.run(flows.send, ring, setting.buffer_bytes, time.monotonic() + setting.seconds)
         flow.ended.wait(WARM_UP_RATIO * setting.seconds)
         began, base = time.monotonic(), _acknowledged(flow)

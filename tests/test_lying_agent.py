@@ -21,7 +21,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
 from bottleneck.reports.console import print_report
-from bottleneck.steps import turns
+from bottleneck.steps import transfers, turns
 from bottleneck.target import parse
 from probes import loopback
 from probes.records import Access, Endpoint, Measured, rates
@@ -126,7 +126,7 @@ def test_a_relay_that_changes_nothing_is_an_agent_like_any_other(monkeypatch):
     ],
 )
 def test_answers_of_other_kinds(monkeypatch, path, value):
-    ends_well(monkeypatch, turns.measure_transfers, path, value)
+    ends_well(monkeypatch, transfers.measure_transfers, path, value)
 
 
 @pytest.mark.long
@@ -169,7 +169,7 @@ def test_samples_and_details_that_cannot_be(monkeypatch, path, value):
 
 @pytest.mark.long
 def test_a_clock_that_stands_still_at_the_other_end(monkeypatch):
-    ends_well(monkeypatch, turns.measure_transfers, "answer.clock_seconds", "0")
+    ends_well(monkeypatch, transfers.measure_transfers, "answer.clock_seconds", "0")
 
 
 def replier(reply):

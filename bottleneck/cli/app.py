@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bottleneck import __version__
-from bottleneck.cli import command_line, completion, exits, interrupts
+from bottleneck.cli import command_line, completion, exits, interrupts, knobs
 from bottleneck.cli.agent import agent
 from bottleneck.cli.check import check
 from bottleneck.cli.cleanup import cleanup
@@ -76,10 +76,13 @@ class Command(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, then each group under its heading, all in the same two columns."""
         groups: dict[str, list[tuple[str, str]]] = {}
+        others = knobs.of_others(command_line.now().line)
         for each in self.get_params(ctx):
             if isinstance(each, TyperArgument):
                 named = ((each.metavar or "").strip("[]"), each.help or "")
                 groups.setdefault("Arguments", []).append(named)
+            elif each.name in others:
+                continue
             elif isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
                 groups.setdefault(each.rich_help_panel or UNNAMED, []).append(row)
         columns = max(len(flags) for rows in groups.values() for flags, _ in rows)

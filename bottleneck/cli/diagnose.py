@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bottleneck.cli import completion, interrupts, options
 from probes import STAGES
+
+if TYPE_CHECKING:
+    from probes.stage import Stage as StageDescription
 
 Target = Annotated[
     str,
@@ -70,6 +73,7 @@ def probe(
     others: options.Others,
     disk: options.Disk,
     copies: options.Copies,
+    how: options.Knobs,
     time: options.Time,
     shown: options.Kept,
     yes: options.Yes = False,
@@ -80,7 +84,7 @@ def probe(
     Stages between the hosts need --agent, and stages over SMB need a TARGET.
     """
     with interrupts.held():
-        from bottleneck.cli import documents, running
+        from bottleneck.cli import documents, knobs, running
         from probes.records import Access
         from probes.stage import Refused, module_of
 
@@ -89,28 +93,41 @@ def probe(
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
         target = f"//{running.host_text(others.tcp_peer)}/-"
-    named, about, agent = f"probe {stage}", module_of(stage).STAGE, ends.agent != "none"
+    about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
-    if target is None and (over_smb or "server" in about.needs):
-        raise Refused("usage", f"{named}: no TARGET; use //host/share")
-    if target is None and (at_server or about.by_agent and agent):
-        raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
     _check_files(stage, others, disk)
+    settings = knobs.settings(stage, how.given)
     chosen = running.choose(
         target or "//localhost/-",
-        running.budget_seconds(time),
+        running.budget_seconds(time, knobs.budget_seconds(settings)),
         *(ends, copies, others, disk),
         stages=(stage,),
         without_target=target is None,
     )
-    if "mount" in about.needs and not chosen.target.path:
-        raise Refused("usage", f"{named}: TARGET must be a folder of a mounted share")
-    if chosen.target.path and over_smb:
-        raise Refused("usage", f"{named}: TARGET must be //host/share; or use probe native-copy")
+    chosen = replace(chosen, settings=settings)
+    _check_target(about, target, bool(chosen.target.path), agent)
     access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)
+
+
+def _check_target(about: StageDescription, target: str | None, folder: bool, agent: bool) -> None:
+    """Raises Refused, "usage", where a stage needs another TARGET, or one at all.
+
+    folder: it is a folder. agent: there is one on the server.
+    """
+    from probes.stage import Refused
+
+    named, over_smb = f"probe {about.name}", "share" in about.needs
+    if target is None and (over_smb or "server" in about.needs):
+        raise Refused("usage", f"{named}: no TARGET; use //host/share")
+    if target is None and agent and (about.by_agent or about.name == "disk"):
+        raise Refused("usage", f"{named}: no TARGET for the agent; use //host/share")
+    if "mount" in about.needs and not folder:
+        raise Refused("usage", f"{named}: TARGET must be a folder of a mounted share")
+    if folder and over_smb:
+        raise Refused("usage", f"{named}: TARGET must be //host/share; or use probe native-copy")
 
 
 def _check_files(stage: str, others: options.Others, disk: options.Disk) -> None:

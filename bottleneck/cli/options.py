@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import typer
 
-from bottleneck.cli import completion
+from bottleneck.cli import completion, knobs
 from bottleneck.reports.formats import FORMATS, SECTIONS
 from bottleneck.units import STYLES
 from probes.records import DIALECTS
@@ -187,6 +187,13 @@ class Copies:
     size: str | None = value("BYTES", "Size of the test file, as 256MiB.", usual="automatic")
 
 
+@group(knobs.PANEL)
+class Knobs:
+    """How a stage is made."""
+
+    given: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.KNOBS})
+
+
 @group("Time")
 class Time:
     """How long all of it may take."""
@@ -231,8 +238,8 @@ class Shown(Reading):
 class Documents:
     """What is written of a result, and how it reads."""
 
-    files: Mapping[str, str] = field(default_factory=dict, metadata={"of_formats": True})
-    """By the format of each document; an option each."""
+    files: Mapping[str, str] = field(default_factory=dict, metadata={"named": FORMATS})
+    """By the format of each document; an option each, as for all of `named`."""
     units: str = _units()
     redact: bool = _redact()
 
@@ -299,10 +306,11 @@ def grouped(command: Command) -> Command:
 
 def _taken(field: Field[Any], given: dict[str, Any]) -> Any:
     """A field's value out of what the command line gave."""
-    if "of_formats" not in field.metadata:
+    if "named" not in field.metadata:
         return given.pop(field.name)
-    paths = ((each.name, given.pop(each.name)) for each in FORMATS)
-    return {name: path for name, path in paths if path is not None}
+    named = field.metadata["named"]
+    words = ((each.name, given.pop(each.name.replace("-", "_"))) for each in named)
+    return {name: word for name, word in words if word is not None}
 
 
 def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]:
@@ -311,11 +319,12 @@ def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]
     for each in fields(kind):
         if not each.metadata:
             continue
-        if "of_formats" in each.metadata:
-            for form in FORMATS:
-                path = typer.Option(f"--{form.name}", metavar="FILE", help=form.help, **below)
-                written = Annotated[str | None, path]
-                yield group.replace(name=form.name, default=None, annotation=written)
+        if "named" in each.metadata:
+            for row in each.metadata["named"]:
+                shown = {"metavar": row.metavar, "help": row.help, **below}
+                word = Annotated[str | None, typer.Option(f"--{row.name}", **shown)]
+                name = row.name.replace("-", "_")
+                yield group.replace(name=name, default=None, annotation=word)
             continue
         name = f"--{each.name.replace('_', '-')}"
         option = typer.Option(name, *each.metadata["short"], **{**below, **each.metadata["option"]})

@@ -41,7 +41,7 @@ def pooled(reports: Sequence[Report]) -> Report:
 
 
 def _key(step: Step) -> str:
-    told = {name: value for name, value in step.setting.items() if name not in _VARYING}
+    told = {name: value for name, value in step.setting.items() if value and name not in _VARYING}
     return repr((step.stage, step.initiator, sorted(told.items(), key=lambda item: item[0])))
 
 

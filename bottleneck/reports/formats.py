@@ -25,6 +25,7 @@ class Format:
     module: str
     """In this package; none: the report itself."""
     help: str
+    metavar: str = "FILE"
 
 
 FORMATS = (

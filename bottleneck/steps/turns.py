@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -16,14 +15,11 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.report import Step
 from bottleneck.steps import files
-from bottleneck.target import TcpPeer
 from bottleneck.units import link_text
-from probes import path, smb_tax, tcp, tcp_by_ttcp
-from probes.drivers import iperf3
-from probes.records import DROPS, Details, Endpoint, Measured, Skipped, rates, run_rate
+from probes import path, smb_tax, tcp
+from probes.records import Details, Endpoint, Measured, Skipped, rates, run_rate
 from probes.smb.session import SECURITIES, SMB_PORT
 from probes.stage import (
-    LONG_BUDGET_SECONDS,
     NO_ROOM,
     USUAL_BUDGET_SECONDS,
     Known,
@@ -43,18 +39,6 @@ HOLD_SECONDS = 30.0
 TRIAL_SECONDS, MOST_TRIAL_SECONDS = 0.6, 4.0
 TRIAL_ROUND_TRIPS = 25
 """That a transfer needs at least to show what the path carries: a slow start takes ten."""
-WHYS = ("what the network carries", "whether several connections carry more than one")
-PEER_SECONDS = 40.0
-"""The same of one that is no agent: it may be busy, or wait for somebody to start it."""
-EXTRA_UNTIL_RATIO = 0.3
-"""Of the budget: later than that, more streams would cost a copy."""
-OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
-
-
-FAR_TIMES = 4.0
-"""One stream's time over that of several: most of the first is its slow start."""
-LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
-"""A transfer that moved less says little of its path, and gets so much time."""
 STOOD_STILL = ("stalled", "no payload arrived", "ran out of time", "the connection failed")
 """In the error of what the path may have stopped."""
 
@@ -77,7 +61,7 @@ def dropped(bench: Bench, verb: str) -> bool:
 def measure(bench: Bench, stage: Stage) -> None:
     """All turns of a stage that there is time for."""
     module = module_of(stage.name)
-    for turn in module.turns(known(bench, stage)):
+    for turn in _turns(bench, module):
         seconds = _seconds(bench, stage, turn)
         if seconds is None:
             return
@@ -87,6 +71,16 @@ def measure(bench: Bench, stage: Stage) -> None:
         bench.note(f"{stage.name} between the hosts: skipped: {NEEDS_AGENT}")
 
 
+def _turns(bench: Bench, module: Any) -> Iterator[Turn]:
+    """A stage's turns as the user chose them: those that differ in nothing else are one."""
+    made = set()
+    for turn in module.turns(known(bench, module.STAGE)):
+        setting = bench.chosen(turn.setting)
+        if (setting, turn.initiator) not in made:
+            made.add((setting, turn.initiator))
+            yield replace(turn, setting=setting)
+
+
 def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -> None:
     stage: Stage = module.STAGE
     step = bench.step(stage.name, setting, plan.side(turn.initiator))
@@ -94,8 +88,9 @@ def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -
     with bench.outcome(step, turn.label, optional):
         if turn.peer == "agent" and bench.server is None:
             raise Unavailable(NEEDS_AGENT)
-        if hasattr(module, "fitted"):
-            setting = module.fitted(setting, _more_known(bench, stage, setting))
+        # A pace that was chosen needs no look at what the path carries.
+        if hasattr(module, "fitted") and "bytes_per_second" not in bench.options.settings:
+            setting = bench.chosen(module.fitted(setting, _more_known(bench, stage, setting)))
             # what is not chosen before its turn stands in the report too
             step.setting.update(bench.step(stage.name, setting, "client").setting)
         lifetime = seconds + turn.grace_seconds
@@ -146,6 +141,9 @@ def _more_known(bench: Bench, stage: Stage, setting: Any) -> Known:
 
 
 def _seconds(bench: Bench, stage: Stage, turn: Turn) -> float | None:
+    seconds = bench.options.settings.get("seconds")
+    if seconds is not None:
+        return float(seconds)
     if not turn.least_seconds:
         return seconds_for(bench, stage, turn.usual_seconds, turn.parts)
     scale = max(LEAST_SCALE, _scale(bench))
@@ -314,84 +312,3 @@ def _taxed_size(bench: Bench, verb: str, seconds: float) -> int:
     most = held if verb == "pull" else files.room_bytes(bench)
     size = min(most, MOST_TAXED_BYTES, max(plan.MIB, int(rate * seconds)))
     return size // plan.MIB * plan.MIB or size
-
-
-# -- TCP between the hosts, or with a peer that is no agent ----------------------------------------
-
-
-def measure_transfers(bench: Bench) -> None:
-    """TCP between the agents, or with the peer that was named: one stream, then four.
-
-    Several streams are left out where one fills a link of a standard rate: they carry no more.
-    """
-    for each in plan.TCP_STEPS:
-        if each.streams > 1 and _fills(bench, each.verb):
-            continue
-        bench.ledger.why = WHYS[each.streams > 1]
-        seconds = bench.times.tcp if each.streams == 1 else bench.times.tcp_many
-        if bench.options.tcp_peer is not None:
-            _with_peer(bench, bench.options.tcp_peer, each, seconds)
-            continue
-        _between_agents(bench, each, seconds)
-
-
-def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
-    """One transfer; on a slow path again, for as long as it takes to move enough."""
-    setting = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
-    step = bench.step("tcp", setting, "client")
-    with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
-        if bench.server is None:
-            raise Unavailable(OR_PEER)
-        if dropped(bench, each.verb):
-            raise Unavailable(f"{DROPS} in that direction")
-        if each.streams > 1:
-            # On the longest paths it would end within its slow start.
-            far = bench.times.tcp > FAR_TIMES * seconds
-            bench.keep_time(0.0 if far else EXTRA_UNTIL_RATIO)
-        with bench.server.hold("tcp", setting, bench.caller, seconds + HOLD_SECONDS) as peer:
-            there = replace(peer, host=bench.address)
-            ran = bench.run(step, setting, there, seconds + HOLD_SECONDS)
-        few = each.streams == 1 and ran.samples[-1].moved_bytes < LEAST_BYTES
-        if few and seconds < SLOW_SECONDS < SHARE_OF_LEFT * bench.left():
-            _between_agents(bench, each, SLOW_SECONDS)
-        else:
-            bench.take(step, ran)
-    ask_path(bench, bench.ledger.failed(step))
-
-
-def _fills(bench: Bench, verb: str) -> bool:
-    """Whether one stream of a direction carried what a link of a standard rate does; noted."""
-    if bench.options.budget_seconds >= LONG_BUDGET_SECONDS or bench.alone("tcp"):
-        return False
-    rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}")
-    link = None if rate is None else link_that_fits(bench, rate)
-    if link is not None:
-        bench.note(f"tcp {verb} x4: skipped: one stream fills the {link} link")
-    return link is not None
-
-
-def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:
-    """One transfer with a program that is no agent: what its host is busy with stays unknown."""
-    if peer.engine == "ttcp" and each.streams > 1:
-        return  # it knows one stream alone
-    module = iperf3 if peer.engine == "iperf3" else tcp_by_ttcp
-    setting = module.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
-    step = Step("tcp", {**asdict(setting), "engine": peer.engine}, "client")
-    with bench.outcome(step, f"tcp {each.verb} x{each.streams} {peer.engine}"):
-        there = Endpoint(host=peer.host, port=peer.port)
-        if peer.engine == "ttcp" and each.verb == "pull":
-            asked = f"waiting for {peer.host}; on that host, run: ttcp -t -s (towards this host)"
-            bench.tell(asked, asks=True)
-        ran = bench.run(
-            step, setting, there, seconds + PEER_SECONDS, both=False, engine=peer.engine
-        )
-        bench.take(step, ran, {"peer_is_target": _is_target(bench, peer)})
-
-
-def _is_target(bench: Bench, peer: TcpPeer) -> bool:
-    """Whether the peer runs on TARGET's host: else it speaks of another path."""
-    try:
-        found = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return False
-    return bench.address in {str(each[4][0]) for each in found}

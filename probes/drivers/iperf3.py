@@ -17,7 +17,7 @@ from typing import Any
 
 from probes.host import tools
 from probes.host.child import end_with_parent
-from probes.meaning import Count, Seconds, Text
+from probes.meaning import Count, Rate, Seconds, Text
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 
@@ -45,6 +45,9 @@ class Setting:
     seconds: Seconds = 2.0
     peer: Text = ""
     """As the user named it."""
+    window_bytes: Count = 0
+    bytes_per_second: Rate = 0.0
+    """Of all streams together; 0 of both: as it comes."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,12 @@ def arguments(setting: Setting, peer: Endpoint) -> list[str]:
     chosen = ["--client", peer.host, "--port", str(peer.port), "--json"]
     chosen += ["--time", str(max(1, math.ceil(setting.seconds))), "--interval", "0.1"]
     chosen += ["--parallel", str(setting.streams), "--length", str(setting.buffer_bytes)]
+    if setting.window_bytes:
+        chosen += ["--window", str(setting.window_bytes)]
+    if setting.bytes_per_second:
+        # of each stream, in bits
+        each = max(1, round(8 * setting.bytes_per_second / setting.streams))
+        chosen += ["--bitrate", str(each)]
     chosen += ["--connect-timeout", str(round(CONNECT_SECONDS * 1000))]
     return [*chosen, "--reverse"] if setting.verb == "pull" else chosen
 

@@ -38,6 +38,8 @@ GROUP_BYTES = 16 << 10
 STACK_BYTES = 256 << 10
 """Of a thread: 64 of the system's own size would be more memory than a probe may have."""
 RELEASE_SECONDS = 30.0
+_SO_MAX_PACING_RATE, _MOST_PACED = 47, 2**32 - 2
+"""Of asm-generic/socket.h; bytes per second of a connection, where more is no limit."""
 
 
 @dataclass
@@ -86,6 +88,14 @@ class Flow:
         if last:
             self.ended.set()
         self.released.wait(RELEASE_SECONDS)
+
+    def pace(self, bytes_per_second: float) -> None:
+        """Has the kernel send no faster, all connections together. RuntimeError: it cannot."""
+        if not sys.platform.startswith("linux"):
+            raise RuntimeError("this system cannot pace a TCP connection")
+        each = min(_MOST_PACED, max(1, round(bytes_per_second / len(self.connections))))
+        for connection in self.connections:
+            connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, struct.pack("=I", each))
 
     def stop(self, how: int = socket.SHUT_RDWR) -> None:
         """Ends every connection's sending, or all of it, and wakes the threads that wait there."""

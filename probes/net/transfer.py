@@ -58,6 +58,8 @@ class Shape:
     """SO_SNDBUF of the sender and SO_RCVBUF of the receiver, as asked for; 0: autotuned."""
     zero_copy: bool = False
     """Whether the sender's kernel takes the payload from a file in memory without copying it."""
+    bytes_per_second: float = 0.0
+    """The sender's kernel paces all streams together to it; 0: as fast as it goes."""
 
     def __post_init__(self) -> None:
         if self.verb not in VERBS or not 0 < self.streams <= port.MOST_CONNECTIONS:
@@ -68,6 +70,8 @@ class Shape:
             raise ValueError(f"{self.streams} buffers of {self.buffer_bytes} bytes are too many")
         if not 0 <= self.window_bytes <= MOST_WINDOW_BYTES:
             raise ValueError(f"no such window: {self.window_bytes} bytes")
+        if not self.bytes_per_second >= 0:
+            raise ValueError(f"no such rate: {self.bytes_per_second} bytes/s")
 
 
 @dataclass(frozen=True)
@@ -285,6 +289,8 @@ class _Sending:
         for each in flow.connections:
             # As in any bulk copy: a short rest of one call goes with the next, and not as a packet.
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        if shape.bytes_per_second:
+            flow.pace(shape.bytes_per_second)
         self._file = flows.payload_file(ring, shape.buffer_bytes) if shape.zero_copy else None
         self._until = time.monotonic() + shape.seconds
         if self._file:

@@ -15,7 +15,7 @@ from bottleneck import plan, report, session
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import PartlyRan, Ran
-from bottleneck.steps import files, schedule, turns
+from bottleneck.steps import files, schedule, transfers, turns
 from bottleneck.target import parse
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.drivers.samba import private_samba
@@ -67,7 +67,7 @@ def measure(bench: Bench) -> None:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
     for stage in described(bench.options.stages):
         if stage.name == "tcp":
-            turns.measure_transfers(bench)
+            transfers.measure_transfers(bench)
         elif stage.explains:
             (schedule.BY_HAND.get(stage.name) or (lambda b, s=stage: turns.measure(b, s)))(bench)
 
@@ -333,16 +333,16 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Between]:
         bench.reached["server"] = found  # type: ignore[assignment]
         monkeypatch.setattr(bench, "run", found.run)
         monkeypatch.setattr(bench, "take", lambda *given: None)
-        turns.measure_transfers(bench)
+        transfers.measure_transfers(bench)
         return found
 
     return made
 
 
 def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs(between: Any) -> None:
-    usual = plan.times(60.0).tcp
-    assert between(120e3).asked[:4] == [usual, turns.SLOW_SECONDS, usual, turns.SLOW_SECONDS]
-    assert turns.SLOW_SECONDS not in between(10e6).asked
+    usual, slow = plan.times(60.0).tcp, transfers.SLOW_SECONDS
+    assert between(120e3).asked[:4] == [usual, slow, usual, slow]
+    assert slow not in between(10e6).asked
 
 
 @pytest.mark.parametrize(
@@ -363,3 +363,24 @@ def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
     assert seen == ["path"] * looks
     left = [each.name for each in schedule.Explanations.of(found.bench).left]
     assert ("path" in left) == (not looks)
+
+
+def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one() -> None:
+    chosen = {"windows": (65536,), "streams": (2,), "seconds": 3.0}
+    bench = bench_of("matrix", settings=chosen)
+    found = [each.setting for each in turns._turns(bench, matrix)]
+    assert [(each.verb, each.windows, each.streams) for each in found] == [
+        ("push", (65536,), (2,)),
+        ("pull", (65536,), (2,)),
+    ]
+    assert turns._seconds(bench, matrix.STAGE, next(turns._turns(bench, matrix))) == 3.0
+    (pull,) = turns._turns(bench_of("udp", settings={"verb": "pull"}), udp)
+    assert pull.setting.verb == "pull"
+    assert [(each.verb, each.streams) for each in map(bench_of("tcp").chosen, plan.TCP_STEPS)] == [
+        ("push", 1),
+        ("pull", 1),
+        ("push", 4),
+        ("pull", 4),
+    ]
+    eight = bench_of("tcp", settings={"streams": 8}).chosen
+    assert len(dict.fromkeys(map(eight, plan.TCP_STEPS))) == 2

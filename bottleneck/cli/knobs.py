@@ -1,0 +1,133 @@
+"""The knobs of a stage: options of `probe` that set a field of the stage's Setting.
+
+A row of KNOBS is all that a knob takes. A stage has those whose field its Setting has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from bottleneck import units
+from probes import STAGES
+from probes.meaning import MANY, keys
+from probes.stage import USUAL_BUDGET_SECONDS, Refused, module_of
+
+if TYPE_CHECKING:
+    from bottleneck.cli.command_line import CommandLine
+
+MOST_TESTS = 8
+"""That one stage makes."""
+PANEL = "Settings of the stage"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One of them."""
+
+    name: str
+    """Of its option."""
+    metavar: str
+    help: str
+    read: Callable[[str], Any]
+    """The field's value out of the word; of a field that is a list, each of its words.
+
+    Errors: ValueError, one plain line."""
+    keys: tuple[str, ...]
+    """Fields of a Setting that it sets: the first that a stage's has."""
+
+    def key(self, stage: str) -> str | None:
+        """The field of a stage's Setting; None: it has none of them."""
+        known = keys(module_of(stage).Setting)
+        return next((each for each in self.keys if each in known), None)
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and int(word)):
+        raise ValueError(f"{word[:40]!r} is not a whole number of 1 or more")
+    return int(word)
+
+
+def _seconds(word: str) -> float:
+    return units.parse_seconds(word if word[-1:].isalpha() else f"{word}s")
+
+
+KNOBS = (
+    Knob("streams", "N", "TCP connections at once, as iperf3 -P.", _count, ("streams",)),
+    Knob("seconds", "SECONDS", "Duration of each test, with warm-up.", _seconds, ("seconds",)),
+    Knob(
+        "rate",
+        "RATE",
+        "Send at most RATE, all streams together, as 100MB/s or 50Mbit/s.",
+        units.parse_rate,
+        ("bytes_per_second",),
+    ),
+    Knob(
+        "window",
+        "BYTES",
+        "Socket buffers of both ends, as 64KiB.",
+        units.parse_size,
+        ("window_bytes", "windows"),
+    ),
+    Knob(
+        "buffer",
+        "BYTES",
+        "Bytes of each send and receive call, or of a datagram.",
+        units.parse_size,
+        ("buffer_bytes", "payload_bytes"),
+    ),
+    Knob(
+        "request-size",
+        "BYTES",
+        "Bytes of each SMB READ or WRITE, as 1MiB.",
+        units.parse_size,
+        ("request_bytes",),
+    ),
+    Knob("depth", "N", "Requests in flight at once.", _count, ("depth",)),
+)
+
+
+def of_stage(stage: str) -> tuple[Knob, ...]:
+    """The knobs that a stage has."""
+    return tuple(each for each in KNOBS if each.key(stage))
+
+
+def of_others(line: CommandLine) -> set[str]:
+    """Parameters of the knobs that the help of `probe STAGE` leaves out."""
+    stage = next((each.value for each in line.words if each.option is None and each.value), None)
+    if line.command != "probe" or stage not in STAGES:
+        return set()
+    return {each.name.replace("-", "_") for each in KNOBS if not each.key(stage)}
+
+
+def budget_seconds(settings: Mapping[str, Any]) -> float:
+    """The time limit of a run whose tests take what was chosen."""
+    return USUAL_BUDGET_SECONDS + MOST_TESTS * float(settings.get("seconds", 0.0))
+
+
+def settings(stage: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """What the knobs that were given set, by the Setting's fields.
+
+    Raises Refused, "usage", for a knob that the stage has not, and for a value that is none.
+    """
+    setting = module_of(stage).Setting
+    found: dict[str, Any] = {}
+    for knob in KNOBS:
+        word, key = given.get(knob.name), knob.key(stage)
+        if word is None:
+            continue
+        if key is None:
+            names = ", ".join(f"--{each.name}" for each in of_stage(stage)) or "no such options"
+            raise Refused("usage", f"probe {stage}: --{knob.name} not allowed here; it has {names}")
+        try:
+            many = keys(setting)[key].endswith(MANY)
+            found[key] = tuple(map(knob.read, word.split(","))) if many else knob.read(word)
+        except ValueError as error:
+            raise Refused("usage", f"--{knob.name}: {error}") from None
+    if all(each.default is not MISSING for each in fields(setting)):
+        try:
+            setting(**found)
+        except ValueError as error:
+            raise Refused("usage", f"probe {stage}: {error}") from None
+    return found

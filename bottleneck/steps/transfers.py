@@ -1,0 +1,109 @@
+"""TCP between the hosts, or with a peer that is no agent: one stream, then four."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import asdict, replace
+
+from bottleneck import plan
+from bottleneck.bench import Bench
+from bottleneck.report import Step
+from bottleneck.steps import turns
+from bottleneck.target import TcpPeer
+from probes import tcp, tcp_by_ttcp
+from probes.drivers import iperf3
+from probes.records import DROPS, Endpoint
+from probes.stage import LONG_BUDGET_SECONDS, Unavailable
+
+WHYS = ("what the network carries", "whether several connections carry more than one")
+PEER_SECONDS = 40.0
+"""The same of one that is no agent: it may be busy, or wait for somebody to start it."""
+EXTRA_UNTIL_RATIO = 0.3
+"""Of the budget: later than that, more streams would cost a copy."""
+OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
+FAR_TIMES = 4.0
+"""One stream's time over that of several: most of the first is its slow start."""
+LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
+"""A transfer that moved less says little of its path, and gets so much time."""
+
+
+def measure_transfers(bench: Bench) -> None:
+    """TCP between the agents, or with the peer that was named: one stream, then four.
+
+    Several streams are left out where one fills a link of a standard rate: they carry no more.
+    """
+    for each in dict.fromkeys(map(bench.chosen, plan.TCP_STEPS)):
+        if each.streams > 1 and not bench.options.settings and _fills(bench, each.verb):
+            continue
+        bench.ledger.why = WHYS[each.streams > 1]
+        seconds = bench.times.tcp if each.streams == 1 else bench.times.tcp_many
+        if bench.options.tcp_peer is not None:
+            _with_peer(bench, bench.options.tcp_peer, each, seconds)
+            continue
+        _between_agents(bench, each, seconds)
+
+
+def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
+    """One transfer; on a slow path again, for as long as it takes to move enough."""
+    usual = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
+    setting = bench.chosen(usual)
+    step = bench.step("tcp", setting, "client")
+    with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
+        if bench.server is None:
+            raise Unavailable(OR_PEER)
+        if turns.dropped(bench, each.verb):
+            raise Unavailable(f"{DROPS} in that direction")
+        if each.streams > 1 and not bench.alone("tcp"):
+            # On the longest paths it would end within its slow start.
+            far = bench.times.tcp > FAR_TIMES * seconds
+            bench.keep_time(0.0 if far else EXTRA_UNTIL_RATIO)
+        most_seconds = seconds + turns.HOLD_SECONDS
+        with bench.server.hold("tcp", setting, bench.caller, most_seconds) as peer:
+            there = replace(peer, host=bench.address)
+            ran = bench.run(step, setting, there, most_seconds)
+        few = each.streams == 1 and ran.samples[-1].moved_bytes < LEAST_BYTES
+        few = few and not bench.options.settings
+        if few and seconds < SLOW_SECONDS < turns.SHARE_OF_LEFT * bench.left():
+            _between_agents(bench, each, SLOW_SECONDS)
+        else:
+            bench.take(step, ran)
+    turns.ask_path(bench, bench.ledger.failed(step))
+
+
+def _fills(bench: Bench, verb: str) -> bool:
+    """Whether one stream of a direction carried what a link of a standard rate does; noted."""
+    if bench.options.budget_seconds >= LONG_BUDGET_SECONDS or bench.alone("tcp"):
+        return False
+    rate = plan.known_rates(bench.ledger).get(f"tcp.{verb}")
+    link = None if rate is None else turns.link_that_fits(bench, rate)
+    if link is not None:
+        bench.note(f"tcp {verb} x4: skipped: one stream fills the {link} link")
+    return link is not None
+
+
+def _with_peer(bench: Bench, peer: TcpPeer, each: plan.TcpStep, seconds: float) -> None:
+    """One transfer with a program that is no agent: what its host is busy with stays unknown."""
+    if peer.engine == "ttcp" and each.streams > 1 and not bench.options.settings:
+        return  # it knows one stream alone
+    module = iperf3 if peer.engine == "iperf3" else tcp_by_ttcp
+    usual = module.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
+    setting = bench.chosen(usual)
+    step = Step("tcp", {**asdict(setting), "engine": peer.engine}, "client")
+    with bench.outcome(step, f"tcp {each.verb} x{each.streams} {peer.engine}"):
+        there = Endpoint(host=peer.host, port=peer.port)
+        if peer.engine == "ttcp" and each.verb == "pull":
+            asked = f"waiting for {peer.host}; on that host, run: ttcp -t -s (towards this host)"
+            bench.tell(asked, asks=True)
+        ran = bench.run(
+            step, setting, there, seconds + PEER_SECONDS, both=False, engine=peer.engine
+        )
+        bench.take(step, ran, {"peer_is_target": _is_target(bench, peer)})
+
+
+def _is_target(bench: Bench, peer: TcpPeer) -> bool:
+    """Whether the peer runs on TARGET's host: else it speaks of another path."""
+    try:
+        found = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return bench.address in {str(each[4][0]) for each in found}

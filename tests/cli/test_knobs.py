@@ -1,0 +1,79 @@
+"""The knobs of `probe`: which stage has which, what their words set, and what a run makes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bottleneck.cli import exits, knobs
+from bottleneck.cli.app import run
+from probes import STAGES
+from probes.meaning import keys
+from probes.stage import Refused, module_of
+
+KIB = 1 << 10
+
+
+@pytest.mark.parametrize(
+    ("stage", "given", "found"),
+    [
+        ("tcp", {"streams": "8", "seconds": "10"}, {"streams": 8, "seconds": 10.0}),
+        (
+            "tcp",
+            {"rate": "80Mbit/s", "seconds": "500ms"},
+            {"bytes_per_second": 1e7, "seconds": 0.5},
+        ),
+        ("loopback", {"window": "64KiB"}, {"window_bytes": 64 * KIB}),
+        (
+            "udp",
+            {"rate": "2MB/s", "buffer": "512B"},
+            {"bytes_per_second": 2e6, "payload_bytes": 512},
+        ),
+        ("matrix", {"streams": "1,4", "window": "64KiB"}, {"streams": (1, 4), "windows": (65536,)}),
+        (
+            "smb-copy",
+            {"request-size": "1MiB", "depth": "4"},
+            {"request_bytes": 1 << 20, "depth": 4},
+        ),
+    ],
+)
+def test_a_word_sets_the_field_that_the_stages_setting_has(stage, given, found):
+    assert knobs.settings(stage, given) == found
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_has_the_knobs_whose_field_its_setting_has(stage):
+    known = keys(module_of(stage).Setting)
+    for knob in knobs.KNOBS:
+        assert (knob in knobs.of_stage(stage)) == any(each in known for each in knob.keys)
+
+
+@pytest.mark.parametrize(
+    ("stage", "given", "why"),
+    [
+        ("path", {"streams": "2"}, "probe path: --streams not allowed here; it has --seconds"),
+        ("tcp", {"streams": "0"}, "--streams: '0' is not a whole number of 1 or more"),
+        ("tcp", {"streams": "65"}, "probe tcp: no such transfer: push, 65 streams"),
+        ("tcp", {"window": "64K"}, "--window: '64K' can be read in two ways: write 64kB or 64KiB"),
+        ("udp", {"rate": "10"}, "--rate: '10' can be read in two ways: write 10MB/s or 10Mbit/s"),
+        ("latency", {"seconds": "soon"}, "--seconds: 'soon' is not a time: write for example"),
+        ("matrix", {"streams": "1,x"}, "--streams: 'x' is not a whole number of 1 or more"),
+    ],
+)
+def test_a_knob_that_the_stage_has_not_and_a_word_that_is_none_are_refused(stage, given, why):
+    with pytest.raises(Refused) as refused:
+        knobs.settings(stage, given)
+    assert (refused.value.kind, refused.value.text[: len(why)]) == ("usage", why)
+
+
+def test_a_refused_knob_is_wrong_usage_before_anything_is_reached(capsys):
+    assert run(["probe", "path", "//192.0.2.1/-", "--window", "64KiB"]) == exits.USAGE
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1
+
+
+def test_the_help_of_one_stage_shows_its_own_knobs_alone(capsys):
+    assert run(["probe", "udp", "--help"]) == exits.DONE
+    of_udp = capsys.readouterr().out
+    assert "--rate RATE" in of_udp and "--streams" not in of_udp
+    assert run(["probe", "--help"]) == exits.DONE
+    assert "--streams N" in capsys.readouterr().out
