@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bottleneck import __version__, hosts, plan, wire
 from bottleneck.hosts import Host, PartlyRan, Ran, StageError
 from bottleneck.ledger import Ledger, Repeat
-from bottleneck.report import Report, Step
+from bottleneck.report import WARMED_UP, Report, Step
 from bottleneck.sockets import watching
 from probes.host import interface
 from probes.host.counters import Counters, usage
 from probes.records import Access, Endpoint, Failed, HostFacts, Sample, Skipped, Usage
-from probes.stage import Refused, Unavailable, module_of
+from probes.stage import USUAL_BUDGET_SECONDS, Refused, Unavailable, module_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -84,6 +84,10 @@ class Bench:
     """What could not be closed in order at the end, and may be left on a host."""
     calibrated: dict[str, float] = field(default_factory=dict)
     """By verb, the rate of a first small copy over SMB, bytes per second."""
+    fitted: dict[Any, Any] = field(default_factory=dict)
+    """By a stage and its setting, what that was fitted to: the same in each run."""
+    warming: bool = False
+    """Whether what is measured now is not counted."""
     unwatched: set[plan.Side] = field(default_factory=set)
     """Hosts whose sockets could not be watched, which is noted once."""
     source_bytes: int = 0
@@ -106,10 +110,15 @@ class Bench:
         return Endpoint(host=facts.interface.address if facts and facts.interface else "")
 
     @property
+    def usual_seconds(self) -> float:
+        """The budget that a run's parts are made for: of several runs the usual one of each."""
+        return USUAL_BUDGET_SECONDS if self.options.runs else self.options.budget_seconds
+
+    @property
     def times(self) -> plan.Times:
         """What each part may take."""
         trip = self.share.facts.get("connect_seconds") or 0.0
-        usual = plan.times(self.options.budget_seconds, float(trip))
+        usual = plan.times(self.usual_seconds, float(trip))
         seconds = self.options.settings.get("seconds")
         return usual if seconds is None else plan.Times(**dict.fromkeys(asdict(usual), seconds))
 
@@ -165,8 +174,26 @@ class Bench:
             raise Unavailable("out of time, because the copies come first (use a larger --budget)")
 
     def note(self, text: str) -> None:
-        """One line for the report about what was not measured, and why."""
-        self.ledger.notes.append(text)
+        """One line for the report about what was not measured, and why; once."""
+        if text not in self.ledger.notes:
+            self.ledger.notes.append(text)
+
+    def rounds(self) -> Iterator[None]:
+        """The runs of all that is measured: one, or those that were asked for after a warm-up."""
+        runs = self.options.runs
+        began = time.monotonic()
+        self.warming = runs > 0
+        yield
+        if self.warming:
+            self.ledger.forget()
+            self.note(WARMED_UP)
+            self.warming = False
+        for made in range(runs):
+            took, began = time.monotonic() - began, time.monotonic()
+            if took > self.left():
+                self.note(f"{made} of {runs} runs made: out of time (use a larger --budget)")
+                return
+            yield
 
     def tell(self, label: str, **more: Any) -> None:
         """Tells whoever watches."""
@@ -214,6 +241,8 @@ class Bench:
             AgentLost: an agent went with it; nothing more can be measured.
             Refused: the login is refused by now; it is not tried again.
         """
+        if self.warming:
+            label = f"{label} (warm-up)"
         self.tell(label)
         outcome = BROKEN_OFF
         try:

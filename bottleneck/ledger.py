@@ -48,6 +48,11 @@ class Ledger:
             reasons.append(self.why)
         return index
 
+    def forget(self) -> None:
+        """All runs so far; what is noted stands."""
+        for each in (self.steps, self.repeats, self.ends, self.failures, self.whys):
+            each.clear()
+
     def add(self, step: Step, made: Repeat) -> None:
         """One more run of a step."""
         self.repeats.setdefault(self._known(step), []).append(made)

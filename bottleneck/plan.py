@@ -86,6 +86,8 @@ class Options:
     zones: int = USUAL_ZONES
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the stage's Setting that the user chose, where one stage alone is made."""
+    runs: int = 0
+    """How often all of it is made, after a run that is not counted; 0: as the time allows."""
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy."""
     outlived: bool = True

@@ -43,6 +43,8 @@ LIMITS = bounded.USUAL
 """Of one file: many times what a run of hours writes, and 200 MiB of memory at the most."""
 MOST_STEPS = 2_000
 MOST_NOTES = 1_000
+WARMED_UP = "1 run to warm up: not counted"
+"""The note of a report whose runs are as many as were asked for."""
 _TOLD_RATE_TOLERANCE = 0.02
 
 

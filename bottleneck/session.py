@@ -51,23 +51,29 @@ def measure(bench: Bench) -> None:
             native.hold_folder(bench, mounted, stack)
         _learn(bench)
         _read_samba_config(bench)
-        if bench.wants("loopback"):
-            bench.ledger.why = loopback.STAGE.measures
-            turns.measure(bench, loopback.STAGE)
-        if bench.wants("tcp"):
-            transfers.measure_transfers(bench)
-        if bench.wants("disk") or bench.wants("smb-copy"):
-            disks.hold_sources(bench, stack)
-        if bench.wants("disk"):
-            disks.measure_disks(bench)
-        if mounted is not None and bench.wants("native-copy"):
-            native.measure_copies(bench, mounted, stack)
-        if bench.wants("smb-copy"):
-            copies.measure_copies(bench, bench.options.target.endpoint(bench.access))
-        else:
-            schedule.Explanations.of(bench).make()
+        for _ in bench.rounds():
+            _make(bench, mounted, stack)
     bench.status = "complete" if bench.ledger.complete() else "partial"
     bench.save(bench.report())
+
+
+def _make(bench: Bench, mounted: native.Mounted | None, stack: ExitStack) -> None:
+    """All stages that were asked for, once."""
+    if bench.wants("loopback"):
+        bench.ledger.why = loopback.STAGE.measures
+        turns.measure(bench, loopback.STAGE)
+    if bench.wants("tcp"):
+        transfers.measure_transfers(bench)
+    if (bench.wants("disk") or bench.wants("smb-copy")) and not bench.sources:
+        disks.hold_sources(bench, stack)
+    if bench.wants("disk"):
+        disks.measure_disks(bench)
+    if mounted is not None and bench.wants("native-copy"):
+        native.measure_copies(bench, mounted, stack)
+    if bench.wants("smb-copy"):
+        copies.measure_copies(bench, bench.options.target.endpoint(bench.access))
+    else:
+        schedule.Explanations.of(bench).make()
 
 
 def _note_unclosed(bench: Bench) -> None:

@@ -52,3 +52,38 @@ def test_a_step_that_an_interrupt_broke_off_was_not_measured(told):
     with pytest.raises(KeyboardInterrupt), bench.outcome(Step("tcp", {}, "client"), "tcp push x1"):
         raise KeyboardInterrupt
     assert events[-1].outcome == "interrupted"
+
+
+def runs_made(bench, each_seconds, clock):
+    """What each counted run of a bench found, with a clock that only its runs move."""
+    step = Step("tcp", {"verb": "push"}, "client")
+    for number, _ in enumerate(bench.rounds()):
+        samples = Sample(0.0, 0), Sample(1.0, number)
+        with bench.outcome(step, "tcp push x1"):
+            bench.ledger.add(step, Repeat(samples, IDLE, None, {}))
+        clock[0] += each_seconds
+    ((_, outcome),) = bench.ledger.entries()
+    return [run[-1].moved_bytes for run in outcome.runs]
+
+
+@pytest.mark.parametrize(
+    ("runs", "counted", "notes"),
+    [
+        (0, [0], []),
+        (3, [1, 2, 3], ["1 run to warm up: not counted"]),
+        (9, [1, 2, 3], [..., "3 of 9 runs made: out of time (use a larger --budget)"]),
+    ],
+)
+def test_runs_come_after_one_that_is_not_counted_while_there_is_time(
+    told, monkeypatch, runs, counted, notes
+):
+    bench, events = told
+    bench.options = replace(bench.options, runs=runs)
+    clock = [100.0]
+    bench.began = clock[0]
+    monkeypatch.setattr("bottleneck.bench.time.monotonic", lambda: clock[0])
+    assert runs_made(bench, 4.0, clock) == counted
+    assert len(bench.ledger.notes) == len(notes)
+    assert all(has in (..., note) for has, note in zip(notes, bench.ledger.notes, strict=True))
+    warm = [each.step.endswith("(warm-up)") for each in events[::2]]
+    assert warm == [runs > 0, *(False for _ in warm[1:])]

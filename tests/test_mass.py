@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 62_260,
-    "lines of code": 43_820,
-    "modules": 327,
-    "lines of tests": 60_780,
+    "lines": 62_420,
+    "lines of code": 43_940,
+    "modules": 328,
+    "lines of tests": 60_900,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

@@ -74,6 +74,7 @@ def probe(
     disk: options.Disk,
     copies: options.Copies,
     how: options.Knobs,
+    repeats: options.Repeats,
     time: options.Time,
     shown: options.Kept,
     yes: options.Yes = False,
@@ -96,15 +97,17 @@ def probe(
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     _check_files(stage, others, disk)
-    settings = knobs.settings(stage, how.given)
+    if repeats.runs and not output.sections:
+        output = replace(output, sections=("measurements", "skipped"))
+    settings, runs = knobs.settings(stage, how.given), repeats.runs or 0
     chosen = running.choose(
         target or "//localhost/-",
-        running.budget_seconds(time, knobs.budget_seconds(settings)),
+        running.budget_seconds(time, knobs.budget_seconds(settings, runs)),
         *(ends, copies, others, disk),
         stages=(stage,),
         without_target=target is None,
     )
-    chosen = replace(chosen, settings=settings)
+    chosen = replace(chosen, settings=settings, runs=runs)
     _check_target(about, target, bool(chosen.target.path), agent)
     access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):

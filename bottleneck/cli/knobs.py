@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_TESTS = 8
 """That one stage makes."""
+USUAL_TEST_SECONDS = 4.0
 PANEL = "Settings of the stage"
 
 
@@ -101,9 +102,11 @@ def of_others(line: CommandLine) -> set[str]:
     return {each.name.replace("-", "_") for each in KNOBS if not each.key(stage)}
 
 
-def budget_seconds(settings: Mapping[str, Any]) -> float:
-    """The time limit of a run whose tests take what was chosen."""
-    return USUAL_BUDGET_SECONDS + MOST_TESTS * float(settings.get("seconds", 0.0))
+def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:
+    """The time limit of as many runs whose tests take what was chosen."""
+    usual = USUAL_TEST_SECONDS if runs else 0.0
+    each = float(settings.get("seconds", usual))
+    return USUAL_BUDGET_SECONDS + (runs + 1) * MOST_TESTS * each
 
 
 def settings(stage: str, given: Mapping[str, str]) -> dict[str, Any]:

@@ -195,6 +195,18 @@ class Knobs:
 
 
 @group("Time")
+class Repeats:
+    """How often a stage is made."""
+
+    runs: int | None = value(
+        "N",
+        "Run the test N times after a warm-up run, and show mean, deviation, range and outliers.",
+        usual="1, without warm-up",
+        min=1,
+    )
+
+
+@group("Time")
 class Time:
     """How long all of it may take."""
 

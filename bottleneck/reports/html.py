@@ -34,6 +34,7 @@ from bottleneck.reports.plots.copies import timeline, trend_plots
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
 from bottleneck.reports.plots.zones import zones
+from bottleneck.reports.runs import runs
 from bottleneck.reports.ticket import command_words
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
@@ -171,7 +172,7 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     below = (*path(report), *interface_points(report), *disk_points(report))
     yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
     yield Group("Settings", tuple(stages.costly(report)), "costs")
-    yield Group("Measurements", tuple(stages.stages(report)), "stages")
+    yield Group("Measurements", (*stages.stages(report), *runs(report)), "stages")
     yield Group("Not measured", tuple(stages.missing(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
     yield Group("This run", tuple(_run(report)), "again")

@@ -51,6 +51,11 @@ class Signs:
 
 
 UNICODE = Signs(blocks="▏▎▍▌▋▊▉█", rising="▁▂▃▄▅▆▇█", knee="◀", dash="–", micro="\u00b5", none="·")
+WITHOUT_BLOCKS = {
+    **{ord(block): str(height) for height, block in enumerate(UNICODE.rising, 1)},
+    **{0xB1: "+-", 0x2026: "..."},
+}
+"""What an encoding without blocks has in place of them, of plus-minus and of an ellipsis."""
 ASCII = Signs(blocks="#", rising="", knee="<-", dash="-", micro="u", none=".")
 
 
@@ -264,6 +269,8 @@ def _cell(cell: document.Cell, column: document.Column, width: int, signs: Signs
 def _plain(text: str, signs: Signs) -> str:
     for sign in ("dash", "micro", "knee"):
         text = text.replace(getattr(UNICODE, sign), getattr(signs, sign))
+    if not signs.rising:
+        text = text.translate(WITHOUT_BLOCKS)
     return text
 
 

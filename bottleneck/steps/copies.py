@@ -57,6 +57,7 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
             break
         if dialect == opened:
             files.pull_file(bench, dialect, labels)
+        if dialect == opened and not bench.options.runs:
             _explained(bench, endpoint, labels)
     bench.ledger.why = ""
 
@@ -298,7 +299,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
     """One run of one copy."""
     step = _step(bench, dialect, copy, end, labels)
     unproven = copy == "pull.uncached" and bench.server_path is None
-    if unproven and step in bench.ledger.steps:
+    if unproven and (bench.warming or step in bench.ledger.steps):
         return  # once it was read, its source is cached
     with bench.outcome(step, f"{copy} {'memory ' if end == 'memory' else ''}{dialect}"):
         verb, _, requested = copy.partition(".")

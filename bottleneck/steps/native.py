@@ -160,7 +160,7 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
 def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     """All four copies in turn, as often as the time allows: drift hits them alike."""
     reserve = SMB_SHARE_OF_TIME * bench.left() if bench.wants("smb-copy") else 0.0
-    for number in range(plan.MAX_ROUNDS):
+    for number in range(1 if bench.options.runs else plan.MAX_ROUNDS):
         for copy in plan.COPIES:
             if number == 0 or _fits(bench, mounted, copy, reserve):
                 _copy(bench, mounted, copy, stack)

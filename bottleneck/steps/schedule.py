@@ -49,6 +49,8 @@ class Explanations:
     def of(cls, bench: Bench) -> Self:
         """All of a run's but a look that a stall asked for; each disk alone is only the first."""
         made = {each.stage for each in bench.ledger.steps} - set(BY_HAND)
+        if bench.options.runs:
+            made = set()
         asked = described(bench.options.stages)
         left = [each for each in asked if each.explains and each.name not in made]
         return cls(bench, [*left, *([INITIATORS] if bench.wants("smb-copy") else [])])

@@ -90,7 +90,11 @@ def _make(bench: Bench, module: Any, turn: Turn, setting: Any, seconds: float) -
             raise Unavailable(NEEDS_AGENT)
         # A pace that was chosen needs no look at what the path carries.
         if hasattr(module, "fitted") and "bytes_per_second" not in bench.options.settings:
-            setting = bench.chosen(module.fitted(setting, _more_known(bench, stage, setting)))
+            key = (stage.name, turn.initiator, setting)
+            if key not in bench.fitted:
+                known = _more_known(bench, stage, setting)
+                bench.fitted[key] = bench.chosen(module.fitted(setting, known))
+            setting = bench.fitted[key]
             # what is not chosen before its turn stands in the report too
             step.setting.update(bench.step(stage.name, setting, "client").setting)
         lifetime = seconds + turn.grace_seconds
@@ -151,7 +155,7 @@ def _seconds(bench: Bench, stage: Stage, turn: Turn) -> float | None:
 
 
 def _scale(bench: Bench) -> float:
-    return min(MOST_TIMES_USUAL, bench.options.budget_seconds / USUAL_BUDGET_SECONDS)
+    return min(MOST_TIMES_USUAL, bench.usual_seconds / USUAL_BUDGET_SECONDS)
 
 
 def seconds_for(bench: Bench, stage: Stage, usual_seconds: float, parts: float = 1) -> float | None:
@@ -160,6 +164,8 @@ def seconds_for(bench: Bench, stage: Stage, usual_seconds: float, parts: float =
     parts: how many times as long the stage takes if it is all that was asked for.
     """
     least = LEAST_TIMES_USUAL * usual_seconds
+    if bench.options.runs:
+        return usual_seconds
     if bench.alone(stage.name):
         return max(least, min(MOST_TIMES_ALONE * usual_seconds, bench.left() / parts))
     seconds = min(usual_seconds * _scale(bench), SHARE_OF_LEFT * bench.left())
@@ -255,7 +261,7 @@ def measure_security(bench: Bench) -> None:
         return
     until = time.monotonic() + seconds
     taxed = _Taxed(max(LEAST_TAXED_SECONDS, seconds / COPIES_A_ROUND / 2 - TAX_LOGIN_SECONDS))
-    for number in range(MOST_ROUNDS):
+    for number in range(1 if bench.options.runs else MOST_ROUNDS):
         began = time.monotonic()
         for security in SECURITIES if number % 2 == 0 else SECURITIES[::-1]:
             for verb in smb_tax.VERBS:
