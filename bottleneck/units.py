@@ -154,6 +154,11 @@ def bits_beside(bytes_per_second: float) -> str:
     return "" if _style.get() == "bits" else bit_rate_text(bytes_per_second)
 
 
+def binary_beside(bytes_per_second: float) -> str:
+    """The MiB/s that many tools show, beside a rate in MB/s; empty in another style."""
+    return f"{bytes_per_second / 2**20:.0f} MiB/s" if _style.get() == "si" else ""
+
+
 def bit_rate_text(bytes_per_second: float) -> str:
     """A rate as network people read it: `189 Mbit/s`, `9.4 Gbit/s`; decimal."""
     return link_text(bytes_per_second * 8)

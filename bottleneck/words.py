@@ -118,7 +118,8 @@ def stage_text(step: Step) -> str:
             where = step.initiator if over == "loopback" else told.get("verb", "")
             return f"sweep {over} {where}"
         case stage:
-            return f"{safe(stage, 24)} {told.get('verb', '')}{many}".rstrip()
+            both = " both ways" if step.setting.get("both_ways") is True else ""
+            return f"{safe(stage, 24)} {told.get('verb', '')}{many}".rstrip() + both
 
 
 def dialect_text(dialect: str) -> str:

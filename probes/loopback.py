@@ -18,7 +18,7 @@ STAGE = Stage(
 )
 ADDRESS = "127.0.0.1"
 
-Setting = tcp.Setting
+Setting = tcp.OneWay
 
 
 def turns(known: Known) -> Iterator[Turn]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from probes.meaning import Address, Count, Seconds, Text
-from probes.net import rtt, transfer
+from probes.net import rtt, transfer, windows
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import AUTOTUNED, STREAMS, Place, following, knee, windows_for
 from probes.records import Details, Endpoint, run_rate
@@ -182,7 +182,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "congestion_control": moved.congestion_control,
         "window_rates_bytes_per_second": [
             cells[best]["bytes_per_second"],
-            *transfer.window_rates(moved.samples),
+            *windows.window_rates(moved.samples),
         ],
     }
 

@@ -15,7 +15,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from probes import loopback
 from probes.meaning import Address, Seconds, Text
-from probes.net import transfer
+from probes.net import transfer, windows
 from probes.net.transfer import Moved, Shape
 from probes.net.windows import drained, smallest_buffer
 from probes.records import Details, Endpoint, run_rate
@@ -147,7 +147,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "congestion_control": again.congestion_control,
         "window_rates_bytes_per_second": [
             best["bytes_per_second"],
-            *transfer.window_rates(again.samples),
+            *windows.window_rates(again.samples),
         ],
         **({} if trip is None else {"rtt_seconds": trip}),
     }

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from probes.meaning import Address, Count, Rate, Seconds, Text
-from probes.net import transfer
+from probes.net import transfer, windows
 from probes.net.transfer import Shape
 from probes.records import Details, Endpoint
 from probes.stage import Running, Stage
@@ -23,7 +23,7 @@ STAGE = Stage(
 
 
 @dataclass(frozen=True)
-class Setting:
+class OneWay:
     """One transfer: seconds is its whole time, warm-up included."""
 
     verb: Text = "push"
@@ -53,12 +53,20 @@ class Setting:
         )
 
 
-def respond(setting: Setting) -> AbstractContextManager[Endpoint]:
+@dataclass(frozen=True)
+class Setting(OneWay):
+    """The same between two hosts."""
+
+    both_ways: bool = False
+    """Whether there is another at the same time, the other way."""
+
+
+def respond(setting: OneWay) -> AbstractContextManager[Endpoint]:
     """Answers this one kind of transfer."""
     return transfer.respond(setting.address, setting.seconds, setting.window_bytes)
 
 
-def initiate(setting: Setting, peer: Endpoint) -> Running:
+def initiate(setting: OneWay, peer: Endpoint) -> Running:
     """Moves payload for the setting's seconds; samples are the receiver's.
 
     Returns:
@@ -70,7 +78,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     details: Details = {
         "limits": moved.limits,
         "congestion_control": moved.congestion_control,
-        "window_rates_bytes_per_second": transfer.window_rates(moved.samples),
+        "window_rates_bytes_per_second": windows.window_rates(moved.samples),
         "sender": moved.sender,
         "receiver": moved.receiver,
     }

@@ -177,10 +177,16 @@ def measured(report: Report, stage: str) -> Iterator[Found]:
     """The measured steps of a stage, in the report's order, that speak of the copies' path."""
     for index, (step, outcome) in enumerate(report.entries):
         if step.stage == stage:
-            found = _found(index, step, outcome)
+            found = _found(index, step, outcome) if undisturbed(step) else None
             # A peer of --tcp-peer may run on another host than TARGET.
             if found is not None and found.details.peer_is_target is not False:
                 yield found
+
+
+def undisturbed(step: Step) -> bool:
+    """Whether a transfer had the path for itself, and went as fast as that goes."""
+    setting = step.setting
+    return step.stage != "tcp" or not (setting.get("both_ways") or setting.get("bytes_per_second"))
 
 
 def found_at(report: Report, index: int) -> Found | None:

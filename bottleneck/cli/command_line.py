@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bottleneck.redaction import Redaction
 
 
+STDOUT = "-"
 MEASURING = ("diagnose", "demo", "probe", "watch", "check")
 SHOWING = frozenset((*KINDS, "history", "units", "redact", "quiet", "verbose"))
 """Options that say how a run is shown: what repeats it goes without."""
@@ -124,7 +125,10 @@ class CommandLine:
         """File, or "-", of each kind of document that a measuring command is asked for."""
         if self.command not in MEASURING or self.asks_for_help:
             return {}
-        return {kind: path for kind, path in self.given.items() if kind in KINDS and path}
+        told = self.given
+        if self.command == "probe":
+            told = {**told, told.get("format") or "": STDOUT}
+        return {kind: path for kind, path in told.items() if kind in KINDS and path}
 
     @property
     def share(self) -> str | None:
@@ -195,9 +199,6 @@ def _public(word: Word) -> tuple[str, ...]:
     if plain and not any(mark in each.lower() for each in command for mark in _SECRET):
         return word.text
     return (*word.text[:-1], word.text[-1].removesuffix(word.value or "") + "exec:...")
-
-
-STDOUT = "-"
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bottleneck.cli import completion, interrupts, options
+from bottleneck.reports.formats import KINDS
 from probes import STAGES
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ Stage = Annotated[
 StageTarget = Annotated[str | None, typer.Argument(metavar="[TARGET]", help="As for diagnose.")]
 
 
+ProbeFormat = Annotated[
+    str, options.format_of("text", *KINDS, help=f"Format of stdout: text, {', '.join(KINDS)}.")
+]
+
+
 def probe(
     stage: Stage,
     target: StageTarget = None,
@@ -76,6 +82,7 @@ def probe(
     how: options.Knobs,
     repeats: options.Repeats,
     time: options.Time,
+    format: ProbeFormat = "text",
     shown: options.Kept,
     yes: options.Yes = False,
     screen: options.Screen,
@@ -89,7 +96,7 @@ def probe(
         from probes.records import Access
         from probes.stage import Refused, module_of
 
-    output = documents.output(shown, screen)
+    output = documents.output(documents.in_format(format, shown), screen)
     if stage not in STAGES:
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
@@ -97,8 +104,8 @@ def probe(
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     _check_files(stage, others, disk)
-    if repeats.runs and not output.sections:
-        output = replace(output, sections=("measurements", "skipped"))
+    sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
+    output = replace(output, sections=sections, interval_seconds=repeats.interval)
     settings, runs = knobs.settings(stage, how.given), repeats.runs or 0
     chosen = running.choose(
         target or "//localhost/-",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bottleneck import __version__, document_file, last_report, report, units
 from bottleneck.analysis.diagnosis import diagnose
@@ -49,6 +49,8 @@ class Output:
     history: str | None = None
     keeps: bool = False
     """Whether the report is kept as the last one."""
+    interval_seconds: float | None = None
+    """Between two lines of figures while it runs; None: none are asked for."""
 
     @property
     def on_stdout(self) -> str | None:
@@ -72,6 +74,21 @@ class Output:
 def in_order(paths: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
     """Kind and path of each document that has one, the first of them first."""
     return tuple((kind, path) for kind in KINDS if (path := paths.get(kind)) is not None)
+
+
+Written = TypeVar("Written", bound=Documents)
+
+
+def in_format(format: str, shown: Written) -> Written:
+    """What is written, with the document that --format puts on stdout.
+
+    Raises Refused, "usage", where the same document goes to a file.
+    """
+    if format not in KINDS:
+        return shown
+    if shown.files.get(format, STDOUT) != STDOUT:
+        raise Refused("usage", f"--format {format} and --{format} FILE: use only one of them")
+    return replace(shown, files={**shown.files, format: STDOUT})
 
 
 def output(wanted: Documents | Reading, screen: Quiet = USUAL_SCREEN) -> Output:

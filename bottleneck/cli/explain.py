@@ -47,15 +47,10 @@ def explain(
     with interrupts.held():
         from bottleneck import last_report
         from bottleneck.cli import documents, loading
-        from bottleneck.cli.command_line import STDOUT
         from bottleneck.reports.plots.zones import zone_curves_svg
         from probes.stage import Refused
 
-    if format in KINDS:
-        if shown.files.get(format, STDOUT) != STDOUT:
-            raise Refused("usage", f"--format {format} and --{format} FILE: use only one of them")
-        shown = replace(shown, files={**shown.files, format: STDOUT})
-    output = documents.output(shown, screen)
+    output = documents.output(documents.in_format(format, shown), screen)
     file = file or last_report.path()
     if file is None or not file.exists():
         named = "no diagnosis is kept" if file is None or file == last_report.path() else file

@@ -30,6 +30,7 @@ class Knob:
     name: str
     """Of its option."""
     metavar: str
+    """Empty: it is a flag, whose word is YES."""
     help: str
     read: Callable[[str], Any]
     """The field's value out of the word; of a field that is a list, each of its words.
@@ -42,6 +43,9 @@ class Knob:
         """The field of a stage's Setting; None: it has none of them."""
         known = keys(module_of(stage).Setting)
         return next((each for each in self.keys if each in known), None)
+
+
+YES = "yes"
 
 
 def _count(word: str) -> int:
@@ -63,6 +67,13 @@ KNOBS = (
         "Send at most RATE, all streams together, as 100MB/s or 50Mbit/s.",
         units.parse_rate,
         ("bytes_per_second",),
+    ),
+    Knob(
+        "both-ways",
+        "",
+        "Also push and pull at the same time.",
+        lambda word: word == YES,
+        ("both_ways",),
     ),
     Knob(
         "window",

@@ -196,8 +196,11 @@ class Knobs:
 
 @group("Time")
 class Repeats:
-    """How often a stage is made."""
+    """How often a stage is made, and how often its rate is shown meanwhile."""
 
+    interval: float | None = value(
+        "SECONDS", "Print the rate of every SECONDS while the test runs, as iperf3 -i.", min=0.1
+    )
     runs: int | None = value(
         "N",
         "Run the test N times after a warm-up run, and show mean, deviation, range and outliers.",
@@ -322,7 +325,8 @@ def _taken(field: Field[Any], given: dict[str, Any]) -> Any:
         return given.pop(field.name)
     named = field.metadata["named"]
     words = ((each.name, given.pop(each.name.replace("-", "_"))) for each in named)
-    return {name: word for name, word in words if word is not None}
+    given = {name: word for name, word in words if word not in (None, False)}
+    return {name: knobs.YES if word is True else word for name, word in given.items()}
 
 
 def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]:
@@ -333,10 +337,14 @@ def _options(group: inspect.Parameter, kind: Any) -> Iterator[inspect.Parameter]
             continue
         if "named" in each.metadata:
             for row in each.metadata["named"]:
-                shown = {"metavar": row.metavar, "help": row.help, **below}
-                word = Annotated[str | None, typer.Option(f"--{row.name}", **shown)]
-                name = row.name.replace("-", "_")
-                yield group.replace(name=name, default=None, annotation=word)
+                shown = {"help": row.help, **({"metavar": row.metavar} if row.metavar else {})}
+                option = typer.Option(f"--{row.name}", **shown, **below)
+                named = {"name": row.name.replace("-", "_")}
+                if row.metavar:
+                    word = Annotated[str | None, option]
+                    yield group.replace(**named, default=None, annotation=word)
+                else:
+                    yield group.replace(**named, default=False, annotation=Annotated[bool, option])
             continue
         name = f"--{each.name.replace('_', '-')}"
         option = typer.Option(name, *each.metadata["short"], **{**below, **each.metadata["option"]})

@@ -28,6 +28,7 @@ from bottleneck.words import busy_text
 from probes.host.memory import read_memory
 from probes.host.proc import CoreTimes
 from probes.net import busy
+from probes.records import Sample
 
 STEP_COLUMNS = 27
 """As wide as most steps' names: the rates stand in one column."""
@@ -39,6 +40,8 @@ LEAST_BAR_COLUMNS, MOST_BAR_COLUMNS = 6, 48
 FRAMES_PER_SECOND = 2.0
 """Few: whoever draws takes time from a copy on a host with one core."""
 LONGEST_ENDING = 600
+HALF_SAMPLE_SECONDS = 0.05
+"""A sample that comes so much too early ends an interval, too."""
 ECHO_COLUMNS = 2
 """Of the ^C that a terminal writes behind the live line: wrapped, it would be a line that stays."""
 _UP = re.compile(r"\x1b\[(\d*)A")
@@ -46,10 +49,18 @@ Tell = Callable[[Event], None]
 
 
 @contextmanager
-def watching(quiet: bool, style: units.Style = "si") -> Iterator[Tell]:
-    """Yields where a session tells its events; rates are shown in that style."""
+def watching(
+    quiet: bool, style: units.Style = "si", intervals: Intervals | None = None
+) -> Iterator[Tell]:
+    """Yields where a session tells its events; rates are shown in that style.
+
+    intervals: lines that are to stay, in place of all others.
+    """
     if quiet:
         yield lambda event: None
+        return
+    if intervals is not None:
+        yield _styled(intervals.take, style)
         return
     console = terminal.console(stderr=True)
     if moves(console):
@@ -98,6 +109,37 @@ def _left_seconds(event: Event) -> float:
 def _ending(event: Event) -> str:
     rate = event.bytes_per_second
     return units.rate_text(rate) if rate and event.outcome == "measured" else event.outcome
+
+
+@dataclass
+class Intervals:
+    """A line for each interval of a transfer, as iperf3 prints them: its time, bytes and rate."""
+
+    seconds: float
+    """Of an interval, at least: samples come every 0.1 s."""
+    stream: IO[str]
+    step: str = ""
+    last: Sample = Sample(0.0, 0)
+
+    def take(self, event: Event) -> None:
+        """Prints what the event completes."""
+        now = event.sample
+        if now is None:
+            self.step, self.last = event.step, Sample(0.0, 0)
+            _plain(event)
+            return
+        elapsed = now.elapsed_seconds - self.last.elapsed_seconds
+        if elapsed < 0:
+            self.last = now
+        elif elapsed > 0 and elapsed >= self.seconds - HALF_SAMPLE_SECONDS:
+            moved = now.moved_bytes - self.last.moved_bytes
+            line = (
+                f"{self.last.elapsed_seconds:6.1f} to {now.elapsed_seconds:6.1f} s  {self.step}  "
+                f"{units.size_text(moved)}  {units.rate_text(moved / elapsed)}"
+            )
+            stream = cast(IO[str], _Unbroken(self.stream))
+            print(safe(line, LONGEST_ENDING), file=stream, flush=True)
+            self.last = now
 
 
 # -- what this host is busy with -----------------------------------------------------------------

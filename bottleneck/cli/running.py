@@ -18,7 +18,7 @@ from bottleneck.bench import Bench, Event
 from bottleneck.bootstrap import command_for
 from bottleneck.cli import command_line, completion, documents, exits, interrupts, options
 from bottleneck.cli.documents import Output
-from bottleneck.cli.progress import watching
+from bottleneck.cli.progress import Intervals, watching
 from bottleneck.report import Report
 from bottleneck.session import measure
 from bottleneck.target import (
@@ -225,7 +225,11 @@ def explained(known: Report, output: Output, complained: bool) -> tuple[Report, 
 @contextmanager
 def telling(output: Output) -> Iterator[Callable[[Event], None]]:
     """Yields where a session tells its events, without names where none are to be shown."""
-    with watching(output.quiet, output.units) as tell:
+    intervals = None
+    if output.interval_seconds is not None:
+        stream = sys.stderr if output.on_stdout else sys.stdout
+        intervals = Intervals(output.interval_seconds, stream)
+    with watching(output.quiet, output.units, intervals) as tell:
         redaction = output.redaction
         if redaction is None:
             yield tell

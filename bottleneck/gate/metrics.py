@@ -165,7 +165,7 @@ def stage_metric(step: Step) -> str | None:
     match step.stage:
         case "loopback":
             name = f"loopback.{step.initiator}"
-        case "tcp":
+        case "tcp" if steps.undisturbed(step):
             name = f"tcp.{setting.verb}" + (".many" if (setting.streams or 1) > 1 else "")
         case "disk" if setting.cache != "cached":
             alone = setting.pattern in ("", "sequential")

@@ -19,6 +19,7 @@ from bottleneck.reports.formats import ALL, SECTIONS
 from bottleneck.reports.hosts import interface_points, path
 from bottleneck.reports.runs import runs
 from bottleneck.reports.terminal import show
+from bottleneck.reports.transfers import transfers
 from bottleneck.safe import safe
 from bottleneck.units import explorer_note
 from bottleneck.words import dialect_text
@@ -80,7 +81,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from stages.costly(report)
         case "measurements":
             yield from stages.stages(report)
-            yield from runs(report)
+            yield from (*runs(report), *transfers(report))
         case "skipped":
             yield from stages.missing(report)
             yield from points("Notes", report.notes)

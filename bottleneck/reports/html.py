@@ -36,6 +36,7 @@ from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
 from bottleneck.reports.plots.zones import zones
 from bottleneck.reports.runs import runs
 from bottleneck.reports.ticket import command_words
+from bottleneck.reports.transfers import transfers
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text
@@ -172,7 +173,9 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     below = (*path(report), *interface_points(report), *disk_points(report))
     yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
     yield Group("Settings", tuple(stages.costly(report)), "costs")
-    yield Group("Measurements", (*stages.stages(report), *runs(report)), "stages")
+    yield Group(
+        "Measurements", (*stages.stages(report), *runs(report), *transfers(report)), "stages"
+    )
     yield Group("Not measured", tuple(stages.missing(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
     yield Group("This run", tuple(_run(report)), "again")

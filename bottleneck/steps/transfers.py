@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import queue
 import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 
 from bottleneck import plan
-from bottleneck.bench import Bench
+from bottleneck.bench import NEEDS_AGENT, Bench
+from bottleneck.hosts import Ran, StageError
 from bottleneck.report import Step
 from bottleneck.steps import turns
 from bottleneck.target import TcpPeer
+from bottleneck.words import stage_text
 from probes import tcp, tcp_by_ttcp
 from probes.drivers import iperf3
+from probes.net import transfer
 from probes.records import DROPS, Endpoint
 from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 
@@ -41,12 +49,15 @@ def measure_transfers(bench: Bench) -> None:
             _with_peer(bench, bench.options.tcp_peer, each, seconds)
             continue
         _between_agents(bench, each, seconds)
+    if bench.options.settings.get("both_ways"):
+        bench.ledger.why = "what both directions carry at once"
+        _both_ways(bench)
 
 
 def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
     """One transfer; on a slow path again, for as long as it takes to move enough."""
     usual = tcp.Setting(each.verb, each.streams, seconds=seconds, address=bench.address)
-    setting = bench.chosen(usual)
+    setting = replace(bench.chosen(usual), both_ways=False)
     step = bench.step("tcp", setting, "client")
     with bench.outcome(step, f"tcp {each.verb} x{each.streams}"):
         if bench.server is None:
@@ -68,6 +79,47 @@ def _between_agents(bench: Bench, each: plan.TcpStep, seconds: float) -> None:
         else:
             bench.take(step, ran)
     turns.ask_path(bench, bench.ledger.failed(step))
+
+
+def _both_ways(bench: Bench) -> None:
+    """A push and a pull at once: on a path that is not full duplex they take from each other."""
+    usual = tcp.Setting(seconds=bench.times.tcp, address=bench.address)
+    settings = [replace(bench.chosen(usual), verb=verb) for verb in transfer.VERBS]
+    try:
+        found = _at_once(bench, settings)
+    except (StageError, Unavailable) as error:
+        found = [error] * len(settings)
+    for setting, ran in zip(settings, found, strict=True):
+        step = bench.step("tcp", setting, "client")
+        with bench.outcome(step, stage_text(step)):
+            if isinstance(ran, Exception):
+                raise ran
+            bench.take(step, ran)
+
+
+def _at_once(bench: Bench, settings: Sequence[tcp.Setting]) -> list[Ran | Exception]:
+    """What transfers from this host came to that were made at the same time, in their order."""
+    if bench.server is None:
+        raise Unavailable(NEEDS_AGENT)
+    seconds = settings[0].seconds + turns.HOLD_SECONDS
+    ended: list[queue.SimpleQueue[Ran | Exception]] = []
+    with ExitStack() as stack:
+        held = [bench.server.hold("tcp", each, bench.caller, seconds) for each in settings]
+        peers = [replace(stack.enter_context(each), host=bench.address) for each in held]
+        bench.tell("tcp both ways")
+        for setting, peer in zip(settings, peers, strict=True):
+            ended.append(queue.SimpleQueue())
+            make = partial(bench.client.initiate, "tcp", setting, peer, seconds, bench.server)
+            # Nobody waits for a thread where the run is interrupted.
+            threading.Thread(target=_put, args=(make, ended[-1]), daemon=True).start()
+        return [each.get() for each in ended]
+
+
+def _put(make: Callable[[], Ran], into: queue.SimpleQueue[Ran | Exception]) -> None:
+    try:
+        into.put(make())
+    except Exception as error:  # whatever it is, it is that transfer's end
+        into.put(error)
 
 
 def _fills(bench: Bench, verb: str) -> bool:

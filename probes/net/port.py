@@ -13,6 +13,7 @@ import hmac
 import json
 import math
 import secrets
+import select
 import socket
 import struct
 import threading
@@ -51,6 +52,8 @@ class Meeting:
     connections: List[socket.socket]
     request: Details
     """What the initiator asked for, plain JSON values; not to be trusted beyond its own session."""
+    unread: bytearray = field(default_factory=bytearray)
+    """What came behind the last line that was heard."""
 
     def tell(self, told: Details) -> None:
         """One line to the other end."""
@@ -61,7 +64,7 @@ class Meeting:
 
         Raises RuntimeError where that reports an error, EOFError where none comes in time.
         """
-        line = _read_line(self.control, seconds, MOST_TOLD_BYTES)
+        line = _read_line(self.control, seconds, MOST_TOLD_BYTES, self.unread)
         try:
             told = _message(line)
         except ValueError as error:
@@ -69,6 +72,10 @@ class Meeting:
         if "error" in told:
             raise RuntimeError(f"error from the responder: {told['error']}")
         return told
+
+    def waits(self) -> bool:
+        """Whether something of the other end's is there to be heard."""
+        return b"\n" in self.unread or bool(select.select([self.control], [], [], 0)[0])
 
     def wait_for_close(self, seconds: float) -> None:
         """Until the other end has closed the control connection, at most so long."""
@@ -337,18 +344,22 @@ def _read_exactly(connection: socket.socket, size: int, deadline: float) -> byte
     return got
 
 
-def _read_line(connection: socket.socket, seconds: float, most_bytes: int) -> bytes:
-    """Up to a line's end; nothing follows it before it is answered."""
+def _read_line(
+    connection: socket.socket, seconds: float, most_bytes: int, got: Optional[bytearray] = None
+) -> bytes:
+    """Up to a line's end; got: what came of it before, and keeps what follows it."""
     deadline = time.monotonic() + seconds
-    got = bytearray()
-    while not got.endswith(b"\n"):
+    got = bytearray() if got is None else got
+    while b"\n" not in got:
         left = deadline - time.monotonic()
         if left <= 0:
             raise EOFError("too late")
         if len(got) > most_bytes:
             raise EOFError("a line without end")
         got += _received(connection, 65536, left)
-    return bytes(got)
+    line = bytes(got[: got.index(b"\n") + 1])
+    del got[: len(line)]
+    return line
 
 
 def _received(connection: socket.socket, most_bytes: int, seconds: float) -> bytes:

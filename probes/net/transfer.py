@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import secrets
 import socket
 import time
@@ -21,6 +22,7 @@ from probes.net import busy, port
 from probes.net import flow as flows
 from probes.net.flow import Arrivals, Flow, Looks, spacing_seconds
 from probes.net.port import Meeting
+from probes.net.windows import drained
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last
 
@@ -81,7 +83,9 @@ class Moved:
     Each end tells of its own window, by its own clock: `seconds`; `moved_bytes` and the `calls`
     that carried them; `seconds_per_call`, of one stream; `granted_bytes`, SO_SNDBUF or SO_RCVBUF
     as the kernel keeps it at the end (Linux: twice what was asked for); `cpu_seconds`, of all
-    cores that this host may use, by whomever, interrupts included. What is not known is absent.
+    cores that this host may use, by whomever, interrupts included; `user_seconds` and
+    `system_seconds`, the CPU time of the process that moves the payload. What is not known is
+    absent.
     """
 
     samples: Tuple[Sample, ...]
@@ -159,18 +163,39 @@ def _push(
     meeting: Meeting, flow: Flow, shape: Shape, ring: memoryview
 ) -> Generator[Sample, None, Halves]:
     sending = _Sending(flow, shape, ring)
-    yield Sample(0.0, 0)
-    with _reason(meeting):
-        sender = sending.watch()
-    told = meeting.hear(shape.seconds + port.STALL_SECONDS)
+    told: Details = {}
+    passing = [Sample(0.0, 0)]
+    yield passing[0]
+    watching = sending.watch()
+    while True:
+        try:
+            with _reason(meeting):
+                next(watching)
+        except StopIteration as end:
+            sender: Details = end.value
+            break
+        if "samples" not in told and meeting.waits():
+            told = meeting.hear(port.STALL_SECONDS)
+            if "sample" in told:
+                passing += _samples([told["sample"]])
+                yield passing[-1]
+    until = time.monotonic() + shape.seconds + port.STALL_SECONDS
+    while "samples" not in told:
+        told = meeting.hear(until - time.monotonic())
     samples = _possible(told.pop("samples"), sum(flow.moved))
-    yield from samples[1:]
+    if samples[: len(passing)] != passing:
+        raise RuntimeError("the receiver's samples are not those that it told before")
+    yield from samples[len(passing) :]
     return samples, sender, told
+
+
+def _samples(told: List[List[float]]) -> List[Sample]:
+    return [Sample(float(elapsed), int(moved)) for elapsed, moved in told]
 
 
 def _possible(told: List[List[float]], sent_bytes: int) -> List[Sample]:
     """The receiver's samples; RuntimeError where they run backwards or exceed what we sent."""
-    samples = [Sample(float(elapsed), int(moved)) for elapsed, moved in told]
+    samples = _samples(told)
     grows = all(
         one.elapsed_seconds < other.elapsed_seconds and one.moved_bytes <= other.moved_bytes
         for one, other in zip(samples, samples[1:])
@@ -225,10 +250,12 @@ def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
                     meeting.tell({"samples": samples, **end.value})
                     break
                 samples.append([sample.elapsed_seconds, sample.moved_bytes])
+                if sample.elapsed_seconds > 0 and not isinstance(sample, Last):
+                    meeting.tell({"sample": samples[-1]})
             flow.ended.wait(DRAIN_SECONDS)
         else:
             _set_window(meeting.connections, shape.window_bytes)
-            meeting.tell(_Sending(flow, shape, ring).watch())
+            meeting.tell(drained(_Sending(flow, shape, ring).watch()))
         # This host's usage is read before the initiator leaves: the threads are to be in it.
         flow.stop()
         meeting.wait_for_close(port.STALL_SECONDS)
@@ -254,7 +281,7 @@ class _Window:
     def __init__(self, flow: Flow, option: int) -> None:
         self._flow, self._option = flow, option
         self.looks = Looks(flow)
-        self._cores = busy.read()
+        self._cores, self._times = busy.read(), os.times()
         self._began = time.monotonic()
         self._moved, self._calls = sum(flow.moved), sum(flow.calls)
 
@@ -274,6 +301,9 @@ class _Window:
         cores = busy.busy_cores(self._cores, busy.read())
         if cores is not None:
             told["cpu_seconds"] = cores * seconds
+        times = os.times()
+        told["user_seconds"] = times.user - self._times.user
+        told["system_seconds"] = times.system - self._times.system
         if calls:
             told["seconds_per_call"] = seconds * len(flow.connections) / calls
         return told
@@ -300,12 +330,13 @@ class _Sending:
         flow.first.wait(_warm_up_seconds(shape))
         self._window = _Window(flow, socket.SO_SNDBUF)
 
-    def watch(self) -> Details:
-        """Until its time is over; what its kernel knows of who limited it."""
+    def watch(self) -> Generator[None, None, Details]:
+        """Yields at each look until its time is over; what its kernel knows of who limited it."""
         flow, looks = self._flow, self._window.looks
         spacing = spacing_seconds(self._shape.seconds)
         while not flow.first.is_set():
             looks.at_sender()
+            yield
             left = self._until - time.monotonic()
             if left <= 0 or flow.first.wait(min(left, spacing)):
                 break
@@ -361,16 +392,3 @@ def _receiving(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
         raise RuntimeError(f"the transfer ended {seconds:.3f} s after its warm-up")
     yield Last(seconds, moved)
     return {**told, "seen": window.looks.of_receiver()}
-
-
-def window_rates(samples: Tuple[Sample, ...], windows: int = 3) -> List[float]:
-    """Bytes per second of consecutive parts of one transfer; none where it was too short."""
-    if len(samples) < 3 * windows:
-        return []
-    size = len(samples) // windows
-    edges = [*(samples[i * size] for i in range(windows)), samples[-2]]
-    return [
-        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds)
-        for a, b in zip(edges, edges[1:])
-        if b.elapsed_seconds > a.elapsed_seconds
-    ]

@@ -17,7 +17,7 @@ from typing import (
     TypeVar,
 )
 
-from probes.records import Details
+from probes.records import Details, Sample
 
 AUTOTUNED = 0
 """A window that the system chooses and grows; any other one switches its tuning off."""
@@ -193,3 +193,16 @@ def drained(running: Generator[Any, None, T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+def window_rates(samples: Tuple[Sample, ...], windows: int = 3) -> List[float]:
+    """Bytes per second of consecutive parts of one transfer; none where it was too short."""
+    if len(samples) < 3 * windows:
+        return []
+    size = len(samples) // windows
+    edges = [*(samples[i * size] for i in range(windows)), samples[-2]]
+    return [
+        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds)
+        for a, b in zip(edges, edges[1:])
+        if b.elapsed_seconds > a.elapsed_seconds
+    ]

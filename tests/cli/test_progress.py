@@ -73,6 +73,22 @@ def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
     assert "944 Mbit/s" in capsys.readouterr().err
 
 
+def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
+    lines = io.StringIO()
+    moved = [(0.0, 0), (0.5, 5 << 20), (0.98, 10 << 20), (1.6, 10 << 20), (2.0, 40 << 20)]
+    with progress.watching(False, "si", progress.Intervals(1.0, lines)) as tell:
+        for _ in range(2):
+            tell(Event("tcp push x1", 0.0, 20.0))
+            for each in moved:
+                tell(Event("tcp", 1.0, 20.0, sample=Sample(*each)))
+            tell(ended())
+    assert lines.getvalue().splitlines() == 2 * [
+        "   0.0 to    1.0 s  tcp push x1  10 MiB  10.7 MB/s",
+        "   1.0 to    2.0 s  tcp push x1  30 MiB  30.8 MB/s",
+    ]
+    assert capsys.readouterr().err.count("tcp push x1: 118 MB/s") == 2
+
+
 def test_quiet_says_nothing(capsys):
     with progress.watching(True) as tell:
         tell(ended())

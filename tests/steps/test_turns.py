@@ -384,3 +384,20 @@ def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one
     ]
     eight = bench_of("tcp", settings={"streams": 8}).chosen
     assert len(dict.fromkeys(map(eight, plan.TCP_STEPS))) == 2
+
+
+@pytest.mark.long
+def test_both_ways_at_once_come_after_each_by_itself_with_what_was_chosen() -> None:
+    chosen = {"both_ways": True, "streams": 2, "seconds": 0.4, "window_bytes": 65536}
+    bench = made("tcp", settings={**chosen, "bytes_per_second": 50e6}, **AGENT)
+    assert bench.ledger.complete()
+    found = steps_of(bench, "tcp")
+    assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in found] == [
+        *(("push", False), ("pull", False)),
+        *(("push", True), ("pull", True)),
+    ]
+    for step, outcome in found:
+        assert (step.setting["streams"], step.setting["bytes_per_second"]) == (2, 50e6)
+        granted = {outcome.details[end]["granted_bytes"] for end in ("sender", "receiver")}
+        assert granted == {131072}, "Linux grants twice what was asked for"
+        assert outcome.details["sender"]["system_seconds"] >= 0

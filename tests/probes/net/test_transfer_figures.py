@@ -225,3 +225,40 @@ def test_a_path_on_which_full_packets_vanish_gives_a_failure_in_time_and_no_rate
             assert time.monotonic() - began < 15
         finally:
             responder.__exit__(None, None, None)
+
+
+# -- while it runs ---------------------------------------------------------------------------------
+
+
+def test_a_push_shows_the_receivers_samples_while_it_sends(monkeypatch):
+    seen, hear = [], port.Meeting.hear
+
+    def heard(meeting, seconds):
+        told = hear(meeting, seconds)
+        seen.append("the end" if "samples" in told else "a message")
+        return told
+
+    monkeypatch.setattr(port.Meeting, "hear", heard)
+    with transfer.respond(HERE, SECONDS) as peer:
+        running = transfer.initiate(Shape("push", seconds=SECONDS), peer)
+        for sample in running:
+            seen.append(sample)
+    before = seen[: seen.index("the end")]
+    shown = [each for each in before if not isinstance(each, str)]
+    assert [each.elapsed_seconds for each in shown[:1]] == [0.0] and len(shown) > 1
+    assert all(a.moved_bytes <= b.moved_bytes for a, b in zip(shown, shown[1:], strict=False))
+
+
+def test_a_receiver_that_changes_what_it_told_is_not_believed(responder, transferred):
+    def work(meeting, over):
+        (connection,) = meeting.connections
+        meeting.tell({"sample": [0.1, 10]})
+        until = time.monotonic() + 1.2 * SECONDS
+        while time.monotonic() < until and connection.recv(1 << 20):
+            pass
+        told = {"samples": [[0.0, 0], [0.1, 9], [0.5, 20]], "seconds": 0.5, "moved_bytes": 20}
+        meeting.tell({**told, "calls": 1, "granted_bytes": 0, "seen": {}})
+        over.wait(10)
+
+    with responder(work) as peer, pytest.raises(RuntimeError, match="told before"):
+        transferred(Shape("push", seconds=SECONDS), peer)
