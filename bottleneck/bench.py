@@ -73,6 +73,8 @@ class Bench:
     facts: dict[str, HostFacts] = field(default_factory=dict)
     share: Endpoint = field(default_factory=Endpoint)
     """This run's folder on the share, once it is open."""
+    denied: str = ""
+    """Why copies of the security that was asked for are not possible there."""
     server_path: str | None = None
     """The same folder as the server's own path, once its agent has found it."""
     samba_config: list[dict[str, Any]] | None = None
@@ -125,8 +127,10 @@ class Bench:
     def chosen(self, setting: T) -> T:
         """A stage's setting with what the user chose of it, but for its time (see times)."""
         known = {each.name for each in fields(setting)} - {"seconds"}
-        given = self.options.settings.items()
-        return replace(setting, **{key: value for key, value in given if key in known})
+        given = dict(self.options.settings)
+        if self.options.security:
+            given["security"] = self.options.security
+        return replace(setting, **{key: value for key, value in given.items() if key in known})
 
     def wants(self, stage: str) -> bool:
         """Whether the user asked for a stage."""

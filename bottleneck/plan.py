@@ -73,6 +73,8 @@ class Options:
     """The client's own share, as TARGET is written; None: a private one is opened where needed."""
     dialects: tuple[str, ...] = ()
     size_bytes: int | None = None
+    security: str = ""
+    """Of our own copies, as probes.smb.login takes it."""
     budget_seconds: float = USUAL_BUDGET_SECONDS
     stages: tuple[str, ...] = field(default_factory=stages)
     tcp_peer: TcpPeer | None = None

@@ -7,6 +7,7 @@ import secrets
 import socket
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import product
 
 from bottleneck import hosts, plan, wire
 from bottleneck.bench import Bench
@@ -144,15 +145,22 @@ def _own_address(address: str) -> str:
 
 
 def _open_share(bench: Bench, stack: ExitStack) -> None:
-    """Logs in, once, and holds this run's folder and source file on the share."""
+    """Logs in, once, and holds this run's folder and source file on the share.
+
+    Where the server does not allow the security that was asked for, without it.
+    """
     bench.tell("logging in")
     share = bench.options.target.endpoint(bench.access)
+    dialects = plan.newest_first(bench.options.dialects) or ("",)
     why = ""
-    for dialect in plan.newest_first(bench.options.dialects) or ("",):
+    for security, dialect in product(dict.fromkeys((bench.options.security, "")), dialects):
+        if bench.options.security and not security:
+            bench.denied = bench.denied or why
         setting = run_folder.Setting(
             dialect=dialect,
             run=secrets.token_hex(8),
             outlived=bench.options.outlived,
+            security=security,
             seconds=bench.lifetime,
         )
         try:

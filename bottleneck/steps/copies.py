@@ -188,20 +188,26 @@ def _round(bench: Bench, dialect: str, labels: dict[str, Any], number: int, extr
 
 
 def _labels(bench: Bench, endpoint: Endpoint, dialect: str) -> dict[str, Any] | None:
-    """What a dialect's session signs and encrypts; None: it is not offered, which is noted.
+    """What a dialect's session signs and encrypts; None: it is not possible, which is noted.
 
     SMB1 is looked for unasked: a server where it is off is well kept, and that is no failure.
     """
-    if dialect == str(bench.share.facts["dialect"]):
+    opened = dialect == str(bench.share.facts["dialect"])
+    if opened and not bench.denied:
         return {name: bench.share.facts.get(name) for name in ("signing", "encryption")}
-    asked = bool(bench.options.dialects)
+    asked = opened or bool(bench.options.dialects)
     if not asked and bench.left() < 3 * USEFUL_SECONDS:
         bench.note("SMB1: skipped: out of time (use a larger --budget)")
         return None
     setting = run_folder.Setting(
-        dialect=dialect, run=secrets.token_hex(8), outlived=bench.options.outlived
+        dialect=dialect,
+        run=secrets.token_hex(8),
+        outlived=bench.options.outlived,
+        security=bench.options.security,
     )
     try:
+        if opened:
+            raise Unavailable(bench.denied)
         with bench.client.hold(run_folder.NAME, setting, endpoint, 30) as held:
             return {name: held.facts.get(name) for name in ("signing", "encryption")}
     except (Unavailable, StageError, Refused) as error:

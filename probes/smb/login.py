@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from probes.records import DIALECTS, Endpoint
-from probes.smb.session import SECURITIES, SMB_PORT, DialectMissing, Session
+from probes.smb.session import SECURITIES, SMB_PORT, UNENCRYPTED, DialectMissing, Session
 from probes.stage import Refused, Unavailable
 
 
@@ -16,14 +16,15 @@ def open_session(
 ) -> Iterator[Session]:
     """Logs in once to peer.share in that dialect, "" being the best that the server speaks.
 
-    security: one of SECURITIES, or "" for what the server requires and no more. preferred: names of
-    ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) that alone are offered in 3.1.1.
+    security: one of SECURITIES, UNENCRYPTED, or "" for what the server requires and no more.
+    preferred: names of ciphers and signing algorithms (aes-256-gcm, aes-cmac ...) that alone are
+    offered in 3.1.1.
     Raises Refused for what the user has to mend, Unavailable where the server lacks the dialect or
     the security.
     """
     if dialect and dialect not in DIALECTS:
         raise Unavailable(f"SMB dialect {dialect}: must be one of {' '.join(DIALECTS)}")
-    if security and security not in SECURITIES:
+    if security not in ("", UNENCRYPTED, *SECURITIES):
         raise ValueError(f"security {security}: unknown")
     session = _opened(peer, dialect, security, preferred)
     try:

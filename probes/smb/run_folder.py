@@ -40,6 +40,8 @@ class Setting:
     """"": the best that the server offers."""
     outlived: bool = True
     """Whether the server lives on when this run is killed with all that it started."""
+    security: Text = ""
+    """As open_session() takes it."""
     seconds: Number = journal.LONGEST_SECONDS
     """How long the run may take: until then other hosts leave its folder alone."""
 
@@ -90,7 +92,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """
     path = joined(peer.folder, f"bottleneck-{setting.run}")
     with (
-        open_session(peer, setting.dialect) as session,
+        open_session(peer, setting.dialect, setting.security) as session,
         _noted(session, setting, peer, path) as note,
     ):
         folder = session.create_folder(path)

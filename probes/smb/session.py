@@ -43,10 +43,24 @@ STEP_SECONDS = 10.0
 """Absolute limit of each single step before and after a copy: negotiate, login, open, close."""
 SECURITIES = ("plain", "signed", "encrypted")
 """plain: neither signed nor encrypted; signed, encrypted: every message, because we say so."""
+UNENCRYPTED = "unencrypted"
+"""Signed where the server requires that, and never encrypted."""
 
 
 class DialectMissing(Unavailable):
     """The server does not speak it; no login was tried yet."""
+
+
+def security_of(signing: str, encryption: str) -> str:
+    """What open_session() takes for "on", "off" or "" of both; "": as the server requires.
+
+    Encryption takes the place of signing (MS-SMB2 3.1.4.1), so that signing off is plain.
+    """
+    if encryption == "on":
+        return "encrypted"
+    if signing:
+        return "signed" if signing == "on" else "plain"
+    return UNENCRYPTED if encryption else ""
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class Smb2Session(Session):
         self._tree = self._connect_tree(session, guest)
         self._agreed = Agreement(self._connection, session, self._tree)
         self._where = f"//{peer.host}/{peer.share}"
-        if self._agreed.encryption and self._security in ("plain", "signed"):
+        if self._agreed.encryption and self._security not in ("", "encrypted"):
             instead = ", which takes the place of signing" if self._security == "signed" else ""
             raise Unavailable(f"{self._where} requires encryption{instead}")
 

@@ -19,6 +19,7 @@ from probes.records import Access, Endpoint
 from probes.smb import session
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
+from probes.smb.session import UNENCRYPTED, security_of
 from probes.stage import Refused, Unavailable
 
 NT1 = "server min protocol = NT1"
@@ -97,7 +98,7 @@ def test_plain_is_refused_before_the_login_where_signing_is_required(
             entered(open_session(wrong, dialect, "plain"))
 
 
-@pytest.mark.parametrize("security", ["plain", "signed"])
+@pytest.mark.parametrize("security", ["plain", "signed", UNENCRYPTED])
 @pytest.mark.parametrize("dialect", ["3.0", "3.1.1"])
 def test_an_encrypted_share_is_neither_plain_nor_signed(
     share: Any, dialect: str, security: str
@@ -108,6 +109,29 @@ def test_an_encrypted_share_is_neither_plain_nor_signed(
         open_session(peer, dialect, security),
     ):
         pass
+
+
+def test_what_must_not_be_encrypted_is_signed_where_the_server_says_so(share: Any) -> None:
+    with share("server signing = mandatory") as (peer, _, _):
+        for dialect in ("2.1", "3.1.1"):
+            with open_session(peer, dialect, UNENCRYPTED) as session:
+                assert session.facts.signing and session.facts.encryption is None
+
+
+@pytest.mark.parametrize(
+    ("signing", "encryption", "security"),
+    [
+        ("", "", ""),
+        ("on", "", "signed"),
+        ("on", "off", "signed"),
+        ("off", "", "plain"),
+        ("off", "off", "plain"),
+        ("", "off", UNENCRYPTED),
+        *((signing, "on", "encrypted") for signing in ("", "on", "off")),
+    ],
+)
+def test_what_signing_and_encryption_come_to(signing: str, encryption: str, security: str) -> None:
+    assert security_of(signing, encryption) == security
 
 
 def test_guests_have_no_key_to_sign_or_encrypt_with(share: Any) -> None:
