@@ -104,6 +104,9 @@ def probe(
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     _check_files(stage, others, disk)
+    if (copies.signing or copies.encryption) and not knobs.may_set(stage, "security"):
+        text = f"probe {stage}: --signing and --encryption not allowed here; use probe smb-copy"
+        raise Refused("usage", text)
     sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
     output = replace(output, sections=sections, interval_seconds=repeats.interval)
     settings, runs = knobs.settings(stage, how.given), repeats.runs or 0

@@ -105,6 +105,12 @@ def of_stage(stage: str) -> tuple[Knob, ...]:
     return tuple(each for each in KNOBS if each.key(stage))
 
 
+def may_set(stage: str, key: str) -> bool:
+    """Whether a stage's Setting has a field that it need not be told."""
+    known = fields(module_of(stage).Setting)
+    return any(each.name == key and each.default is not MISSING for each in known)
+
+
 def of_others(line: CommandLine) -> set[str]:
     """Parameters of the knobs that the help of `probe STAGE` leaves out."""
     stage = next((each.value for each in line.words if each.option is None and each.value), None)

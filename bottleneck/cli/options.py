@@ -23,6 +23,7 @@ from probes.records import DIALECTS
 Command = Callable[..., int]
 T = TypeVar("T")
 HERE = "the current directory"
+ON_OR_OFF = ("on", "off")
 
 
 def with_default(help: str, default: object) -> str:
@@ -37,15 +38,16 @@ def value(
     default: object = None,
     complete: completion.Completion | None = None,
     usual: str = "",
+    also: str = "",
     **more: object,
 ) -> Any:
     """A field of a group: an option that takes a value, and has the field's name.
 
-    usual: what the help shows as the default, where that is found later.
+    usual: what the help shows as the default, where that is found later. also: a second name.
     """
     shown = {"help": with_default(help, usual or default), "show_default": False}
     option = {"metavar": metavar, "autocompletion": complete, **shown, **more}
-    return field(default=default, metadata={"option": option, "short": ()})
+    return field(default=default, metadata={"option": option, "short": (also,) if also else ()})
 
 
 def flag(help: str, *short: str) -> Any:
@@ -174,6 +176,11 @@ class Disk:
     zones: int = value("N", "Number of zones to divide a disk into.", 9)
 
 
+def _switch(help: str) -> Any:
+    words = completion.one_of(*ON_OR_OFF)
+    return value("on|off", help, complete=words, usual="as the server requires")
+
+
 @group("Copies")
 class Copies:
     """Which copies are made."""
@@ -182,8 +189,11 @@ class Copies:
         "LIST",
         "Comma-separated SMB dialects: smb1, 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1.",
         usual="the highest offered, plus smb1 if enabled",
+        also="--dialect",
         complete=completion.list_of(DIALECTS),
     )
+    signing: str | None = _switch("Sign every SMB message of the copies, or none.")
+    encryption: str | None = _switch("Encrypt every SMB message of the copies, or none.")
     size: str | None = value("BYTES", "Size of the test file, as 256MiB.", usual="automatic")
 
 

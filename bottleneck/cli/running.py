@@ -31,6 +31,7 @@ from bottleneck.target import (
     parse_peer,
 )
 from probes.records import DIALECTS, Access
+from probes.smb.session import security_of
 from probes.stage import USUAL_BUDGET_SECONDS, Refused
 
 LEAST_BUDGET_SECONDS, QUICK_SECONDS, THOROUGH_SECONDS = 5.0, 20.0, 300.0
@@ -99,6 +100,7 @@ def choose(
         client_share=share,
         dialects=wanted,
         size_bytes=size_bytes,
+        security=_security(copies, named),
         budget_seconds=budget,
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
         file=None if others.file is None else parse_file(others.file, where),
@@ -107,6 +109,17 @@ def choose(
         zones=disk.zones,
         stages=stages or plan.stages(False, budget),
     )
+
+
+def _security(copies: options.Copies, where: Target) -> str:
+    words = {"signing": copies.signing or "", "encryption": copies.encryption or ""}
+    for name, word in words.items():
+        if word:
+            completion.checked(f"--{name}", word, options.ON_OR_OFF)
+        if word and where.path:
+            text = f"--{name}: TARGET must be //host/share; a mount has options of its own"
+            raise Refused("usage", text)
+    return security_of(**words)
 
 
 def _check_folder(folder: Path) -> None:

@@ -1,0 +1,46 @@
+"""--signing, --encryption, --request-size, --depth and --dialect, which smbclient's users know."""
+
+import json
+
+import pytest
+
+from bottleneck.cli import exits
+from bottleneck.cli.app import run
+from tests.conftest import PASSWORD, target_of
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["smb-copy", "//192.0.2.1/x", "--signing", "yes"], "--signing 'yes': must be one of on"),
+        (["tcp", "//192.0.2.1/x", "--signing", "on"], "probe tcp: --signing and --encryption not"),
+        (["smb-tax", "//192.0.2.1/x", "--encryption", "on"], "probe smb-tax: --signing and"),
+        (["native-copy", ".", "--encryption", "on"], "probe native-copy: --signing and"),
+        (["small-files", ".", "--encryption", "on"], "--encryption: TARGET must be //host/share"),
+        (["smb-copy", "//192.0.2.1/x", "--request-size", "1M"], "--request-size: '1M' can be read"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(capsys, arguments, why):
+    assert run(["probe", *arguments]) == exits.USAGE
+    assert capsys.readouterr().err.startswith(f"bottleneck: {why}")
+
+
+@pytest.mark.long
+def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_path):
+    server, _ = samba
+    ended = bottleneck(
+        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
+        *("--dialect", "3.0", "--encryption", "on", "--request-size", "64KiB", "--depth", "3"),
+        *("--size", "2MiB", "--budget", "8", "--folder", tmp_path, "--json", "-"),
+        password=PASSWORD,
+    )
+    assert ended.code == exits.INCOMPLETE, "pull.uncached needs an agent"
+    found = json.loads(ended.out)
+    assert found["target"]["encryption"] == "aes-128-ccm"
+    measured = [each for each in found["steps"] if each["outcome"]["kind"] == "measured"]
+    assert len(measured) >= 4
+    for each in measured:
+        made = each["outcome"]["details"]
+        assert (made["dialect"], made["encryption"]) == ("3.0", "aes-128-ccm")
+        assert (made["request_bytes"], made["depth"]) == (65536, 3)
+        assert each["setting"]["encryption"] == "aes-128-ccm"
