@@ -324,6 +324,11 @@ class _Checked:
         if node and (self.session.narrow or limit is not None) and node not in (limit or ()):
             raise _limited("devices", f"reading {node} is not allowed")
 
+    def command(self, value: Any, where: str) -> None:
+        """A word of a command that is run: what that does nobody here can bound."""
+        if self.text(value, where) and (self.session.peer or self.session.limits != Limits()):
+            raise _refused(f"{socket.gethostname()}: its agent runs no command of its caller")
+
     def leftover(self, value: Any, where: str) -> None:
         """Something that a look for leftovers told of."""
         path = self.text(value, where)
@@ -355,6 +360,7 @@ _KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
     "handed": _Checked.handed,
     "device": _Checked.device,
     "leftover": _Checked.leftover,
+    "command": _Checked.command,
 }
 
 

@@ -83,6 +83,8 @@ class Options:
     """A file of the user's to look at, and to pull where it lies on the share."""
     cold_from: str = ""
     """A folder of the share whose files may be read where no agent is; ".": the share's root."""
+    native_command: tuple[str, ...] = ()
+    """The words of what makes the native copies in place of cp."""
     device: NamedDevice | None = None
     """The block device whose zones are read; None: the one under each folder."""
     zones: int = USUAL_ZONES

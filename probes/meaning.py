@@ -41,6 +41,8 @@ Handed = Annotated[str, "handed"]
 LeftoverPath = Annotated[str, "leftover"]
 Name = Annotated[str, "name"]
 """One step of a path, downwards."""
+Command = Annotated[str, "command"]
+"""A word of a command that this host will run."""
 Hex = Annotated[str, "hex"]
 """A run's id, part of a folder's name."""
 

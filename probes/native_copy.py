@@ -10,10 +10,11 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Callable, Iterator, Optional, TypeVar
+from typing import Callable, Iterator, Optional, Tuple, TypeVar
 
 from probes.host import copy_program, free_space, page_cache, payload, source_file
 from probes.host.child import NoAnswer, answered
@@ -21,7 +22,7 @@ from probes.host.copy_program import CopyBroke, Program, started
 from probes.host.folders import read_mount
 from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
 from probes.host.served_file import SOURCE, check_name
-from probes.meaning import Folder, Seconds, Size, Text
+from probes.meaning import Command, Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Stage, no_agent
 
@@ -32,7 +33,7 @@ STAGE = Stage(
     needs=("mount",),
     unpaced=True,
     writes=True,
-    varying=("size_bytes", "seconds"),
+    varying=("size_bytes", "seconds", "command"),
 )
 
 COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
@@ -62,6 +63,8 @@ class Setting:
     """Deadline of this one run, from the opening of its window."""
     seed: Text = ""
     """Of the payload, hex."""
+    command: Tuple[Command, ...] = ()
+    """The user's, in place of cp: its words, with {source} and {target} for the two files."""
 
 
 @dataclass
@@ -81,19 +84,23 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Has the system make the copy once; samples are what its program wrote, the last durable.
 
     peer: folder, the run's own in target_folder with its source file (own_folder.hold), and of
-    a push path, the run's own nameless file in setting.folder. Both are cut to size_bytes: a
-    system's program copies whole files. The window opens with the program and closes when the
-    destination is durable. Errors: Refused for what the user has to mend in either folder;
+    a push path, the run's own nameless file in setting.folder. For a command path is a folder of
+    the run's there, for it needs names. Sources are cut to size_bytes: a program copies whole
+    files. The window opens with the program and closes when the destination is durable. Errors:
+    Refused for what the user has to mend in either folder;
     RuntimeError for a copy that broke, and where the mount did not answer in time.
     """
     if setting.copy not in COPIES or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
-    check_name(os.path.basename(peer.folder))  # noqa: PTH119
+    for each in (peer.folder, peer.path) if setting.command else (peer.folder,):
+        check_name(os.path.basename(each))  # noqa: PTH119
     ring = payload.ring(bytes.fromhex(setting.seed))
     with speaking_of(setting.target_folder):
         shown = _waited(setting, lambda: read_mount(setting.target_folder))
         same = _waited(setting, lambda: _same_filesystem(setting))
     program = copy_program.find(same)
+    if setting.command:
+        program = copy_program.of_user(setting.command)
     remote = shown is None or shown.remote
     if setting.copy.startswith("pull"):
         details = yield from _pull(setting, peer, ring, program, remote)
@@ -103,6 +110,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     return {
         **details,
         "program": program.name,
+        "command": bool(setting.command),
         "mount": mounted,
         "same_filesystem": same,
     }
@@ -123,18 +131,10 @@ def _pull(
                 time.monotonic() + CACHE_SECONDS,
                 lambda: _cached(fd, setting.size_bytes, cached and not remote),
             )
-        sink = source_file.open_new(setting.folder)
-        with _closing(sink):
-            moments = _Moments()
-            yield from _copied(
-                setting,
-                moments,
-                program,
-                (path, f"/proc/self/fd/{sink}"),
-                sink,
-                lambda: _flushed(sink),
-            )
-            intact, checked = _intact(ring, sink, setting.size_bytes, float("inf"))
+        moments = _Moments()
+        with _new_file(peer.path) if setting.command else _nameless(setting.folder) as sink:
+            yield from _copied(setting, moments, program, path, sink)
+            intact, checked = _intact(ring, sink.fd, setting.size_bytes, float("inf"))
     # what another system's cache held is for its agent to prove
     return {
         **_told(setting, moments),
@@ -149,35 +149,24 @@ def _pull(
 
 
 def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) -> Running:
-    name = f"pushed-{secrets.token_hex(8)}"
-    path = os.path.join(peer.folder, name)  # noqa: PTH118
-    fd = _shortened(peer.path, setting.size_bytes, named=False)
-    opened: list[int] = []
-
-    def flush() -> int:
-        # Not for reading alone: of such a file the kernel sends no FLUSH (fs/smb/client/file.c).
-        opened.append(os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)))
-        return _flushed(opened[0])
+    named = os.path.join(peer.path, SOURCE)  # noqa: PTH118
+    source = named if setting.command else peer.path
+    fd = _shortened(source, setting.size_bytes, named=bool(setting.command))
 
     def check(until: float) -> tuple[bool, int]:
-        page_cache.evict(opened[0])
-        return _intact(ring, opened[0], setting.size_bytes, until)
+        page_cache.evict(sink.fd)
+        return _intact(ring, sink.fd, setting.size_bytes, until)
 
-    try:
+    with _new_file(peer.folder) as sink:
         with _closing(fd):
             cached = setting.copy.endswith(".cached")
             found = _cached(fd, setting.size_bytes, cached)
             moments = _Moments()
-            ends = (f"/proc/self/fd/{fd}", path)
-            yield from _copied(setting, moments, program, ends, fd, flush)
+            path = named if setting.command else f"/proc/self/fd/{fd}"
+            yield from _copied(setting, moments, program, path, sink, (fd,))
         until = time.monotonic() + max(CHECK_LEAST_SECONDS, moments.closed - moments.opened)
         with speaking_of(setting.target_folder):
-            intact, checked = answered(path, until + ANSWER_SECONDS, lambda: check(until))
-    finally:
-        # What cannot be removed now goes with the run's folder, which says so if it stays.
-        with contextlib.suppress(OSError, NoAnswer):
-            until = time.monotonic() + REMOVE_SECONDS
-            answered(path, until, lambda: _removed(path, opened))
+            intact, checked = answered(sink.path, until + ANSWER_SECONDS, lambda: check(until))
     return {
         **_told(setting, moments),
         "cache": {"side": "client", "requested": _requested(setting), **found},
@@ -186,17 +175,68 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
     }
 
 
+class _Sink:
+    """Where a copy goes: a file without a name, or one that the program makes."""
+
+    def __init__(self, path: str, opened: Tuple[int, ...] = ()) -> None:
+        self.path, self.opened = path, opened
+
+    @property
+    def fd(self) -> int:
+        """Descriptor of it, once it is there."""
+        return self.opened[0]
+
+    def flush(self) -> int:
+        """Makes it durable; its size. Errors: CopyBroke where there is no file."""
+        if not self.opened:
+            # Of a file for reading alone the kernel sends no FLUSH (fs/smb/client/file.c).
+            flags = os.O_RDWR | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
+            try:
+                self.opened = (os.open(self.path, flags),)
+            except (FileNotFoundError, IsADirectoryError):
+                raise CopyBroke("it ended well, but made no file at {target}") from None
+        os.fsync(self.fd)
+        return os.fstat(self.fd).st_size
+
+    def remove(self) -> None:
+        """Closes it, and takes its name."""
+        for fd in self.opened:
+            os.close(fd)
+        if os.path.isdir(self.path) and not os.path.islink(self.path):  # noqa: PTH112, PTH114
+            shutil.rmtree(self.path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)  # noqa: PTH108
+
+
+@contextmanager
+def _nameless(folder: str) -> Iterator[_Sink]:
+    fd = source_file.open_new(folder)
+    with _closing(fd):
+        yield _Sink(f"/proc/self/fd/{fd}", (fd,))
+
+
+@contextmanager
+def _new_file(folder: str) -> Iterator[_Sink]:
+    """In the run's folder. What cannot be removed goes with that, which says so if it stays."""
+    sink = _Sink(os.path.join(folder, f"pushed-{secrets.token_hex(8)}"))  # noqa: PTH118
+    try:
+        yield sink
+    finally:
+        with contextlib.suppress(OSError, NoAnswer):
+            answered(sink.path, time.monotonic() + REMOVE_SECONDS, sink.remove)
+
+
 def _copied(
     setting: Setting,
     moments: _Moments,
     program: Program,
-    ends: tuple[str, str],
-    descriptor: int,
-    flush: Callable[[], int],
+    path: str,
+    sink: _Sink,
+    descriptors: Tuple[int, ...] = (),
 ) -> Iterator[Sample]:
     """The window: from the program's start to a durable destination of the right size."""
-    with _error_context(setting, moments, program.name, ends[1]):
-        with started(program, *ends, (descriptor,)) as copying:
+    with _error_context(setting, moments, program.name, sink.path):
+        with started(program, path, sink.path, (*descriptors, *sink.opened)) as copying:
             copying.ready()
             pushes = setting.copy.startswith("push")
             into = setting.target_folder if pushes else setting.folder
@@ -207,11 +247,11 @@ def _copied(
             for written in copying.progress(deadline, SAMPLE_SECONDS):
                 moved = min(setting.size_bytes, max(moments.moved_bytes, written))
                 if room.due(moved - moments.moved_bytes):
-                    answered("the check of the free space", deadline, lambda: room.look_at(ends[1]))
+                    answered("the check of the free space", deadline, lambda: room.look_at(into))
                 moments.moved_bytes = moved
                 yield Sample(time.monotonic() - moments.opened, moved)
             moments.acknowledged = time.monotonic()
-            size_bytes = answered("the flush", deadline, flush)
+            size_bytes = answered("the flush", deadline, sink.flush)
             moments.closed = time.monotonic()
         if size_bytes != setting.size_bytes:
             raise CopyBroke(f"the copy has {size_bytes} bytes")
@@ -227,6 +267,8 @@ def _error_context(
         yield
     except (CopyBroke, NoAnswer, OSError) as error:
         code = error.errno if isinstance(error, OSError) else _errno_in(str(error))
+        if setting.command and isinstance(error, CopyBroke):
+            code = None
         text = f"{setting.copy} by {name} failed "
         text += f"after {moments.moved_bytes} of {setting.size_bytes} bytes: {error}"
         if code is None:
@@ -294,11 +336,6 @@ def _cached(fd: int, size_bytes: int, wanted: bool) -> Details:
     return page_cache.found(fd, size_bytes, wanted)
 
 
-def _flushed(fd: int) -> int:
-    os.fsync(fd)
-    return os.fstat(fd).st_size
-
-
 def _intact(ring: memoryview, fd: int, size_bytes: int, until: float) -> tuple[bool, int]:
     """Whether the file holds the payload, and how much of it was looked at: the end, then all."""
     buffer = memoryview(bytearray(BLOCK_BYTES))
@@ -318,13 +355,6 @@ def _intact(ring: memoryview, fd: int, size_bytes: int, until: float) -> tuple[b
             return False, checked
         checked += len(view)
     return True, checked
-
-
-def _removed(path: str, opened: list[int]) -> None:
-    for fd in opened:
-        os.close(fd)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # noqa: PTH108
 
 
 @contextmanager

@@ -31,6 +31,7 @@ EXAMPLES = {
     "text": "a", "truth": True, "number": 1.0, "count": 1, "any": {}, "port": 5, "seconds": 1.0,
     "rate": 1.0, "size": 1, "hex": "0" * 16, "name": "a", "address": "", "called": CALLER,
     "folder": "/run-folder", "file": "", "handed": "", "device": "", "leftover": "/left",
+    "command": "",
 }  # fmt: skip
 """A value of each kind that a narrow agent takes."""
 FOREIGN = {
@@ -46,6 +47,7 @@ FOREIGN = {
     "leftover": ("/tmp/bottleneck-0123456789abcdef", "/etc"),
     "name": ("../shadow", "..", "/etc/shadow"),
     "hex": ("../../etc",),
+    "command": ("/bin/sh", "rm"),
 }
 """What leads elsewhere, by the kind of value that it would be."""
 

@@ -146,7 +146,7 @@ def ready(clone: Path) -> str:
         "smbd",
         "pdbedit",
         "smbclient",
-        "iperf3",
+        "iperf3", "rsync",
         "sshd",
         "ssh",
         "ip",

@@ -103,10 +103,7 @@ def probe(
         target = f"//{running.host_text(others.tcp_peer)}/-"
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
-    _check_files(stage, others, disk)
-    if (copies.signing or copies.encryption) and not knobs.may_set(stage, "security"):
-        text = f"probe {stage}: --signing and --encryption not allowed here; use probe smb-copy"
-        raise Refused("usage", text)
+    _check_options(stage, others, disk, copies)
     sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
     output = replace(output, sections=sections, interval_seconds=repeats.interval)
     settings, runs = knobs.settings(stage, how.given), repeats.runs or 0
@@ -143,12 +140,19 @@ def _check_target(about: StageDescription, target: str | None, folder: bool, age
         raise Refused("usage", f"{named}: TARGET must be //host/share; or use probe native-copy")
 
 
-def _check_files(stage: str, others: options.Others, disk: options.Disk) -> None:
-    """Raises Refused, "usage", where a stage reads none of the files that are named."""
+def _check_options(
+    stage: str, others: options.Others, disk: options.Disk, copies: options.Copies
+) -> None:
+    """Raises Refused, "usage", where a stage makes nothing of what was given."""
+    from bottleneck.cli import knobs
     from probes.stage import Refused
 
-    if stage not in {"disk", "smb-copy"} and (others.file or disk.device):
-        told = f"probe {stage}: --file and --device not allowed here; use probe disk"
-        raise Refused("usage", told)
-    if stage != "smb-copy" and others.cold_from:
-        raise Refused("usage", f"probe {stage}: --cold-from not allowed here; use probe smb-copy")
+    secured = copies.signing or copies.encryption
+    for given, fits, names, other in (
+        (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),
+        (others.cold_from, ("smb-copy",), "--cold-from", "smb-copy"),
+        (copies.native_command, ("native-copy",), "--native-command", "native-copy"),
+        (secured, knobs.stages_with("security"), "--signing and --encryption", "smb-copy"),
+    ):
+        if given and stage not in fits:
+            raise Refused("usage", f"probe {stage}: {names} not allowed here; use probe {other}")

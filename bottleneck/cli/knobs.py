@@ -105,10 +105,14 @@ def of_stage(stage: str) -> tuple[Knob, ...]:
     return tuple(each for each in KNOBS if each.key(stage))
 
 
-def may_set(stage: str, key: str) -> bool:
-    """Whether a stage's Setting has a field that it need not be told."""
-    known = fields(module_of(stage).Setting)
-    return any(each.name == key and each.default is not MISSING for each in known)
+def stages_with(key: str) -> tuple[str, ...]:
+    """The stages whose Setting has a field that it need not be told."""
+
+    def has(stage: str) -> bool:
+        known = fields(module_of(stage).Setting)
+        return any(each.name == key and each.default is not MISSING for each in known)
+
+    return tuple(filter(has, STAGES))
 
 
 def of_others(line: CommandLine) -> set[str]:

@@ -195,6 +195,11 @@ class Copies:
     signing: str | None = _switch("Sign every SMB message of the copies, or none.")
     encryption: str | None = _switch("Encrypt every SMB message of the copies, or none.")
     size: str | None = value("BYTES", "Size of the test file, as 256MiB.", usual="automatic")
+    native_command: str | None = value(
+        "COMMAND",
+        "Copy to and from a mounted share with this program, as 'rsync -a {source} {target}'.",
+        usual="cp",
+    )
 
 
 @group(knobs.PANEL)

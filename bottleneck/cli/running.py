@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import math
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from bottleneck.target import (
     parse_file,
     parse_peer,
 )
+from probes.host import copy_program, tools
 from probes.records import DIALECTS, Access
 from probes.smb.session import security_of
 from probes.stage import USUAL_BUDGET_SECONDS, Refused
@@ -101,6 +103,7 @@ def choose(
         dialects=wanted,
         size_bytes=size_bytes,
         security=_security(copies, named),
+        native_command=_native_command(copies.native_command, named),
         budget_seconds=budget,
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
         file=None if others.file is None else parse_file(others.file, where),
@@ -120,6 +123,25 @@ def _security(copies: options.Copies, where: Target) -> str:
             text = f"--{name}: TARGET must be //host/share; a mount has options of its own"
             raise Refused("usage", text)
     return security_of(**words)
+
+
+def _native_command(command: str | None, where: Target) -> tuple[str, ...]:
+    """The words of a command that copies, its program by its path."""
+    if command is None:
+        return ()
+    option = "--native-command"
+    if not where.path:
+        raise Refused("usage", f"{option}: TARGET must be a folder of a mounted share")
+    try:
+        words = shlex.split(command)
+        copy_program.of_user(words)
+    except ValueError as error:
+        text = f"{option}: {str(error).lower()}; as in 'rsync -a {{source}} {{target}}'"
+        raise Refused("usage", text) from None
+    found = tools.find_named(words[0])
+    if found is None or not os.access(found, os.X_OK):
+        raise Refused("usage", f"{option}: {words[0]}: not found on this host")
+    return (str(Path(found).absolute()), *words[1:])
 
 
 def _check_folder(folder: Path) -> None:

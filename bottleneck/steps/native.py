@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
 
 from bottleneck import plan, wire
@@ -53,7 +53,8 @@ class Mounted:
     lost: str = ""
     """Why nothing can be copied there, or no more."""
     own_path: str = ""
-    """The client's nameless file that pushes read, once it is held."""
+    """The client's nameless file that pushes read, once it is held; the run's folder for a command
+    of the user's, which needs names."""
     own_bytes: int = plan.LARGEST_COPY_BYTES
     """Its size; it only shrinks."""
 
@@ -129,20 +130,10 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
         Refused: the folder cannot be written to, or does not answer.
     """
     target = bench.options.target.path
-    seconds = FILL_FACTOR * bench.times.copy
-    setting = own_folder.Setting(
-        folder=target,
-        run=secrets.token_hex(8),
-        size_bytes=bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2,
-        seconds=seconds,
-        seed=bench.seed,
-        parts=HELD_PARTS,
-    )
     bench.tell("writing a file in the mounted folder")
-    opening = seconds + OPENING_SECONDS
-    held = bench.client.hold("mounted-folder", setting, Endpoint(), bench.lifetime, opening)
+    size_bytes = bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
     try:
-        endpoint = stack.enter_context(held)
+        endpoint = stack.enter_context(_held(bench, target, size_bytes))
     except (StageError, Unavailable) as error:
         mounted.lost = str(error)
         bench.note(f"client: no test file in {target}: {error}")
@@ -155,6 +146,15 @@ def hold_folder(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
     name = mounted.folder.rpartition("/")[2]
     mounted.server_path = files.locate(bench, name, "the mounted folder")
     bench.server_path = bench.server_path or mounted.server_path
+
+
+def _held(bench: Bench, folder: str, size_bytes: int) -> AbstractContextManager[Endpoint]:
+    """A folder of the run's with a source file in it."""
+    seconds = FILL_FACTOR * bench.times.copy
+    run = secrets.token_hex(8)
+    setting = own_folder.Setting(folder, run, size_bytes, seconds, bench.seed, HELD_PARTS)
+    opening = seconds + OPENING_SECONDS
+    return bench.client.hold("mounted-folder", setting, Endpoint(), bench.lifetime, opening)
 
 
 def measure_copies(bench: Bench, mounted: Mounted, stack: ExitStack) -> None:
@@ -221,9 +221,15 @@ def _hold_own(bench: Bench, mounted: Mounted, size: int, stack: ExitStack) -> No
     # The next run may turn out to be worth a larger file.
     size_bytes = bench.options.size_bytes or min(2 * size, plan.LARGEST_COPY_BYTES // 2)
     folder = bench.options.folder
-    held = files.hold_source(bench, bench.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS)
+    if bench.options.native_command:
+        held = _held(bench, folder, size_bytes)
+    else:
+        held = files.hold_source(
+            bench, bench.client, folder, size_bytes, OPENING_SECONDS, HELD_PARTS
+        )
     own = stack.enter_context(held)
-    mounted.own_path, mounted.own_bytes = own.path, int(own.facts["size_bytes"])
+    mounted.own_path = own.path or own.folder
+    mounted.own_bytes = int(own.facts["size_bytes"])
 
 
 def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
@@ -238,8 +244,10 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
         bench.need()
         size = _size(bench, mounted, copy)
         push = copy.startswith("push")
-        if push and size >= plan.MIB:
+        command = bench.options.native_command
+        if (push or command) and size >= plan.MIB:
             _hold_own(bench, mounted, size, stack)
+        if push:
             size = min(size, mounted.own_bytes)
         if size < plan.MIB:
             raise Unavailable("no source file, or not enough free space for a copy of 1 MiB")
@@ -248,8 +256,10 @@ def _copy(bench: Bench, mounted: Mounted, copy: str, stack: ExitStack) -> None:
             size_bytes=size,
             seconds=max(USEFUL_SECONDS, bench.left()),
             seed=bench.seed,
+            command=command,
         )
-        peer = Endpoint(folder=mounted.folder, path=mounted.own_path if push else "")
+        own_path = mounted.own_path if push or command else ""
+        peer = Endpoint(folder=mounted.folder, path=own_path)
         proof = files.ready_cache(bench.server, mounted.server_path, copy, size) if remote else None
         told = {} if proof is None else {"cache": proof}
         if push:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator, List, Optional, Tuple
+from pathlib import Path
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 from probes.host import tools
 from probes.host.child import HANGS, end_with_parent, is_held
@@ -21,6 +24,15 @@ from probes.stage import Unavailable
 START_SECONDS = 10.0
 KILL_SECONDS = 1.0
 LONGEST_WORDS_BYTES = 4096
+MOST_PROCESSES = 64
+SOURCE, TARGET = "{source}", "{target}"
+"""In the words of a user's command: the file that is copied, and the new one."""
+OURS = "BOTTLENECK_"
+"""Of the environment: a password may be in it, and is nobody else's."""
+PLAIN_PROGRAMS = frozenset(("cp", "rsync", "dd", "cat", "tar", "install", "pv", "scp"))
+"""Whose words are shown; others' may hold a secret."""
+_PLAIN = re.compile(r"[\w{}=@%+:,./-]+", re.ASCII)
+_BRACES = re.compile("|".join(map(re.escape, (SOURCE, TARGET))))
 _READY = b"\n"
 
 # Both wait at a gate, so that the start of an interpreter is no part of the copy.
@@ -43,6 +55,15 @@ class Program:
     name: str
     arguments: Tuple[str, ...]
     """Waits for a line on its stdin, after writing one; source and destination follow."""
+    braced: bool = False
+    """A user's: {source} and {target} stand in its words, and it may start others."""
+
+    def words(self, source: str, destination: str) -> List[str]:
+        """All of them, for one copy."""
+        if not self.braced:
+            return [*self.arguments, source, destination]
+        ends = {SOURCE: source, TARGET: destination}
+        return [_BRACES.sub(lambda found: ends[found[0]], each) for each in self.arguments]
 
 
 class CopyBroke(Exception):
@@ -67,6 +88,21 @@ def find(same_filesystem: bool) -> Program:
     return Program(" ".join(filter(None, ("cp", *options, f"({maker}) {version}"))), gate)
 
 
+def of_user(words: Sequence[str]) -> Program:
+    """A user's command, by its words. Errors: ValueError, none, or one without both braces."""
+    text = " ".join(words)
+    if SOURCE not in text or TARGET not in text:
+        raise ValueError(f"the command lacks {SOURCE} or {TARGET}")
+    shown = os.path.basename(words[0])  # noqa: PTH119
+    if shown in PLAIN_PROGRAMS:
+        shown = " ".join(
+            (shown, *(e if _PLAIN.fullmatch(e) else shlex.quote(e) for e in words[1:]))
+        )
+    else:
+        shown += " ..."
+    return Program(shown, ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words), braced=True)
+
+
 def parse_maker(text: str) -> str:
     """Who made a cp, by what its --version prints: "cp (GNU coreutils) 9.1" has GNU coreutils."""
     if "BusyBox" in text:
@@ -86,21 +122,28 @@ def started(
     descriptors: inherited by the program, which may name them as /proc/self/fd/N.
     """
     parent = os.getpid()
+
+    def enter() -> None:
+        if program.braced:
+            os.setpgid(0, 0)
+        end_with_parent(parent, signal.SIGKILL)
+
+    environment = {key: each for key, each in os.environ.items() if not key.startswith(OURS)}
     process = subprocess.Popen(
-        [*program.arguments, source, destination],
+        program.words(source, destination),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=descriptors,
         # Its complaint is read: in no other language than C's.
-        env={**os.environ, "LC_ALL": "C"},
-        preexec_fn=lambda: end_with_parent(parent, signal.SIGKILL),
+        env={**environment, "LC_ALL": "C"},
+        preexec_fn=enter,
     )
+    copying = Copying(program, process)
     try:
-        yield Copying(program.name, process)
+        yield copying
     finally:
-        with contextlib.suppress(OSError):
-            process.kill()
+        copying.kill()
         for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
             with contextlib.suppress(OSError):
                 stream.close()
@@ -112,9 +155,16 @@ def started(
 class Copying:
     """One copy by a program."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
-        self._name, self._process = name, process
+    def __init__(self, program: Program, process: subprocess.Popen[bytes]) -> None:
+        self._name, self._braced, self._process = program.name, program.braced, process
         self._began_bytes, self._words = 0, b""
+
+    def kill(self) -> None:
+        """Ends it, and what a user's command has started beside it."""
+        end = os.killpg if self._braced else os.kill
+        if self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                end(self._process.pid, signal.SIGKILL)
 
     def ready(self) -> None:
         """Returns when the program stands at its gate. Errors: CopyBroke."""
@@ -145,6 +195,8 @@ class Copying:
             if left <= 0:
                 raise CopyBroke(self._end())
             if not select.select([stream], [], [], min(left, every_seconds))[0]:
+                if self._process.poll() is not None:
+                    break  # what it left running has its stderr still
                 written = self._written_bytes()
                 if written is not None:
                     yield written - self._began_bytes
@@ -155,12 +207,16 @@ class Copying:
             self._words = (self._words + said)[-LONGEST_WORDS_BYTES:]
         # Its stderr is closed: it ends now.
         code = self._process.wait(KILL_SECONDS)
+        if self._braced:
+            with contextlib.suppress(OSError):  # at once: nobody else can have its number yet
+                os.killpg(self._process.pid, signal.SIGKILL)
         if code:
-            raise CopyBroke(self._last_line() or f"it ended with {code}")
+            ended, line = f"it ended with {code}", self._last_line()
+            raise CopyBroke(f"{ended}: {line or 'no message'}" if self._braced else line or ended)
 
     def _end(self) -> str:
         """Kills what did not end in time, and says whether that did it."""
-        self._process.kill()
+        self.kill()
         until = time.monotonic() + KILL_SECONDS
         while self._process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
@@ -173,8 +229,20 @@ class Copying:
         return lines[-1].strip() if lines else ""
 
     def _written_bytes(self) -> Optional[int]:
-        try:
-            told = reader().moved(self._process.pid)
-        except (OSError, Unavailable):
-            return None
-        return told.written_bytes if told else None
+        found = []
+        for pid in _family(self._process.pid) if self._braced else [self._process.pid]:
+            with contextlib.suppress(OSError, Unavailable):
+                told = reader().moved(pid)
+                found.append(told.written_bytes if told else None)
+        # Of several, one hands on what another has read: their sum would count it twice.
+        return max((each for each in found if each is not None), default=None)
+
+
+def _family(leader: int) -> List[int]:
+    """A process with what it has started (proc(5), children); where that is not told, alone."""
+    found = [leader]
+    for pid in found:
+        with contextlib.suppress(OSError, ValueError):
+            text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+            found += [int(each) for each in text.split()][: MOST_PROCESSES - len(found)]
+    return found

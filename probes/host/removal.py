@@ -17,8 +17,11 @@ from typing import Any, Dict, Iterable, List, Optional
 RUN, TREE = "run", "tree"
 """Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of
 which goes."""
-RUN_FILE = re.compile(r"source|pushed-[0-9a-f]{16}|small-[0-9a-f]{16}-[0-9]{1,6}")
-"""The whole name of a file that a run puts into its folder on a share."""
+RUN_FILE = re.compile(
+    r"source|\.?pushed-[0-9a-f]{16}(\.[0-9A-Za-z_-]{1,16})?|small-[0-9a-f]{16}-[0-9]{1,6}"
+)
+"""The whole name of a file that a run puts into its folder on a share; programs that copy have a
+name of their own while they write, made of that (rsync(1): .NAME.XXXXXX)."""
 GONE, MISSING, OTHER = "gone", "missing", "other"
 """What became of it: removed; nothing has its name; something else has it, and is left alone."""
 ATTEMPTS, MISSING_ATTEMPTS, PAUSE_SECONDS = 150, 10, 0.1

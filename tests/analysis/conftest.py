@@ -310,6 +310,7 @@ class World:
         cache = name.rsplit(".", 1)[-1]
         details = {
             "program": "cp",
+            "command": more.pop("command", False),
             "cache": {
                 "side": "client" if "push" in name else "server",
                 "requested": cache,

@@ -198,6 +198,8 @@ class Details:
     congestion_control: str | None = None
     on_folder_disk: bool | None = None
     flushed: bool | None = None
+    command: bool | None = None
+    """Whether a command of the user's made the copy through a mount."""
     failed_runs: tuple[str, ...] = ()
     cache: Cache = Cache()
     sockets: Sockets = Sockets()

@@ -47,11 +47,12 @@ def rule(given: Evidence) -> Iterator[Claim]:
         return
     reasons = slow_options(made, given.copy.verb)
     named = f" ({', '.join(text for text, _ in reasons)})" if reasons else ""
+    who = "the user's command through the mount" if made.details.command else "the mount"
     yield claim(
         cause(made, beside),
         "client",
         made,
-        f"the mount{named} is slower than this tool, which makes the same copy at "
+        f"{who}{named} is slower than this tool, which makes the same copy at "
         f"{rate_text(beside.rate.median)}",
         steps=(made.index, beside.index),
         reached=True,
@@ -110,11 +111,13 @@ def cause(made: Found, beside: Found) -> Cause:
 
 
 def remedy(made: Found, verb: str) -> str:
-    """How to mount instead."""
+    """How to mount instead; where nothing but the command may be slow, how to tell."""
     named = {text.partition("=")[0] for text, _ in slow_options(made, verb)}
     wanted = [text for name, text in _INSTEAD.items() if name in named]
     unsafe = " and ".join(text for name, text in _WITHOUT.items() if name in named)
     without = f" without {unsafe} if the network is trusted" if unsafe else ""
+    if not named and made.details.command:
+        return "Repeat without --native-command: if cp is faster, the command limits its copies"
     if not (wanted or unsafe):
         wanted = ["rsize=4194304" if verb == "pull" else "wsize=4194304", "cache=strict"]
     options = f" with `-o {','.join(wanted)}`" if wanted else ""

@@ -81,6 +81,19 @@ def test_without_our_own_copy_beside_it_the_mount_is_not_blamed(world, says):
     says(world, NOBODY)
 
 
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [("rw,cache=strict", "without --native-command"), ("rw,cache=none", "-o cache=strict")],
+)
+def test_a_users_command_is_named_beside_its_mount(world, options, advice):
+    """It may be slow by itself: the mount is blamed where an option of it explains the gap."""
+    world.copy("pull.cached", (109, 110, 111))
+    world.native("pull.cached", (58, 60, 61), options, command=True)
+    found = world.diagnosed()
+    assert "the user's command through the mount" in found.verdict.sentence
+    assert any(advice in each for each in found.advice)
+
+
 BUSY = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.97}
 
 

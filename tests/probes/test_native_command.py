@@ -1,0 +1,195 @@
+"""Copies by a command of the user's: intact, told how it failed, and nothing of it left."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bottleneck.agent_checks import Session, check
+from bottleneck.agent_limits import Limits
+from bottleneck.cli import exits
+from bottleneck.cli.app import run as run_command
+from probes import native_copy
+from probes.host import copy_program, own_folder
+from probes.native_copy import Setting
+from probes.records import Endpoint
+from probes.stage import Refused
+
+MIB = 1 << 20
+SIZE = 5 * MIB + 12_345
+SEED = "00ff11"
+RSYNC = pytest.param(
+    ("/usr/bin/rsync", "-a", "{source}", "{target}"),
+    id="rsync",
+    marks=pytest.mark.skipif(not Path("/usr/bin/rsync").exists(), reason="NOT RUN: no rsync"),
+)
+COMMANDS = [
+    RSYNC,
+    pytest.param(("/bin/cp", "{source}", "{target}"), id="cp"),
+    pytest.param(("/bin/dd", "if={source}", "of={target}", "bs=64K"), id="dd"),
+    pytest.param(
+        ("/bin/sh", "-c", 'cat "$0" | cat > "$1"', "{source}", "{target}"), id="two processes"
+    ),
+]
+
+
+@pytest.fixture
+def ends(tmp_path):
+    """Both folders, each with the run's own in it: the peer to copy with."""
+    with ExitStack() as stack:
+        held = []
+        for name, run in (("client", "0123abcd"), ("target", "4567abcd")):
+            (tmp_path / name).mkdir()
+            told = own_folder.Setting(str(tmp_path / name), run, 8 * MIB, 30.0, SEED)
+            held.append(stack.enter_context(own_folder.hold(told, Endpoint())).folder)
+        yield Endpoint(folder=held[1], path=held[0])
+        for each in held:
+            assert os.listdir(each) == ["source"]
+    for name in ("client", "target"):
+        assert list((tmp_path / name).iterdir()) == []
+
+
+@pytest.fixture
+def setting(tmp_path):
+    def made(copy, command, seconds=60.0):
+        folders = (str(tmp_path / each) for each in ("client", "target"))
+        return Setting(copy, *folders, SIZE, seconds, SEED, tuple(command))
+
+    return made
+
+
+@pytest.fixture
+def run(run_stage):
+    return partial(run_stage, native_copy)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("copy", native_copy.COPIES)
+def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, command):
+    samples, details = run(setting(copy, command), ends)
+    assert samples[-1].moved_bytes == SIZE
+    assert details["hash_ok"] is True and details["checked_bytes"] == SIZE
+    assert details["flush_seconds"] >= 0 and details["command"] is True
+    assert details["cache"]["requested"] == copy.partition(".")[2]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ('echo no luck >&2; echo "file vanished" >&2; exit 23', "it ended with 23: file vanished"),
+        ("exit 5", "it ended with 5: no message"),
+        ("kill -9 $$", "it ended with -9: no message"),
+        ("true", r"it ended well, but made no file at \{target\}"),
+        ('mkdir "$1"; cp "$0" "$1"', r"it ended well, but made no file at \{target\}"),
+        ('head -c 1000 "$0" > "$1"', "the copy has 1000 bytes"),
+    ],
+)
+def test_how_a_command_failed_is_told_with_its_code_and_last_line(run, ends, setting, script, told):
+    command = ("/bin/sh", "-c", script, "{source}", "{target}")
+    for copy in ("push.cached", "pull.cached"):
+        with pytest.raises(RuntimeError, match=told) as caught:
+            run(setting(copy, command), ends)
+        assert f"{copy} by sh ... failed" in str(caught.value)
+
+
+def test_a_command_that_writes_zeros_is_a_copy_that_is_not_intact(run, ends, setting):
+    command = ("/bin/sh", "-c", f'head -c {SIZE} /dev/zero > "$1"', "{source}", "{target}")
+    for copy in ("push.cached", "pull.cached"):
+        assert run(setting(copy, command), ends)[1]["hash_ok"] is False
+
+
+def _runs(word):
+    """Whether a process with that word on its command line is there."""
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word in each.read_text(errors="replace").split("\0") and "sleep" in each.read_text():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+@pytest.mark.parametrize("end", ["deadline", "closed", "left running"])
+def test_all_that_a_command_started_ends_with_its_copy(ends, setting, end, becomes):
+    seconds = f"4{os.getpid()}{len(end)}"
+    wait = " & exit 7" if end == "left running" else " & wait"
+    command = ("/bin/sh", "-c", f"sleep {seconds}{wait}", "{source}", "{target}")
+    limit = 1.0 if end == "deadline" else 30.0
+    with closing(native_copy.initiate(setting("push.cached", command, limit), ends)) as running:
+        next(running)
+        if end != "left running":
+            next(running)
+            assert becomes(lambda: _runs(seconds), 5.0)
+        if end != "closed":
+            with pytest.raises(RuntimeError, match="no end within its time|it ended with 7"):
+                list(running)
+    assert becomes(lambda: not _runs(seconds), 5.0)
+
+
+def test_no_password_of_ours_is_in_a_commands_environment(run, ends, setting, monkeypatch):
+    monkeypatch.setenv("BOTTLENECK_PASSWORD", "secret 47")
+    script = 'env | grep -c BOTTLENECK_ >&2; cp "$0" "$1"; exit 3'
+    command = ("/bin/sh", "-c", script, "{source}", "{target}")
+    with pytest.raises(RuntimeError, match="it ended with 3: 0$"):
+        run(setting("push.cached", command), ends)
+
+
+def test_the_words_are_as_a_shell_split_them_and_braces_are_replaced_once():
+    program = copy_program.of_user(("/x/rsync", "--log={target}", "a b", "{source}{target}"))
+    assert program.words("/s {target}", "/t")[-3:] == ["--log=/t", "a b", "/s {target}/t"]
+    assert program.name == "rsync --log={target} 'a b' {source}{target}"
+    plain = copy_program.of_user(("/usr/bin/rsync", "-a", "{source}", "{target}"))
+    assert plain.name == "rsync -a {source} {target}"
+    hidden = copy_program.of_user(("/x/send", "--key=s3cret", "{source}", "{target}"))
+    assert hidden.name == "send ..."
+
+
+@pytest.mark.parametrize("session", [Session(peer="192.0.2.1"), Session(Limits(rate=1e9))])
+def test_an_agent_with_a_peer_or_limits_runs_no_command(session):
+    given = {"id": 1, "do": "initiate", "name": "native-copy", "seconds": 5.0}
+    folders = {"folder": "/", "target_folder": "/", "seed": "", "copy": "push.cached"}
+    sizes = {"size_bytes": 1, "seconds": 1.0}
+    for command, kind in ((["/bin/true", "{source}", "{target}"], "runs no command"), ([], "")):
+        request = {**given, "setting": {"command": command, **folders, **sizes}, "peer": {}}
+        with pytest.raises(Refused) as refused:
+            check(request, session)
+        assert ("runs no command" in refused.value.text) == bool(kind)
+
+
+@pytest.mark.parametrize(
+    ("target", "command", "why"),
+    [
+        (".", "cp a {target}", "the command lacks {source} or {target}"),
+        (".", "cp '{source} {target}", "no closing quotation; as in"),
+        (".", "", "the command lacks"),
+        (".", "no-such-program-47 {source} {target}", "no-such-program-47: not found on this host"),
+        ("//192.0.2.1/x", "cp {source} {target}", "TARGET must be a folder of a mounted share"),
+    ],
+)
+def test_a_command_that_cannot_copy_is_wrong_usage(capsys, target, command, why):
+    assert run_command(["diagnose", target, "--native-command", command]) == exits.USAGE
+    assert capsys.readouterr().err.startswith(f"bottleneck: --native-command: {why}")
+
+
+@pytest.mark.long
+def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, load_report, tmp_path):
+    client, target, told = tmp_path / "client", tmp_path / "target", tmp_path / "told.json"
+    client.mkdir()
+    target.mkdir()
+    ended = bottleneck(
+        *("probe", "native-copy", target, "--folder", client, "--yes", "--json", told),
+        *("--native-command", "dd if={source} of={target} bs=1M", "--size", "4MiB"),
+        *("--budget", "10"),
+    )
+    assert ended.code == exits.DONE, ended
+    found = load_report(told)
+    assert {each["setting"]["copy"] for each in found["steps"]} == set(native_copy.COPIES)
+    for each in found["steps"]:
+        details = each["outcome"]["details"]
+        assert details["program"] == "dd if={source} of={target} bs=1M"
+        assert details["hash_ok"] is True
+    assert list(client.iterdir()) == list(target.iterdir()) == []
