@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 62_760,
-    "lines of code": 44_200,
-    "modules": 329,
-    "lines of tests": 61_050,
+    "lines": 62_640,
+    "lines of code": 44_100,
+    "modules": 328,
+    "lines of tests": 61_230,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

@@ -78,10 +78,6 @@ def choose(
     wanted = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
     for each in wanted:
         completion.checked("--dialects", each, DIALECTS)
-    try:
-        size_bytes = units.parse_size(copies.size) if copies.size else None
-    except ValueError as error:
-        raise Refused("usage", f"--size: {error}") from None
     if ends.agent != "none":
         command_for(ends.agent)
     _check_folder(folder)
@@ -101,7 +97,7 @@ def choose(
         server_folder=ends.server_folder,
         client_share=share,
         dialects=wanted,
-        size_bytes=size_bytes,
+        size_bytes=_size_bytes(copies.size),
         security=_security(copies, named),
         native_command=_native_command(copies.native_command, named),
         budget_seconds=budget,
@@ -112,6 +108,13 @@ def choose(
         zones=disk.zones,
         stages=stages or plan.stages(False, budget),
     )
+
+
+def _size_bytes(word: str | None) -> int | None:
+    try:
+        return units.parse_size(word) if word else None
+    except ValueError as error:
+        raise Refused("usage", f"--size: {error}") from None
 
 
 def _security(copies: options.Copies, where: Target) -> str:
