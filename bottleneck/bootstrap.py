@@ -25,7 +25,9 @@ STAYS_HOME = (
     *("probes/drivers/", "probes/tcp_by_"),
 )
 """Needs libraries that the other host has not; the drivers that need none are named next."""
-TRAVELS_ALL_THE_SAME = tuple(f"probes/drivers/{n}.py" for n in ("__init__", "fio", "smbclient"))
+TRAVELS_ALL_THE_SAME = tuple(
+    f"probes/drivers/{n}.py" for n in ("__init__", "fio", "fio_jobs", "fio_report", "smbclient")
+)
 
 CARRIED = (
     *("__init__", "agent", "agent_checks", "agent_limits", "agent_requests"),

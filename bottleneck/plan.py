@@ -15,6 +15,7 @@ from bottleneck.ledger import Ledger
 from bottleneck.report import Step
 from bottleneck.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
+from probes.drivers import fio_jobs
 from probes.records import DIALECTS
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, described
 
@@ -144,7 +145,7 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
     )
 
 
-Pattern = Literal["sequential", "zones", "file", "synced", "sustained"]
+Pattern = Literal["sequential", "random", "job", "zones", "file", "synced", "sustained"]
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,25 @@ def disk_steps(
             yield DiskStep(side, "write", "uncached", "synced")
         if long:
             yield DiskStep(side, "write", "uncached", "sustained")
+
+
+DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "job"))
+"""Settings of the disk stage with which it measures that alone."""
+
+
+def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[DiskStep]:
+    """The disk used as the user chose: read, and written where it is no device; or a job's work."""
+    if options.device is not None:
+        sides = (options.device.side,)
+    for side in sides:
+        if "job" in options.settings:
+            writes = any(each.writes for each in fio_jobs.read(options.settings["job"]))
+            yield DiskStep(side, "write" if writes else "read", "uncached", "job")
+            continue
+        pattern = options.settings.get("pattern", "sequential")
+        yield DiskStep(side, "read", "uncached", pattern)
+        if options.device is None:
+            yield DiskStep(side, "write", "uncached", pattern)
 
 
 @dataclass(frozen=True)

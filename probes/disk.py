@@ -23,6 +23,7 @@ STAGE = Stage(
     writes=True,
     speaks_of=("disk",),
     refines=("disk/read", "disk/write"),
+    varying=("job",),
 )
 
 ROOMS = {
@@ -33,16 +34,20 @@ ROOMS = {
     "sustained": ("probes.storage.written", "measure_sustained"),
 }
 """Each pattern, and what measures it."""
+CHOSEN = ("probes.storage.chosen", "measure")
+"""What measures the disk as somebody chose it, whatever the pattern."""
 VERBS = {
     "sequential": ("read", "write"),
+    "random": ("read", "write"),
+    "job": ("read", "write"),
     "zones": ("read", "write"),
     "file": ("read",),
     "synced": ("write",),
     "sustained": ("write",),
 }
-BY_FIO = ("sequential", "zones")
+BY_FIO = ("sequential", "zones", "random", "job")
 """Patterns that fio carries out; the others' loops are our own."""
-LOOKED_AT = ("sequential", "zones", "file")
+LOOKED_AT = ("sequential", "zones", "file", "random")
 """Patterns whose uncached reads are preceded by a look at what others do."""
 LOOK_FROM_SECONDS = 1.0
 """A run that has less for a step has no time for the look either."""
@@ -79,7 +84,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     looked_at = setting.pattern in LOOKED_AT and setting.seconds >= LOOK_FROM_SECONDS
     if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
         before = others.quiet(device)
-    module, function = ROOMS[setting.pattern]
+    module, function = CHOSEN if setting.chosen else ROOMS[setting.pattern]
     measure = getattr(importlib.import_module(module), function)
     details = yield from _counted(measure(setting, peer), setting.verb, device)
     common: Details = {

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 62_640,
-    "lines of code": 44_100,
-    "modules": 328,
-    "lines of tests": 61_230,
+    "lines": 63_250,
+    "lines of code": 44_560,
+    "modules": 331,
+    "lines of tests": 61_600,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

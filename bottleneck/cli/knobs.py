@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bottleneck import units
 from probes import STAGES
+from probes.drivers import fio_jobs
 from probes.meaning import MANY, keys
 from probes.stage import USUAL_BUDGET_SECONDS, Refused, module_of
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 MOST_TESTS = 8
 """That one stage makes."""
 USUAL_TEST_SECONDS = 4.0
+PATTERNS = ("sequential", "random")
 PANEL = "Settings of the stage"
 
 
@@ -56,6 +59,24 @@ def _count(word: str) -> int:
 
 def _seconds(word: str) -> float:
     return units.parse_seconds(word if word[-1:].isalpha() else f"{word}s")
+
+
+def _pattern(word: str) -> str:
+    if word not in PATTERNS:
+        raise ValueError(f"{word[:40]!r} is none of {', '.join(PATTERNS)}")
+    return word
+
+
+def _job(path: str) -> str:
+    """The text of an fio job file, looked at here first: an agent looks at it again."""
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(fio_jobs.LONGEST_TEXT + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8"
+        raise ValueError(f"{path}: {why.lower()}") from None
+    fio_jobs.read(text)
+    return text
 
 
 KNOBS = (
@@ -97,6 +118,27 @@ KNOBS = (
         ("request_bytes",),
     ),
     Knob("depth", "N", "Requests in flight at once.", _count, ("depth",)),
+    Knob(
+        "block-size",
+        "BYTES",
+        "Bytes of each request to the disk, as fio --bs: 4KiB.",
+        units.parse_size,
+        ("block_bytes",),
+    ),
+    Knob(
+        "pattern",
+        "sequential|random",
+        "Order of the requests, as fio --rw.",
+        _pattern,
+        ("pattern",),
+    ),
+    Knob(
+        "job",
+        "FILE",
+        "Run this fio job file on test files, or read-only on --device.",
+        _job,
+        ("job",),
+    ),
 )
 
 
@@ -126,8 +168,11 @@ def of_others(line: CommandLine) -> set[str]:
 def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:
     """The time limit of as many runs whose tests take what was chosen."""
     usual = USUAL_TEST_SECONDS if runs else 0.0
-    each = float(settings.get("seconds", usual))
-    return USUAL_BUDGET_SECONDS + (runs + 1) * MOST_TESTS * each
+    each = MOST_TESTS * float(settings.get("seconds", usual))
+    if "job" in settings:
+        jobs = fio_jobs.read(settings["job"])
+        each += fio_jobs.total_seconds(jobs, settings.get("seconds", fio_jobs.MOST_SECONDS))
+    return USUAL_BUDGET_SECONDS + (runs + 1) * each
 
 
 def settings(stage: str, given: Mapping[str, str]) -> dict[str, Any]:

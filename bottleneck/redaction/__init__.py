@@ -55,7 +55,7 @@ TECHNICAL_TEXT = re.compile(r"[\w .,:+()/@~#;-]{0,120}")
 SENTENCES = _keys(
     """
     reason error why remedy value option words refused notes sentence summary evidence advice
-    altered unknown not_measured program process tool client title peer url detail
+    altered unknown not_measured program process tool client title peer url detail job command
     healthy
     """
 )

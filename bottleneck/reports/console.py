@@ -13,7 +13,7 @@ from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.answer import answer
 from bottleneck.reports.comparisons import comparisons
-from bottleneck.reports.disks import disk_points, zone_curves
+from bottleneck.reports.disks import disk_points, jobs, zone_curves
 from bottleneck.reports.document import Block, Text, points
 from bottleneck.reports.formats import ALL, SECTIONS
 from bottleneck.reports.hosts import interface_points, path
@@ -80,7 +80,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
         case "settings":
             yield from stages.costly(report)
         case "measurements":
-            yield from stages.stages(report)
+            yield from (*stages.stages(report), *jobs(report))
             yield from (*runs(report), *transfers(report))
         case "skipped":
             yield from stages.missing(report)

@@ -15,6 +15,7 @@ from bottleneck.safe import safe
 
 MOST_LAYERS = 12
 LONGEST_STACK = 2000
+MOST_JOBS = 64
 WAYS = {
     "acknowledged": "acknowledged",
     "sustained": "sustained",
@@ -33,6 +34,27 @@ def disk_points(report: Report) -> Iterator[document.Points]:
         if not any(side == other and more.endswith(f" on {stack}") for other, more in stacks)
     ]
     yield from document.points("Disks", told, longest=LONGEST_STACK)
+
+
+def jobs(report: Report) -> Iterator[document.Table]:
+    """What a disk did as the user chose to use it: requests a second and their time, each job."""
+    names = ("job", "rate", "requests/s", "median", "p99")
+    columns = (document.Column(each, right=each != "job") for each in names)
+    table = document.Table("Disk requests", tuple(columns))
+    for step, outcome in report.entries:
+        told = getattr(outcome, "details", None) if step.stage == "disk" else None
+        for each in steps.items(told, "jobs")[:MOST_JOBS]:
+            side = safe(steps.word(step.setting, "side") or step.initiator, 16)
+            rate, ios = (steps.positive(each, f"{key}_per_second") for key in ("bytes", "ios"))
+            times = (steps.positive(each, "latency_seconds", key) for key in ("median", "p99"))
+            table.add(
+                f"{side}: {safe(steps.word(each, 'name') or '', 40)}",
+                None if rate is None else units.rate_text(rate),
+                None if ios is None else units.count_text(ios),
+                *(None if one is None else units.seconds_text(one) for one in times),
+            )
+    if table.rows:
+        yield table
 
 
 def _stacks(report: Report) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ from bottleneck.reports import copies, stages
 from bottleneck.reports.answer import advice
 from bottleneck.reports.chain import flow
 from bottleneck.reports.comparisons import figures
-from bottleneck.reports.disks import disk_points
+from bottleneck.reports.disks import disk_points, jobs
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim, points
 from bottleneck.reports.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.reports.plots.cells import cores
@@ -173,9 +173,8 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     below = (*path(report), *interface_points(report), *disk_points(report))
     yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
     yield Group("Settings", tuple(stages.costly(report)), "costs")
-    yield Group(
-        "Measurements", (*stages.stages(report), *runs(report), *transfers(report)), "stages"
-    )
+    measured = (*stages.stages(report), *jobs(report), *runs(report), *transfers(report))
+    yield Group("Measurements", measured, "stages")
     yield Group("Not measured", tuple(stages.missing(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
     yield Group("This run", tuple(_run(report)), "again")

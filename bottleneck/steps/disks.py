@@ -11,6 +11,7 @@ from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import StageError
 from bottleneck.steps import files
 from probes import disk
+from probes.drivers import fio_jobs
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
@@ -70,6 +71,13 @@ def measure_disks(bench: Bench) -> None:
     at_server = any(each is not None and each.side == "server" for each in named)
     here_alone = alone and bench.options.agent == "none" and not at_server
     sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
+    if plan.DISK_CHOICES & bench.options.settings.keys():
+        if bench.options.file is not None:
+            bench.note("--file: not used: how the disk is used was chosen")
+        for each in plan.chosen_disk_steps(sides, bench.options):
+            device = bench.options.device
+            _measure(bench, each, device.path if device else "", _times(bench, each))
+        return
     for each in plan.disk_steps(sides, bench.options, alone):
         if alone or each.pattern == "sequential":
             _measure_all(bench, each)
@@ -85,9 +93,15 @@ def explain_disks(bench: Bench) -> None:
 
 
 def _measure_all(bench: Bench, each: plan.DiskStep) -> None:
-    times = ALONE_TIMES if bench.alone("disk") else 1.0
+    times = _times(bench, each)
     for device in _devices(bench, each) if each.pattern == "zones" else [""]:
         _measure(bench, each, device, times)
+
+
+def _times(bench: Bench, each: plan.DiskStep) -> float:
+    """How much longer than in a usual run a step is; what says its own time is obeyed."""
+    said = "seconds" in bench.options.settings or each.pattern == "job"
+    return ALONE_TIMES if bench.alone("disk") and not said else 1.0
 
 
 def _only_reads(bench: Bench) -> bool:
@@ -99,7 +113,7 @@ def _only_reads(bench: Bench) -> bool:
 def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> None:
     source = bench.sources.get(each.side)
     seconds = times * _seconds(bench, each)
-    setting = disk.Setting(
+    usual = disk.Setting(
         **asdict(each),
         folder=bench.folder(each.side) or "",
         size_bytes=bench.source_bytes_of(each.side),
@@ -108,6 +122,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
         device=device,
         zones=bench.options.zones,
     )
+    setting = bench.chosen(usual)
     peer = source or Endpoint()
     step = bench.step("disk", setting, each.side)
     kind = each.cache if each.pattern == "sequential" else each.pattern
@@ -127,7 +142,7 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
             most = plan.LARGEST_COPY_BYTES
             setting = replace(setting, path=path, folder=folder, size_bytes=most)
             peer = Endpoint()
-        elif each.pattern == "zones" and setting.device:
+        elif setting.device:
             peer = Endpoint()
         elif each.pattern == "sustained" and source is not None:
             setting = replace(setting, size_bytes=bench.options.size_bytes or SUSTAINED_BYTES)
@@ -137,19 +152,31 @@ def _measure(bench: Bench, each: plan.DiskStep, device: str, times: float) -> No
                 if bench.folder(each.side)
                 else "the share's folder was not found there (use --server-folder DIR)"
             )
-        if each.pattern == "sequential":
+        if each.pattern == "sequential" and not setting.chosen:
             bench.keep_time(_until(bench, each))
         else:
             bench.need(seconds + LEAST_LEFT_SECONDS)
-        grace = STEP_GRACE_SECONDS
-        if each.pattern == "zones":
-            # Files that are placed are written first, for as long again.
-            grace += seconds + ZONE_GRACE_SECONDS * setting.zones
-        bench.initiate(step, setting, peer, seconds + grace, both=False)
+        bench.initiate(step, setting, peer, seconds + _grace(setting), both=False)
+
+
+def _grace(setting: disk.Setting) -> float:
+    """How much longer than its time a step may take."""
+    if setting.job:
+        jobs = fio_jobs.read(setting.job)
+        return STEP_GRACE_SECONDS + fio_jobs.total_seconds(jobs, setting.seconds)
+    if setting.pattern == "zones":
+        # Files that are placed are written first, for as long again.
+        return STEP_GRACE_SECONDS + setting.seconds + ZONE_GRACE_SECONDS * setting.zones
+    return STEP_GRACE_SECONDS
 
 
 def _seconds(bench: Bench, each: plan.DiskStep) -> float:
     times = bench.times
+    if each.pattern == "job" and "seconds" not in bench.options.settings:
+        jobs = fio_jobs.read(bench.options.settings["job"])
+        return fio_jobs.most_seconds(jobs, ALONE_TIMES * times.disk)
+    if each.pattern in ("random", "job"):
+        return times.disk
     if each.pattern != "sequential":
         return float(getattr(times, each.pattern))
     return times.disk_cached if each.cache == "cached" else times.disk

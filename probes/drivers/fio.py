@@ -9,7 +9,6 @@ goes to a memory file: on stdout fio puts notes in front of it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -19,82 +18,26 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Sequence, Tuple
+from typing import Iterator, Sequence
 
+from probes.drivers.fio_report import BLOCK_BYTES, DEPTH, FioFailed, Job, Result, name_of, parse
 from probes.host import free_space, tools
 from probes.host.child import end_with_parent
 from probes.host.reader import reader
 from probes.records import Sample
 from probes.stage import Unavailable
 
+__all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "running", "version"]
+
 OLDEST = (3, 0)
 """Nanosecond latencies and bw_bytes came with it."""
 
-BLOCK_BYTES = 1024 * 1024
 STAT_BLOCK_BYTES = 512
 """Unit of st_blocks (stat(2))."""
-DEPTH = 4
-"""Requests in flight of direct I/O."""
 POLL_SECONDS = 0.01
 QUIET_START_SECONDS = 0.5
 """fio waits 0.1 s between its threads' start and the first I/O; some I/O no counter shows."""
 REPORT_LIMIT_BYTES = 16 << 20
-LARGEST = 2**63
-"""No honest count of bytes or nanoseconds is above it."""
-LARGEST_ERRNO = 4095
-"""Linux has no larger one (MAX_ERRNO)."""
-NAME = "bottleneck"
-"""Of a call's first job; of the others it is followed by their number."""
-
-
-class FioFailed(RuntimeError):
-    """fio ran and did not measure; the text says why in one line."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """Work on a file or a device that is open already; a sequential pass but for randread."""
-
-    fd: int
-    verb: str
-    """read, write, randread."""
-    size_bytes: int
-    """Of the file, or of the part from offset_bytes on."""
-    seconds: float
-    direct: bool
-    offset_bytes: int = 0
-    looping: bool = False
-    """Begin anew at the end of the file until the time is over."""
-    block_bytes: int = BLOCK_BYTES
-    depth: int = DEPTH
-    """Requests in flight where it is direct."""
-    more_fds: Tuple[int, ...] = ()
-    """Further files of the same size, of which a random read takes one each time."""
-
-    @property
-    def part(self) -> str:
-        """Where fio's report tells of it."""
-        return "write" if self.verb == "write" else "read"
-
-
-@dataclass(frozen=True)
-class Result:
-    """What fio reported of a job."""
-
-    moved_bytes: int
-    elapsed_seconds: float
-    """Until the last flush, for writes."""
-    latency_median_seconds: float | None
-    latency_p99_seconds: float | None
-    short_ios: int
-    latency_most_seconds: float | None = None
-    """Of the slowest request, from its sending off on."""
-    ios: int = 0
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Throughput of the job."""
-        return self.moved_bytes / self.elapsed_seconds
 
 
 def version() -> str:
@@ -133,22 +76,25 @@ def arguments(*jobs: Job) -> list[str]:
 
 def _job(number: int, job: Job) -> list[str]:
     chosen = [
-        f"--name={_name(number)}",
+        f"--name={name_of(number)}",
         "--filename=" + ":".join(f"/proc/self/fd/{fd}" for fd in (job.fd, *job.more_fds)),
         f"--rw={job.verb}",
         f"--bs={job.block_bytes}",
         f"--offset={job.offset_bytes}",
+        *(f"--{each}" for each in job.options),
         f"--size={job.size_bytes}",
         f"--runtime={max(1, round(job.seconds * 1000))}ms",
-        f"--direct={int(job.direct)}",
     ]
-    if number:
+    if number and not job.together:
         chosen.append("--stonewall")
+    if job.looping:
+        chosen.append("--time_based")
+    if job.options:
+        return chosen
+    chosen.append(f"--direct={int(job.direct)}")
     chosen += (
         ["--ioengine=libaio", f"--iodepth={job.depth}"] if job.direct else ["--ioengine=psync"]
     )
-    if job.looping:
-        chosen.append("--time_based")
     if job.verb == "randread":
         chosen += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
     if job.part == "write":
@@ -274,108 +220,6 @@ class Run:
         if self.jobs[0].part == "write":
             return told.disk_written_bytes if self.jobs[0].direct else told.written_bytes
         return told.disk_read_bytes if self.jobs[0].direct else told.read_bytes
-
-
-def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> list[Result]:
-    """What fio's report says of its jobs, in their order.
-
-    text: what fio wrote, with whatever stands around the report. notes: what it said beside it,
-    for the reason. Errors: FioFailed where fio crashed, reported an error, or moved nothing.
-    """
-    if return_code < 0:
-        raise FioFailed(f"fio was ended by {_signal_name(-return_code)}")
-    reports = [each for each in _objects(text) if isinstance(each.get("jobs"), list)]
-    reason = _first_line(notes) or _first_line(text.partition("{")[0])
-    said = f": {reason}" if reason else ""
-    if not reports:
-        raise FioFailed(f"fio ended with code {return_code} and no complete report{said}")
-    told = reports[-1]["jobs"]
-    names = [each.get("jobname") if isinstance(each, dict) else None for each in told]
-    if names != [_name(number) for number in range(len(jobs))]:
-        raise FioFailed(f"fio reported other jobs than those that it was given{said}")
-    pairs = list(zip(told, jobs))
-    # which job could not says more than that the call as a whole did not end well
-    for pair in pairs:
-        _refuse_error(*pair, said)
-    return [_result(*pair, return_code, said) for pair in pairs]
-
-
-def _name(number: int) -> str:
-    return f"{NAME}-{number}" if number else NAME
-
-
-def _refuse_error(told: dict[str, Any], job: Job, said: str) -> None:
-    error = told.get("error")
-    if isinstance(error, bool) or error != 0:
-        why = "no error code"
-        if isinstance(error, int) and 0 < error <= LARGEST_ERRNO:
-            why = os.strerror(error)
-        at = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
-        raise FioFailed(f"fio could not {job.part}{at}: {why}{said}")
-
-
-def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Result:
-    part = told.get(job.part)
-    if return_code != 0 or not isinstance(part, dict):
-        raise FioFailed(f"fio ended with code {return_code}{said}")
-    moved, milliseconds = int(_number(part, "io_bytes") or 0), int(_number(part, "runtime") or 0)
-    if not moved or not milliseconds:
-        raise FioFailed(f"fio ended well but moved nothing{said}")
-    return Result(
-        moved_bytes=moved,
-        elapsed_seconds=milliseconds / 1000,
-        latency_median_seconds=_latency_seconds(part, "clat_ns", "percentile", "50.000000"),
-        latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
-        short_ios=int(_number(part, "short_ios") or 0),
-        latency_most_seconds=_latency_seconds(part, "lat_ns", "max"),
-        ios=int(_number(part, "total_ios") or 0),
-    )
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every complete JSON object that begins a line."""
-    decoder = json.JSONDecoder(parse_constant=_refuse)
-    for found in re.finditer(r"^\{", text, re.MULTILINE):
-        with contextlib.suppress(ValueError, RecursionError):
-            yield decoder.raw_decode(text, found.start())[0]
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
-
-
-def _number(part: dict[str, Any], name: str) -> float | None:
-    value = part.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return value if 0 <= value <= LARGEST else None
-
-
-def _latency_seconds(part: Any, *keys: str) -> float | None:
-    """A latency, by its place in the report; fio counts in nanoseconds."""
-    *parents, name = keys
-    for key in parents:
-        part = part.get(key)
-        if not isinstance(part, dict):
-            return None
-    nanoseconds = _number(part, name)
-    return None if nanoseconds is None else nanoseconds / 1e9
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _first_line(text: str) -> str:
-    """The first line that says something, at most 200 characters of it, without control codes."""
-    for line in text.splitlines():
-        plain = "".join(each for each in line if each.isprintable()).strip()
-        if plain:
-            return plain[:200]
-    return ""
 
 
 def _is_device(fd: int) -> bool:

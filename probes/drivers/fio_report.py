@@ -1,0 +1,191 @@
+"""What fio is asked to do, and what its report says of it; pure.
+
+The names of jobs are ours: a report that tells of others is no report of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+from dataclasses import dataclass
+from typing import Any, Iterator, Sequence, Tuple
+
+BLOCK_BYTES = 1024 * 1024
+DEPTH = 4
+"""Requests in flight of direct I/O."""
+LARGEST = 2**63
+"""No honest count of bytes or nanoseconds is above it."""
+LARGEST_ERRNO = 4095
+"""Linux has no larger one (MAX_ERRNO)."""
+NAME = "bottleneck"
+"""Of a call's first job; of the others it is followed by their number."""
+
+
+class FioFailed(RuntimeError):
+    """fio ran and did not measure; the text says why in one line."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work on a file or a device that is open already; sequential but for rand..."""
+
+    fd: int
+    verb: str
+    """read, write, rw, and the same at random: randread, randwrite, randrw."""
+    size_bytes: int
+    """Of the file, or of the part from offset_bytes on."""
+    seconds: float
+    direct: bool
+    offset_bytes: int = 0
+    looping: bool = False
+    """Begin anew at the end of the file until the time is over."""
+    block_bytes: int = BLOCK_BYTES
+    depth: int = DEPTH
+    """Requests in flight where it is direct."""
+    more_fds: Tuple[int, ...] = ()
+    """Further files of the same size, of which a random read takes one each time."""
+    options: Tuple[str, ...] = ()
+    """What a user chose, key=value, in place of our engine, depth and block (fio_jobs.py)."""
+    together: bool = False
+    """It starts with the job before it, and not after that."""
+
+    @property
+    def parts(self) -> Tuple[str, ...]:
+        """Where fio's report tells of it: of a job that reads and writes in two places."""
+        verb = self.verb[4:] if self.verb.startswith("rand") else self.verb
+        return ("read", "write") if verb == "rw" else (verb,)
+
+    @property
+    def part(self) -> str:
+        """The last of them: one that writes, where it does."""
+        return self.parts[-1]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What fio reported of a job."""
+
+    moved_bytes: int
+    elapsed_seconds: float
+    """Until the last flush, for writes."""
+    latency_median_seconds: float | None
+    latency_p99_seconds: float | None
+    short_ios: int
+    latency_most_seconds: float | None = None
+    """Of the slowest request, from its sending off on."""
+    ios: int = 0
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Throughput of the job."""
+        return self.moved_bytes / self.elapsed_seconds
+
+
+def parse(text: str, jobs: Sequence[Job], return_code: int, notes: str = "") -> list[Result]:
+    """What fio's report says of its jobs, in their order.
+
+    text: what fio wrote, with whatever stands around the report. notes: what it said beside it,
+    for the reason. Errors: FioFailed where fio crashed, reported an error, or moved nothing.
+    """
+    if return_code < 0:
+        raise FioFailed(f"fio was ended by {_signal_name(-return_code)}")
+    reports = [each for each in _objects(text) if isinstance(each.get("jobs"), list)]
+    reason = _first_line(notes) or _first_line(text.partition("{")[0])
+    said = f": {reason}" if reason else ""
+    if not reports:
+        raise FioFailed(f"fio ended with code {return_code} and no complete report{said}")
+    told = reports[-1]["jobs"]
+    names = [each.get("jobname") if isinstance(each, dict) else None for each in told]
+    if names != [name_of(number) for number in range(len(jobs))]:
+        raise FioFailed(f"fio reported other jobs than those that it was given{said}")
+    pairs = list(zip(told, jobs))
+    # which job could not says more than that the call as a whole did not end well
+    for pair in pairs:
+        _refuse_error(*pair, said)
+    return [_result(*pair, return_code, said) for pair in pairs]
+
+
+def name_of(number: int) -> str:
+    return f"{NAME}-{number}" if number else NAME
+
+
+def _refuse_error(told: dict[str, Any], job: Job, said: str) -> None:
+    error = told.get("error")
+    if isinstance(error, bool) or error != 0:
+        why = "no error code"
+        if isinstance(error, int) and 0 < error <= LARGEST_ERRNO:
+            why = os.strerror(error)
+        at = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
+        raise FioFailed(f"fio could not {job.part}{at}: {why}{said}")
+
+
+def _result(told: dict[str, Any], job: Job, return_code: int, said: str) -> Result:
+    parts = [told.get(each) for each in job.parts]
+    part = parts[0]
+    if return_code != 0 or not isinstance(part, dict):
+        raise FioFailed(f"fio ended with code {return_code}{said}")
+
+    def of_each(key: str) -> list[int]:
+        return [int(_number(each, key) or 0) for each in parts if isinstance(each, dict)]
+
+    moved, milliseconds = sum(of_each("io_bytes")), max(of_each("runtime"))
+    if not moved or not milliseconds:
+        raise FioFailed(f"fio ended well but moved nothing{said}")
+    return Result(
+        moved_bytes=moved,
+        elapsed_seconds=milliseconds / 1000,
+        latency_median_seconds=_latency_seconds(part, "clat_ns", "percentile", "50.000000"),
+        latency_p99_seconds=_latency_seconds(part, "clat_ns", "percentile", "99.000000"),
+        short_ios=sum(of_each("short_ios")),
+        latency_most_seconds=_latency_seconds(part, "lat_ns", "max"),
+        ios=sum(of_each("total_ios")),
+    )
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Every complete JSON object that begins a line."""
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    for found in re.finditer(r"^\{", text, re.MULTILINE):
+        with contextlib.suppress(ValueError, RecursionError):
+            yield decoder.raw_decode(text, found.start())[0]
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def _number(part: dict[str, Any], name: str) -> float | None:
+    value = part.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if 0 <= value <= LARGEST else None
+
+
+def _latency_seconds(part: Any, *keys: str) -> float | None:
+    """A latency, by its place in the report; fio counts in nanoseconds."""
+    *parents, name = keys
+    for key in parents:
+        part = part.get(key)
+        if not isinstance(part, dict):
+            return None
+    nanoseconds = _number(part, name)
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something, at most 200 characters of it, without control codes."""
+    for line in text.splitlines():
+        plain = "".join(each for each in line if each.isprintable()).strip()
+        if plain:
+            return plain[:200]
+    return ""

@@ -1,0 +1,173 @@
+"""The disk as somebody chose to use it, with the real fio; never a figure."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bottleneck.cli import exits
+from bottleneck.cli.app import run as run_command
+from probes import disk
+from probes.drivers import fio
+from probes.host import folders, source_file
+from probes.records import Endpoint
+
+MIB = 1 << 20
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: a loop device needs root")
+JOB = """[global]
+ioengine=libaio
+direct=1
+bs=4k
+runtime=300ms
+time_based
+[readers]
+rw=randread
+iodepth=8
+numjobs=2
+[both]
+stonewall
+rw=randrw
+size=4m
+[writer]
+rw=write
+bs=64k
+"""
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    if folders.folder_facts(str(tmp_path)).filesystem == "tmpfs":
+        pytest.skip("NOT RUN: needs a folder that is not on tmpfs")
+    return tmp_path
+
+
+@pytest.fixture
+def measured(run_stage, on_disk):
+    """The samples and details of a setting, on a source of 16 MiB."""
+    held = source_file.Setting(str(on_disk), 16 * MIB, 30.0, "ab")
+    usual = ("uncached", str(on_disk), "client", 16 * MIB, 0.3, "ab")
+
+    def go(verb="read", **more):
+        with source_file.hold(held, Endpoint()) as peer:
+            found = run_stage(disk, disk.Setting(verb, *usual, **more), peer)
+        assert os.listdir(on_disk) == []
+        json.dumps(found[1], allow_nan=False)
+        return found
+
+    return go
+
+
+@pytest.mark.parametrize("verb", ["read", "write"])
+@pytest.mark.parametrize(
+    ("given", "called"),
+    [
+        ({"pattern": "random"}, "rand"),
+        ({"pattern": "random", "block_bytes": 65536, "depth": 16}, "rand"),
+        ({"depth": 32}, ""),
+        ({"block_bytes": 4096}, ""),
+    ],
+)
+def test_the_disk_is_used_as_it_was_chosen(measured, monkeypatch, verb, given, called):
+    asked = []
+    real = fio.running
+    monkeypatch.setattr(fio, "running", lambda jobs, until: asked.append(jobs) or real(jobs, until))
+    samples, details = measured(verb, **given)
+    (job,) = details["jobs"]
+    assert (job["name"], job["verb"]) == (f"{called}{verb}",) * 2
+    assert samples[-1].moved_bytes > 0 and details["direct"] is True
+    assert job["ios_per_second"] > 0 and job["latency_seconds"]["p99"] > 0
+    words = fio.arguments(*asked[0])
+    block = given.get("block_bytes", 4096 if called else MIB)
+    assert f"--bs={block}" in words and f"--iodepth={given.get('depth', 4)}" in words
+    assert f"--rw={called}{verb}" in words
+
+
+def test_a_job_file_runs_with_its_clones_and_its_groups(measured):
+    samples, details = measured("write", pattern="job", job=JOB)
+    assert [each["name"] for each in details["jobs"]] == ["readers", "both", "writer"]
+    assert all(each["bytes_per_second"] > 0 for each in details["jobs"])
+    assert samples[-1].moved_bytes > 0
+    assert samples[-1].elapsed_seconds >= 0.6, "the second group waits for the first"
+
+
+def test_a_block_that_no_disk_has_is_refused(measured):
+    with pytest.raises(ValueError, match="no multiple of 512"):
+        measured(block_bytes=1000)
+
+
+@pytest.fixture
+def loop_device(tmp_path):
+    """A block device of our own, and the content below it."""
+    image = tmp_path / "image"
+    image.write_bytes(os.urandom(8 * MIB))
+    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip("NOT RUN: no loop device here")
+    yield made.stdout.strip(), image
+    subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+
+
+@NEEDS_ROOT
+def test_a_device_is_read_and_never_written(run_stage, loop_device):
+    node, image = loop_device
+    before = image.read_bytes()
+    run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 0.3, "ab", device=node)
+    for given in ({"pattern": "random"}, {"depth": 8}, {"pattern": "job", "job": JOB_READS}):
+        samples, details = run_stage(disk, run(**given), Endpoint())
+        assert samples[-1].moved_bytes > 0
+        assert details["size_bytes"] == 8 * MIB
+    for wrong in ({"pattern": "job", "job": JOB}, {"pattern": "job", "job": "[a]\nrw=write\n"}):
+        with pytest.raises(ValueError, match="opened for reading only"):
+            run_stage(disk, run(**wrong), Endpoint())
+    writing = disk.Setting("write", *("uncached", "", "client", MIB, 0.3, "ab"), depth=4)
+    with pytest.raises(ValueError, match="opened for reading only"):
+        run_stage(disk, disk.Setting(**{**vars(writing), "device": node}), Endpoint())
+    assert image.read_bytes() == before
+
+
+JOB_READS = "[global]\ndirect=1\nioengine=libaio\nruntime=300ms\n[x]\nrw=randread\nbs=4k\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[a]\nfilename=/dev/sda\n", "filename=/dev/sda: not allowed: the file is this run's own"),
+        ("[a]\nexec_prerun=touch x\n", "exec_prerun=touch x: not allowed in a job here"),
+        ("", "needs from 1 to 64 jobs"),
+    ],
+)
+def test_a_job_that_is_not_allowed_is_wrong_usage(capsys, tmp_path, text, why):
+    path = tmp_path / "job.fio"
+    path.write_text(text)
+    assert run_command(["probe", "disk", "--job", str(path)]) == exits.USAGE
+    assert capsys.readouterr().err.startswith(f"bottleneck: --job: {why}")
+    assert run_command(["probe", "disk", "--job", str(tmp_path / "none")]) == exits.USAGE
+    assert capsys.readouterr().err.endswith("none: no such file or directory\n")
+    assert run_command(["probe", "disk", "--pattern", "zig"]) == exits.USAGE
+
+
+@pytest.mark.long
+def test_a_whole_run_shows_requests_a_second_and_leaves_nothing(bottleneck, on_disk):
+    folder, job = on_disk / "folder", on_disk / "job.fio"
+    folder.mkdir()
+    job.write_text(JOB)
+    common = ("--folder", folder, "--yes", "--size", "16MiB", "--section", "measurements")
+    ended = bottleneck("probe", "disk", "--job", job, *common)
+    assert ended.code == exits.DONE, ended
+    assert "Disk requests" in ended.out and "client: readers" in ended.out
+    ended = bottleneck(
+        *("probe", "disk", "--pattern", "random", "--block-size", "4KiB", "--depth", "8"),
+        *("--seconds", "0.5", "--json", folder.parent / "told.json", *common),
+    )
+    assert ended.code == exits.DONE, ended
+    told = json.loads(Path(folder.parent / "told.json").read_text())
+    assert [each["setting"]["verb"] for each in told["steps"]] == ["read", "write"]
+    for each in told["steps"]:
+        setting = each["setting"]
+        assert (setting["pattern"], setting["block_bytes"], setting["depth"]) == ("random", 4096, 8)
+    assert list(folder.iterdir()) == []
