@@ -103,6 +103,8 @@ class Usage:
     """The same for I/O; a writer that is held at the dirty limit waits for I/O too."""
     quota_file: Optional[str] = None
     """The file of the cgroup that sets quota_cores."""
+    memory_cached_growth_bytes: Optional[int] = None
+    """By which the page cache grew in the window; 0: it did not grow."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from bottleneck import words
 from bottleneck.analysis import finding
 from bottleneck.analysis.model import looks_like
+from bottleneck.report import Report
 from bottleneck.reports import document
 from bottleneck.safe import safe
-from bottleneck.units import bits_beside, link_text, rate_text
+from bottleneck.units import bits_beside, link_text, rate_text, size_text
+from probes.records import Measured
 
 LEAST_IN_GRID = 2
 LONGEST_BAR, SHORTEST_BAR = 40, 4
@@ -52,6 +54,19 @@ def copies(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
             mark="chosen" if copy is diagnosis.chosen else "",
         )
     yield table
+
+
+def cache_growth(report: Report) -> Iterator[document.Block]:
+    """How much of what a pull read stayed in its sender's RAM: the next one finds it there."""
+    told = []
+    for step, outcome in report.entries:
+        if "pull." not in str(step.setting.get("copy", "")) or not isinstance(outcome, Measured):
+            continue
+        sender = outcome.responder
+        if sender is not None and sender.memory_cached_growth_bytes:
+            grown = size_text(sender.memory_cached_growth_bytes)
+            told.append(f"{words.stage_text(step)}: {grown} in one run")
+    yield from document.points("Growth of the sender's page cache", told)
 
 
 def grid(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:

@@ -167,7 +167,7 @@ def usage(before: Counters, after: Counters) -> Usage:
         raise ValueError("two readings of one moment say nothing")
     busy, interrupt, stolen, total = _cores(before, after)
     ratios = tuple(min(1.0, used / whole) if whole > 0 else 0.0 for used, whole in busy)
-    copy_seconds = _copy_seconds(before, after)
+    copy_seconds, all_busy = _copy_seconds(before, after), sum(used for used, _ in busy)
     memory = after.memory
     sent, received = zip(before.traffic or (None, None), after.traffic or (None, None))
     grown, ratio = partial(_grown_of, before, after), partial(_ratio_of, before, after)
@@ -181,9 +181,7 @@ def usage(before: Counters, after: Counters) -> Usage:
         steal_ratio=stolen / total if total else 0.0,
         copy_cpu_seconds=copy_seconds,
         busiest_process_ratio=_busiest_seconds(before, after) / wall_seconds,
-        other_cpu_seconds=_other_seconds(
-            before, after, copy_seconds, sum(used for used, _ in busy), interrupt + stolen
-        ),
+        other_cpu_seconds=_other_seconds(before, after, copy_seconds, all_busy, interrupt + stolen),
         quota_cores=held.quota_cores if held else None,
         throttled_ratio=stopped if held or not after.quotas_visible else 0.0,
         run_delay_seconds=_run_delay_seconds(before, after),
@@ -202,7 +200,14 @@ def usage(before: Counters, after: Counters) -> Usage:
         memory_waiting_ratio=ratio("pressure", "memory_waiting_seconds"),
         io_waiting_ratio=ratio("pressure", "io_waiting_seconds"),
         quota_file=held.file if held else None,
+        memory_cached_growth_bytes=_cached_growth_bytes(before, after),
     )
+
+
+def _cached_growth_bytes(before: Counters, after: Counters) -> Optional[int]:
+    if before.memory is None or after.memory is None:
+        return None
+    return max(0, after.memory.cached_bytes - before.memory.cached_bytes)
 
 
 def _kept(quota: cgroup.Quota, copy_seconds: float, wall_seconds: float) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from bottleneck.report import WARMED_UP, Report, Step
 from bottleneck.reports import terminal
+from bottleneck.reports.copies import cache_growth
 from bottleneck.reports.runs import histogram, outliers, runs
 from probes.records import Measured, Sample, Usage
 
@@ -33,6 +35,20 @@ def test_an_outlier_lies_ten_deviations_from_the_median(values, far):
 def test_a_histogram_has_the_fullest_bin_as_a_whole_block():
     assert histogram([1.0, 1.0, 1.0, 1.0, 2.0]) == "\u2588" + " " * 10 + "\u2582"
     assert histogram([3.0, 3.0]).strip() == "\u2588"
+
+
+@pytest.mark.parametrize(
+    ("copy", "grown", "lines"),
+    [("pull.uncached", 64 << 20, 1), ("pull.cached", 0, 0), ("push.cached", 64 << 20, 0)],
+)
+def test_what_a_pull_left_in_its_senders_page_cache_is_shown(copy, grown, lines):
+    sender = replace(IDLE, memory_cached_growth_bytes=grown)
+    step = Step("smb-copy", {"copy": copy, "dialect": "3.1.1", "end": "folder"}, "client")
+    entries = ((step, Measured(((Sample(0.0, 0), Sample(1.0, 5)),), IDLE, sender)),)
+    report = Report("complete", {}, "", 1.0, {}, None, None, entries)
+    found = list(cache_growth(report))
+    assert len(found) == lines
+    assert not found or "64 MiB in one run" in str(found[0])
 
 
 def shown(rates, encoding="utf-8"):

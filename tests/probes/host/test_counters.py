@@ -252,10 +252,10 @@ def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
         START,
         traffic=(10, 20),
         device=DeviceCounts(1, 30, 1, 40, 1.0),
-        memory=Memory(99, 5, 0, None),
+        memory=Memory(99, 5, 3, None),
     )
     end = after(
-        traffic=(110, 19), device=DeviceCounts(2, 31, 1, 40, 6.0), memory=Memory(99, 77, 0, None)
+        traffic=(110, 19), device=DeviceCounts(2, 31, 1, 40, 6.0), memory=Memory(99, 77, 10, None)
     )
     told = usage(before, end)
     assert told.interface_sent_bytes == 100
@@ -263,6 +263,10 @@ def test_traffic_and_device_are_told_by_their_growth_and_memory_at_the_end():
     assert (told.device_read_bytes, told.device_written_bytes) == (1, 0)
     assert told.device_busy_ratio == pytest.approx(0.5)
     assert told.memory_used_bytes == 77
+    assert (told.memory_cached_bytes, told.memory_cached_growth_bytes) == (10, 7)
+    assert usage(before, after()).memory_cached_growth_bytes is None
+    shrunk = usage(before, after(memory=Memory(99, 77, 1, None)))
+    assert shrunk.memory_cached_growth_bytes == 0
 
 
 def test_two_readings_of_one_moment_are_refused():
