@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 63_250,
-    "lines of code": 44_560,
-    "modules": 331,
-    "lines of tests": 61_600,
+    "lines": 63_540,
+    "lines of code": 44_790,
+    "modules": 332,
+    "lines of tests": 61_760,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

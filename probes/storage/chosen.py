@@ -137,7 +137,9 @@ def _fresh(setting: Setting, job: UserJob, writers: int, stack: ExitStack) -> _E
     """A file of its own for a job that writes; what it reads of that is there."""
     fd = source_file.open_new(setting.folder)
     stack.callback(os.close, fd)
-    size = free_space.fitting(job.size_bytes or setting.size_bytes, setting.folder, writers)
+    # What the setting says is what an agent has counted: all files together have no more.
+    most = setting.size_bytes // writers
+    size = free_space.fitting(min(job.size_bytes or most, most), setting.folder, writers)
     if job.verb in ("rw", "randrw"):
         until = time.monotonic() + FILL_SECONDS / writers
         size = source_file.fill(fd, size, bytes.fromhex(setting.seed), until)
