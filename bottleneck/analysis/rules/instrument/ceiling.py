@@ -35,7 +35,7 @@ def tool_ceiling(report: Report, side: str) -> Found | None:
         return best
     # A short transfer may end within one stop of a quota, with none of it counted.
     usage = best.usage(side)
-    allowed = usage and usage.quota_cores
+    allowed = None if usage is None else usage.quota_cores
     if allowed is not None and allowed < 1:
         return None
     return None if seen.throttled or seen.crowded or _waited(best, seen) else best
