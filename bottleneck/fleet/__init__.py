@@ -1,0 +1,1 @@
+"""Many clients, many servers: which pairs are measured when, and what slow pairs share; pure."""

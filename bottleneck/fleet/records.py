@@ -1,0 +1,146 @@
+"""A fleet, its pairs, and what a pair's traffic passes; frozen, rates in bytes per second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from bottleneck.analysis.finding import Words
+
+FIRST_TESTS = 2
+"""Of each host, before anybody is suspected."""
+Kind = Literal["client", "server", "uplink", "switch"]
+
+
+class Pair(NamedTuple):
+    """A client and a server between which copies are made."""
+
+    client: str
+    server: str
+
+
+class Node(NamedTuple):
+    """What several pairs share: a host, the uplink of a site, or a switch."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Hosts behind one link to all others, or at one switch."""
+
+    node: Node
+    members: frozenset[str]
+    """Clients and servers."""
+
+    def is_passed_by(self, pair: Pair) -> bool:
+        """Whether a pair's traffic passes it: an uplink with one end inside, a switch with any."""
+        inside = (pair.client in self.members) + (pair.server in self.members)
+        return inside == 1 if self.node.kind == "uplink" else inside > 0
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Who is measured with whom."""
+
+    clients: tuple[str, ...]
+    servers: tuple[str, ...]
+    segments: tuple[Segment, ...] = ()
+
+    @property
+    def most_tests(self) -> int:
+        """Tests that are enough for a fleet of this size, if not all pairs are asked for."""
+        return 2 * (len(self.clients) + len(self.servers))
+
+    @property
+    def pairs(self) -> int:
+        """How many there are."""
+        return len(self.clients) * len(self.servers)
+
+    @property
+    def hosts(self) -> tuple[Node, ...]:
+        """All clients, then all servers."""
+        clients = (Node("client", each) for each in self.clients)
+        return (*clients, *(Node("server", each) for each in self.servers))
+
+    def nodes(self, pair: Pair) -> tuple[Node, ...]:
+        """All that a pair's traffic passes, its two hosts first."""
+        passed = (each.node for each in self._near(pair) if each.is_passed_by(pair))
+        return (Node("client", pair.client), Node("server", pair.server), *passed)
+
+    def exclusive(self, pair: Pair) -> tuple[Node, ...]:
+        """What no other test may use at the same time: the hosts and the uplinks between them."""
+        return tuple(each for each in self.nodes(pair) if each.kind != "switch")
+
+    def _near(self, pair: Pair) -> dict[Segment, None]:
+        return dict.fromkeys((*self._of(pair.client), *self._of(pair.server)))
+
+    def _of(self, host: str) -> tuple[Segment, ...]:
+        return self._segments.get(host, ())
+
+    @cached_property
+    def _segments(self) -> dict[str, tuple[Segment, ...]]:
+        found: dict[str, tuple[Segment, ...]] = {}
+        for segment in self.segments:
+            for host in segment.members:
+                found[host] = (*found.get(host, ()), segment)
+        return found
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The rate of one copy between a pair, and what the pair's own diagnosis limits it by."""
+
+    pair: Pair
+    bytes_per_second: float
+    verdict: Words | None = None
+    """None: it names nothing."""
+    confidence: float = 0.0
+    healthy: bool = False
+    """Whether that diagnosis found no fault: what it reaches is all that its links carry."""
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A node whose pairs are slow because of it."""
+
+    node: Node
+    bytes_per_second: float
+    """The most that its pairs reach."""
+    confidence: float
+    slow: tuple[Pair, ...]
+    """The pairs that it explains."""
+    measured: int
+    """Measured pairs that pass it."""
+    verdict: Words | None = None
+    """What most of those pairs' own diagnoses name, if more than half of them name the same."""
+    agreeing: int = 0
+    """How many do."""
+    alternatives: tuple[Node, ...] = ()
+    """Others that explain the same pairs about as well: it is undecidable between them."""
+    measure: Pair | None = None
+    """The pair that would decide; None: it is decided, or no pair would."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the rates of one copy show about a fleet."""
+
+    copy: str
+    usual_bytes_per_second: float
+    """What most clients reach with their best server, or the rate that was asked for."""
+    noise_ratio: float
+    """Standard deviation of the rates around the model, as a share of each."""
+    culprits: tuple[Culprit, ...]
+    """Those that are named, most slow pairs first."""
+    undecided: tuple[Culprit, ...]
+    """The same of those that are not named: one of several explains the pairs, or too few do."""
+    unexplained: tuple[Pair, ...]
+    """Slow pairs that no node explains."""
+    untested: tuple[Node, ...]
+    """Hosts with fewer tests than it takes to clear them, the most suspected first."""
+    slow: int
+    """Pairs below SLOW of the usual rate."""
+    measured: int
