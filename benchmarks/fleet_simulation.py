@@ -197,7 +197,7 @@ def main() -> None:
     if asked.scale:
         scale()
         return
-    print("| fleet | faults | tests, mean (most) | decidable | right | told as undecided | wrong |")
+    print("| fleet | faults | tests, mean (most) | decidable | right | undecided | wrong |")
     print("|---|---|---|---|---|---|---|")
     for clients, servers, sites, kinds in ROWS:
         found = row(clients, servers, sites, kinds, asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from bottleneck.analysis.finding import Ceiling, Diagnosis, Next, Rung, Verdict, Words
+from bottleneck.analysis.finding import Diagnosis, Verdict, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.report import Step
 from bottleneck.safe import safe
@@ -55,7 +55,7 @@ def confidence_text(verdict: Verdict, unknown: str = "none (inconclusive)") -> s
     return f"{word} ({verdict.confidence:.2f})"
 
 
-def cap_text(verdict: Verdict | Ceiling | Next | Rung) -> str:
+def cap_text(verdict: Words) -> str:
     """A component, its side and the cause in one phrase: `server disk: read`."""
     if verdict.component == "unknown":
         return NOT_NAMED[verdict.cause]

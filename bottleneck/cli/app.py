@@ -23,6 +23,7 @@ from bottleneck.cli.diagnose import diagnose, probe
 from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import compare, explain, history
+from bottleneck.cli.fleet import fleet
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
 from probes.stage import Refused
@@ -48,6 +49,10 @@ EXAMPLES = {
     "estimate": (
         "estimate pull --link 1Gbit/s --rtt 20ms --disk-read hdd",
         "estimate push --link 10Gbit/s --mtu 9000 --disk-write nvme",
+    ),
+    "fleet": (
+        "fleet --reports runs/ --html fleet.html",
+        "fleet hosts.yml --share //nas1/media --share //nas2/media --plan",
     ),
     "agent": ("agent --listen 192.0.2.10:5300", "agent --listen 192.0.2.10:5300 --idle 3600"),
     "schema": ("schema", "schema > report.schema.json"),
@@ -124,7 +129,7 @@ def schema() -> int:
 
 COMMANDS = (
     *(diagnose, demo, probe, watch, explain, check, compare, estimate),
-    *(agent, schema, history, config, doctor, cleanup),
+    *(fleet, agent, schema, history, config, doctor, cleanup),
 )
 for command in COMMANDS:
     app.command(cls=Command, epilog=examples(command.__name__))(grouped(command))

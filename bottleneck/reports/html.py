@@ -72,15 +72,23 @@ def document(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend] = ())
 
     trends: of the same two ends, as a history knows them; none: there is no such section.
     """
+    return page(_sections(report, diagnosis, trends), _top(report, diagnosis))
+
+
+def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
+    """A whole page of sections, below what page.html has at its top."""
     style = sheet("colours", "page", "plots")
-    page = _environment().get_template("page.html")
-    text = page.render(
-        policy=policy(style),
-        style=style,
-        sections=[each for each in _sections(report, diagnosis, trends) if each.blocks],
-        most_points=MOST_POINTS,
-        most_rows=MOST_ROWS,
-        **_top(report, diagnosis),
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            policy=policy(style),
+            style=style,
+            sections=[each for each in sections if each.blocks],
+            most_points=MOST_POINTS,
+            most_rows=MOST_ROWS,
+            **top,
+        )
     )
     # ASCII alone, so that every pipe and file takes it.
     return f"{text}\n".encode("ascii", "xmlcharrefreplace").decode("ascii")

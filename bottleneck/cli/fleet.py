@@ -1,0 +1,238 @@
+"""`bottleneck fleet`: many clients and servers; which host or link do the slow pairs share?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bottleneck.cli import exits, interrupts, options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bottleneck.cli.documents import Output
+    from bottleneck.fleet.records import Fleet, Pair
+    from bottleneck.fleet.result import Result
+
+MOST_SKIPPED = 20
+"""Files without a report that are named on stderr."""
+NAGIOS = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
+LEAST_BUDGET, MOST_BUDGET = 5.0, 3600.0
+Inventory = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[INVENTORY]", help="Inventory of Ansible with the clients; see docs/fleet.md."
+    ),
+]
+Format = Annotated[
+    str,
+    options.format_of("text", "nagios", help="Format on stdout: text, or nagios with its codes."),
+]
+
+
+@options.group("Hosts")
+class Hosts:
+    """Who is measured with whom."""
+
+    share: list[str] | None = options.value(
+        "SHARE", "Share to measure, as //SERVER/SHARE; one for each server (repeatable)."
+    )
+    clients: str | None = options.value(
+        "NAME", "Inventory group of the clients.", usual="clients, else all"
+    )
+    uplink: list[str] | None = options.value(
+        "NAME", "Inventory group whose hosts share one link to all others (repeatable)."
+    )
+    switch: list[str] | None = options.value(
+        "NAME", "Inventory group whose hosts share a switch (repeatable)."
+    )
+
+
+@options.group("Tests")
+class Tests:
+    """What is measured."""
+
+    plan: bool = options.flag("Print the timetable and its load; measure nothing.")
+    reports: Path | None = options.value(
+        "DIR", "Judge the reports in DIR; measure nothing.", readable=False
+    )
+    all: bool = options.flag("Measure every pair, not only those that decide.")
+    budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
+
+
+def fleet(
+    inventory: Inventory = None,
+    *,
+    hosts: Hosts,
+    tests: Tests,
+    wanted: options.Wanted,
+    shown: options.Documents,
+    quiet: options.Quiet,
+    format: Format = "text",
+) -> int:
+    """Compare many clients and servers, and name the shared limit.
+
+    Names the host or link that the slow pairs of a client and a server share. Needs Ansible (ansible-core) to read INVENTORY and to reach its hosts.
+    """
+    with interrupts.held():
+        from bottleneck.cli import documents, loading
+        from bottleneck.fleet import result as results
+        from probes.stage import Refused
+
+    output = documents.output(shown, quiet)
+    usual = loading.target_rate(wanted.target_rate)
+    if not LEAST_BUDGET <= tests.budget <= MOST_BUDGET:
+        told = f"--budget: must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}"
+        raise Refused("usage", told)
+    known = None if inventory is None else _fleet(inventory, hosts)
+    if tests.plan:
+        return _planned(known, tests, output)
+    if tests.reports is None:
+        raise Refused("usage", "fleet: use --reports DIR, or INVENTORY with --share and --plan")
+    found = _collected(tests.reports)
+    if not found.made:
+        raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
+    if output.redaction is not None:
+        known = hidden(found, known)
+    skipped = [f"{file}: {why}" for file, why in found.skipped.items()]
+    for each in skipped[:MOST_SKIPPED]:
+        exits.complain(each)
+    if len(skipped) > MOST_SKIPPED:
+        exits.complain(f"{len(skipped) - MOST_SKIPPED} more files skipped")
+    judged = results.of_pairs(found.seen, known, usual, found.missing, skipped)
+    return give(judged, output, format)
+
+
+def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
+    from bottleneck.fleet import inventory as inventories
+    from bottleneck.fleet.collected import server_of
+    from probes.stage import Refused
+
+    servers = [server_of(each) for each in hosts.share or ()]
+    for at, each in enumerate(servers):
+        if not each or each in servers[:at]:
+            word = "is not //SERVER/SHARE" if not each else "is the second share of its server"
+            raise Refused("usage", f"--share {(hosts.share or ())[at][:80]!r} {word}")
+    found = inventories.read(inventory)
+    segments = {"uplink": hosts.uplink or (), "switch": hosts.switch or ()}
+    return inventories.fleet(found, hosts.clients, servers, segments)  # type: ignore[arg-type]
+
+
+def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
+    from bottleneck.cli import documents
+    from bottleneck.fleet import timetable
+    from bottleneck.plan import LARGEST_COPY_BYTES
+    from bottleneck.reports import fleet as shown
+    from bottleneck.reports import fleet_rows as rows
+    from bottleneck.reports import terminal
+    from probes.stage import Refused
+
+    if known is None or not known.servers:
+        raise Refused("usage", "--plan: needs INVENTORY and --share //SERVER/SHARE")
+    pairs = first_pairs(known, tests.all)
+    rounds = timetable.rounds(known, pairs)
+    most = known.pairs if tests.all else known.most_tests
+    seconds = len(rounds) * tests.budget
+    figures = {"most_tests": most, "test_seconds": tests.budget, "total_seconds": seconds}
+    figures["copy_bytes_at_most"] = LARGEST_COPY_BYTES
+    done = True
+    for kind, path in output.asked:
+        if kind != "json":
+            raise Refused("usage", f"--{kind}: not available with --plan; use --json")
+        text = rows.plan_json(known, rounds, figures)
+        done = _write(kind, path, text) and done
+    if output.on_stdout is None:
+        blocks = shown.plan_blocks(known, rounds, tests.budget, most, LARGEST_COPY_BYTES)
+        done = documents.shown(lambda: terminal.show(terminal.console(), blocks)) and done
+    return exits.DONE if done else exits.INCOMPLETE
+
+
+def first_pairs(known: Fleet, every: bool) -> list[Pair]:
+    """The pairs to begin with: the same for the same hosts, so that a run can be resumed."""
+    from random import Random
+
+    from bottleneck.fleet import timetable
+
+    chance = Random("\n".join((*known.clients, "", *known.servers)))
+    return timetable.all_pairs(known, chance) if every else timetable.first_pairs(known, chance)
+
+
+def _collected(folder: Path) -> Any:
+    from bottleneck.fleet import collected
+    from probes.stage import Refused
+
+    try:
+        return collected.collect(folder)
+    except OSError as error:
+        raise Refused("usage", f"--reports {folder}: {error.strerror}") from None
+
+
+def hidden(found: Any, known: Fleet | None) -> Fleet:
+    """Has tokens stand for all names, in the pairs too; the fleet of those tokens."""
+    from bottleneck.cli import command_line
+    from bottleneck.fleet.records import Fleet, Node, Pair, Segment
+
+    pairs = sorted({*found.made, *found.missing})
+    known = known or Fleet((), ())
+    clients = dict.fromkeys((*known.clients, *(each.client for each in pairs)))
+    servers = dict.fromkeys((*known.servers, *(each.server for each in pairs)))
+    names = {name: f"client-{at}" for at, name in enumerate(clients, 1)}
+    stores = {name: f"server-{at}" for at, name in enumerate(servers, 1)}
+    renamed = {pair: Pair(names[pair.client], stores[pair.server]) for pair in pairs}
+    found.rename(renamed, command_line.now().redact().text)
+    segments = tuple(
+        Segment(
+            Node(each.node.kind, f"site-{at}"),
+            frozenset(names.get(host) or stores.get(host) or "" for host in each.members),
+        )
+        for at, each in enumerate(known.segments, 1)
+    )
+    return Fleet(tuple(names.values()), tuple(stores.values()), segments)
+
+
+def give(judged: Result, output: Output, format: str) -> int:
+    """Writes all that was asked for; the exit code."""
+    from bottleneck import units
+    from bottleneck.cli import documents
+    from bottleneck.reports import fleet as shown
+    from bottleneck.reports import fleet_rows as rows
+    from bottleneck.reports import terminal
+    from bottleneck.reports.junit import junit_text
+    from bottleneck.reports.nagios import nagios_text
+
+    judgement = shown.judgement(judged)
+    done = True
+    for kind, path in output.asked:
+        style: units.Style = "si" if kind in ("json", "junit", "csv") else output.units
+        with units.shown_as(style):
+            match kind:
+                case "html":
+                    text = shown.page(judged)
+                case "ticket":
+                    text = shown.ticket(judged)
+                case "junit":
+                    text = junit_text(judgement)
+                case "csv":
+                    text = rows.table_csv(judged)
+                case _:
+                    text = rows.to_json(judged)
+        done = _write(kind, path, text) and done
+    if output.on_stdout is None and format == "nagios":
+        done = documents.shown(lambda: documents.to_stdout(nagios_text(judgement))) and done
+    elif output.on_stdout is None:
+        with units.shown_as(output.units):
+            told: Sequence[Any] = tuple(shown.blocks(judged))[: 1 if output.quiet else None]
+            done = documents.shown(lambda: terminal.show(terminal.console(), told)) and done
+    if format == "nagios":
+        return NAGIOS[judgement.state] if done else NAGIOS["unknown"]
+    return exits.DONE if done and judged.is_decided else exits.INCOMPLETE
+
+
+def _write(kind: str, path: str, text: str) -> bool:
+    from bottleneck.cli import command_line, documents
+
+    if path == command_line.STDOUT:
+        return documents.shown(lambda: documents.to_stdout(text))
+    return documents.saved(f"--{kind}", path, lambda: text)

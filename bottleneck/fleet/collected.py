@@ -1,0 +1,132 @@
+"""The reports of a folder as the pairs that they are of; what is no report is told and skipped."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bottleneck import report, target
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Words
+from bottleneck.fleet.records import Pair, Seen
+from bottleneck.redaction.texts import is_token
+from bottleneck.report import Report, ReportError
+from probes.stage import Refused
+
+PAIR_NAME = re.compile(r"([^@]+)@([^@]+?)(?:\.run\d+)?\.json")
+"""CLIENT@SERVER.json, and .run2.json for a further one: who collects reports knows the names."""
+MOST_REPORTS = 100_000
+
+
+@dataclass
+class Collected:
+    """What the reports of a fleet hold."""
+
+    seen: dict[str, list[Seen]] = field(default_factory=dict)
+    """By the name of the copy."""
+    made: Counter[Pair] = field(default_factory=Counter)
+    """Reports of each pair, also of those without a rate."""
+    missing: dict[Pair, str] = field(default_factory=dict)
+    """Pairs without any rate, and why."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Files that are no report of a pair, and why."""
+
+    def add(self, pair: Pair, known: Report) -> None:
+        """Takes over what a report says of its pair."""
+        self.made[pair] += 1
+        try:
+            found = diagnose(known)
+        except Exception as error:
+            # A strange report costs its own pair alone.
+            self.missing[pair] = f"cannot be diagnosed: {type(error).__name__}"
+            return
+        copies = list(_copies(found))
+        for copy in copies:
+            self.seen.setdefault(copy.copy, []).append(_seen(pair, copy, found))
+        if copies:
+            self.missing.pop(pair, None)
+        elif not any(each.pair == pair for many in self.seen.values() for each in many):
+            self.missing[pair] = known.notes[0] if known.notes else f"no copy ({known.status})"
+
+    def rename(self, names: Mapping[Pair, Pair], text: Callable[[str], str]) -> None:
+        """Has other names stand for the pairs; text: what a sentence becomes."""
+        for copy, many in self.seen.items():
+            self.seen[copy] = [replace(each, pair=names[each.pair]) for each in many]
+        self.made = Counter({names[pair]: count for pair, count in self.made.items()})
+        self.missing = {names[pair]: text(why) for pair, why in self.missing.items()}
+        self.skipped = {f"file {at}": w for at, w in enumerate(self.skipped.values(), 1)}
+
+    def reported(self) -> set[Pair]:
+        """Pairs of which there is a rate."""
+        return {each.pair for many in self.seen.values() for each in many}
+
+
+def collect(folder: Path) -> Collected:
+    """All reports of a folder and those below it: *.json, in the order of their names.
+
+    Errors: OSError where it cannot be listed.
+    """
+    found = Collected()
+    if not folder.is_dir():
+        raise NotADirectoryError(20, "not a directory")
+    files = sorted(each for each in folder.rglob("*.json") if not each.name.startswith("."))
+    for file in files[:MOST_REPORTS]:
+        try:
+            known = report.load(file)
+            found.add(pair_of(file.name, known), known)
+        except (ReportError, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            found.skipped[str(file.relative_to(folder))] = f"{why}; skipped"
+    if len(files) > MOST_REPORTS:
+        found.skipped["..."] = f"{len(files) - MOST_REPORTS} more files; skipped"
+    return found
+
+
+def pair_of(name: str, known: Report) -> Pair:
+    """The pair that a report is of: as its file is named, else as it says itself.
+
+    Errors: ReportError: the names are replaced or missing.
+    """
+    if named := PAIR_NAME.fullmatch(name):
+        return Pair(named[1], named[2])
+    client = known.client.name if known.client else ""
+    server = server_of(known.target.get("share"))
+    if is_token(client) or is_token(server):
+        raise ReportError("its names are redacted; name the file CLIENT@SERVER.json")
+    if not client or not server:
+        raise ReportError("no client or server in it; name the file CLIENT@SERVER.json")
+    return Pair(client, server)
+
+
+def server_of(share: object) -> str:
+    """The server in a share's name, with its port if that is not SMB's; empty: there is none."""
+    try:
+        named = target.parse(str(share))
+    except Refused:
+        return ""
+    return named.host and named.host + (f":{named.port}" * (named.port != target.SMB_PORT))
+
+
+def _copies(found: Diagnosis) -> Iterator[CopyDiagnosis]:
+    """The user's four copies, each in the dialect that comes first."""
+    seen: set[str] = set()
+    for each in found.copies:
+        if each.copy in OWN_COPIES and each.copy not in seen and each.bytes_per_second:
+            seen.add(each.copy)
+            yield each
+
+
+def _seen(pair: Pair, copy: CopyDiagnosis, found: Diagnosis) -> Seen:
+    verdict = copy.verdict
+    named = verdict.component not in ("unknown", "instrument")
+    rate = copy.bytes_per_second or 0.0
+    return Seen(
+        pair,
+        rate,
+        Words(*verdict.named) if named else None,
+        verdict.confidence if named else 0.0,
+        healthy=bool(found.healthy),
+    )

@@ -1,0 +1,138 @@
+"""What the reports of a fleet come to: each copy judged by itself, the worst first; pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bottleneck.analysis.finding import OWN_COPIES, Words
+from bottleneck.fleet.culprit import NAMED, judge
+from bottleneck.fleet.records import Culprit, Fleet, Found, Pair, Seen
+
+LEAST_COMMON = 0.75
+"""Of a server's pairs: so many have to name the same limit."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """A limit that the pairs of servers name themselves, while none is slower than others."""
+
+    servers: tuple[str, ...]
+    verdict: Words
+    agreeing: int
+    measured: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """A fleet, judged."""
+
+    fleet: Fleet
+    found: tuple[Found, ...]
+    """Of each copy that was measured; the first is what a summary speaks of."""
+    rates: Mapping[str, Mapping[Pair, float]]
+    """By copy and pair the median, bytes per second."""
+    missing: Mapping[Pair, str]
+    """Pairs that were tried and have no rate, and why."""
+    skipped: tuple[str, ...] = ()
+    """Files that are no report of a pair."""
+    common: tuple[Common, ...] = ()
+    status: str = "complete"
+    """As that of a report: complete, partial, interrupted or failed."""
+
+    @property
+    def culprits(self) -> tuple[Culprit, ...]:
+        """Each named node once, as of the copy that shows it best."""
+        best = {
+            each.node: each
+            for told in reversed(self.found)
+            for each in sorted(told.culprits, key=lambda each: each.confidence)
+        }
+        return tuple(sorted(best.values(), key=lambda each: (-len(each.slow), each.node)))
+
+    @property
+    def undecided(self) -> tuple[Culprit, ...]:
+        """Those of the first copy that have slow pairs and some likelihood."""
+        told = self.found[0].undecided if self.found else ()
+        return tuple(e for e in told if e.slow and (e.alternatives or e.confidence >= 1 - NAMED))
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether every pair that was tried has a rate, and nothing is in doubt."""
+        return bool(self.found) and not (self.missing or self.undecided or self.unmeasured)
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Hosts of which there is no rate."""
+        hosts = {host for rates in self.rates.values() for pair in rates for host in pair}
+        return tuple(each.name for each in self.fleet.hosts if each.name not in hosts)
+
+    def copies_of(self, culprit: Culprit) -> tuple[str, ...]:
+        """The copies that show a culprit."""
+        nodes = {told.copy: {each.node for each in told.culprits} for told in self.found}
+        return tuple(copy for copy in OWN_COPIES if culprit.node in nodes.get(copy, ()))
+
+
+def of_pairs(
+    seen: Mapping[str, Sequence[Seen]],
+    fleet: Fleet | None = None,
+    usual_bytes_per_second: float | None = None,
+    missing: Mapping[Pair, str] | None = None,
+    skipped: Sequence[str] = (),
+) -> Result:
+    """The copies of all pairs, judged.
+
+    fleet: None: its hosts are those of the pairs. usual_bytes_per_second: what a healthy pair has.
+    """
+    known = fleet or Fleet((), ())
+    pairs = {each.pair for many in seen.values() for each in many} | {*(missing or ())}
+    clients = {**dict.fromkeys(known.clients), **dict.fromkeys(sorted(e.client for e in pairs))}
+    servers = {**dict.fromkeys(known.servers), **dict.fromkeys(sorted(e.server for e in pairs))}
+    known = replace(known, clients=tuple(clients), servers=tuple(servers))
+    found = [
+        judge(known, copy, seen[copy], usual_bytes_per_second)
+        for copy in OWN_COPIES
+        if seen.get(copy)
+    ]
+    found.sort(
+        key=lambda each: (
+            -sum(len(culprit.slow) for culprit in each.culprits),
+            -each.slow,
+            each.usual_bytes_per_second,
+        )
+    )
+    rates = {
+        copy: {
+            pair: statistics.median(e.bytes_per_second for e in of)
+            for pair, of in _by_pair(many).items()
+        }
+        for copy, many in seen.items()
+    }
+    slow = bool(found) and found[0].slow > 0
+    common = () if slow or not found else tuple(_common(seen[found[0].copy]))
+    return Result(known, tuple(found), rates, dict(missing or {}), tuple(skipped), common)
+
+
+def _by_pair(many: Sequence[Seen]) -> dict[Pair, list[Seen]]:
+    found: dict[Pair, list[Seen]] = {}
+    for each in many:
+        found.setdefault(each.pair, []).append(each)
+    return found
+
+
+def _common(many: Sequence[Seen]) -> list[Common]:
+    """What nearly all pairs of a server name, of servers with several clients; most pairs first."""
+    found: dict[Words, Common] = {}
+    for server in dict.fromkeys(each.pair.server for each in many):
+        own = [each for each in many if each.pair.server == server]
+        sure = (e for e in own if e.verdict and e.confidence >= NAMED and not e.healthy)
+        for words, count in Counter(each.verdict for each in sure).most_common(1):
+            if words is None or words.side == "client" or len(own) == 1:
+                continue
+            if count >= LEAST_COMMON * len(own):
+                so_far = found.get(words, Common((), words, 0, 0))
+                counts = so_far.agreeing + count, so_far.measured + len(own)
+                found[words] = Common((*so_far.servers, server), words, *counts)
+    return sorted(found.values(), key=lambda each: -each.agreeing)

@@ -1,0 +1,47 @@
+"""Reports of a whole fleet, made of a recorded one."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+RECORDED = Path(__file__).parents[1] / "data" / "report-v1-lab-with-agent.json"
+
+
+@pytest.fixture(scope="session")
+def report_of():
+    """A report of a pair whose copies all run so many times slower than they did."""
+    recorded = json.loads(RECORDED.read_text())
+
+    def made(client, server, slower=1.0):
+        found = copy.deepcopy(recorded)
+        found["hosts"]["client"]["name"] = client
+        found["target"]["share"] = f"//{server}/share"
+        for step in found["steps"]:
+            outcome = step["outcome"]
+            if step["stage"] == "smb-copy" and outcome["kind"] == "measured":
+                for key in ("median", "low", "high"):
+                    outcome["bytes_per_second"][key] /= slower
+                for run in (outcome["samples"], *outcome["runs"]):
+                    run[:] = [[seconds * slower, moved] for seconds, moved in run]
+        return found
+
+    return made
+
+
+@pytest.fixture
+def reports(report_of, tmp_path):
+    """A folder with reports of 6 clients and 3 servers; to pairs that slower() names a factor."""
+
+    def made(slower=lambda client, server: 1.0, named=False):
+        folder = tmp_path / "reports"
+        folder.mkdir()
+        for client in (f"pc{at}" for at in range(6)):
+            for server in (f"nas{at}" for at in range(3)):
+                name = f"{client}@{server}.json" if named else f"{client}-{server}.json"
+                found = report_of(client, server, slower(client, server))
+                (folder / name).write_text(json.dumps(found))
+        return folder
+
+    return made

@@ -1,0 +1,205 @@
+"""`bottleneck fleet --reports DIR` and --plan, as a user runs them."""
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import xmlschema
+
+from bottleneck.fleet import inventory
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def slow_nas2(client, server):
+    return 4.0 if server == "nas2" else 1.0
+
+
+@pytest.fixture
+def fleet(bottleneck):
+    return lambda *arguments, **more: bottleneck("fleet", *arguments, **more)
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["as-they-say", "by-file-name"])
+def test_the_server_that_slow_pairs_share_is_named(fleet, reports, named):
+    ended = fleet("--reports", reports(slow_nas2, named))
+    lines = ended.out.splitlines()
+    assert ended.code == 0 and not ended.err
+    assert lines[0] == "Bottleneck: server nas2 (server disk: read)"
+    assert "6 of 6 measured pairs of server nas2" in lines[1]
+    assert len(lines) <= 30 and max(map(len, lines)) <= 100
+
+
+def test_all_formats_hold_it(fleet, reports, tmp_path):
+    files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "html", "ticket", "junit", "csv")}
+    asked = [word for kind, file in files.items() for word in (f"--{kind}", file)]
+    folder = reports(slow_nas2)
+    for _ in range(2):  # an earlier document of its own is replaced
+        assert fleet("--reports", folder, *asked).code == 0
+    told = json.loads(files["json"].read_text())
+    assert told["schema"] == "copy-bottleneck/fleet/1" and told["status"] == "complete"
+    (culprit,) = told["culprits"]
+    assert (culprit["kind"], culprit["name"], culprit["slow_pairs"]) == ("server", "nas2", 6)
+    assert culprit["verdict"]["component"] == "disk"
+    explained = [each for each in told["pairs"] if each["explained_by"]]
+    assert {each["server"] for each in explained} == {"nas2"} and len(explained) == 6
+    page = files["html"].read_text()
+    assert "Rates of the pairs" in page and "heat-4" in page and "<script" not in page
+    assert files["ticket"].read_text().startswith("# Bottleneck: server nas2")
+    xmlschema.XMLSchema(DATA / "junit-10.xsd").validate(files["junit"])
+    suite = ElementTree.parse(files["junit"]).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("18", "6")
+    assert len(files["csv"].read_text().splitlines()) > 18
+
+
+def test_nagios_has_its_line_and_its_code(fleet, reports):
+    ended = fleet("--reports", reports(slow_nas2), "--format", "nagios")
+    assert ended.code == 2
+    assert ended.out.startswith("BOTTLENECK CRITICAL - Bottleneck: server nas2")
+
+
+def test_a_healthy_fleet_names_no_host_and_what_all_pairs_say(fleet, reports):
+    ended = fleet("--reports", reports(), "--json", "-")
+    told = json.loads(ended.out)
+    assert ended.code == 0 and told["culprits"] == [] == told["undecided"]
+    assert told["sentence"] == "Bottleneck: server disk: read, the same for 18 of 18 pairs"
+
+
+def test_a_rate_that_is_expected_shows_what_all_share(fleet, reports):
+    folder = reports(slow_nas2)
+    for file in folder.iterdir():
+        if "nas2" not in file.name:
+            file.unlink()
+    told = json.loads(fleet("--reports", folder, "--target-rate", "24MB/s", "--json", "-").out)
+    assert [each["name"] for each in told["culprits"]] == ["nas2"]
+
+
+def test_files_that_are_no_report_are_told_in_a_line_and_skipped(fleet, reports, tmp_path):
+    folder = reports(slow_nas2)
+    (folder / "list.json").write_text("[1]")
+    (folder / "broken.json").write_text('{"schema": "copy-bottle')
+    (folder / "other.json").write_text('{"schema": "copy-bottleneck/fleet/1"}')
+    (folder / "notes.txt").write_text("not looked at")
+    (folder / "empty.json").touch()
+    (folder / "folder.json").mkdir()
+    ended = fleet("--reports", folder)
+    assert ended.code == 0
+    assert len(ended.err.splitlines()) == 5 and ended.err.count("; skipped") == 5
+    assert "server nas2" in ended.out.splitlines()[0]
+
+
+def test_redacted_reports_are_told_apart_by_the_names_of_their_files(fleet, reports, tmp_path):
+    from bottleneck.redaction import redacted
+
+    folder = reports(slow_nas2, named=True)
+    for file in folder.iterdir():
+        file.write_text(json.dumps(redacted(json.loads(file.read_text()))))
+    assert "server nas2" in fleet("--reports", folder).out.splitlines()[0]
+    (folder / "pc0@nas0.json").rename(folder / "pc0.json")
+    assert "names are redacted; name the file CLIENT@SERVER.json" in fleet("--reports", folder).err
+
+
+def test_names_are_hidden_where_that_is_asked_for(fleet, reports, tmp_path):
+    folder = reports(slow_nas2)
+    (folder / "nas1-notes.json").write_text("[1]")
+    page = tmp_path / "page.html"
+    ended = fleet("--reports", folder, "--redact", "--html", page)
+    assert "server server-3" in ended.out.splitlines()[0]
+    for text in (ended.out, ended.err, page.read_text()):
+        assert "nas" not in text and "pc1" not in text
+
+
+def test_a_report_without_a_copy_is_a_pair_that_is_missing(fleet, reports, report_of):
+    folder = reports(slow_nas2)
+    found = report_of("pc6", "nas0")
+    found["steps"], found["notes"], found["status"] = [], ["cannot log in"], "failed"
+    (folder / "lost.json").write_text(json.dumps(found))
+    ended = fleet("--reports", folder, "--json", "-")
+    told = json.loads(ended.out)
+    assert ended.code == 3
+    assert told["missing"] == [{"client": "pc6", "server": "nas0", "reason": "cannot log in"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "use --reports DIR"),
+        (("--reports", "nowhere"), "--reports nowhere: not a directory"),
+        (("--reports", "."), "no report of a pair found"),
+        (("--plan",), "needs INVENTORY and --share"),
+        (("nowhere.yml", "--plan"), "INVENTORY nowhere.yml: not found"),
+        (("--reports", ".", "--budget", "1"), "--budget: must be from 5"),
+    ],
+)
+def test_wrong_usage_is_one_line(fleet, tmp_path, arguments, text):
+    ended = fleet(*arguments, cwd=tmp_path)
+    assert ended.code == 64 and text in ended.complaint
+
+
+INVENTORY = """
+[clients]
+pc[1:6].example.org
+
+[attic]
+pc1.example.org
+nas2
+
+[storage]
+nas1
+nas2
+"""
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    if shutil.which("ansible-inventory") is None:
+        pytest.fail("ansible-core is not installed: run ./test, which installs it")
+    path = tmp_path / "inventory.ini"
+    path.write_text(INVENTORY)
+    return path
+
+
+def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
+    shares = ["--share", "//nas1/media", "--share", "//nas2/media"]
+    ended = fleet(hosts, *shares, "--uplink", "attic", "--plan", "--json", "-")
+    told = json.loads(ended.out)
+    assert ended.code == 0 and told["status"] == "planned"
+    assert told["clients"] == [f"pc{at}.example.org" for at in range(1, 7)]
+    assert told["servers"] == ["nas1", "nas2"]
+    assert told["tests"] == 12 <= told["most_tests"] == 16
+    for each in told["rounds"]:
+        ends = [host for pair in each for host in (pair["client"], pair["server"])]
+        assert len(ends) == len(set(ends))
+    shown = fleet(hosts, *shares, "--plan")
+    assert shown.code == 0 and shown.out.startswith("12 tests in 6 rounds, up to 16 tests in all")
+    assert fleet(hosts, *shares, "--plan").out == shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--share", "nas1"), "is not //SERVER/SHARE"),
+        (("--share", "//nas1/a", "--share", "//nas1/b"), "is the second share of its server"),
+        (("--share", "//nas1/a", "--uplink", "cellar"), "--uplink cellar: no hosts of that group"),
+        (("--share", "//nas1/a", "--clients", "cellar"), "--clients cellar: no hosts"),
+    ],
+)
+def test_what_the_inventory_does_not_have_is_told(fleet, hosts, arguments, text):
+    ended = fleet(hosts, *arguments, "--plan")
+    assert ended.code == 64 and text in ended.complaint
+
+
+def test_a_file_that_is_no_inventory_is_told_in_ansibles_words(fleet, tmp_path):
+    path = tmp_path / "bad.yml"
+    path.write_text("a: [")
+    ended = fleet(path, "--share", "//nas1/a", "--plan")
+    assert ended.code == 64 and ended.complaint.startswith("bottleneck: INVENTORY")
+
+
+def test_groups_within_themselves_end():
+    told = {"a": {"children": ["b"], "hosts": ["x"]}, "b": {"children": ["a"], "hosts": ["y"]}}
+    assert inventory.groups_of(told) == {"a": ("x", "y"), "b": ("y", "x")}
+    assert inventory.groups_of(["strange"]) == {}
+    assert inventory.groups_of({"a": "strange", "_meta": {}}) == {"a": ()}
