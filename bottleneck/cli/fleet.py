@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bottleneck.cli import exits, interrupts, options
+from bottleneck.safe import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bottleneck.cli.documents import Output
     from bottleneck.fleet.records import Fleet, Pair
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST_SKIPPED = 20
 """Files without a report that are named on stderr."""
-NAGIOS = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
 LEAST_BUDGET, MOST_BUDGET = 5.0, 3600.0
 Inventory = Annotated[
     Path | None,
@@ -59,6 +61,10 @@ class Tests:
         "DIR", "Judge the reports in DIR; measure nothing.", readable=False
     )
     all: bool = options.flag("Measure every pair, not only those that decide.")
+    keep: Path = options.value(
+        "DIR", "Keep the report of each pair in DIR.", Path("fleet-reports"), readable=False
+    )
+    resume: bool = options.flag("Continue a run: measure what --keep DIR does not have yet.")
     budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
 
 
@@ -67,14 +73,17 @@ def fleet(
     *,
     hosts: Hosts,
     tests: Tests,
+    who: options.Login,
     wanted: options.Wanted,
     shown: options.Documents,
     quiet: options.Quiet,
+    yes: options.Yes = False,
     format: Format = "text",
 ) -> int:
     """Compare many clients and servers, and name the shared limit.
 
-    Names the host or link that the slow pairs of a client and a server share. Needs Ansible (ansible-core) to read INVENTORY and to reach its hosts.
+    Names the host or link that the slow pairs of a client and a server share.
+    Needs ansible-core to read INVENTORY and to reach its hosts.
     """
     with interrupts.held():
         from bottleneck.cli import documents, loading
@@ -89,28 +98,98 @@ def fleet(
     known = None if inventory is None else _fleet(inventory, hosts)
     if tests.plan:
         return _planned(known, tests, output)
-    if tests.reports is None:
-        raise Refused("usage", "fleet: use --reports DIR, or INVENTORY with --share and --plan")
-    found = _collected(tests.reports)
-    if not found.made:
-        raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
+    status = "complete"
+    if tests.reports is not None:
+        found = _collected(tests.reports)
+        if not found.made:
+            raise Refused("usage", f"--reports {tests.reports}: no report of a pair found")
+    elif known is None or not known.servers:
+        text = "fleet: use --reports DIR, or INVENTORY and --share //SERVER/SHARE"
+        raise Refused("usage", text)
+    else:
+        found, status = _measured(known, inventory, hosts, tests, who, usual, yes, quiet.quiet)
     if output.redaction is not None:
         known = hidden(found, known)
+    judged = results.of_pairs(found.seen, known, usual, found.missing, _skipped(found))
+    code = give(replace(judged, status=status), output, format)
+    return code if tests.reports is not None else _ended(judged, status, code)
+
+
+def _skipped(found: Any) -> list[str]:
+    """The files that are no reports, each named on stderr, if they are not too many."""
     skipped = [f"{file}: {why}" for file, why in found.skipped.items()]
     for each in skipped[:MOST_SKIPPED]:
         exits.complain(each)
     if len(skipped) > MOST_SKIPPED:
         exits.complain(f"{len(skipped) - MOST_SKIPPED} more files skipped")
-    judged = results.of_pairs(found.seen, known, usual, found.missing, skipped)
-    return give(judged, output, format)
+    return skipped
+
+
+def _ended(judged: Result, status: str, code: int) -> int:
+    """The exit code of a run."""
+    if status == "interrupted":
+        exits.complain("interrupted; continue with --resume")
+        return exits.INTERRUPTED
+    if not judged.found:
+        exits.complain("no pair was measured")
+        return exits.UNREACHABLE
+    return code
+
+
+def _measured(
+    known: Fleet,
+    inventory: Path | None,
+    hosts: Hosts,
+    tests: Tests,
+    who: options.Login,
+    usual: float | None,
+    yes: bool,
+    quiet: bool,
+) -> tuple[Any, str]:
+    """The reports of a run, and how it ended."""
+    from bottleneck import target
+    from bottleneck.cli import running
+    from bottleneck.fleet import run
+
+    assert inventory is not None
+    shares = {server_of_share(each): each for each in hosts.share or ()}
+    found = run.prepared(tests.keep, tests.resume)
+    access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
+    if not yes:
+        many = f"{len(known.clients)} clients and {len(known.servers)} shares"
+        text = f"This writes and removes test files on {many}. Continue?"
+        running.ask(text, "writing test files", "written")
+    every = (known, shares, inventory, tests.keep, access, tests.budget, tests.all, usual)
+    try:
+        run.measured(run.Run(*every), found, first_pairs(known, tests.all), _say(quiet))
+    except KeyboardInterrupt:
+        return found, "interrupted"
+    return found, "partial" if found.missing else "complete"
+
+
+def _say(quiet: bool) -> Callable[[str], None]:
+    """Where the progress goes."""
+    from bottleneck.cli import command_line
+
+    hidden = command_line.now().redaction
+    shown = hidden.text if hidden else str
+    return lambda text: (
+        None if quiet else print(safe(shown(text), 200), file=sys.stderr, flush=True)
+    )
+
+
+def server_of_share(share: str) -> str:
+    """The server of a share, as pairs name it."""
+    from bottleneck.fleet.collected import server_of
+
+    return server_of(share)
 
 
 def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
     from bottleneck.fleet import inventory as inventories
-    from bottleneck.fleet.collected import server_of
     from probes.stage import Refused
 
-    servers = [server_of(each) for each in hosts.share or ()]
+    servers = [server_of_share(each) for each in hosts.share or ()]
     for at, each in enumerate(servers):
         if not each or each in servers[:at]:
             word = "is not //SERVER/SHARE" if not each else "is the second share of its server"
@@ -196,6 +275,7 @@ def give(judged: Result, output: Output, format: str) -> int:
     """Writes all that was asked for; the exit code."""
     from bottleneck import units
     from bottleneck.cli import documents
+    from bottleneck.gate.judged import EXIT_CODES
     from bottleneck.reports import fleet as shown
     from bottleneck.reports import fleet_rows as rows
     from bottleneck.reports import terminal
@@ -226,7 +306,7 @@ def give(judged: Result, output: Output, format: str) -> int:
             told: Sequence[Any] = tuple(shown.blocks(judged))[: 1 if output.quiet else None]
             done = documents.shown(lambda: terminal.show(terminal.console(), told)) and done
     if format == "nagios":
-        return NAGIOS[judgement.state] if done else NAGIOS["unknown"]
+        return EXIT_CODES[judgement.state if done else "unknown"]
     return exits.DONE if done and judged.is_decided else exits.INCOMPLETE
 
 

@@ -34,6 +34,15 @@ class Collected:
     skipped: dict[str, str] = field(default_factory=dict)
     """Files that are no report of a pair, and why."""
 
+    def read(self, file: Path) -> None:
+        """Takes over what a file says; one that is no report of a pair is skipped."""
+        try:
+            known = report.load(file)
+            self.add(pair_of(file.name, known), known)
+        except (ReportError, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            self.skipped[file.name] = f"{why}; skipped"
+
     def add(self, pair: Pair, known: Report) -> None:
         """Takes over what a report says of its pair."""
         self.made[pair] += 1
@@ -49,7 +58,8 @@ class Collected:
         if copies:
             self.missing.pop(pair, None)
         elif not any(each.pair == pair for many in self.seen.values() for each in many):
-            self.missing[pair] = known.notes[0] if known.notes else f"no copy ({known.status})"
+            told = [*(each.verdict.sentence for each in found.copies), *known.notes]
+            self.missing[pair] = told[0] if told else f"no copy ({known.status})"
 
     def rename(self, names: Mapping[Pair, Pair], text: Callable[[str], str]) -> None:
         """Has other names stand for the pairs; text: what a sentence becomes."""
@@ -72,14 +82,13 @@ def collect(folder: Path) -> Collected:
     found = Collected()
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a directory")
-    files = sorted(each for each in folder.rglob("*.json") if not each.name.startswith("."))
+    files = sorted(
+        file
+        for file in folder.rglob("*.json")
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    )
     for file in files[:MOST_REPORTS]:
-        try:
-            known = report.load(file)
-            found.add(pair_of(file.name, known), known)
-        except (ReportError, OSError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            found.skipped[str(file.relative_to(folder))] = f"{why}; skipped"
+        found.read(file)
     if len(files) > MOST_REPORTS:
         found.skipped["..."] = f"{len(files) - MOST_REPORTS} more files; skipped"
     return found

@@ -6,6 +6,7 @@ Ansible's own program reads the file: its formats, plugins and vaults are its ow
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from probes.stage import Refused
 
 LIST_SECONDS = 60.0
 USUAL_CLIENTS = "clients"
+_NAME = re.compile(r"[^@/\0.][^@/\0]{0,120}")
 INSTALL = "install ansible-core: uv tool install 'copy-bottleneck[fleet]'"
 
 
@@ -105,6 +107,12 @@ def fleet(
     usual = USUAL_CLIENTS if of.groups.get(USUAL_CLIENTS) else "all"
     named = of.hosts(clients or usual, "--clients")
     found = tuple(each for each in named if each not in stores)
+    for each in found:
+        # Reports are files of these names.
+        if not _NAME.fullmatch(each):
+            raise Refused(
+                "usage", f"INVENTORY: {each[:40]!r} cannot be the name of a report's file"
+            )
     if not found:
         raise Refused("usage", "no clients in the inventory beside the servers")
     made = tuple(

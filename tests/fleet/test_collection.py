@@ -1,0 +1,155 @@
+"""The collection: built and installed as its README says; its module, run by the real Ansible."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "ansible/README.md").read_text()
+BUILT = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
+PROGRAM = """#!/bin/sh
+echo "$@" > {folder}/arguments
+echo "$BOTTLENECK_PASSWORD" > {folder}/password
+echo "bottleneck: the last words" >&2
+echo '{answer}'
+exit {code}
+"""
+
+
+@pytest.fixture(scope="module")
+def ansible(tmp_path_factory):
+    """Runs a program of Ansible where the collection is installed; nothing of this user's."""
+    folder = tmp_path_factory.mktemp("ansible")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ANSIBLE_HOME": str(folder / "home"),
+        "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+    }
+
+    def run(*command, check=True):
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    (folder / "ansible").symlink_to(ROOT / "ansible")
+    for line in BUILT:
+        run(*shlex.split(line))
+    yield run
+
+
+@pytest.fixture
+def module(ansible, tmp_path):
+    """Runs the module on this host with a program in the place of bottleneck."""
+
+    def run(arguments, answer="{}", code=0, *more):
+        program = tmp_path / "program"
+        program.write_text(PROGRAM.format(folder=tmp_path, answer=answer, code=code))
+        program.chmod(0o755)
+        told = json.dumps({**arguments, "command": [str(program)]})
+        name = "copy_bottleneck.smb.diagnose"
+        variables = ("-e", f"ansible_python_interpreter={sys.executable}")
+        done = ansible(
+            "ansible", "localhost", "-m", name, "-a", told, *variables, *more, check=False
+        )
+        told = done.stdout[done.stdout.rindex("=> {") + 3 :]
+        found, _ = json.JSONDecoder().raw_decode(told)
+        return done, found
+
+    return run
+
+
+@pytest.mark.long
+def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
+    report = {"schema": "copy-bottleneck/report/1", "status": "complete"}
+    secret = "a pass%word {{ 1 }}"
+    asked = {
+        "share": "//nas/media",
+        "user": "anna",
+        "password": f"{{% raw %}}{secret}{{% endraw %}}",
+    }
+    done, found = module(asked, json.dumps(report), 3, "-vvv")
+    assert found["changed"] is False and found["report"] == report and found["exit_code"] == 3
+    arguments = (tmp_path / "arguments").read_text().split()
+    assert arguments[:6] == ["diagnose", "//nas/media", "--json", "-", "--yes", "--quiet"]
+    assert arguments[-2:] == ["--user", "anna"]
+    assert (tmp_path / "password").read_text().strip() == secret
+    assert secret not in done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_a_run_that_fails_is_told_in_its_own_words(module):
+    _, found = module({"share": "//nas/media"}, "", 77)
+    assert found["failed"] is True and found["exit_code"] == 77
+    assert found["msg"] == "bottleneck: the last words"
+
+
+@pytest.mark.long
+def test_in_check_mode_nothing_runs(module, tmp_path):
+    _, found = module({"share": "//nas/media"}, "{}", 0, "--check")
+    assert found["changed"] is False and found["report"] == {}
+    assert not (tmp_path / "arguments").exists()
+
+
+@pytest.mark.long
+def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
+    name = "copy_bottleneck.smb.diagnose"
+    told = json.loads(ansible("ansible-doc", "-t", "module", "--json", name).stdout)[name]
+    parameters = set(
+        re.findall(
+            r"^            (\w+)=dict\(",
+            Path(ROOT / "ansible/plugins/modules/diagnose.py").read_text(),
+            re.MULTILINE,
+        )
+    )
+    assert told["doc"]["options"].keys() == parameters
+    assert YAML(typ="safe").load(told["examples"])
+    (shown,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (play,) = YAML(typ="safe").load(shown)
+    assert play["tasks"][0][name]["share"]
+
+
+@pytest.mark.long
+def test_the_role_never_removes_what_it_did_not_make(ansible, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").touch()
+    play = [
+        {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "roles": [{"role": "copy_bottleneck.smb.bottleneck"}],
+            "vars": {"bottleneck_state": "absent", "bottleneck_environment": str(mine)},
+        }
+    ]
+    (tmp_path / "play.yml").write_text(json.dumps(play))
+    ansible("ansible-playbook", str(tmp_path / "play.yml"))
+    assert (mine / "file").exists()
+    (mine / ".copy-bottleneck").touch()
+    ansible("ansible-playbook", str(tmp_path / "play.yml"))
+    assert not mine.exists()
+
+
+def test_a_built_collection_has_no_strange_files(ansible):
+    archive = ansible("sh", "-c", "ls $PWD/build/*.tar.gz").stdout.strip()
+    with tarfile.open(archive) as built:
+        names = {name for name in built.getnames() if Path(name).suffix}
+    assert "plugins/modules/diagnose.py" in names
+    assert not [name for name in names if Path(name).suffix not in {".py", ".yml", ".md", ".json"}]
+
+
+def test_the_example_inventory_has_the_groups_that_it_is_made_for(ansible):
+    path = str(ROOT / "examples/ansible/inventory.yml")
+    told = json.loads(ansible("ansible-inventory", "-i", path, "--list").stdout)
+    assert set(told["clients"]["children"]) == {"office", "branch"}
