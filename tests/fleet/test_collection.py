@@ -90,8 +90,8 @@ def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
 
 @pytest.mark.long
 def test_a_run_that_fails_is_told_in_its_own_words(module):
-    _, found = module({"share": "//nas/media"}, "", 77)
-    assert found["failed"] is True and found["exit_code"] == 77
+    done, found = module({"share": "//nas/media"}, "", 77)
+    assert done.returncode != 0 and "FAILED" in done.stdout and found["exit_code"] == 77
     assert found["msg"] == "bottleneck: the last words"
 
 
