@@ -13,6 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.long
 README = (ROOT / "ansible/README.md").read_text()
 BUILT = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 PROGRAM = """#!/bin/sh
@@ -70,7 +71,6 @@ def module(ansible, tmp_path):
     return run
 
 
-@pytest.mark.long
 def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
     report = {"schema": "copy-bottleneck/report/1", "status": "complete"}
     secret = "a pass%word {{ 1 }}"
@@ -88,21 +88,18 @@ def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
     assert secret not in done.stdout + done.stderr
 
 
-@pytest.mark.long
 def test_a_run_that_fails_is_told_in_its_own_words(module):
     done, found = module({"share": "//nas/media"}, "", 77)
     assert done.returncode != 0 and "FAILED" in done.stdout and found["exit_code"] == 77
     assert found["msg"] == "bottleneck: the last words"
 
 
-@pytest.mark.long
 def test_in_check_mode_nothing_runs(module, tmp_path):
     _, found = module({"share": "//nas/media"}, "{}", 0, "--check")
     assert found["changed"] is False and found["report"] == {}
     assert not (tmp_path / "arguments").exists()
 
 
-@pytest.mark.long
 def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
     name = "copy_bottleneck.smb.diagnose"
     told = json.loads(ansible("ansible-doc", "-t", "module", "--json", name).stdout)[name]
@@ -120,7 +117,6 @@ def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
     assert play["tasks"][0][name]["share"]
 
 
-@pytest.mark.long
 def test_the_role_never_removes_what_it_did_not_make(ansible, tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -161,6 +161,7 @@ def hosts(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
     shares = ["--share", "//nas1/media", "--share", "//nas2/media"]
     ended = fleet(hosts, *shares, "--uplink", "attic", "--plan", "--json", "-")
@@ -177,6 +178,7 @@ def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
     assert fleet(hosts, *shares, "--plan").out == shown.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
