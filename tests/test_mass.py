@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 63_540,
-    "lines of code": 44_790,
-    "modules": 332,
-    "lines of tests": 61_760,
+    "lines": 65_600,
+    "lines of code": 46_300,
+    "modules": 344,
+    "lines of tests": 63_100,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,
