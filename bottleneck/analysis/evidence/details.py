@@ -41,6 +41,8 @@ class Sockets:
     """Who limits it, where they agree."""
     sender_seen: bool = False
     receiver_seen: bool = False
+    silent_ratio: float = 1.0
+    """Of the time that a receiver was looked at, in which nothing came."""
     congestion_control: str | None = None
     process: str | None = None
     rtt_seconds_median: Positive | None = None

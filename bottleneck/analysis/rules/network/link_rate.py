@@ -50,6 +50,11 @@ WITHOUT_DISK_RATIO = 0.95
 STEADY_RATIO = 0.9
 """Of the fastest, which all that a link caps reaches, whatever it moves."""
 LEAST_ALIKE = 3
+PACED_RATIO, SILENT_RATIO = 0.98, 0.01
+"""The same of pulls alone, and the share of their time without data, where a path is all they show.
+"""
+LEAST_WINDOW_BYTES = 16 << 10
+"""No window of today is smaller."""
 OTHER_WAY_RATIO = 1.1
 STANDING_SECONDS = 1e-3
 FULL_RATIO = 0.5
@@ -275,6 +280,23 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
             ),
         )
 
+    elif given.lone and _paced(given, found, rate):
+        yield claim(
+            CAUSE,
+            "path",
+            best,
+            f"all pulls come evenly at {rate_text(rate)}, which seems to be what the path carries",
+            level=rate,
+            low=best.rate.low,
+            standing="inferred",
+            reached=True,
+            source="gap",
+            evidence=(
+                "With and without a disk and in each dialect the same rate was reached, without "
+                "pauses. An agent on the server (--agent) measures the network.",
+            ),
+        )
+
 
 def _source(given: Evidence, rate: float) -> Source:
     """How far a likeness is believed: a server's disk may happen to write what a link carries.
@@ -299,9 +321,23 @@ def _queues(given: Evidence) -> bool:
     return told.by == "network" and seen.queued and waited >= STANDING_SECONDS and backlog and full
 
 
-def _steady(report: Report, found: list[Found], rate: float) -> bool:
+def _paced(given: Evidence, found: list[Found], rate: float) -> bool:
+    """Whether all pulls came evenly at one rate, in several dialects, which no window explains.
+
+    What a server's CPU, disk or quota sets differs by dialect, by cache, or comes in bursts.
+    """
+    told = given.details.sockets
+    if given.copy.verb != "pull" or told.by == "receiver" or given.details.rtt_seconds is None:
+        return False
+    dialects = {each.setting.dialect for each in found if each.step.stage == "smb-copy"}
+    even = told.receiver_seen and told.silent_ratio <= SILENT_RATIO
+    close = rate * given.details.rtt_seconds < LEAST_WINDOW_BYTES
+    return even and close and len(dialects) > 1 and _steady(given.report, found, rate, PACED_RATIO)
+
+
+def _steady(report: Report, found: list[Found], rate: float, least: float = STEADY_RATIO) -> bool:
     """Whether all copies that way came to the same rate, evenly."""
     copies = [each for each in found if each.step.stage == "smb-copy"]
-    same = all(steady_rate(each) >= STEADY_RATIO * rate for each in copies)
+    same = all(steady_rate(each) >= least * rate for each in copies)
     even = not any(quota.stopped(report, each) for each in copies)
     return same and even and len(copies) >= LEAST_ALIKE

@@ -149,6 +149,36 @@ def test_a_steady_rate_is_never_far_above_the_steps_own(alone, gain, name, told,
     assert steady_rate(found) == pytest.approx(gain * found.rate.median)
 
 
+EVEN = {"by": "unknown", "receiver_seen": True, "silent_ratio": 0.0}
+PACED = {
+    "a shaper of no standard rate": (LINK, {}),
+    "pauses are a server's": (NOBODY, {"silent_ratio": 0.05}),
+    "nobody looked": (NOBODY, {"receiver_seen": False}),
+    "the client does not take what comes": (NOBODY, {"by": "receiver"}),
+    "a window may set the rate of a longer path": (NOBODY, {"rtt": 0.002}),
+    "the other dialect is slower: so is what serves it": (NOBODY, {"rate": 22.9}),
+    "one dialect alone": (NOBODY, {"rate": None}),
+    "requests alone are faster: a disk stands behind the copies": (NOBODY, {"requests": 90.0}),
+}
+
+
+@pytest.mark.parametrize(("named", "changes"), PACED.values(), ids=PACED)
+def test_pulls_that_come_evenly_at_one_rate_show_the_path(alone, named, changes):
+    """200 Mbit/s, which are no card's: memory, folder and the other dialect agree."""
+    seen = {**EVEN, **{key: changes[key] for key in changes if key in EVEN}}
+    told = {"rtt_seconds": changes.get("rtt", 0.0001), "sockets": seen}
+    alone.copy("pull.cached", 23.73, details=told)
+    step, outcome = alone.entries[-1]
+    alone.entries[-1] = replace(step, setting={**step.setting, "end": "memory"}), outcome
+    alone.copy("pull.cached", 23.75, details=told)
+    if changes.get("rate", 23.77) is not None:
+        alone.copy("pull.cached", changes.get("rate", 23.77), dialect="smb1", details=told)
+    if "requests" in changes:
+        alone.matrix("pull", {(1 << 20, 8): changes["requests"]}, 0.0001)
+    named_first = alone.diagnosed(0).verdict.named
+    assert "/".join(filter(None, named_first)) == named
+
+
 FAR = {"rtt_seconds": 0.081, "sockets": {"by": "unknown", "receiver_seen": True}}
 RECORDED = (
     *((0.0, 0), (0.586, 1048576), (0.764, 3145728), (0.940, 5242880), (1.115, 7340032)),
