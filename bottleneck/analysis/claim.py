@@ -16,9 +16,9 @@ TRUST: dict[Source, float] = {
     "counted": 0.99,
     "measured": 0.98,
     "seen": 0.98,
-    "alone": 0.8,
-    "one-end": 0.75,
-    "law": 0.75,
+    "alone": 0.9,
+    "one-end": 0.79,
+    "law": 0.79,
     "gap": 0.65,
     "likeness": 0.6,
 }

@@ -205,7 +205,7 @@ def test_packets_that_never_leave_the_host_prove_no_link(empty_world, agent):
 def test_without_an_agent_a_link_is_inferred_from_the_copy_to_memory(pulled):
     verdict = pulled(11.4, memory=11.74, link=None, agent=False).verdict
     assert verdict.named == LINK
-    assert verdict.confidence <= 0.8
+    assert verdict.confidence <= 0.9
     assert "inferred" in verdict.sentence
 
 
@@ -284,7 +284,7 @@ def test_a_quota_that_cannot_be_seen_is_deduced_from_waiting_beside_idle_cores(p
     waits = {"run_delay_seconds": 3.2, "other_cpu_seconds": 0.02}
     verdict = pulled(30, disk=None, server=waits).verdict
     assert verdict.named == ("cpu", "server", "quota")
-    assert verdict.confidence <= 0.8
+    assert verdict.confidence <= 0.9
 
 
 CROWD = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
