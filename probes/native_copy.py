@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import shutil
+import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -265,7 +266,10 @@ def _error_context(
     """Says in one line where a copy broke and how far it came."""
     try:
         yield
-    except (CopyBroke, NoAnswer, OSError) as error:
+    except (CopyBroke, NoAnswer, OSError, subprocess.SubprocessError) as caught:
+        # Its own text has the program's words, which may hold a secret.
+        mute = isinstance(caught, subprocess.SubprocessError)
+        error = CopyBroke("the system did not start it") if mute else caught
         code = error.errno if isinstance(error, OSError) else _errno_in(str(error))
         if setting.command and isinstance(error, CopyBroke):
             code = None

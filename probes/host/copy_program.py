@@ -189,24 +189,26 @@ class Copying:
         mount. Nothing where the system keeps none. Errors: CopyBroke.
         """
         assert self._process.stderr is not None
-        stream = self._process.stderr.fileno()
+        stream, heard = self._process.stderr.fileno(), True
         while True:
             left = until - time.monotonic()
             if left <= 0:
                 raise CopyBroke(self._end())
-            if not select.select([stream], [], [], min(left, every_seconds))[0]:
-                if self._process.poll() is not None:
-                    break  # what it left running has its stderr still
-                written = self._written_bytes()
-                if written is not None:
-                    yield written - self._began_bytes
+            wait = min(left, every_seconds)
+            if heard and select.select([stream], [], [], wait)[0]:
+                said = os.read(stream, LONGEST_WORDS_BYTES)
+                self._words = (self._words + said)[-LONGEST_WORDS_BYTES:]
+                heard = bool(said)
                 continue
-            said = os.read(stream, LONGEST_WORDS_BYTES)
-            if not said:
-                break
-            self._words = (self._words + said)[-LONGEST_WORDS_BYTES:]
-        # Its stderr is closed: it ends now.
-        code = self._process.wait(KILL_SECONDS)
+            if not heard:  # it ends now, or lives on without
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(wait)
+            code = self._process.poll()
+            if code is not None:
+                break  # what it left running may have its stderr still
+            written = self._written_bytes()
+            if written is not None:
+                yield written - self._began_bytes
         if self._braced:
             with contextlib.suppress(OSError):  # at once: nobody else can have its number yet
                 os.killpg(self._process.pid, signal.SIGKILL)

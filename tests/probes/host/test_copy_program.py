@@ -83,6 +83,20 @@ def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.parametrize(("limit", "ended"), [(0.3, False), (30.0, True)])
+def test_a_program_that_closes_its_stderr_is_watched_on(limit, ended, monkeypatch):
+    monkeypatch.setattr(copy_program, "KILL_SECONDS", 0.1)
+    script = "echo; read -r go; exec 2>&-; printf 1234; sleep 0.4; exit 7"
+    program = Program("mute", ("/bin/sh", "-c", script, "--key=s3cret"))
+    counts = []
+    with started(program, "", "", ()) as copying:
+        copying.ready()
+        copying.begin()
+        with pytest.raises(CopyBroke, match="^it ended with 7" if ended else "^no end within"):
+            counts.extend(copying.progress(time.monotonic() + limit, 0.01))
+    assert counts[-1] == 4
+
+
 def test_a_program_that_does_not_start_is_said_to():
     with (
         started(Program("broken", ("/bin/false",)), "", "", ()) as copying,
