@@ -15,7 +15,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from bottleneck import target
 from bottleneck.cli import exits
 from bottleneck.reports.formats import KINDS
-from probes.host.copy_program import PLAIN_PROGRAMS
+from probes.host import copy_program
 from probes.stage import Refused
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _words(options: dict[str, Option], arguments: Sequence[str]) -> Iterator[Wor
 
 
 def _public(word: Word) -> tuple[str, ...]:
-    """As it was typed, but of a command that may hold a secret only that there is one."""
+    """As it was typed, but of a command only what cannot be a secret."""
     value, key = word.value or "", word.option.key if word.option else ""
     scheme = "exec:" if key == "agent" else ""
     if key != "native-command" and not (scheme and value.startswith(scheme)):
@@ -197,12 +197,15 @@ def _public(word: Word) -> tuple[str, ...]:
     try:
         command = shlex.split(value.removeprefix(scheme))
     except ValueError:
-        command = ["?"]
-    known = REACHING if scheme else PLAIN_PROGRAMS
-    plain = not command or command[0] in known
-    if plain and not any(mark in each.lower() for each in command for mark in _SECRET):
+        command = ["?", "?"]
+    text = f"{scheme}..."
+    if not scheme:
+        text = copy_program.shown(command or [""])
+    elif (not command or command[0] in REACHING) and not any(
+        mark in each.lower() for each in command for mark in _SECRET
+    ):
         return word.text
-    return (*word.text[:-1], word.text[-1].removesuffix(value) + f"{scheme}...")
+    return (*word.text[:-1], word.text[-1].removesuffix(value) + text)
 
 
 @dataclass

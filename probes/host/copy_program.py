@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import select
-import shlex
 import signal
 import subprocess
 import sys
@@ -29,9 +28,8 @@ SOURCE, TARGET = "{source}", "{target}"
 """In the words of a user's command: the file that is copied, and the new one."""
 OURS = "BOTTLENECK_"
 """Of the environment: a password may be in it, and is nobody else's."""
-PLAIN_PROGRAMS = frozenset(("cp", "rsync", "dd", "cat", "tar", "install", "pv", "scp"))
-"""Whose words are shown; others' may hold a secret."""
-_PLAIN = re.compile(r"[\w{}=@%+:,./-]+", re.ASCII)
+_OPEN = re.compile(r"-[A-Za-z]{1,4}|--[a-z-]+|([io]f=)?\{(source|target)\}")
+"""Words of a user's command that are shown; any other may hold a secret."""
 _BRACES = re.compile("|".join(map(re.escape, (SOURCE, TARGET))))
 _READY = b"\n"
 
@@ -93,14 +91,14 @@ def of_user(words: Sequence[str]) -> Program:
     text = " ".join(words)
     if SOURCE not in text or TARGET not in text:
         raise ValueError(f"the command lacks {SOURCE} or {TARGET}")
-    shown = os.path.basename(words[0])  # noqa: PTH119
-    if shown in PLAIN_PROGRAMS:
-        shown = " ".join(
-            (shown, *(e if _PLAIN.fullmatch(e) else shlex.quote(e) for e in words[1:]))
-        )
-    else:
-        shown += " ..."
-    return Program(shown, ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words), braced=True)
+    return Program(shown(words), ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words), braced=True)
+
+
+def shown(words: Sequence[str]) -> str:
+    """A user's command without what may be a secret: its program's name, flags and braces."""
+    rest = (each if _OPEN.fullmatch(each) else "..." for each in words[1:])
+    program = os.path.basename(words[0].partition("=")[0])  # noqa: PTH119
+    return " ".join((program, *rest))
 
 
 def parse_maker(text: str) -> str:

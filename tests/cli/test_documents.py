@@ -282,6 +282,23 @@ def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, co
 
 
 @pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("/opt/rsync -a --delete {source} {target}", "rsync -a --delete {source} {target}"),
+        ("rsync -e 'sshpass -p X ssh' {source} rsync://u:X@h/{target}", "rsync -e ... {source} ..."),
+        ("curl -uname:X --pass=X -T {source} {target}", "curl ... ... -T {source} {target}"),
+        ("PASS=X cp {source} {target}", "PASS ... {source} {target}"),
+        ("x 'X", "? ..."),
+    ],
+)
+def test_of_a_command_that_copies_only_flags_and_braces_are_shown(typed, shown):
+    line = command_line.read(app.tree(), ["diagnose", ".", "--native-command", typed])
+    assert line.repeating[-1] == shown
+    line = command_line.read(app.tree(), ["diagnose", ".", f"--native-command={typed}"])
+    assert line.repeating[-1] == f"--native-command={shown}"
+
+
+@pytest.mark.parametrize(
     "prefix", ["sshpass -p x ssh nas", "docker exec -e PASS=x nas", "sudo --secret x", "'"]
 )
 def test_an_agent_s_prefix_that_may_hold_a_secret_is_not_shown(prefix):
