@@ -30,6 +30,7 @@ OURS = "BOTTLENECK_"
 """Of the environment: a password may be in it, and is nobody else's."""
 _OPEN = re.compile(r"-[A-Za-z]{1,4}|--[a-z-]+|([io]f=)?\{(source|target)\}")
 """Words of a user's command that are shown; any other may hold a secret."""
+_BETWEEN = re.compile(r"[\s=:@,;'\"]+")
 _BRACES = re.compile("|".join(map(re.escape, (SOURCE, TARGET))))
 _READY = b"\n"
 
@@ -55,6 +56,8 @@ class Program:
     """Waits for a line on its stdin, after writing one; source and destination follow."""
     braced: bool = False
     """A user's: {source} and {target} stand in its words, and it may start others."""
+    hidden: Tuple[str, ...] = ()
+    """Words that are not repeated where it complains."""
 
     def words(self, source: str, destination: str) -> List[str]:
         """All of them, for one copy."""
@@ -91,7 +94,8 @@ def of_user(words: Sequence[str]) -> Program:
     text = " ".join(words)
     if SOURCE not in text or TARGET not in text:
         raise ValueError(f"the command lacks {SOURCE} or {TARGET}")
-    return Program(shown(words), ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words), braced=True)
+    gate = ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words)
+    return Program(shown(words), gate, braced=True, hidden=tuple(words[1:]))
 
 
 def shown(words: Sequence[str]) -> str:
@@ -99,6 +103,13 @@ def shown(words: Sequence[str]) -> str:
     rest = (each if _OPEN.fullmatch(each) else "..." for each in words[1:])
     program = os.path.basename(words[0].partition("=")[0])  # noqa: PTH119
     return " ".join((program, *rest))
+
+
+def _mask(words: Sequence[str], text: str) -> str:
+    """The text with dots for whatever of a command's words may be a secret, whole or in part."""
+    parts = {part for each in words for part in (each, *_BETWEEN.split(each))}
+    hidden = sorted((e for e in parts if len(e) > 2 and not _OPEN.fullmatch(e)), key=len)
+    return re.sub("|".join(map(re.escape, reversed(hidden))), "...", text) if hidden else text
 
 
 def parse_maker(text: str) -> str:
@@ -155,6 +166,7 @@ class Copying:
 
     def __init__(self, program: Program, process: subprocess.Popen[bytes]) -> None:
         self._name, self._braced, self._process = program.name, program.braced, process
+        self._hidden = program.hidden
         self._began_bytes, self._words = 0, b""
 
     def kill(self) -> None:
@@ -226,7 +238,8 @@ class Copying:
 
     def _last_line(self) -> str:
         lines: List[str] = self._words.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
+        line = _mask(self._hidden, lines[-1].strip()) if lines else ""
+        return "".join(each if each.isprintable() else "?" for each in line)
 
     def _written_bytes(self) -> Optional[int]:
         found = []
