@@ -71,7 +71,7 @@ class UserJob:
     seconds: float = 0.0
     """0: not limited by the job."""
     lead_seconds: float = 0.0
-    """Before it counts: startdelay and ramp_time."""
+    """Before it counts: ramp_time."""
     copies: int = 1
     looping: bool = False
     waits: bool = False
@@ -164,7 +164,7 @@ def _taken(job: UserJob, key: str, value: str) -> UserJob:
         return replace(job, copies=int(value))
     if key == "runtime":
         return replace(job, seconds=_seconds(key, value))
-    if key in ("ramp_time", "startdelay"):
+    if key == "ramp_time":
         lead = job.lead_seconds + _seconds(key, value)
         return replace(job, lead_seconds=lead, options=(*job.options, f"{key}={value}"))
     if key == "time_based" and value in ("", "0", "1"):

@@ -64,7 +64,7 @@ def test_a_section_is_what_global_and_its_own_lines_say():
         *("uid=0", "gid=0", "cgroup=x", "mem=mmaphuge:/x", "hugepage-size=4m", "cpus_allowed=0"),
         *("rw=trim", "rw=trimwrite", "rw=write --x", "bs=4k --filename=/x", "bs=", "bs=${HOME}"),
         *("numjobs=0", "numjobs=65", "size=100%", "size=-1", "runtime=1d", "runtime=7200"),
-        *("iodepth=1\\n", "iodepth=x", "flow_id=1", "startdelay=x", "loops=99999999", "rw=READ "),
+        *("iodepth=1\\n", "iodepth=x", "flow_id=1", "startdelay=2", "loops=99999999", "rw=READ "),
     ],
 )
 def test_what_is_not_on_the_list_is_refused(line):
