@@ -162,8 +162,10 @@ Halves = Tuple[List[Sample], Details, Details]
 def _push(
     meeting: Meeting, flow: Flow, shape: Shape, ring: memoryview
 ) -> Generator[Sample, None, Halves]:
+    began = time.monotonic()
     sending = _Sending(flow, shape, ring)
     told: Details = {}
+    under_way = shape.streams * max(shape.buffer_bytes, flows.GROUP_BYTES)
     passing = [Sample(0.0, 0)]
     yield passing[0]
     watching = sending.watch()
@@ -178,11 +180,17 @@ def _push(
             told = meeting.hear(port.STALL_SECONDS)
             if "sample" in told:
                 passing += _samples([told["sample"]])
+                sent = sum(flow.moved) + under_way
+                _check(passing[-2:], sent, 0.0, time.monotonic() - began)
                 yield passing[-1]
     until = time.monotonic() + shape.seconds + port.STALL_SECONDS
     while "samples" not in told:
         told = meeting.hear(until - time.monotonic())
-    samples = _possible(told.pop("samples"), sum(flow.moved))
+    samples = _samples(told.pop("samples"))
+    # An honest one's window is all behind the warm-up, but for its patience at both ends.
+    least = (shape.seconds - _warm_up_seconds(shape)) / 2
+    _check(samples, sum(flow.moved), least, time.monotonic() - began)
+    samples[-1] = Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
     if samples[: len(passing)] != passing:
         raise RuntimeError("the receiver's samples are not those that it told before")
     yield from samples[len(passing) :]
@@ -193,19 +201,16 @@ def _samples(told: List[List[float]]) -> List[Sample]:
     return [Sample(float(elapsed), int(moved)) for elapsed, moved in told]
 
 
-def _possible(told: List[List[float]], sent_bytes: int) -> List[Sample]:
-    """The receiver's samples; RuntimeError where they run backwards or exceed what we sent."""
-    samples = _samples(told)
-    grows = all(
-        one.elapsed_seconds < other.elapsed_seconds and one.moved_bytes <= other.moved_bytes
-        for one, other in zip(samples, samples[1:])
-    )
-    if samples[:1] != [Sample(0.0, 0)] or len(samples) < 2 or not grows:
+def _check(samples: List[Sample], sent_bytes: int, least: float, most: float) -> None:
+    """RuntimeError for a receiver's that run backwards, or exceed what we sent or its seconds."""
+    pairs = list(zip(samples, samples[1:]))
+    times = all(one.elapsed_seconds < other.elapsed_seconds for one, other in pairs)
+    if not (pairs and times and all(one.moved_bytes <= other.moved_bytes for one, other in pairs)):
         raise RuntimeError("the receiver's samples are none")
     if samples[-1].moved_bytes > sent_bytes:
         raise RuntimeError("the receiver reports more bytes than were sent")
-    samples[-1] = Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
-    return samples
+    if not least <= samples[-1].elapsed_seconds <= most:
+        raise RuntimeError("the receiver reports another time than it was sent to")
 
 
 def _pull(meeting: Meeting, flow: Flow, shape: Shape) -> Generator[Sample, None, Halves]:

@@ -39,18 +39,19 @@ def test_what_no_transfer_can_be_is_refused(wrong):
     [
         [],
         [[0.0, 0]],
-        [[0.1, 0], [0.2, 1]],
-        [[0.0, 5], [0.2, 6]],
         [[0.0, 0], [0.0, 5]],
         [[0.0, 0], [0.2, 6], [0.1, 7]],
         [[0.0, 0], [0.1, 6], [0.2, 5]],
         [[0.0, 0], [float("nan"), 5]],
         [[0.0, 0], [0.1, 11]],
+        [[0.0, 0], [0.04, 10]],
+        [[0.0, 0], [0.41, 10]],
+        [[0.0, 0], [float("inf"), 10]],
     ],
 )
 def test_a_receiver_is_not_believed_what_cannot_be(told):
     with pytest.raises(RuntimeError, match="receiver"):
-        transfer._possible(told, 10)
+        transfer._check(transfer._samples(told), 10, 0.05, 0.4)
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)

@@ -103,6 +103,24 @@ def test_a_receiver_that_tells_nonsense_fails_the_transfer(telling, line):
         fails(Shape("push", seconds=SECONDS), peer)
 
 
+@pytest.mark.parametrize(
+    ("sample", "why"),
+    [([0.01, 1 << 60], "more bytes"), ([1e6, 1], "another time"), ([-1, 1], "are none")],
+)
+def test_a_sample_that_cannot_be_is_not_passed_on(telling, sample, why):
+    line = json.dumps({"sample": sample}).encode() + b"\n" + told(samples=[[0, 0], sample])
+    with telling(line) as peer:
+        error, samples = fails(Shape("push", seconds=SECONDS), peer)
+    assert why in str(error)
+    assert {each.moved_bytes for each in samples} <= {0}
+
+
+def test_a_receiver_does_not_choose_its_time(telling):
+    with telling(told(samples=[[0, 0], [0.001, 1000]])) as peer:
+        error, _ = fails(Shape("push", seconds=SECONDS), peer)
+    assert "another time" in str(error)
+
+
 def test_a_receiver_that_never_reads_fails_it_in_time(responder):
     with responder(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
         fails(Shape("push", streams=2, seconds=SECONDS), peer)
