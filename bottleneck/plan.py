@@ -17,7 +17,7 @@ from bottleneck.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.drivers import fio_jobs
 from probes.records import DIALECTS
-from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, described
+from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
@@ -200,6 +200,14 @@ def disk_steps(
 
 DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "job"))
 """Settings of the disk stage with which it measures that alone."""
+
+
+def check_disk(options: Options) -> None:
+    """Raises Refused, "usage", for choices of how a disk is used that cannot be made together."""
+    chosen = DISK_CHOICES & options.settings.keys()
+    if chosen and options.file is not None:
+        text = "--file: not allowed with --block-size, --depth, --pattern or --job"
+        raise Refused("usage", text)
 
 
 def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[DiskStep]:

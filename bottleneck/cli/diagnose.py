@@ -92,6 +92,7 @@ def probe(
     Stages between the hosts need --agent, and stages over SMB need a TARGET.
     """
     with interrupts.held():
+        from bottleneck import plan
         from bottleneck.cli import documents, knobs, running
         from probes.records import Access
         from probes.stage import Refused, module_of
@@ -115,6 +116,8 @@ def probe(
         without_target=target is None,
     )
     chosen = replace(chosen, settings=settings, runs=runs)
+    if stage == "disk":
+        plan.check_disk(chosen)
     _check_target(about, target, bool(chosen.target.path), agent)
     access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):

@@ -72,8 +72,6 @@ def measure_disks(bench: Bench) -> None:
     here_alone = alone and bench.options.agent == "none" and not at_server
     sides: tuple[plan.Side, ...] = ("client",) if here_alone else plan.SIDES
     if plan.DISK_CHOICES & bench.options.settings.keys():
-        if bench.options.file is not None:
-            bench.note("--file: not used: how the disk is used was chosen")
         for each in plan.chosen_disk_steps(sides, bench.options):
             device = bench.options.device
             _measure(bench, each, device.path if device else "", _times(bench, each))

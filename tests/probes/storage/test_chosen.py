@@ -151,6 +151,27 @@ def test_a_job_that_is_not_allowed_is_wrong_usage(capsys, tmp_path, text, why):
     assert run_command(["probe", "disk", "--pattern", "zig"]) == exits.USAGE
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        *(
+            (f"--file FILE {each}", "--file: not allowed with --block-size, --depth, --pattern")
+            for each in ("--pattern random", "--block-size 4KiB", "--depth 8", "--job JOB")
+        ),
+    ],
+)
+def test_what_cannot_be_chosen_is_wrong_usage_before_anything_is_written(
+    capsys, tmp_path, given, why
+):
+    (tmp_path / "film").write_bytes(b"x")
+    (tmp_path / "job").write_text(JOB)
+    words = given.replace("FILE", f"{tmp_path}/film").replace("JOB", f"{tmp_path}/job").split()
+    assert run_command(["probe", "disk", "--folder", str(tmp_path), *words]) == exits.USAGE
+    err = capsys.readouterr().err
+    assert err.startswith(f"bottleneck: {why}") and err.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == ["film", "job"]
+
+
 @pytest.mark.long
 def test_a_whole_run_shows_requests_a_second_and_leaves_nothing(bottleneck, on_disk):
     folder, job = on_disk / "folder", on_disk / "job.fio"
