@@ -208,6 +208,14 @@ def check_disk(options: Options) -> None:
     if chosen and options.file is not None:
         text = "--file: not allowed with --block-size, --depth, --pattern or --job"
         raise Refused("usage", text)
+    if options.settings.get("block_bytes", 0) > (options.size_bytes or LARGEST_COPY_BYTES):
+        raise Refused("usage", "--block-size: larger than --size")
+    if options.device is not None and _job_writes(options):
+        raise Refused("usage", "--job: it writes, and --device is opened for reading only")
+
+
+def _job_writes(options: Options) -> bool:
+    return any(each.writes for each in fio_jobs.read(options.settings.get("job", "[none]")))
 
 
 def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[DiskStep]:
@@ -216,8 +224,7 @@ def chosen_disk_steps(sides: tuple[Side, ...], options: Options) -> Iterator[Dis
         sides = (options.device.side,)
     for side in sides:
         if "job" in options.settings:
-            writes = any(each.writes for each in fio_jobs.read(options.settings["job"]))
-            yield DiskStep(side, "write" if writes else "read", "uncached", "job")
+            yield DiskStep(side, "write" if _job_writes(options) else "read", "uncached", "job")
             continue
         pattern = options.settings.get("pattern", "sequential")
         yield DiskStep(side, "read", "uncached", pattern)

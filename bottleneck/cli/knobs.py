@@ -122,7 +122,7 @@ KNOBS = (
         "block-size",
         "BYTES",
         "Bytes of each request to the disk, as fio --bs: 4KiB.",
-        units.parse_size,
+        lambda word: fio_jobs.check_block(units.parse_size(word)),
         ("block_bytes",),
     ),
     Knob(

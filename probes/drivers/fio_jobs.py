@@ -13,6 +13,8 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 
 LONGEST_TEXT = 4096
 MOST_JOBS = 64
+SECTOR_BYTES = 512
+LARGEST_BLOCK_BYTES = 16 << 20
 MOST_SECONDS = 3600.0
 PAUSE_SECONDS = 1.0
 """What fio takes to begin each group."""
@@ -114,6 +116,15 @@ def read(text: str) -> List[UserJob]:
     if not 0 < sum(each.copies for each in found) <= MOST_JOBS:
         raise ValueError(f"needs from 1 to {MOST_JOBS} jobs, with their numjobs")
     return found
+
+
+def check_block(size_bytes: int) -> int:
+    """The size of a request, where it is one. Errors: ValueError with one plain line."""
+    if size_bytes % SECTOR_BYTES:
+        raise ValueError(f"a block of {size_bytes} bytes is no multiple of {SECTOR_BYTES} bytes")
+    if not 0 < size_bytes <= LARGEST_BLOCK_BYTES:
+        raise ValueError(f"a block has from {SECTOR_BYTES} to {LARGEST_BLOCK_BYTES} bytes")
+    return size_bytes
 
 
 def groups(jobs: Sequence[UserJob], most_seconds: float) -> List[List[UserJob]]:

@@ -23,6 +23,7 @@ from probes.stage import Unavailable
 START_SECONDS = 10.0
 KILL_SECONDS = 1.0
 LONGEST_WORDS_BYTES = 4096
+LONGEST_COMMAND = 4096
 MOST_PROCESSES = 64
 SOURCE, TARGET = "{source}", "{target}"
 """In the words of a user's command: the file that is copied, and the new one."""
@@ -90,8 +91,10 @@ def find(same_filesystem: bool) -> Program:
 
 
 def of_user(words: Sequence[str]) -> Program:
-    """A user's command, by its words. Errors: ValueError, none, or one without both braces."""
+    """A user's command, by its words. Errors: ValueError, none, or one that cannot be started."""
     text = " ".join(words)
+    if "\0" in text or len(text) > LONGEST_COMMAND:
+        raise ValueError(f"the command is longer than {LONGEST_COMMAND} characters, or has a NUL")
     if SOURCE not in text or TARGET not in text:
         raise ValueError(f"the command lacks {SOURCE} or {TARGET}")
     gate = ("/bin/sh", "-c", _GATED_PROGRAM, "copy", *words)

@@ -23,7 +23,6 @@ from probes.storage.sequential import GRACE_SECONDS, SAMPLE_SECONDS, takes_direc
 BLOCK_BYTES = {"sequential": fio.BLOCK_BYTES, "random": 4096}
 FILL_SECONDS = 20.0
 """To write the files that a job both reads and writes."""
-SECTOR_BYTES = 512
 
 
 class _Ends(NamedTuple):
@@ -71,9 +70,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 def _of_pattern(setting: Setting) -> UserJob:
     """What --pattern, --block-size and --depth come to, as a job of fio's."""
-    block = setting.block_bytes or BLOCK_BYTES[setting.pattern]
-    if block % SECTOR_BYTES:
-        raise ValueError(f"a block of {block} bytes is no multiple of {SECTOR_BYTES} bytes")
+    block = fio_jobs.check_block(setting.block_bytes or BLOCK_BYTES[setting.pattern])
     verb = f"rand{setting.verb}" if setting.pattern == "random" else setting.verb
     depth = setting.depth or fio.DEPTH
     options = (f"bs={block}", f"iodepth={depth}", "ioengine=libaio", "direct=1", "norandommap=1")

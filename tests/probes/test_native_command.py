@@ -177,6 +177,10 @@ def test_an_agent_with_a_peer_or_limits_runs_no_command(session):
         (".", "cp a {target}", "the command lacks {source} or {target}"),
         (".", "cp '{source} {target}", "no closing quotation; as in"),
         (".", "", "the command lacks"),
+        *(
+            (".", f"cp {each} {{source}} {{target}}", "the command is longer than 4096 characters")
+            for each in ("x" * 4096, "a\0b")
+        ),
         (".", "no-such-program-47 {source} {target}", "no-such-program-47: not found on this host"),
         ("//192.0.2.1/x", "cp {source} {target}", "TARGET must be a folder of a mounted share"),
     ],
