@@ -134,7 +134,7 @@ def _pull(
             )
         moments = _Moments()
         with _new_file(peer.path) if setting.command else _nameless(setting.folder) as sink:
-            yield from _copied(setting, moments, program, path, sink)
+            yield from _copied(setting, moments, program, path, sink, fd)
             intact, checked = _intact(ring, sink.fd, setting.size_bytes, float("inf"))
     # what another system's cache held is for its agent to prove
     return {
@@ -164,7 +164,7 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
             found = _cached(fd, setting.size_bytes, cached)
             moments = _Moments()
             path = named if setting.command else f"/proc/self/fd/{fd}"
-            yield from _copied(setting, moments, program, path, sink, (fd,))
+            yield from _copied(setting, moments, program, path, sink, fd)
         until = time.monotonic() + max(CHECK_LEAST_SECONDS, moments.closed - moments.opened)
         with speaking_of(setting.target_folder):
             intact, checked = answered(sink.path, until + ANSWER_SECONDS, lambda: check(until))
@@ -187,8 +187,8 @@ class _Sink:
         """Descriptor of it, once it is there."""
         return self.opened[0]
 
-    def flush(self) -> int:
-        """Makes it durable; its size. Errors: CopyBroke where there is no file."""
+    def flush(self, source: int) -> int:
+        """Makes it durable; its size. Errors: CopyBroke where there is no file, or the source's."""
         if not self.opened:
             # Of a file for reading alone the kernel sends no FLUSH (fs/smb/client/file.c).
             flags = os.O_RDWR | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0)
@@ -196,6 +196,9 @@ class _Sink:
                 self.opened = (os.open(self.path, flags),)
             except (FileNotFoundError, IsADirectoryError):
                 raise CopyBroke("it ended well, but made no file at {target}") from None
+        told = os.fstat(self.fd)
+        if told.st_nlink > 1 or os.path.samestat(told, os.fstat(source)):
+            raise CopyBroke("the command linked the file and copied nothing")
         os.fsync(self.fd)
         return os.fstat(self.fd).st_size
 
@@ -233,11 +236,11 @@ def _copied(
     program: Program,
     path: str,
     sink: _Sink,
-    descriptors: Tuple[int, ...] = (),
+    source: int,
 ) -> Iterator[Sample]:
     """The window: from the program's start to a durable destination of the right size."""
     with _error_context(setting, moments, program.name, sink.path):
-        with started(program, path, sink.path, (*descriptors, *sink.opened)) as copying:
+        with started(program, path, sink.path, (source, *sink.opened)) as copying:
             copying.ready()
             pushes = setting.copy.startswith("push")
             into = setting.target_folder if pushes else setting.folder
@@ -252,7 +255,7 @@ def _copied(
                 moments.moved_bytes = moved
                 yield Sample(time.monotonic() - moments.opened, moved)
             moments.acknowledged = time.monotonic()
-            size_bytes = answered("the flush", deadline, sink.flush)
+            size_bytes = answered("the flush", deadline, lambda: sink.flush(source))
             moments.closed = time.monotonic()
         if size_bytes != setting.size_bytes:
             raise CopyBroke(f"the copy has {size_bytes} bytes")

@@ -86,6 +86,8 @@ def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, c
         ("true", r"it ended well, but made no file at \{target\}"),
         ('mkdir "$1"; cp "$0" "$1"', r"it ended well, but made no file at \{target\}"),
         ('head -c 1000 "$0" > "$1"', "the copy has 1000 bytes"),
+        ('ln -f "$0" "$1"', "the command linked the file and copied nothing"),
+        ('ln "$0" "$1"; rm "$0"; cp "$1" "$0"', "the command linked the file and copied nothing"),
     ],
 )
 def test_how_a_command_failed_is_told_with_its_code_and_last_line(run, ends, setting, script, told):
