@@ -153,17 +153,17 @@ def _measured(
 
     assert inventory is not None
     shares = {server_of_share(each): each for each in hosts.share or ()}
-    found = run.prepared(tests.keep, tests.resume)
-    access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
-    if not yes:
-        many = f"{len(known.clients)} clients and {len(known.servers)} shares"
-        text = f"This writes and removes test files on {many}. Continue?"
-        running.ask(text, "writing test files", "written")
-    every = (known, shares, inventory, tests.keep, access, tests.budget, tests.all, usual)
-    try:
-        run.measured(run.Run(*every), found, first_pairs(known, tests.all), _say(quiet))
-    except KeyboardInterrupt:
-        return found, "interrupted"
+    with run.prepared(tests.keep, tests.resume) as (found, log):
+        access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
+        if not yes:
+            many = f"{len(known.clients)} clients and {len(known.servers)} shares"
+            text = f"This writes and removes test files on {many}. Continue?"
+            running.ask(text, "writing test files", "written")
+        every = (known, shares, inventory, tests.keep, log, access, tests.budget, tests.all, usual)
+        try:
+            run.measured(run.Run(*every), found, first_pairs(known, tests.all), _say(quiet))
+        except KeyboardInterrupt:
+            return found, "interrupted"
     return found, "partial" if found.missing else "complete"
 
 

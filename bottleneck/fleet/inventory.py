@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,14 @@ from probes.stage import Refused
 
 LIST_SECONDS = 60.0
 USUAL_CLIENTS = "clients"
+CONFIGS = ("~/.ansible.cfg", "/etc/ansible/ansible.cfg")
+QUIETLY = {
+    "ANSIBLE_DEBUG": "0",
+    "ANSIBLE_KEEP_REMOTE_FILES": "0",
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_VERBOSITY": "0",
+}
+"""A module's arguments, which hold the password, are neither shown nor left behind."""
 _NAME = re.compile(r"[^@/\0.][^@/\0]{0,120}")
 INSTALL = "install ansible-core: uv tool install 'copy-bottleneck[fleet]'"
 
@@ -53,17 +62,44 @@ def program(name: str) -> str:
     return found
 
 
+def environment(path: Path) -> dict[str, str]:
+    """That of Ansible's programs for an inventory; they start in an empty folder of ours.
+
+    Theirs would be what ansible.cfg of the current folder says, and it may name any code.
+    Raises Refused, "usage", where others can change the inventory or the user's configuration.
+    """
+    named = (os.environ.get("ANSIBLE_CONFIG", ""), *CONFIGS)
+    configs = [Path(each).expanduser().absolute() for each in named if each]
+    config = next((each for each in configs if each.exists()), configs[-1])
+    config = config / "ansible.cfg" if config.is_dir() else config
+    path = path.absolute()
+    folder = path if path.is_dir() else path.parent
+    inner = folder.rglob("*") if folder == path else folder.glob("*_vars/**/*")
+    for each in (config, path.parent, path, *inner):
+        if changed := tools.others_can_change(str(each), sticky=True):
+            text = f"{changed} is writable by other users; use files in a folder of your own"
+            raise Refused("usage", f"INVENTORY: {text}")
+    return {**os.environ, **QUIETLY, "ANSIBLE_CONFIG": str(config)}
+
+
 def read(path: Path) -> Inventory:
     """An inventory. Raises Refused, "usage", with Ansible's own last words where it is none."""
     if not path.exists():
         raise Refused("usage", f"INVENTORY {path}: not found")
+    variables = environment(path)
     command = [program("ansible-inventory"), "--inventory", str(path.absolute()), "--list"]
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIST_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise Refused("usage", f"INVENTORY {path}: ansible-inventory does not end") from None
+    with tempfile.TemporaryDirectory(prefix="bottleneck-") as empty:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=LIST_SECONDS,
+                cwd=empty,
+                env=variables,
+            )
+        except subprocess.TimeoutExpired:
+            raise Refused("usage", f"INVENTORY {path}: ansible-inventory does not end") from None
     try:
         told = bounded.loads(done.stdout)
     except bounded.NotBounded as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,9 +17,10 @@ from typing import Any
 
 from bottleneck.fleet import adaptive, timetable
 from bottleneck.fleet.collected import Collected, collect
-from bottleneck.fleet.inventory import program
+from bottleneck.fleet.inventory import environment, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
+from probes.host.tools import others_can_change
 from probes.records import Access
 from probes.stage import Refused
 
@@ -25,8 +28,10 @@ PLAYBOOK = "copy_bottleneck.smb.fleet"
 SLACK_SECONDS = 180.0
 """That a round may take longer than its tests: logins, and copying the module there."""
 STOP_SECONDS = 30.0
-WORK = ".fleet"
-"""Folder below that of the reports, for what a round is told."""
+COLLECTIONS = "~/.ansible/collections:/usr/share/ansible/collections"
+"""Where Ansible looks for them if nothing else is said."""
+LOG = "ansible.log"
+"""What Ansible said, beside the reports; also the lock of their folder."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +44,44 @@ class Run:
     inventory: Path
     keep: Path
     """Folder of the reports."""
+    log: int
+    """Descriptor of what Ansible says."""
     access: Access
     budget_seconds: float
     every: bool = False
     usual_bytes_per_second: float | None = None
 
 
-def prepared(keep: Path, resume: bool) -> Collected:
-    """What the folder of the reports holds. Raises Refused, "usage", unless that is wanted."""
-    keep.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = collect(keep)
+@contextmanager
+def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
+    """What the folder of the reports holds, and its open log; the folder is this run's alone.
+
+    Raises Refused, "usage", unless that is wanted.
+    """
+    where, found, log = keep.absolute(), Collected(), -1
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if why := others_can_change(str(where), sticky=True):
+            why = f"{why} is writable by other users; use a folder of your own"
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+            log = os.open(where / LOG, flags, 0o600)
+            # Ansible inherits the lock: it holds as long as a playbook still runs.
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = collect(where)
+    except BlockingIOError:
+        why = "another run is using it"
+    except OSError as error:
+        why = f"{error.strerror}"
     if found.made and not resume:
-        text = f"--keep {keep}: has {found.made.total()} reports; use --resume or another directory"
-        raise Refused("usage", text)
-    return found
+        why = f"has {found.made.total()} reports; use --resume or another directory"
+    try:
+        if why:
+            raise Refused("usage", f"--keep {keep}: {why}")
+        yield found, log
+    finally:
+        if log >= 0:
+            os.close(log)
 
 
 def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[str], None]) -> None:
@@ -62,13 +91,13 @@ def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[s
     """
     made = Counter(found.made)
     pairs = [pair for pair in first if not made[pair]]
-    with _collection(run.keep) as environment:
+    with _started() as work:
         while pairs:
             rounds = timetable.rounds(run.fleet, pairs)
             for at, each in enumerate(rounds, 1):
                 names = ", ".join(f"{pair.client} with {pair.server}" for pair in each[:4])
                 say(f"round {at} of {len(rounds)}: {len(each)} tests: {names}")
-                _round(run, each, made, found, environment)
+                _round(run, each, made, found, work)
                 made.update(each)
             judged = of_pairs(found.seen, run.fleet, run.usual_bytes_per_second)
             left = 0 if run.every else run.fleet.most_tests - made.total()
@@ -81,7 +110,7 @@ def _round(
     pairs: Sequence[Pair],
     made: Counter[Pair],
     found: Collected,
-    environment: Mapping[str, str],
+    work: Path,
 ) -> None:
     """One round: all its pairs at the same time; a host that is not reached costs its own."""
     files = {
@@ -103,35 +132,36 @@ def _round(
             for pair in pairs
         },
     }
-    variables = run.keep / WORK / "round.json"
+    variables = work / "round.json"
     variables.write_text(json.dumps(told))
     command = [program("ansible-playbook"), "--inventory", str(run.inventory.absolute())]
-    command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables.absolute()}", PLAYBOOK]
-    log = run.keep / WORK / "ansible.log"
-    last = _played(command, environment, run, log)
+    command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
+    last = _played(command, run, work)
     for pair in pairs:
         _take(run.keep, pair, files[pair], found, last)
 
 
-def _played(command: list[str], environment: Mapping[str, str], run: Run, log: Path) -> str:
+def _played(command: list[str], run: Run, work: Path) -> str:
     """Runs the playbook to its end; its last words. A signal to us is one to all that it runs."""
     secret = {"BOTTLENECK_PASSWORD": run.access.password} if run.access.password else {}
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **environment, **secret},
-            start_new_session=True,
-        )
+    theirs = os.environ.get("ANSIBLE_COLLECTIONS_PATH") or COLLECTIONS
+    found = {"ANSIBLE_COLLECTIONS_PATH": f"{work}:{theirs}"}
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=run.log,
+        stderr=subprocess.STDOUT,
+        cwd=work,
+        env={**environment(run.inventory), **found, **secret},
+        start_new_session=True,
+    )
     try:
         process.wait(run.budget_seconds + SLACK_SECONDS)
     except subprocess.TimeoutExpired:
         return "ansible-playbook did not end in time"
     finally:
         _stop(process)
-    return f"no report; see {log}"
+    return f"no report; see {run.keep / LOG}"
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -159,18 +189,12 @@ def _take(keep: Path, pair: Pair, name: str, found: Collected, last: str) -> Non
 
 
 @contextmanager
-def _collection(keep: Path) -> Iterator[dict[str, str]]:
-    """The environment in which ansible-playbook finds the collection that this program brings."""
+def _started() -> Iterator[Path]:
+    """A folder of ours to run Ansible in, with the collection that this program brings."""
     here = Path(__file__).parent
     source = here / "collection" if (here / "collection").is_dir() else here.parents[1] / "ansible"
-    place = keep / WORK / "ansible_collections" / "copy_bottleneck"
-    place.mkdir(parents=True, exist_ok=True)
-    link = place / "smb"
-    link.unlink(missing_ok=True)
-    link.symlink_to(source)
-    try:
-        yield {"ANSIBLE_COLLECTIONS_PATH": str((keep / WORK).absolute()), "ANSIBLE_NOCOLOR": "1"}
-    finally:
-        link.unlink()
-        place.rmdir()
-        place.parent.rmdir()
+    with tempfile.TemporaryDirectory(prefix="bottleneck-") as work:
+        place = Path(work, "ansible_collections", "copy_bottleneck")
+        place.mkdir(parents=True)
+        (place / "smb").symlink_to(source)
+        yield Path(work)

@@ -1,0 +1,146 @@
+"""What runs and what is written on the controller, with a program in the place of Ansible."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bottleneck.fleet import inventory, run
+from bottleneck.fleet.records import Fleet, Pair
+from probes.records import Access
+from probes.stage import Refused
+
+PLAYBOOK = """#!{python}
+import json, os, sys
+told = json.load(open(next(each[1:] for each in sys.argv if each.startswith("@"))))
+seen = {{**told, "cwd": os.getcwd(), "environment": dict(os.environ)}}
+seen["work"] = sorted(os.listdir())
+json.dump(seen, open({folder!r} + "/seen.json", "w"))
+for client, each in told["bottleneck_round"].items():
+    for name, text in {answers!r}.get(client, {{}}).items():
+        open(told["bottleneck_keep"] + "/" + each["file"] + name, "w").write(text)
+"""
+PAIR = Pair("pc1", "nas1")
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Runs a fleet of one pair; what its client leaves; gives what is known then."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("pc1\n")
+    keep = tmp_path / "kept"
+
+    def made(answers, resume=False):
+        script = tmp_path / "playbook"
+        told = {"python": sys.executable, "folder": str(tmp_path), "answers": {"pc1": answers}}
+        script.write_text(PLAYBOOK.format(**told))
+        script.chmod(0o700)
+        monkeypatch.setattr(run, "program", lambda name: str(script))
+        fleet = Fleet(("pc1",), ("nas1",))
+        with run.prepared(keep, resume) as (found, log):
+            shares = {"nas1": "//nas1/media"}
+            access = Access("anna", "a secret")
+            wanted = run.Run(fleet, shares, hosts, keep, log, access, 20.0, every=True)
+            run.measured(wanted, found, [PAIR], lambda text: None)
+        return found
+
+    return made
+
+
+def seen(tmp_path):
+    return json.loads((tmp_path / "seen.json").read_text())
+
+
+def test_ansible_starts_in_a_folder_of_ours_and_shows_no_secret(measured, monkeypatch, tmp_path):
+    monkeypatch.setenv("ANSIBLE_VERBOSITY", "5")
+    monkeypatch.setenv("ANSIBLE_DEBUG", "1")
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", "/srv/mine")
+    config = tmp_path / "mine.cfg"
+    config.touch()
+    monkeypatch.setenv("ANSIBLE_CONFIG", str(config))
+    measured({})
+    told = seen(tmp_path)
+    assert told["work"] == ["ansible_collections", "round.json"] and not Path(told["cwd"]).exists()
+    environment = told["environment"]
+    assert environment["ANSIBLE_CONFIG"] == str(config)
+    assert environment["ANSIBLE_COLLECTIONS_PATH"] == f"{told['cwd']}:/srv/mine"
+    wanted = {"ANSIBLE_VERBOSITY": "0", "ANSIBLE_DEBUG": "0", "ANSIBLE_KEEP_REMOTE_FILES": "0"}
+    assert wanted.items() <= environment.items()
+
+
+def test_the_configuration_of_the_current_folder_is_not_read(bottleneck, tmp_path):
+    program = tmp_path / "secret.sh"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\necho x\n")
+    program.chmod(0o755)
+    (tmp_path / "ansible.cfg").write_text(f"[defaults]\nvault_password_file = {program}\n")
+    (tmp_path / "hosts").write_text("pc1\n")
+    words = ("fleet", "hosts", "--share", "//nas1/media", "--plan")
+    assert bottleneck(*words, cwd=tmp_path).code == 0
+    assert not (tmp_path / "ran").exists()
+    own = {"ANSIBLE_CONFIG": "ansible.cfg"}
+    assert bottleneck(*words, cwd=tmp_path, environment=own).code == 0
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["hosts", "mine.cfg", "group_vars/all.yml", "."])
+def test_what_others_can_change_is_not_given_to_ansible(monkeypatch, tmp_path, name):
+    monkeypatch.setenv("ANSIBLE_CONFIG", str(tmp_path / "mine.cfg"))
+    (tmp_path / "group_vars").mkdir()
+    for each in ("hosts", "mine.cfg", "group_vars/all.yml"):
+        (tmp_path / each).touch()
+    assert inventory.environment(tmp_path / "hosts")
+    (tmp_path / name).chmod(0o777)
+    with pytest.raises(Refused, match="writable by other users") as refused:
+        inventory.environment(tmp_path / "hosts")
+    assert refused.value.kind == "usage"
+
+
+def test_the_log_and_the_folder_are_this_users_alone(measured, tmp_path):
+    measured({})
+    keep = tmp_path / "kept"
+    assert [each.name for each in keep.iterdir()] == [run.LOG]
+    assert keep.stat().st_mode & 0o777 == 0o700
+    assert (keep / run.LOG).stat().st_mode & 0o777 == 0o600
+
+
+def is_file(keep):
+    keep.write_text("mine")
+
+
+def is_open_to_others(keep):
+    keep.mkdir()
+    keep.chmod(0o777)
+
+
+def has_a_link_as_log(keep):
+    keep.mkdir()
+    (keep / run.LOG).symlink_to(keep.parent / "victim")
+
+
+def has_a_folder_as_log(keep):
+    (keep / run.LOG).mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    "make", [is_file, is_open_to_others, has_a_link_as_log, has_a_folder_as_log]
+)
+def test_a_folder_that_reports_cannot_be_kept_in_is_wrong_usage(bottleneck, tmp_path, make):
+    make(tmp_path / "kept")
+    (tmp_path / "hosts").write_text("pc1\n")
+    words = ("fleet", "hosts", "--share", "//nas1/media", "--keep", "kept", "--yes")
+    ended = bottleneck(*words, "--allow-guest", cwd=tmp_path)
+    assert ended.code == 64 and ended.complaint.startswith("bottleneck: --keep kept: ")
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
+    with (
+        run.prepared(tmp_path / "kept", resume=True),
+        pytest.raises(Refused, match="another run is using it"),
+        run.prepared(tmp_path / "kept", resume=True),
+    ):
+        pytest.fail("both have it")
+    with run.prepared(tmp_path / "kept", resume=False) as (found, _):
+        assert found.made == Counter()
