@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bottleneck import bounded
 from bottleneck.fleet import adaptive, timetable
 from bottleneck.fleet.collected import Collected, collect
 from bottleneck.fleet.inventory import environment, program
@@ -30,6 +31,7 @@ SLACK_SECONDS = 180.0
 STOP_SECONDS = 30.0
 COLLECTIONS = "~/.ansible/collections:/usr/share/ansible/collections"
 """Where Ansible looks for them if nothing else is said."""
+MOST_REASON_BYTES = 4096
 LOG = "ansible.log"
 """What Ansible said, beside the reports; also the lock of their folder."""
 
@@ -176,14 +178,19 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _take(keep: Path, pair: Pair, name: str, found: Collected, last: str) -> None:
     """Adds what a pair's file says, or why there is none."""
-    failed = keep / f"{name}.failed"
-    if (keep / f"{name}.json").exists():
-        found.read(keep / f"{name}.json")
-    elif pair not in found.reported():
-        reason: Any = last
-        if failed.is_file():
-            told = json.loads(failed.read_bytes()[:4096])
-            reason = told.get("reason", last)
+    file, failed = keep / f"{name}.json", keep / f"{name}.failed"
+    reason: Any = last
+    if file.exists():
+        found.read(file)
+        reason = found.skipped.get(file.name) or found.missing.get(pair, last)
+    elif failed.is_file():
+        with failed.open("rb") as told:
+            text = told.read(MOST_REASON_BYTES)
+        try:
+            reason = bounded.loads(text)["reason"]
+        except (ValueError, KeyError, TypeError):
+            reason = text.decode("utf-8", "replace")
+    if pair not in found.reported():
         found.missing[pair] = " ".join(str(reason).split())[:300]
     failed.unlink(missing_ok=True)
 

@@ -144,3 +144,23 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
         pytest.fail("both have it")
     with run.prepared(tmp_path / "kept", resume=False) as (found, _):
         assert found.made == Counter()
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ('{"reason": "cannot log in"}', "cannot log in"),
+        ('{"reason": "' + "x" * 9000 + '"}', '{"reason": "' + "x" * 288),
+        ("what\nis this", "what is this"),
+        ("[]", "[]"),
+    ],
+)
+def test_whatever_a_failed_client_says_costs_its_own_pair(measured, tmp_path, told, reason):
+    found = measured({".failed": told})
+    assert found.missing == {PAIR: reason}
+    assert [each.name for each in (tmp_path / "kept").iterdir()] == [run.LOG]
+
+
+def test_a_report_that_is_not_valid_leaves_its_pair_missing(measured):
+    found = measured({".json": '{"schema": "strange"}'})
+    assert found.missing[PAIR].endswith("skipped") and not found.reported()

@@ -177,7 +177,7 @@ def main():
         cwd=os.path.expanduser("~"),
         handle_exceptions=True,
     )
-    last = (err.strip().splitlines() or ["no message"])[-1]
+    last = (err.strip().splitlines() or ["no message"])[-1][:300]
     try:
         report = json.loads(out)
     except ValueError:
