@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[s
             for at, each in enumerate(rounds, 1):
                 names = ", ".join(f"{pair.client} with {pair.server}" for pair in each[:4])
                 say(f"round {at} of {len(rounds)}: {len(each)} tests: {names}")
-                _round(run, each, made, found, work)
+                _round(run, each, found, work)
                 made.update(each)
             judged = of_pairs(found.seen, run.fleet, run.usual_bytes_per_second)
             left = 0 if run.every else run.fleet.most_tests - made.total()
@@ -110,15 +111,11 @@ def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[s
 def _round(
     run: Run,
     pairs: Sequence[Pair],
-    made: Counter[Pair],
     found: Collected,
     work: Path,
 ) -> None:
     """One round: all its pairs at the same time; a host that is not reached costs its own."""
-    files = {
-        pair: f"{pair.client}@{pair.server}" + (f".run{made[pair] + 1}" if made[pair] else "")
-        for pair in pairs
-    }
+    files = {pair: _new_name(run.keep, pair) for pair in pairs}
     told = {
         "bottleneck_keep": str(run.keep.absolute()),
         "bottleneck_budget": run.budget_seconds,
@@ -141,6 +138,16 @@ def _round(
     last = _played(command, run, work)
     for pair in pairs:
         _take(run.keep, pair, files[pair], found, last)
+
+
+def _new_name(keep: Path, pair: Pair) -> str:
+    """Of a file that is not there, with any ending: no report is taken for another one."""
+    usual = f"{pair.client}@{pair.server}"
+    names = chain((usual,), (f"{usual}.run{at}" for at in count(2)))
+    endings = (".json", ".failed")
+    return next(
+        each for each in names if not any((keep / f"{each}{end}").exists() for end in endings)
+    )
 
 
 def _played(command: list[str], run: Run, work: Path) -> str:

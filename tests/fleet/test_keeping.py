@@ -164,3 +164,16 @@ def test_whatever_a_failed_client_says_costs_its_own_pair(measured, tmp_path, to
 def test_a_report_that_is_not_valid_leaves_its_pair_missing(measured):
     found = measured({".json": '{"schema": "strange"}'})
     assert found.missing[PAIR].endswith("skipped") and not found.reported()
+
+
+def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(measured, report_of, tmp_path):
+    report = json.dumps(report_of(*PAIR))
+    assert measured({".json": "strange"}).made == Counter()
+    keep = tmp_path / "kept"
+    assert measured({}, resume=True).missing[PAIR].startswith("no report; see ")
+    assert measured({".json": report}, resume=True).made == {PAIR: 1}
+    (keep / "pc1@nas1.run2.json").rename(keep / "pc1@nas1.run3.json")
+    (keep / "pc1@nas1.run2.failed").touch()
+    assert run._new_name(keep, PAIR) == "pc1@nas1.run4"
+    assert (keep / "pc1@nas1.json").read_text() == "strange"
+    assert (keep / "pc1@nas1.run3.json").read_text() == report
