@@ -111,8 +111,9 @@ def fleet(
     if output.redaction is not None:
         known = hidden(found, known)
     judged = results.of_pairs(found.seen, known, usual, found.missing, _skipped(found))
-    code = give(replace(judged, status=status), output, format)
-    return code if tests.reports is not None else _ended(judged, status, code)
+    judged = replace(judged, status=status)
+    code = give(judged, output, format)
+    return code if tests.reports is not None else _ended(judged, code, format)
 
 
 def _skipped(found: Any) -> list[str]:
@@ -125,15 +126,14 @@ def _skipped(found: Any) -> list[str]:
     return skipped
 
 
-def _ended(judged: Result, status: str, code: int) -> int:
-    """The exit code of a run."""
-    if status == "interrupted":
+def _ended(judged: Result, code: int, format: str) -> int:
+    """The exit code of a run; code: of its result."""
+    if judged.status == "interrupted":
         exits.complain("interrupted; continue with --resume")
         return exits.INTERRUPTED
     if not judged.found:
         exits.complain("no pair was measured")
-        return exits.UNREACHABLE
-    return code
+    return code if judged.found or format == "nagios" else exits.UNREACHABLE
 
 
 def _measured(

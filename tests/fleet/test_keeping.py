@@ -70,6 +70,7 @@ def test_ansible_starts_in_a_folder_of_ours_and_shows_no_secret(measured, monkey
     assert wanted.items() <= environment.items()
 
 
+@pytest.mark.long
 def test_the_configuration_of_the_current_folder_is_not_read(bottleneck, tmp_path):
     program = tmp_path / "secret.sh"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\necho x\n")
@@ -123,6 +124,7 @@ def has_a_folder_as_log(keep):
     (keep / run.LOG).mkdir(parents=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make", [is_file, is_open_to_others, has_a_link_as_log, has_a_folder_as_log]
 )
@@ -177,3 +179,14 @@ def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(measured, repo
     assert run._new_name(keep, PAIR) == "pc1@nas1.run4"
     assert (keep / "pc1@nas1.json").read_text() == "strange"
     assert (keep / "pc1@nas1.run3.json").read_text() == report
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("more", "code"), [((), 69), (("--format", "nagios"), 3)])
+def test_where_no_pair_was_measured_a_plugin_says_unknown(bottleneck, tmp_path, more, code):
+    dead = {"ansible_host": "127.0.0.1", "ansible_port": 1}
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"pc1": dead}}}))
+    words = ("fleet", "hosts.yml", "--share", "//nas1/media", "--yes", "--allow-guest")
+    ended = bottleneck(*words, *more, cwd=tmp_path)
+    assert ended.code == code and ended.complaint == "bottleneck: no pair was measured"
+    assert bool(more) == ended.out.startswith("BOTTLENECK UNKNOWN"), ended.out
