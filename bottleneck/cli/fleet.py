@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bottleneck.cli.documents import Output
     from bottleneck.fleet.records import Fleet, Pair
     from bottleneck.fleet.result import Result
+    from bottleneck.fleet.timetable import Round
 
 MOST_SKIPPED = 20
 """Files without a report that are named on stderr."""
@@ -195,7 +196,10 @@ def _fleet(inventory: Path, hosts: Hosts) -> Fleet:
             word = "is not //SERVER/SHARE" if not each else "is the second share of its server"
             raise Refused("usage", f"--share {(hosts.share or ())[at][:80]!r} {word}")
     found = inventories.read(inventory)
-    segments = {"uplink": hosts.uplink or (), "switch": hosts.switch or ()}
+    segments = {
+        "uplink": dict.fromkeys(hosts.uplink or ()),
+        "switch": dict.fromkeys(hosts.switch or ()),
+    }
     return inventories.fleet(found, hosts.clients, servers, segments)  # type: ignore[arg-type]
 
 
@@ -213,6 +217,8 @@ def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
     pairs = first_pairs(known, tests.all)
     rounds = timetable.rounds(known, pairs)
     most = known.pairs if tests.all else known.most_tests
+    if output.redaction is not None:
+        known, rounds = _hidden_plan(known, rounds)
     seconds = len(rounds) * tests.budget
     figures = {"most_tests": most, "test_seconds": tests.budget, "total_seconds": seconds}
     figures["copy_bytes_at_most"] = LARGEST_COPY_BYTES
@@ -226,6 +232,19 @@ def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
         blocks = shown.plan_blocks(known, rounds, tests.budget, most, LARGEST_COPY_BYTES)
         done = documents.shown(lambda: terminal.show(terminal.console(), blocks)) and done
     return exits.DONE if done else exits.INCOMPLETE
+
+
+def _hidden_plan(known: Fleet, rounds: list[Round]) -> tuple[Fleet, list[Round]]:
+    """The same timetable, with tokens for all names."""
+    from bottleneck.fleet.collected import Collected
+    from bottleneck.fleet.records import Pair
+
+    shown = hidden(Collected(), known)
+    clients = dict(zip(known.clients, shown.clients, strict=True))
+    servers = dict(zip(known.servers, shown.servers, strict=True))
+    return shown, [
+        tuple(Pair(clients[one], servers[other]) for one, other in each) for each in rounds
+    ]
 
 
 def first_pairs(known: Fleet, every: bool) -> list[Pair]:

@@ -1,6 +1,7 @@
 """`bottleneck fleet --reports DIR` and --plan, as a user runs them."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -176,6 +177,20 @@ def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
     shown = fleet(hosts, *shares, "--plan")
     assert shown.code == 0 and shown.out.startswith("12 tests in 6 rounds, up to 16 tests in all")
     assert fleet(hosts, *shares, "--plan").out == shown.out
+
+
+@pytest.mark.long
+def test_a_plan_hides_names_and_takes_a_group_that_is_named_twice_once(fleet, hosts):
+    words = (hosts, "--share", "//nas1/media", *("--uplink", "attic") * 2, "--plan")
+    told = json.loads(fleet(*words, "--json", "-").out)
+    ended = fleet(*words, "--json", "-", "--redact")
+    hidden = json.loads(ended.out)
+    for text in (ended.out, ended.err, fleet(*words, "--redact").out):
+        assert not re.search("example|nas1|attic", text)
+    assert len(hidden["segments"]) == len(told["segments"]) == 1
+    names = {name: f"client-{at}" for at, name in enumerate(told["clients"], 1)}
+    rounds = [[names[pair["client"]] for pair in each] for each in told["rounds"]]
+    assert rounds == [[pair["client"] for pair in each] for each in hidden["rounds"]]
 
 
 @pytest.mark.long
