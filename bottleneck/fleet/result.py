@@ -61,7 +61,8 @@ class Result:
     @property
     def is_decided(self) -> bool:
         """Whether every pair that was tried has a rate, and nothing is in doubt."""
-        return bool(self.found) and not (self.missing or self.undecided or self.unmeasured)
+        doubts = self.missing or self.undecided or self.unmeasured
+        return bool(self.found) and not (doubts or self.found[0].unexplained)
 
     @property
     def unmeasured(self) -> tuple[str, ...]:

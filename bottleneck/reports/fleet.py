@@ -66,12 +66,11 @@ def headline(result: Result) -> str:
         first = result.common[0]
         who = f"{first.agreeing} of {first.measured} pairs"
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
-    first_found = result.found[0]
-    if first_found.unexplained:
-        return (
-            f"Bottleneck: not identified, {len(first_found.unexplained)} slow pairs share no host"
-        )
-    usual = rate_text(first_found.usual_bytes_per_second)
+    found = result.found[0]
+    if count := len(found.unexplained):
+        pairs = f"{count} slow pair{'s' * (count > 1)}"
+        return f"Bottleneck: not identified, no shared host explains {pairs}"
+    usual = rate_text(found.usual_bytes_per_second)
     return f"No fault found: no pair is slower than {percent_text(SLOW)} of {usual}"
 
 
