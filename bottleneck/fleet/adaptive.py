@@ -21,7 +21,7 @@ def next_pairs(
     made: how often each pair was measured or tried; dead: hosts that gave no report. A pair is
     repeated where no other is left.
     """
-    results = tuple(found)
+    most, results = max(0, most), tuple(found)
     doubts = [each for told in results for each in told.undecided]
     suspects = {each.node for told in results for each in (*told.culprits, *told.undecided)}
     made = Counter(made)
@@ -32,7 +32,7 @@ def next_pairs(
         made.update(pairs)
         wanted += pairs
     if wanted:
-        return wanted[: max(0, most)]
+        return wanted[:most]
     for node in dict.fromkeys(node for told in results for node in told.untested):
         if node not in suspects:
             clean = (

@@ -103,4 +103,6 @@ def test_no_more_are_asked_for_than_are_left():
     of = fleet(8, 4)
     asked = found(*(doubt(node) for node in of.hosts), untested=of.hosts)
     assert len(adaptive.next_pairs(of, [asked], Counter(), 5)) == 5
-    assert adaptive.next_pairs(of, [asked], Counter(), 0) == []
+    for at_most in (0, -6):
+        assert adaptive.next_pairs(of, [asked], Counter(), at_most) == []
+        assert adaptive.next_pairs(of, [found(untested=of.hosts)], Counter(), at_most) == []
