@@ -74,7 +74,7 @@ def judge(
         undecided=tuple(each for each in told if each.confidence < NAMED),
         unexplained=tuple(sorted(slow - explained)),
         untested=untested,
-        slow=len(slow),
+        slow=tuple(sorted(slow)),
         measured=len({each.pair for each in seen}),
     )
 

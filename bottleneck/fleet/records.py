@@ -141,6 +141,6 @@ class Found:
     """Slow pairs that no node explains."""
     untested: tuple[Node, ...]
     """Hosts with fewer tests than it takes to clear them, the most suspected first."""
-    slow: int
-    """Pairs below SLOW of the usual rate."""
+    slow: tuple[Pair, ...]
+    """Pairs below SLOW of the usual rate, except those whose own diagnosis finds no fault."""
     measured: int

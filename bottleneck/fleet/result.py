@@ -100,7 +100,7 @@ def of_pairs(
     found.sort(
         key=lambda each: (
             -sum(len(culprit.slow) for culprit in each.culprits),
-            -each.slow,
+            -len(each.slow),
             each.usual_bytes_per_second,
         )
     )
@@ -111,8 +111,7 @@ def of_pairs(
         }
         for copy, many in seen.items()
     }
-    slow = bool(found) and found[0].slow > 0
-    common = () if slow or not found else tuple(_common(seen[found[0].copy]))
+    common = tuple(_common(seen[found[0].copy])) if found and not found[0].slow else ()
     return Result(known, tuple(found), rates, dict(missing or {}), tuple(skipped), common)
 
 

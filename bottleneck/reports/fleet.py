@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from bottleneck import __version__
@@ -70,8 +71,10 @@ def headline(result: Result) -> str:
     if count := len(found.unexplained):
         pairs = f"{count} slow pair{'s' * (count > 1)}"
         return f"Bottleneck: not identified, no shared host explains {pairs}"
-    usual = rate_text(found.usual_bytes_per_second)
-    return f"No fault found: no pair is slower than {percent_text(SLOW)} of {usual}"
+    usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
+    below = any(rate < least for rate in result.rates[found.copy].values())
+    who = "no pair with a faster link" if below else "no pair"
+    return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}"
 
 
 def _named(culprit: Culprit) -> str:
@@ -155,7 +158,7 @@ def details(result: Result) -> Iterator[Block]:
 def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
     """Rates of the headline's copy, clients of slow pairs first; a culprit's pairs are marked."""
     found = result.found[0]
-    rates = result.rates[found.copy]
+    rates, slow = result.rates[found.copy], set(found.slow)
     clients, servers = _worst_first(result.fleet, found)
     shown = servers[:most_servers]
     table = Table(
@@ -165,24 +168,19 @@ def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
         f"({rate_text(found.usual_bytes_per_second)}); -: not measured",
     )
     for client in clients[:most_clients]:
-        cells = (_cell(rates.get(Pair(client, each)), found) for each in shown)
+        pairs = (Pair(client, each) for each in shown)
+        cells = (_cell(rates.get(pair), pair in slow) for pair in pairs)
         table.add(safe(client, LONGEST_NAME), *cells)
     table.left_out = len(clients) - len(table.rows)
     return table
 
 
-def _cell(rate: float | None, found: Found) -> str:
-    if rate is None:
-        return "-"
-    return f"{rate_text(rate)}{' *' if rate < SLOW * found.usual_bytes_per_second else '  '}"
+def _cell(rate: float | None, slow: bool) -> str:
+    return "-" if rate is None else f"{rate_text(rate)}{' *' if slow else '  '}"
 
 
 def _worst_first(fleet: Fleet, found: Found) -> tuple[list[str], list[str]]:
-    slow = {pair for each in (*found.culprits, *found.undecided) for pair in each.slow}
-    slow |= {*found.unexplained}
-    count = {
-        node: sum(node.name == pair[node.kind == "server"] for pair in slow) for node in fleet.hosts
-    }
+    count = Counter(node for pair in found.slow for node in fleet.nodes(pair))
     ordered = sorted(fleet.hosts, key=lambda node: -count[node])
     return (
         [node.name for node in ordered if node.kind == "client"],
@@ -207,14 +205,16 @@ def judgement(result: Result) -> Judgement:
 
 def _cases(result: Result) -> Iterator[Judged]:
     for found in result.found[:1]:
-        slow, least = explained(found), SLOW * found.usual_bytes_per_second
+        behind, slow = explained(found), set(found.slow)
+        least = SLOW * found.usual_bytes_per_second
         for pair, rate in sorted(result.rates[found.copy].items()):
             name = f"{pair_text(pair)}: {found.copy}"
-            because = ", ".join(map(name_of, slow.get(pair, ()))) or "not identified"
-            state: State = "critical" if rate < least else "ok"
+            because = ", ".join(map(name_of, behind.get(pair, ()))) or "not identified"
+            state: State = "critical" if pair in slow else "ok"
             text = rate_text(rate) + (f", limited by {because}" if state == "critical" else "")
             metric = f"{pair.client}.{pair.server}"
-            yield Judged(name, metric, state, text, rate, "bytes_per_second", "", f"{least:.0f}:")
+            limit = f"{least:.0f}:" if pair in slow or rate >= least else ""
+            yield Judged(name, metric, state, text, rate, "bytes_per_second", "", limit)
     for pair, why in sorted(result.missing.items()):
         yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", why)
 

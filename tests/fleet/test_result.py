@@ -27,3 +27,14 @@ def test_slow_pairs_that_nothing_explains_are_undecided(slow, told):
     judgement = shown.judgement(found)
     assert judgement.state == "unknown"
     assert judgement.sentence == f"Bottleneck: not identified, no shared host explains {told}"
+
+
+def test_pairs_that_are_healthy_at_a_lower_rate_are_slow_nowhere():
+    found = result(dict.fromkeys(PAIRS[:3], 40e6), healthy=True)
+    judgement = shown.judgement(found)
+    assert found.found[0].slow == () and found.is_decided and judgement.state == "ok"
+    assert judgement.sentence.startswith("No fault found: no pair with a faster link is slower")
+    assert {each.state for each in judgement.judged} == {"ok"}
+    assert [each.critical for each in judgement.judged] == [""] * 3 + ["88000000:"] * 15
+    assert "*" not in str(shown.matrix(found, 9, 9).rows)
+    assert "*" in str(shown.matrix(result({PAIRS[0]: 40e6}), 9, 9).rows)

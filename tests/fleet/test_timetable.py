@@ -69,7 +69,7 @@ def doubt(node, *alternatives):
 
 
 def found(*undecided, untested=()):
-    return Found("pull.cached", 1e8, 0.1, (), undecided, (), untested, 0, 0)
+    return Found("pull.cached", 1e8, 0.1, (), undecided, (), untested, (), 0)
 
 
 def test_what_decides_passes_one_of_two_suspects():
