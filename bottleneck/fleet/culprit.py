@@ -53,10 +53,11 @@ def judge(
 
     usual_bytes_per_second: what a healthy pair has; None: the median of the clients' best pairs.
     """
+    made, seen = Counter(each.pair for each in seen), list(by_pair(seen).values())
     usual = usual_bytes_per_second or _usual(seen)
     rates = [math.log(max(each.bytes_per_second, 1.0) / usual) for each in seen]
     rates = [max(0.0, rate) if e.healthy else rate for e, rate in zip(seen, rates, strict=True)]
-    model = _Model(fleet, seen, rates, _noise(rates))
+    model = _Model(fleet, seen, rates, _noise(rates), made)
     for _ in range(2):
         # The first guess of the noise has the slow pairs in it.
         model.fitted()
@@ -75,8 +76,22 @@ def judge(
         unexplained=tuple(sorted(slow - explained)),
         untested=untested,
         slow=tuple(sorted(slow)),
-        measured=len({each.pair for each in seen}),
+        measured=len(seen),
     )
+
+
+def by_pair(seen: Iterable[Seen]) -> dict[Pair, Seen]:
+    """Of each pair its middle run, with the median rate: repeats are no further evidence."""
+    runs: dict[Pair, list[Seen]] = {}
+    for each in sorted(seen, key=lambda each: each.bytes_per_second):
+        runs.setdefault(each.pair, []).append(each)
+    return {
+        pair: replace(
+            of[(len(of) - 1) // 2],
+            bytes_per_second=statistics.median(e.bytes_per_second for e in of),
+        )
+        for pair, of in runs.items()
+    }
 
 
 def _usual(seen: Iterable[Seen]) -> float:
@@ -107,12 +122,14 @@ def side_of(seen: Seen, node: Node) -> float:
 
 @dataclass
 class _Model:
-    """Pairs, what each of them is explained by, and by how much."""
+    """Pairs, each once, what each of them is explained by, and by how much."""
 
     fleet: Fleet
     seen: Sequence[Seen]
     rates: Sequence[float]
     noise: float
+    made: Counter[Pair]
+    """Runs of each pair."""
     passing: dict[Node, list[int]] = field(default_factory=dict)
     """Indices of the pairs that pass each node."""
     least: list[float] = field(default_factory=list)
@@ -196,7 +213,7 @@ class _Model:
         for at, least in enumerate(self.least):
             if least == 0:
                 ends = self._nodes(at)[:2]
-                own.update(ends)
+                own.update({end: self.made[self.seen[at].pair] for end in ends})
                 slow.update(ends if self.rates[at] < _SLOW else ())
         hosts = [node for node in self.fleet.hosts if node not in caps]
         found = [
@@ -206,7 +223,6 @@ class _Model:
 
     def told(self, caps: dict[Node, float], usual: float) -> Iterable[Culprit]:
         """Those of the set and the suspects beside it, with what else explains their pairs."""
-        made = Counter(each.pair for each in self.seen)
         found: list[Culprit] = []
         for node, cap in caps.items():
             without = {other: rate for other, rate in caps.items() if other != node}
@@ -224,7 +240,7 @@ class _Model:
         for each in found:
             sure = each.confidence >= NAMED
             between = (each.node, *each.alternatives)
-            pairs = [] if sure else deciding(self.fleet, between, suspects, made)
+            pairs = [] if sure else deciding(self.fleet, between, suspects, self.made)
             yield replace(each, measure=pairs[0] if pairs else None)
 
     def _culprit(
@@ -234,14 +250,13 @@ class _Model:
         slow = [at for at in of if cap < self.least[at] and self.rates[at] < _SLOW / 2]
         named = Counter(e.verdict for at in slow if (e := self.seen[at]).verdict)
         words, agreeing = named.most_common(1)[0] if named else (None, 0)
-        pairs: set[Pair] = {self.seen[at].pair for at in slow}
         confidence = 1 / (1 + math.exp(-max(-50.0, margin)))
         return Culprit(
             node=node,
             bytes_per_second=usual * math.exp(cap),
             confidence=min(confidence, MOST_CONFIDENCE) / (1 + len(alike)),
-            slow=tuple(sorted(pairs)),
-            measured=len({self.seen[at].pair for at in of}),
+            slow=tuple(sorted(self.seen[at].pair for at in slow)),
+            measured=len(of),
             verdict=words if 2 * agreeing > len(slow) else None,
             agreeing=agreeing,
             alternatives=alike,

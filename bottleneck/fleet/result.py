@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import OWN_COPIES, Words
-from bottleneck.fleet.culprit import NAMED, judge
+from bottleneck.fleet.culprit import NAMED, by_pair, judge
 from bottleneck.fleet.records import Culprit, Fleet, Found, Pair, Seen
 
 LEAST_COMMON = 0.75
@@ -105,24 +104,14 @@ def of_pairs(
         )
     )
     rates = {
-        copy: {
-            pair: statistics.median(e.bytes_per_second for e in of)
-            for pair, of in _by_pair(many).items()
-        }
+        copy: {pair: each.bytes_per_second for pair, each in by_pair(many).items()}
         for copy, many in seen.items()
     }
-    common = tuple(_common(seen[found[0].copy])) if found and not found[0].slow else ()
+    common = tuple(_common(by_pair(seen[found[0].copy]).values())) if found and not found[0].slow else ()
     return Result(known, tuple(found), rates, dict(missing or {}), tuple(skipped), common)
 
 
-def _by_pair(many: Sequence[Seen]) -> dict[Pair, list[Seen]]:
-    found: dict[Pair, list[Seen]] = {}
-    for each in many:
-        found.setdefault(each.pair, []).append(each)
-    return found
-
-
-def _common(many: Sequence[Seen]) -> list[Common]:
+def _common(many: Collection[Seen]) -> list[Common]:
     """What nearly all pairs of a server name, of servers with several clients; most pairs first."""
     found: dict[Words, Common] = {}
     for server in dict.fromkeys(each.pair.server for each in many):

@@ -107,6 +107,25 @@ def test_one_slow_pair_is_told_and_no_host_is_named():
     assert found.slow == found.unexplained and found.measured == 48
 
 
+@pytest.mark.parametrize(
+    ("runs", "known"), [(10, ("nas0", "nas1")), (4, ("nas0",))], ids=["one-fast", "alone"]
+)
+def test_repeats_of_one_slow_pair_blame_nobody(runs, known):
+    """c0 with nas0 is slow in each run; with nas1 it is fast, or nothing else is known of it."""
+    others = [Seen(Pair(f"c{at}", f"nas{to}"), USUAL) for at in range(1, 6) for to in range(3)]
+    own = [Seen(Pair("c0", each), USUAL) for each in known[1:]]
+    pairs = [*others, *own, *[Seen(Pair("c0", "nas0"), 20e6)] * runs]
+    fleet = Fleet(tuple(f"c{at}" for at in range(6)), ("nas0", "nas1", "nas2"))
+    found = judge(fleet, "pull.cached", pairs)
+    assert found.culprits == () and found.unexplained == (Pair("c0", "nas0"),)
+
+
+def test_one_slow_run_of_many_is_no_slow_pair():
+    pairs = [*seen({}), *seen({}), *[Seen(Pair("pc1", each), 9e6) for each in FLEET.servers]]
+    found = judge(FLEET, "pull.cached", pairs)
+    assert found.slow == () and found.measured == 48
+
+
 def test_a_pair_whose_own_diagnosis_finds_no_fault_is_not_slow():
     """Clients with a slower link than most are none, where they use all of it."""
     found = judged({Node("client", f"pc{at}"): 40e6 for at in range(5)}, healthy=True)
