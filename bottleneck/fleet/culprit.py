@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bottleneck.fleet.adaptive import deciding
-from bottleneck.fleet.records import FIRST_TESTS, Culprit, Fleet, Found, Node, Pair, Seen
+from bottleneck.fleet.records import FIRST_TESTS, NAMED, Culprit, Fleet, Found, Node, Pair, Seen
 
 SLOW = 0.8
 """Of the usual rate: a pair below it is slow; a node that takes less from its pairs is none."""
@@ -32,8 +32,6 @@ PRIOR = 11.0
 """Nats that a node costs beside the logarithm of the number of nodes: few of them are slow."""
 SUSPECT = 2.0
 """Nats from which on a node is worth another test."""
-NAMED = 0.7
-"""Confidence from which on a node is named."""
 ALIKE = 3.0
 """Nats: two explanations that differ by less are undecided."""
 VERDICT = 2.0
@@ -65,7 +63,7 @@ def judge(
     caps = model.fitted()
     untested = model.untested(caps)
     told = sorted(model.told(caps, usual), key=lambda each: -len(each.slow))
-    explained = {pair for each in told if each.node in caps for pair in each.slow}
+    explained = {pair for each in told if each.is_likely for pair in each.slow}
     slow = {each.pair for each, rate in zip(seen, rates, strict=True) if rate < _SLOW}
     return Found(
         copy=copy,
@@ -112,12 +110,10 @@ def _noise(residuals: Iterable[float]) -> float:
     return min(max(found, LEAST_NOISE), MOST_NOISE)
 
 
-def side_of(seen: Seen, node: Node) -> float:
-    """Evidence in nats of a slow pair's own diagnosis for a node, below 0 against it."""
+def side_of(seen: Seen, node: Node) -> int:
+    """Whether a slow pair's own diagnosis names the node's side, 1, another, -1, or neither, 0."""
     side = seen.verdict.side if seen.verdict else None
-    if side not in ("client", "server"):
-        return 0.0
-    return VERDICT * seen.confidence * (1 if side == node.kind else -1)
+    return (1 if side == node.kind else -1) if side in ("client", "server") else 0
 
 
 @dataclass
@@ -200,7 +196,8 @@ class _Model:
             least, rate = self.least[at], self.rates[at]
             if cap < least:
                 gained = self._loss(rate, least) - self._loss(rate, cap)
-                total += gained + (side_of(self.seen[at], node) if gained > 0 else 0.0)
+                told = VERDICT * self.seen[at].confidence * side_of(self.seen[at], node)
+                total += gained + (told if gained > 0 else 0.0)
         return total, cap
 
     def untested(self, caps: Container[Node]) -> tuple[Node, ...]:
@@ -248,16 +245,21 @@ class _Model:
     ) -> Culprit:
         of = self.passing[node]
         slow = [at for at in of if cap < self.least[at] and self.rates[at] < _SLOW / 2]
-        named = Counter(e.verdict for at in slow if (e := self.seen[at]).verdict)
-        words, agreeing = named.most_common(1)[0] if named else (None, 0)
-        confidence = 1 / (1 + math.exp(-max(-50.0, margin)))
+        named = [each for at in slow if (each := self.seen[at]).verdict]
+        own = Counter(each.verdict for each in named if side_of(each, node) >= 0)
+        words, agreeing = own.most_common(1)[0] if own else (None, 0)
+        opposed = len(named) - own.total()
+        confidence = min(1 / (1 + math.exp(-max(-50.0, margin))), MOST_CONFIDENCE)
+        # Where most that name anything name another side, it is not sure; a stray one matters less.
+        confidence *= 1 - opposed / max(len(named), len(slow) / 2, 1) / 2
         return Culprit(
             node=node,
             bytes_per_second=usual * math.exp(cap),
-            confidence=min(confidence, MOST_CONFIDENCE) / (1 + len(alike)),
+            confidence=confidence / (1 + len(alike)),
             slow=tuple(sorted(self.seen[at].pair for at in slow)),
             measured=len(of),
             verdict=words if 2 * agreeing > len(slow) else None,
             agreeing=agreeing,
+            opposed=opposed,
             alternatives=alike,
         )

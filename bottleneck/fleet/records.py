@@ -10,6 +10,8 @@ from bottleneck.analysis.finding import Words
 
 FIRST_TESTS = 2
 """Of each host, before anybody is suspected."""
+NAMED = 0.7
+"""Confidence from which on a node is named."""
 Kind = Literal["client", "server", "uplink", "switch"]
 
 
@@ -115,13 +117,21 @@ class Culprit:
     measured: int
     """Measured pairs that pass it."""
     verdict: Words | None = None
-    """What most of those pairs' own diagnoses name, if more than half of them name the same."""
+    """What most of those pairs' own diagnoses name of this node or the path, if more than half of
+    them name the same."""
     agreeing: int = 0
     """How many do."""
+    opposed: int = 0
+    """How many name a host that this node is not."""
     alternatives: tuple[Node, ...] = ()
     """Others that explain the same pairs about as well: it is undecidable between them."""
     measure: Pair | None = None
     """The pair that would decide; None: it is decided, or no pair would."""
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it, or one of its alternatives, is worth telling."""
+        return bool(self.slow) and (bool(self.alternatives) or self.confidence >= 1 - NAMED)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import OWN_COPIES, Words
-from bottleneck.fleet.culprit import NAMED, by_pair, judge
-from bottleneck.fleet.records import Culprit, Fleet, Found, Pair, Seen
+from bottleneck.fleet.culprit import by_pair, judge
+from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen
 
 LEAST_COMMON = 0.75
 """Of a server's pairs: so many have to name the same limit."""
@@ -55,7 +55,7 @@ class Result:
     def undecided(self) -> tuple[Culprit, ...]:
         """Those of the first copy that have slow pairs and some likelihood."""
         told = self.found[0].undecided if self.found else ()
-        return tuple(e for e in told if e.slow and (e.alternatives or e.confidence >= 1 - NAMED))
+        return tuple(each for each in told if each.is_likely)
 
     @property
     def is_decided(self) -> bool:

@@ -111,6 +111,8 @@ def _of_culprit(culprit: Culprit, found: Found) -> str:
     )
     if culprit.verdict is not None:
         text += f" {culprit.agreeing} of them name: {cap_text(culprit.verdict)}."
+    if culprit.opposed:
+        text += f" {culprit.opposed} of them name a limit of another part."
     if culprit.alternatives:
         others = " or ".join(map(name_of, culprit.alternatives))
         text += f" {others.capitalize()} explains them as well."

@@ -75,6 +75,7 @@ def _culprit_json(each: Culprit) -> dict[str, Any]:
         "slow_pairs": len(each.slow),
         "measured_pairs": each.measured,
         "verdict": {**asdict(each.verdict), "pairs": each.agreeing} if each.verdict else None,
+        "opposed_pairs": each.opposed,
         "alternatives": [other._asdict() for other in each.alternatives],
         "measure": each.measure._asdict() if each.measure else None,
     }

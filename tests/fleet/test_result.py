@@ -2,7 +2,8 @@
 
 import pytest
 
-from bottleneck.fleet.records import Pair, Seen
+from bottleneck.analysis.finding import Words
+from bottleneck.fleet.records import Node, Pair, Seen
 from bottleneck.fleet.result import of_pairs
 from bottleneck.reports import fleet as shown
 
@@ -38,3 +39,40 @@ def test_pairs_that_are_healthy_at_a_lower_rate_are_slow_nowhere():
     assert [each.critical for each in judgement.judged] == [""] * 3 + ["88000000:"] * 15
     assert "*" not in str(shown.matrix(found, 9, 9).rows)
     assert "*" in str(shown.matrix(result({PAIRS[0]: 40e6}), 9, 9).rows)
+
+
+DISK, CORE, LINK = (
+    Words("disk", "server", "read"),
+    Words("cpu", "client", "one-core"),
+    Words("network", "path", "link-rate"),
+)
+
+
+def of_pc0(*verdicts):
+    """Pc0 is slow with as many servers; what each of those pairs names itself."""
+    seen = [
+        Seen(Pair(f"pc{at}", f"nas{to}"), USUAL if at else 20e6, *(() if at else (words, 0.9)))
+        for at in range(6)
+        for to, words in enumerate(verdicts)
+    ]
+    return of_pairs({COPY: seen})
+
+
+@pytest.mark.parametrize(
+    "verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"]
+)
+def test_a_host_is_not_named_against_what_its_pairs_name_themselves(verdicts):
+    found = of_pc0(*verdicts)
+    (told,) = found.undecided
+    assert found.culprits == () and told.node == Node("client", "pc0") and told.verdict is None
+    assert told.confidence < 0.7 and not found.is_decided
+    assert shown.headline(found) == "Bottleneck: not identified, client pc0"
+    assert f"{told.opposed} of them name a limit of another part." in "".join(shown.sentences(found))
+
+
+@pytest.mark.parametrize("words", [CORE, LINK], ids=["own", "path"])
+def test_a_few_that_name_another_side_lower_the_confidence_in_what_most_name(words):
+    (all_agree,) = of_pc0(*[words] * 6).culprits
+    (told,) = of_pc0(*[words] * 5, DISK).culprits
+    assert (told.verdict, told.agreeing, told.opposed) == (words, 5, 1)
+    assert 0.7 <= told.confidence < all_agree.confidence
