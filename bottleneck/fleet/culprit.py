@@ -98,8 +98,8 @@ def _usual(seen: Iterable[Seen]) -> float:
         best[each.pair.client] = max(best.get(each.pair.client, 1.0), each.bytes_per_second)
     middle = statistics.median_high(best.values())
     # Of several the best is a little too good.
-    near = (e.bytes_per_second for e in seen if SLOW <= e.bytes_per_second / middle <= 1 / SLOW)
-    return statistics.median(near)
+    near = [e.bytes_per_second for e in seen if SLOW <= e.bytes_per_second / middle <= 1 / SLOW]
+    return statistics.median(near or [middle])
 
 
 def _noise(residuals: Iterable[float]) -> float:

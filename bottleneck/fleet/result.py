@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import OWN_COPIES, Words
 from bottleneck.fleet.culprit import by_pair, judge
 from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen
 
+MOST_RATE = 1e13
+"""Bytes per second: what is above it, or no number, is no rate of a copy."""
 LEAST_COMMON = 0.75
 """Of a server's pairs: so many have to name the same limit."""
 
@@ -85,9 +87,17 @@ def of_pairs(
     """The copies of all pairs, judged.
 
     fleet: None: its hosts are those of the pairs. usual_bytes_per_second: what a healthy pair has.
+    A pair whose rates are all invalid (infinite, not a number, negative) is missing.
     """
+    lost = {each.pair: "no valid rate" for many in seen.values() for each in many}
+    seen = {
+        copy: [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE]
+        for copy, many in seen.items()
+    }
+    valid = {each.pair for many in seen.values() for each in many}
+    missing = {pair: why for pair, why in lost.items() if pair not in valid} | dict(missing or {})
     known = fleet or Fleet((), ())
-    pairs = {each.pair for many in seen.values() for each in many} | {*(missing or ())}
+    pairs = valid | missing.keys()
     clients = {**dict.fromkeys(known.clients), **dict.fromkeys(sorted(e.client for e in pairs))}
     servers = {**dict.fromkeys(known.servers), **dict.fromkeys(sorted(e.server for e in pairs))}
     known = replace(known, clients=tuple(clients), servers=tuple(servers))
@@ -107,12 +117,13 @@ def of_pairs(
         copy: {pair: each.bytes_per_second for pair, each in by_pair(many).items()}
         for copy, many in seen.items()
     }
-    common = tuple(_common(by_pair(seen[found[0].copy]).values())) if found and not found[0].slow else ()
-    return Result(known, tuple(found), rates, dict(missing or {}), tuple(skipped), common)
+    common = [each for told in found[:1] if not told.slow for each in _common(seen[told.copy])]
+    return Result(known, tuple(found), rates, missing, tuple(skipped), tuple(common))
 
 
-def _common(many: Collection[Seen]) -> list[Common]:
+def _common(seen: Iterable[Seen]) -> list[Common]:
     """What nearly all pairs of a server name, of servers with several clients; most pairs first."""
+    many = by_pair(seen).values()
     found: dict[Words, Common] = {}
     for server in dict.fromkeys(each.pair.server for each in many):
         own = [each for each in many if each.pair.server == server]

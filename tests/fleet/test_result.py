@@ -1,11 +1,14 @@
 """What a fleet's result says in its headline, its state and its cases is the same in each."""
 
+import math
+
 import pytest
 
 from bottleneck.analysis.finding import Words
 from bottleneck.fleet.records import Node, Pair, Seen
 from bottleneck.fleet.result import of_pairs
 from bottleneck.reports import fleet as shown
+from bottleneck.reports import fleet_rows as rows
 
 USUAL = 110e6
 PAIRS = [Pair(f"pc{at}", f"nas{to}") for at in range(6) for to in range(3)]
@@ -58,16 +61,16 @@ def of_pc0(*verdicts):
     return of_pairs({COPY: seen})
 
 
-@pytest.mark.parametrize(
-    "verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"]
-)
+@pytest.mark.parametrize("verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"])
 def test_a_host_is_not_named_against_what_its_pairs_name_themselves(verdicts):
     found = of_pc0(*verdicts)
     (told,) = found.undecided
     assert found.culprits == () and told.node == Node("client", "pc0") and told.verdict is None
     assert told.confidence < 0.7 and not found.is_decided
     assert shown.headline(found) == "Bottleneck: not identified, client pc0"
-    assert f"{told.opposed} of them name a limit of another part." in "".join(shown.sentences(found))
+    assert f"{told.opposed} of them name a limit of another part." in "".join(
+        shown.sentences(found)
+    )
 
 
 @pytest.mark.parametrize("words", [CORE, LINK], ids=["own", "path"])
@@ -76,3 +79,20 @@ def test_a_few_that_name_another_side_lower_the_confidence_in_what_most_name(wor
     (told,) = of_pc0(*[words] * 5, DISK).culprits
     assert (told.verdict, told.agreeing, told.opposed) == (words, 5, 1)
     assert 0.7 <= told.confidence < all_agree.confidence
+
+
+@pytest.mark.parametrize("rate", [math.inf, -math.inf, math.nan, 1e308, -1.0])
+def test_a_rate_that_is_none_costs_its_own_pair_alone(rate):
+    found = result({PAIRS[4]: rate})
+    assert found.missing == {PAIRS[4]: "no valid rate"} and not found.is_decided
+    assert found.found[0].slow == () and found.found[0].measured == 17
+    assert "No fault found" in rows.to_json(found) and "pc1,nas2" in rows.table_csv(found)
+    assert shown.page(found) and shown.ticket(found) and list(shown.blocks(found))
+
+
+@pytest.mark.parametrize("rate", [math.inf, 0.0], ids=str)
+def test_documents_are_made_where_no_pair_has_a_rate(rate):
+    found = result(dict.fromkeys(PAIRS, rate))
+    assert found.culprits == () and len(found.missing) == (18 if rate else 0)
+    assert rows.to_json(found) and shown.page(found) and shown.ticket(found)
+    assert list(shown.blocks(found)) and shown.judgement(found).judged

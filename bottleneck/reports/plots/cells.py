@@ -78,7 +78,7 @@ def within(cells: Sequence[HeatCell]) -> tuple[HeatCell, ...]:
 
 def level(bytes_per_second: float, most: float) -> int:
     """Which of the map's steps a rate has: equal shares of the highest rate."""
-    return min(HEAT_LEVELS - 1, int(HEAT_LEVELS * bytes_per_second / most))
+    return min(HEAT_LEVELS - 1, int(HEAT_LEVELS * bytes_per_second / (most or 1)))
 
 
 def cell_text(figure: float) -> str:
