@@ -24,8 +24,8 @@ SLOW = 0.8
 _SLOW = math.log(SLOW)
 LEAST_NOISE, MOST_NOISE = 0.08, 0.25
 """Of a rate, as a share: two runs of a healthy pair differ by so much at least."""
-MOST_EVIDENCE = 5.4
-"""Nats of one pair for a node: any pair may be slow once for a reason of its own (1 in 220)."""
+MOST_EVIDENCE = 7.5
+"""Nats of one pair for a node, less than one costs: a pair may be slow for a reason of its own."""
 MOST_AGAINST = 20.0
 """The same against it: no pair is by chance faster than a node that it passes."""
 PRIOR = 11.0

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bottleneck.analysis.finding import Words
-from bottleneck.fleet.culprit import judge
+from bottleneck.fleet.culprit import MOST_EVIDENCE, PRIOR, VERDICT, judge
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +118,15 @@ def test_repeats_of_one_slow_pair_blame_nobody(runs, known):
     fleet = Fleet(tuple(f"c{at}" for at in range(6)), ("nas0", "nas1", "nas2"))
     found = judge(fleet, "pull.cached", pairs)
     assert found.culprits == () and found.unexplained == (Pair("c0", "nas0"),)
+
+
+def test_one_slow_pair_is_too_little_whatever_it_names_itself():
+    assert MOST_EVIDENCE + VERDICT < PRIOR
+
+
+def test_two_slow_pairs_of_a_client_are_enough_in_a_small_fleet():
+    fleet = Fleet(FLEET.clients, FLEET.servers[:2])
+    assert named({PC9: 20e6}, fleet=fleet) == {PC9}
 
 
 def test_one_slow_run_of_many_is_no_slow_pair():
