@@ -45,19 +45,18 @@ def pair_text(pair: Pair) -> str:
     return f"{safe(pair.client, LONGEST_NAME)} with {safe(pair.server, LONGEST_NAME)}"
 
 
-def points_text(names: Sequence[str]) -> str:
-    """The first names of a list: `nas1, nas2 and 3 more`."""
-    shown = ", ".join(safe(each, LONGEST_NAME) for each in names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+def first_text(texts: Iterable[str], between: str = ", ") -> str:
+    """The first three of a list: `nas1, nas2, nas3 and 3 more`."""
+    shown = list(texts)
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return between.join(shown[:3]) + more
 
 
 def headline(result: Result) -> str:
     """The answer in one line."""
     named, doubts = result.culprits, result.undecided
     if named:
-        shown = ", ".join(_named(each) for each in named[:3])
-        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-        return f"Bottleneck: {shown}{more}"
+        return f"Bottleneck: {first_text(map(_named, named))}"
     if doubts:
         nodes = (doubts[0].node, *doubts[0].alternatives)
         return f"Bottleneck: not identified, {' or '.join(map(name_of, nodes))}"
@@ -90,16 +89,14 @@ def sentences(result: Result) -> Iterator[str]:
     for each in (*result.culprits[:MOST_LINES], *result.undecided[:MOST_LINES]):
         yield _of_culprit(each, found)
     for one in result.common:
-        servers = points_text(one.servers)
+        servers = first_text(safe(each, LONGEST_NAME) for each in one.servers)
         yield (
             f"{one.agreeing} of {one.measured} pairs of {servers} name the same limit: "
             f"{cap_text(one.verdict)}. The usual rate is {rate_text(found.usual_bytes_per_second)}."
         )
     if found.unexplained:
-        shown = "; ".join(map(pair_text, found.unexplained[:3]))
-        count = len(found.unexplained)
-        more = "" if count <= 3 else f" and {count - 3} more"
-        yield f"Slow pairs that no shared host explains: {shown}{more}."
+        shown = first_text(map(pair_text, found.unexplained), "; ")
+        yield f"Slow pairs that no shared host explains: {shown}."
 
 
 def _of_culprit(culprit: Culprit, found: Found) -> str:
