@@ -285,7 +285,10 @@ def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, co
     ("typed", "shown"),
     [
         ("/opt/rsync -a --delete {source} {target}", "rsync -a --delete {source} {target}"),
-        ("rsync -e 'sshpass -p X ssh' {source} rsync://u:X@h/{target}", "rsync -e ... {source} ..."),
+        (
+            "rsync -e 'sshpass -p X ssh' {source} rsync://u:X@h/{target}",
+            "rsync -e ... {source} ...",
+        ),
         ("curl -uname:X --pass=X -T {source} {target}", "curl ... ... -T {source} {target}"),
         ("PASS=X cp {source} {target}", "PASS ... {source} {target}"),
         ("x 'X", "? ..."),

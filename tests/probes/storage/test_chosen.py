@@ -162,7 +162,10 @@ def test_a_job_that_is_not_allowed_is_wrong_usage(capsys, tmp_path, text, why):
         ("--block-size 0B", "--block-size: "),
         ("--block-size 4096TiB", "--block-size: a block has from 512 to 16777216 bytes"),
         ("--block-size 2MiB --size 1MiB", "--block-size: larger than --size"),
-        ("--job JOB --device server:/dev/x", "--job: it writes, and --device is opened for reading"),
+        (
+            "--job JOB --device server:/dev/x",
+            "--job: it writes, and --device is opened for reading",
+        ),
     ],
 )
 def test_what_cannot_be_chosen_is_wrong_usage_before_anything_is_written(

@@ -259,43 +259,48 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
             remedy="" if behind is None else behind.remedy,
             detail="" if behind is None else behind.detail,
         )
-    elif given.lone and _queues(given) and _steady(given.report, found, rate):
-        told = given.details.sockets
+    elif given.lone:
+        yield from _unlike(given, best, found, rate)
+
+
+def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> Iterator[Claim]:
+    """A path of no standard rate: a push queues on it, or all pulls come evenly from it."""
+    told = given.details.sockets
+    source: Source
+    if _queues(given) and _steady(given.report, found, rate):
         seconds = seconds_text(told.rtt_seconds_median or 0.0)
         least = seconds_text(told.min_rtt_seconds or 0.0)
-        yield claim(
-            CAUSE,
-            "path",
-            best,
+        source = "law"
+        words = (
             f"its packets queue on the path, which carries at most {rate_text(rate)} (RTT "
-            f"{seconds} instead of {least})",
-            level=rate,
-            low=best.rate.low,
-            standing="inferred",
-            reached=True,
-            source="law",
-            evidence=(
-                "All copies in this direction, with and without a disk, reached the same rate and "
-                "had more data to send. An agent on the server (--agent) measures the network.",
-            ),
+            f"{seconds} instead of {least})"
         )
-
-    elif given.lone and _paced(given, found, rate):
-        yield claim(
-            CAUSE,
-            "path",
-            best,
-            f"all pulls come evenly at {rate_text(rate)}, which seems to be what the path carries",
-            level=rate,
-            low=best.rate.low,
-            standing="inferred",
-            reached=True,
-            source="gap",
-            evidence=(
-                "With and without a disk and in each dialect the same rate was reached, without "
-                "pauses. An agent on the server (--agent) measures the network.",
-            ),
+        why = (
+            "All copies in this direction, with and without a disk, reached the same rate and "
+            "had more data to send."
         )
+    elif _paced(given, found, rate):
+        source = "gap"
+        words = (
+            f"all pulls come evenly at {rate_text(rate)}, which seems to be what the path carries"
+        )
+        why = (
+            "With and without a disk and in each dialect the same rate was reached, without pauses."
+        )
+    else:
+        return
+    yield claim(
+        CAUSE,
+        "path",
+        best,
+        words,
+        level=rate,
+        low=best.rate.low,
+        standing="inferred",
+        reached=True,
+        source=source,
+        evidence=(f"{why} An agent on the server (--agent) measures the network.",),
+    )
 
 
 def _source(given: Evidence, rate: float) -> Source:
