@@ -67,7 +67,7 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
         if why := others_can_change(str(where), sticky=True):
             why = f"{why} is writable by other users; use a folder of your own"
         else:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
             log = os.open(where / LOG, flags, 0o600)
             # Ansible inherits the lock: it holds as long as a playbook still runs.
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)

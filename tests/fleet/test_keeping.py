@@ -17,6 +17,7 @@ import json, os, sys
 told = json.load(open(next(each[1:] for each in sys.argv if each.startswith("@"))))
 seen = {{**told, "cwd": os.getcwd(), "environment": dict(os.environ)}}
 seen["work"] = sorted(os.listdir())
+seen["blocking"] = os.get_blocking(1) and os.get_blocking(2)
 json.dump(seen, open({folder!r} + "/seen.json", "w"))
 for client, each in told["bottleneck_round"].items():
     for name, text in {answers!r}.get(client, {{}}).items():
@@ -62,6 +63,7 @@ def test_ansible_starts_in_a_folder_of_ours_and_shows_no_secret(measured, monkey
     monkeypatch.setenv("ANSIBLE_CONFIG", str(config))
     measured({})
     told = seen(tmp_path)
+    assert told["blocking"], "Ansible refuses others"
     assert told["work"] == ["ansible_collections", "round.json"] and not Path(told["cwd"]).exists()
     environment = told["environment"]
     assert environment["ANSIBLE_CONFIG"] == str(config)
