@@ -12,6 +12,8 @@ from bottleneck.reports.formats import KINDS
 from probes import STAGES
 
 if TYPE_CHECKING:
+    from bottleneck.cli.documents import Output
+    from bottleneck.plan import Options
     from probes.stage import Stage as StageDescription
 
 Target = Annotated[
@@ -92,12 +94,11 @@ def probe(
     Stages between the hosts need --agent, and stages over SMB need a TARGET.
     """
     with interrupts.held():
-        from bottleneck import plan
         from bottleneck.cli import documents, knobs, running
         from probes.records import Access
         from probes.stage import Refused, module_of
 
-    output = documents.output(documents.in_format(format, shown), screen)
+    output = _with_figures(documents.output(documents.in_format(format, shown), screen), repeats)
     if stage not in STAGES:
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
@@ -105,8 +106,6 @@ def probe(
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
     _check_options(stage, others, disk, copies)
-    sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
-    output = replace(output, sections=sections, interval_seconds=repeats.interval)
     settings, runs = knobs.settings(stage, how.given), repeats.runs or 0
     chosen = running.choose(
         target or "//localhost/-",
@@ -116,22 +115,32 @@ def probe(
         without_target=target is None,
     )
     chosen = replace(chosen, settings=settings, runs=runs)
-    if stage == "disk":
-        plan.check_disk(chosen)
-    _check_target(about, target, bool(chosen.target.path), agent)
+    _check_target(about, target, chosen, agent)
     access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
         running.ask_first(chosen, yes)
     return running.run(chosen, access, output, only_steps=True)
 
 
-def _check_target(about: StageDescription, target: str | None, folder: bool, agent: bool) -> None:
-    """Raises Refused, "usage", where a stage needs another TARGET, or one at all.
+def _with_figures(output: Output, repeats: options.Repeats) -> Output:
+    """What is printed of repeated runs, and while they run."""
+    sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
+    return replace(output, sections=sections, interval_seconds=repeats.interval)
 
-    folder: it is a folder. agent: there is one on the server.
+
+def _check_target(
+    about: StageDescription, target: str | None, chosen: Options, agent: bool
+) -> None:
+    """Raises Refused, "usage", where a stage needs another TARGET, or one at all, or other words.
+
+    agent: there is one on the server.
     """
+    from bottleneck import plan
     from probes.stage import Refused
 
+    if about.name == "disk":
+        plan.check_disk(chosen)
+    folder = bool(chosen.target.path)
     named, over_smb = f"probe {about.name}", "share" in about.needs
     if target is None and (over_smb or "server" in about.needs):
         raise Refused("usage", f"{named}: no TARGET; use //host/share")
