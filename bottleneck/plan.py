@@ -208,6 +208,9 @@ def check_disk(options: Options) -> None:
     if chosen and options.file is not None:
         text = "--file: not allowed with --block-size, --depth, --pattern or --job"
         raise Refused("usage", text)
+    if "job" in chosen and len(chosen) > 1:
+        text = "--job: not allowed with --block-size, --depth or --pattern; write them in the job"
+        raise Refused("usage", text)
     if options.settings.get("block_bytes", 0) > (options.size_bytes or LARGEST_COPY_BYTES):
         raise Refused("usage", "--block-size: larger than --size")
     if options.device is not None and _job_writes(options):

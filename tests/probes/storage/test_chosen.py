@@ -158,6 +158,10 @@ def test_a_job_that_is_not_allowed_is_wrong_usage(capsys, tmp_path, text, why):
             (f"--file FILE {each}", "--file: not allowed with --block-size, --depth, --pattern")
             for each in ("--pattern random", "--block-size 4KiB", "--depth 8", "--job JOB")
         ),
+        *(
+            (f"--job JOB {each}", "--job: not allowed with --block-size, --depth or --pattern")
+            for each in ("--pattern random", "--block-size 4KiB", "--depth 8")
+        ),
         ("--block-size 1000B", "--block-size: a block of 1000 bytes is no multiple of 512"),
         ("--block-size 0B", "--block-size: "),
         ("--block-size 4096TiB", "--block-size: a block has from 512 to 16777216 bytes"),
