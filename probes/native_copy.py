@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import subprocess
 import time
 from contextlib import contextmanager
@@ -123,7 +124,7 @@ def _pull(
     path = os.path.join(peer.folder, SOURCE)  # noqa: PTH118
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
-        fd = _waited(setting, lambda: _shortened(path, setting.size_bytes, named=True))
+        fd = _waited(setting, lambda: _shortened(path, setting.size_bytes, ring, True))
     with _closing(fd):
         with speaking_of(setting.target_folder):
             # A user's first copy finds nothing of the file in this host's own cache of the mount.
@@ -152,7 +153,7 @@ def _pull(
 def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) -> Running:
     named = os.path.join(peer.path, SOURCE)  # noqa: PTH118
     source = named if setting.command else peer.path
-    fd = _shortened(source, setting.size_bytes, named=bool(setting.command))
+    fd = _shortened(source, setting.size_bytes, ring, bool(setting.command))
 
     def check(until: float) -> tuple[bool, int]:
         page_cache.evict(sink.fd)
@@ -316,22 +317,29 @@ def _same_filesystem(setting: Setting) -> bool:
     return len({os.stat(folder).st_dev for folder in each}) == 1  # noqa: PTH116
 
 
-def _shortened(path: str, size_bytes: int, named: bool) -> int:
+def _shortened(path: str, size_bytes: int, ring: memoryview, named: bool) -> int:
     """Descriptor, for reading, of a file of this run that has exactly that size now.
 
     named: it lies in the run's folder; else it has no name any more, so that it is nobody else's.
+    What is cut off a file has to be the run's payload, for others may give theirs its name.
     Errors: ValueError for another file, and one that is shorter.
     """
-    no_follow = getattr(os, "O_NOFOLLOW", 0) if named else 0
-    fd = os.open(path, os.O_RDONLY | no_follow)
+    flags = os.O_NONBLOCK | (getattr(os, "O_NOFOLLOW", 0) if named else 0)
+    fd = os.open(path, os.O_RDONLY | flags)
     try:
         told = os.fstat(fd)
-        if not named and told.st_nlink:
-            raise ValueError(f"{path} is not a nameless file of this run")
+        if not stat.S_ISREG(told.st_mode) or told.st_nlink > named:
+            raise ValueError(f"{path} is not a file of this run")
         if told.st_size < size_bytes:
             raise ValueError(f"{path} has {told.st_size} bytes, {size_bytes} are to be copied")
         if told.st_size > size_bytes:
-            os.truncate(path, size_bytes)
+            with _closing(os.open(path, os.O_RDWR | flags)) as writing:
+                end = max(size_bytes, told.st_size - BLOCK_BYTES)
+                tail = memoryview(os.pread(writing, BLOCK_BYTES, end))
+                same = os.path.samestat(told, os.fstat(writing))
+                if not (same and payload.matches(ring, end, tail)):
+                    raise ValueError(f"{path} is not a file of this run")
+                os.ftruncate(writing, size_bytes)
     except BaseException:
         os.close(fd)
         raise
@@ -365,8 +373,8 @@ def _intact(ring: memoryview, fd: int, size_bytes: int, until: float) -> tuple[b
 
 
 @contextmanager
-def _closing(fd: int) -> Iterator[None]:
+def _closing(fd: int) -> Iterator[int]:
     try:
-        yield
+        yield fd
     finally:
         os.close(fd)

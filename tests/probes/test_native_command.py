@@ -115,6 +115,23 @@ def test_a_command_that_writes_zeros_is_a_copy_that_is_not_intact(run, ends, set
         assert run(setting(copy, command), ends)[1]["hash_ok"] is False
 
 
+@pytest.mark.parametrize("planted", ["symlink", "hard link", "other content"])
+def test_another_file_at_the_sources_name_is_not_cut(run, ends, setting, tmp_path, planted):
+    other, source = tmp_path / "film", Path(ends.folder) / "source"
+    content = os.urandom(9 * MIB)
+    other.write_bytes(content)
+    source.unlink()
+    if planted == "symlink":
+        source.symlink_to(other)
+    elif planted == "hard link":
+        source.hardlink_to(other)
+    else:
+        source.write_bytes(content)
+    with pytest.raises(Exception, match="not a file of this run|symbolic links"):
+        run(setting("pull.cached", ("/bin/cp", "{source}", "{target}")), ends)
+    assert (source if planted == "other content" else other).read_bytes() == content
+
+
 def _runs(word):
     """Whether a process with that word on its command line is there."""
     for each in Path("/proc").glob("[0-9]*/cmdline"):

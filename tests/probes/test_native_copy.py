@@ -145,7 +145,7 @@ def test_a_users_file_is_never_cut(run, stack, held, client, target, tmp_path):
     mine = tmp_path / "mine"
     mine.write_bytes(bytes(9 * MIB))
     wrong = Endpoint(folder=peer.folder, path=str(mine))
-    with pytest.raises(ValueError, match="not a nameless file"):
+    with pytest.raises(ValueError, match="not a file of this run"):
         run(setting("push.cached", client, target), wrong)
     assert mine.stat().st_size == 9 * MIB
     with pytest.raises(ValueError, match="not the name"):
