@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 65_710,
-    "lines of code": 46_390,
+    "lines": 65_900,
+    "lines of code": 46_550,
     "modules": 344,
-    "lines of tests": 63_310,
+    "lines of tests": 63_650,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,
