@@ -188,7 +188,7 @@ def _push(
         told = meeting.hear(until - time.monotonic())
     samples = _samples(told.pop("samples"))
     # An honest one's window is all behind the warm-up, but for its patience at both ends.
-    least = (shape.seconds - _warm_up_seconds(shape)) / 2
+    least = (shape.seconds - _warm_up_seconds(shape)) / 4
     _check(samples, sum(flow.moved), least, time.monotonic() - began)
     samples[-1] = Last(samples[-1].elapsed_seconds, samples[-1].moved_bytes)
     if samples[: len(passing)] != passing:

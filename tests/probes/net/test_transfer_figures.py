@@ -68,7 +68,7 @@ def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred)
         while sum(taken) < 100_000:
             taken.append(len(connection.recv(min(65536, 100_000 - sum(taken)))))
         meeting.tell(
-            {"samples": [[0, 0], [0.5, sum(taken)]], "seconds": 0.5, "moved_bytes": sum(taken)}
+            {"samples": [[0, 0], [0.3, sum(taken)]], "seconds": 0.3, "moved_bytes": sum(taken)}
             | {"calls": len(taken), "granted_bytes": 1, "seen": {}}
         )
         for each in meeting.connections:
