@@ -20,8 +20,9 @@ from typing import Generator, Iterator, List, Optional, Tuple
 from probes.host import limits, payload, tcp_info
 from probes.net import busy, port
 from probes.net import flow as flows
-from probes.net.flow import Arrivals, Flow, Looks, spacing_seconds
+from probes.net.flow import Flow
 from probes.net.port import Meeting
+from probes.net.sampling import Arrivals, Sampling, spacing_seconds
 from probes.net.windows import drained
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last
@@ -259,7 +260,8 @@ def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
                     meeting.tell({"sample": samples[-1]})
             flow.ended.wait(DRAIN_SECONDS)
         else:
-            _set_window(meeting.connections, shape.window_bytes)
+            for each in meeting.connections if shape.window_bytes else ():
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, shape.window_bytes)
             meeting.tell(drained(_Sending(flow, shape, ring).watch()))
         # This host's usage is read before the initiator leaves: the threads are to be in it.
         flow.stop()
@@ -267,12 +269,6 @@ def _respond(meeting: Meeting, shape: Shape, ring: memoryview) -> None:
     finally:
         flow.stop()
         flow.released.set()
-
-
-def _set_window(connections: List[socket.socket], window_bytes: int) -> None:
-    if window_bytes:
-        for connection in connections:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window_bytes)
 
 
 def _warm_up_seconds(shape: Shape) -> float:
@@ -285,7 +281,7 @@ class _Window:
 
     def __init__(self, flow: Flow, option: int) -> None:
         self._flow, self._option = flow, option
-        self.looks = Looks(flow)
+        self.looks = Sampling(flow)
         self._cores, self._times = busy.read(), os.times()
         self._began = time.monotonic()
         self._moved, self._calls = sum(flow.moved), sum(flow.calls)
@@ -371,6 +367,7 @@ def _receiving(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
     closing = time.monotonic() + shape.seconds
     arrivals, patience = Arrivals(flow), WHOLE_RATIO * shape.seconds
     flow.first.wait(_warm_up_seconds(shape))
+    flow.gather(sum(flow.moved) / (time.monotonic() - closing + shape.seconds))
     opened = arrivals.whole(patience)
     base = opened.moved_bytes + opened.beyond_bytes
     window = _Window(flow, socket.SO_RCVBUF)

@@ -180,3 +180,30 @@ def test_the_first_bytes_are_told_before_a_large_buffer_is_full():
         senders[0].shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_second", "expected"),
+    [(125e6, 0), (400e6, 200_000), (40e9, flows.MOST_GATHERED_BYTES)],
+)
+def test_a_reader_is_woken_for_each_segment_unless_the_rate_is_high(bytes_per_second, expected):
+    with pairs(1) as (_, receivers):
+        receivers[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
+        room = receivers[0].getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        flow = Flow(receivers)
+        flow.gather(bytes_per_second)
+        assert flow.gathered == [min(expected, room // 8)]
+        mark = receivers[0].getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+        assert mark == max(1, flow.gathered[0])
+
+
+def test_what_is_gathered_is_neither_lost_nor_kept_back_at_the_end():
+    with pairs(1) as (senders, receivers):
+        receiving = Flow(receivers)
+        receiving.gather(40e9)
+        receiving.run(flows.receive, 1 << 16)
+        senders[0].sendall(b"less than the mark")
+        senders[0].shutdown(socket.SHUT_WR)
+        assert receiving.ended.wait(SOON_SECONDS)
+        receiving.released.set()
+        assert receiving.moved == [len(b"less than the mark")]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
-from probes.net import flow, port, transfer
+from probes.net import port, sampling, transfer
 from probes.net.transfer import Shape
 
 HERE = "127.0.0.1"
@@ -83,5 +83,5 @@ def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure():
 
 
 def test_a_long_transfer_is_looked_at_less_often_and_a_short_one_50_times_a_second():
-    assert flow.spacing_seconds(2.0) == 0.02
-    assert 3600 / flow.spacing_seconds(3600) <= flow.MOST_LOOKS
+    assert sampling.spacing_seconds(2.0) == 0.02
+    assert 3600 / sampling.spacing_seconds(3600) <= sampling.MOST_LOOKS

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from contextlib import contextmanager
 
 import pytest
 
-from probes.net import flow as arrivals
-from probes.net.flow import Arrivals, Flow
+from probes.net import sampling as arrivals
+from probes.net.flow import Flow
+from probes.net.sampling import Arrivals
 
 BUFFER_BYTES = 100_000
 
@@ -123,3 +125,16 @@ def test_a_count_that_never_becomes_whole_is_the_last_of_its_time(told):
     told.out_of_order, told.queued, told.received = 1, 700, 42
     count = Arrivals(Flow([told])).whole(0.02)
     assert (count.moved_bytes, count.beyond_bytes) == (42, 700)
+
+
+def test_what_the_kernel_gathers_for_the_reader_is_not_counted_as_left_by_it():
+    with connected() as (one, other):
+        other.sendall(b"." * 50_000)
+        flow = Flow([one])
+        flow.gathered = [30_000]
+        seen = arrivals.Sampling(flow)
+        until = time.monotonic() + 10
+        while (count := Arrivals(flow).count()).unread != (50_000,):
+            assert time.monotonic() < until
+        seen.at_receiver(count)
+        assert seen.of_receiver()["unread_bytes_median"] == 20_000
