@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck import typed
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Named, Rung
 from bottleneck.observations import SCHEMA, loads, told_report
 from bottleneck.report import Report, Step
 from bottleneck.units import rate_text
@@ -427,22 +427,22 @@ def empty_world() -> Callable[..., World]:
 
 
 @pytest.fixture
-def pulled(empty_world: Callable[..., World]) -> Callable[..., CopyDiagnosis]:
-    """The diagnosis of one pull: `pulled(70, disk=41, server=...)`.
+def pulled(empty_world: Callable[..., World]) -> Callable[..., World]:
+    """A world with one pull: `pulled(70, disk=41, server=...)`.
 
     Its link and its disk are far from 70 MB/s unless they are told; None: nobody measured it.
     """
 
     def made(
         rate: Any, *, link: Any = 117.6, disk: Any = 500, agent: bool = True, **copy: Any
-    ) -> CopyDiagnosis:
+    ) -> World:
         world = empty_world(agent)
         if link is not None:
             world.tcp("pull", link)
         if disk is not None:
             world.disk("client", "write", disk)
         world.copy("pull.cached", rate, **copy)
-        return world.diagnosed()
+        return world
 
     return made
 
@@ -492,16 +492,18 @@ def told() -> Callable[[str], Report]:
     return lambda text: told_report(loads((head + text).encode()))
 
 
-def text(named: Named) -> str:
-    """A verdict's words, as `disk/server/read` or `unknown/inconclusive`."""
-    return "/".join(filter(None, named))
-
-
 def level(ceiling: Ceiling) -> str:
     """A ceiling with its rate, and what it is from."""
     rate = rate_text(ceiling.bytes_per_second)
     steps = " ".join(map(str, ceiling.steps))
-    return f"{text(ceiling.named)} {rate} {ceiling.standing} [{steps}]"
+    return f"{ceiling.words} {rate} {ceiling.standing} [{steps}]"
+
+
+def rung(after: Rung) -> str:
+    """What comes after the cap, and the low, middle and high rate that are expected by then."""
+    band, rate = after.predicted_bytes_per_second, rate_text(after.ceiling_bytes_per_second)
+    rates = (band.low, band.median, band.high) if band else ()
+    return f"{after.words} {rate} ({', '.join(map(rate_text, rates))})"
 
 
 @pytest.fixture
@@ -515,11 +517,14 @@ def says(golden: Callable[[str], None]) -> Callable[..., None]:
         report.target.update(target)
         found = diagnose(report).copies
         for each in found:
-            golden(f"{text(each.verdict.named)} {each.verdict.confidence}")
+            verdict = each.verdict
+            golden(f"{verdict.words} {verdict.confidence} {verdict.detail}".rstrip())
             golden(f"  {each.verdict.sentence}")
             golden(f"  {'; '.join(map(level, each.ceilings))}")
+            if each.ladder[1:]:
+                golden(f"  then {'; '.join(map(rung, each.ladder[1:]))}")
             for line in (*each.evidence, *each.advice):
                 golden(f"  - {line}")
-        assert tuple(text(each.verdict.named) for each in found[: len(expected)]) == expected
+        assert tuple(each.verdict.words for each in found[: len(expected)]) == expected
 
     return noted

@@ -1,163 +1,215 @@
-"""How a cap is chosen and how sure it is."""
+"""How a cap is chosen, how sure it is, and what stands of a copy whose runs scatter."""
 
 import pytest
 
-from bottleneck.analysis.diagnosis import diagnose
-
-LINK, NOBODY = ("network", "path", "link-rate"), ("unknown", None, "inconclusive")
-BUSY_NEIGHBOUR = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
-
-
-def test_two_ceilings_within_the_noise_are_both_named_with_little_confidence(pulled):
-    verdict = pulled(111, disk=115, memory=116).verdict
-    assert verdict.named == ("disk", "client", "write")
-    assert "the network carries at most 118 MB/s" in verdict.sentence
-    assert verdict.confidence <= 0.6
+LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
+WRITE, CORES = "disk/client/write", "cpu/server/all-cores"
+QUOTA, CROWD = "cpu/server/quota", "cpu/server/contention"
+CROWDED = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 2.1}
+FULL = {"core_busy_ratios": (0.98, 0.97), "busiest_process_ratio": 0.6, "copy_cpu_seconds": 7.0}
+SCATTERED = (20, 40, 60)
+SURE = {"link": (117.5, 117.6, 117.7), "memory": 116}
+STEADY = (112, 113, 114)
 
 
-def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world):
+def quota(throttled_ratio, copy_cpu_seconds=1.2):
+    """Half a core, 60 % of it used; the copy was stopped in a share of the periods."""
+    return {
+        "quota_cores": 0.5,
+        "throttled_ratio": throttled_ratio,
+        "copy_cpu_seconds": copy_cpu_seconds,
+    }
+
+
+def all_cores(busy_ratio):
+    return {"core_busy_ratios": (busy_ratio,) * 2, "busiest_process_ratio": 0.5}
+
+
+def one_core(busy_ratio):
+    return {"core_busy_ratios": (busy_ratio, 0.2), "busiest_process_ratio": busy_ratio}
+
+
+def fast(**loads):
+    """A link and a disk far above the copy, whose CPU is busy."""
+    return {"link": 1100, "disk": 900, **loads}
+
+
+STOPPED = quota(0.93, copy_cpu_seconds=2.0)
+CONFIDENCE = {
+    "two ceilings within the noise": (WRITE, 111, {"disk": 115, "memory": 116}),
+    "the next is near": (LINK, STEADY, {**SURE, "disk": 130}),
+    "the next is far": (LINK, STEADY, {**SURE, "disk": 150}),
+    "the next is out of sight": (LINK, STEADY, SURE),
+    "steady runs": (LINK, STEADY, {}),
+    "wide runs": (LINK, (98, 113, 116), {}),
+    "scattered runs": (LINK, (80, 113, 116), {}),
+    "one run": (LINK, 113, {}),
+    "a disk that nobody measured": (LINK, STEADY, {"disk": None}),
+    "spreads that meet": (LINK, (93, 95, 104), {"link": (100, 117, 118)}),
+    "a guest robbed of its cores": (
+        *(LINK, 116, {"link": 117, "disk": None, "server": {"steal_ratio": 0.25}}),
+    ),
+}
+DISK_AND_LINK = {
+    "the disk overlaps in part": (LINK, 84, {"disk": 160, "memory": 116}),
+    "slower than both in turn: no overlap": (NOBODY, 40, {"disk": 160, "memory": 116}),
+    "what it is without the disk is not explained: no overlap": (
+        *(NOBODY, 50, {"disk": 160, "memory": 60}),
+    ),
+    "no slower with the disk than without: it takes no turn": (
+        *(NOBODY, 60, {"disk": 120, "memory": 60}),
+    ),
+}
+PART_OF_THE_TIME = {
+    "a quota now and then": (QUOTA, 70, {"server": quota(0.1)}),
+    "a quota half of the time": ("cpu/client/quota", 70, {"client": quota(0.5)}),
+    "a quota hardly ever": (NOBODY, 70, {"server": quota(0.09)}),
+    "a quota most of the time": (QUOTA, 70, {"server": STOPPED}),
+    "just below a ceiling the quota is the rival": (LINK, 0.94 * 117.6, {"server": quota(0.3)}),
+    "at the ceiling the quota took nothing": (LINK, 0.96 * 117.6, {"server": quota(0.3)}),
+    "the same gap without a quota has no rival": (LINK, 0.94 * 117.6, {}),
+    "quotas on both hosts": (
+        *("cpu/client/quota", 70, {"client": quota(0.3), "server": quota(0.3)}),
+    ),
+    "cores that are nearly full": (CORES, 240, fast(server=all_cores(0.82))),
+    "a core that is nearly full": ("cpu/server/one-core", 240, fast(server=one_core(0.82))),
+    "a core that this tool nearly fills": (
+        *("instrument/client/ceiling", 240, fast(client=one_core(0.88))),
+    ),
+    "cores with room": (NOBODY, 240, fast(client=all_cores(0.78))),
+    "a core with room": (NOBODY, 240, fast(client=one_core(0.78))),
+    "full cores": (CORES, 240, fast(server=all_cores(0.97))),
+    "a full core": ("cpu/server/one-core", 240, fast(server=one_core(0.97))),
+    "nearly full cores where a ceiling is reached": (
+        *(LINK, 0.87 * 117.6, {"client": all_cores(0.85), "server": all_cores(0.85)}),
+    ),
+    "what other processes use": (
+        *(NOBODY, 240, fast(client={**all_cores(0.85), "other_cpu_seconds": 4.8})),
+    ),
+}
+SCATTER = {
+    "contention": (CROWD, SCATTERED, {"server": CROWDED}),
+    "a quota": (QUOTA, SCATTERED, {"server": STOPPED}),
+    "full cores": (CORES, SCATTERED, {"server": FULL}),
+    "contention of steady runs": (
+        *(CROWD, (39.5, 40, 40.5), {"server": {**CROWDED, "run_delay_seconds": 4.0}}),
+    ),
+    "a disk": (NOBODY, SCATTERED, {"disk": 41}),
+    "a link": (NOBODY, SCATTERED, {"link": 41}),
+    "a quota now and then": (NOBODY, SCATTERED, {"server": quota(0.3)}),
+    "a nearly full CPU": (NOBODY, SCATTERED, {"client": all_cores(0.85)}),
+    "up to the link": (NOBODY, (60, 112, 118), {"memory": 116}),
+    "one run of four that another load spoilt": (WRITE, (40, 39, 12, 41), {"disk": 41}),
+    "two of eight": (WRITE, (40, 39, 12, 41, 40, 39, 41, 80), {"disk": 41}),
+}
+CORRUPTED = {
+    "link": (115, {}),
+    "quota": (40, {"server": STOPPED}),
+    "now and then": (70, {"server": quota(0.3)}),
+    "scatter and load": (SCATTERED, {"server": CROWDED}),
+    "nothing": (30, {}),
+}
+
+
+@pytest.mark.parametrize(("named", "rate", "more"), CONFIDENCE.values(), ids=CONFIDENCE)
+def test_a_verdict_is_as_sure_as_its_weakest_part(pulled, named, rate, more, says):
+    says(pulled(rate, **more), named)
+
+
+@pytest.mark.parametrize(("named", "rate", "more"), DISK_AND_LINK.values(), ids=DISK_AND_LINK)
+def test_a_disk_takes_turns_only_where_the_copy_without_it_agrees(pulled, named, rate, more, says):
+    says(pulled(rate, **more), named)
+
+
+@pytest.mark.parametrize(("named", "rate", "more"), PART_OF_THE_TIME.values(), ids=PART_OF_THE_TIME)
+def test_what_held_a_copy_for_a_part_of_the_time_is_named_with_doubt(
+    pulled, named, rate, more, says
+):
+    says(pulled(rate, **more), named)
+
+
+@pytest.mark.parametrize(("named", "rate", "more"), SCATTER.values(), ids=SCATTER)
+def test_of_scattered_runs_only_what_the_load_itself_shows_stands(pulled, named, rate, more, says):
+    says(pulled(rate, **more), named)
+
+
+@pytest.mark.parametrize(("rate", "loads"), CORRUPTED.values(), ids=CORRUPTED)
+def test_wrong_bytes_come_before_every_cap(pulled, rate, loads, says):
+    says(pulled(rate, details={"hash_ok": False}, **loads), NOBODY)
+
+
+def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world, says):
     busy = {"core_busy_ratios": (0.95, 0.94), "busiest_process_ratio": 0.5, "other_cpu_seconds": 0}
     world.copy("pull.cached", 114, memory=116, client=busy)
-    verdict = world.diagnosed().verdict
-    assert verdict.named == LINK
-    assert "busy" in verdict.sentence
-    assert verdict.confidence <= 0.6
+    says(world, LINK)
+
+
+def test_a_gap_below_the_ceiling_costs_confidence(pulled, says):
+    says(pulled(101), LINK)
+
+
+def test_an_uncached_copy_without_proof_is_less_sure(world, says):
+    world.copy("pull.uncached", STEADY, memory=116, proven=False)
+    says(world, LINK)
 
 
 @pytest.mark.parametrize(
-    ("second", "least", "most"), [(130, 0.5, 0.8), (150, 0.8, 0.92), (500, 0.99, 0.99)]
+    ("cached", "named"),
+    [(112, LINK), (None, NOBODY), (60, NOBODY), (95, NOBODY)],
+    ids=["it fills the link", "none", "as slow", "faster, not full"],
 )
-def test_confidence_grows_with_the_margin_to_the_next_ceiling(pulled, second, least, most):
-    found = pulled((112, 113, 114), link=(117.5, 117.6, 117.7), disk=second, memory=116)
-    assert least <= found.verdict.confidence <= most
-
-
-@pytest.mark.parametrize(
-    ("rates", "confidence"),
-    [((112, 113, 114), 0.99), ((98, 113, 116), 0.96), ((80, 113, 116), 0.75), (113, 0.98)],
-)
-def test_scattered_runs_and_one_alone_cost_confidence(pulled, rates, confidence):
-    assert pulled(rates).verdict.confidence == confidence
-
-
-def test_a_gap_below_the_ceiling_costs_confidence(empty_world):
+def test_two_stages_take_turns_where_the_cached_copy_shows_it(empty_world, cached, named, says):
+    """An uncached pull at half of what the link and the server's disk do."""
     world = empty_world()
-    world.tcp("pull", 117.6)
-    world.disk("client", "write", 500)
-    world.copy("pull.uncached", 101)
-    world.disk("server", "read", 500)
-    assert world.diagnosed().verdict.confidence == 0.95
-
-
-def test_a_stage_that_nobody_measured_costs_confidence_and_is_said(pulled):
-    found = pulled((112, 113, 114), disk=None)
-    assert found.verdict.confidence == 0.85
-    assert "Not measured: the limit of the client's disk." in found.evidence
-
-
-def test_an_uncached_copy_without_proof_is_less_sure(world):
-    world.copy("pull.uncached", (112, 113, 114), memory=116, proven=False)
-    found = world.diagnosed()
-    assert found.verdict.confidence == 0.7
-    assert any(line.startswith("Not verified") for line in found.evidence)
-
-
-def test_spreads_that_meet_reach_a_ceiling(pulled):
-    assert pulled((93, 95, 104), link=(100, 117, 118)).verdict.named == LINK
-
-
-def test_a_disk_that_overlaps_in_part_leaves_the_lower_ceiling_named(pulled):
-    """Without the disk it fills the link; with it, it lies between both in turn and at once."""
-    verdict = pulled(84, disk=160, memory=116).verdict
-    assert verdict.named == LINK
-    assert "overlaps only in part" in verdict.sentence
-    assert verdict.confidence <= 0.7
-
-
-@pytest.mark.parametrize(
-    ("rate", "disk", "memory"),
-    [(40, 160, 116), (50, 160, 60), (60, 120, 60)],
-    ids=[
-        "slower than both in turn: no overlap",
-        "what it is without the disk is not explained: no overlap",
-        "no slower with the disk than without: it takes no turn",
-    ],
-)
-def test_arithmetic_that_the_copy_without_the_disk_refutes_names_nobody(pulled, rate, disk, memory):
-    assert pulled(rate, disk=disk, memory=memory).verdict.named == NOBODY
-
-
-def turns(world, cached):
-    """An uncached pull at half of what the link and the server's disk do; None: no cached one."""
     world.tcp("pull", 117.6)
     world.disk("server", "read", 120)
     world.disk("client", "write", 900)
     if cached is not None:
         world.copy("pull.cached", cached)
     world.copy("pull.uncached", 60)
-    return diagnose(world.report()).copies[-1].verdict
+    assert world.diagnosed("pull.uncached").verdict.words == named
+    says(world)
 
 
-def test_two_stages_that_take_turns_are_recognised(empty_world):
-    verdict = turns(empty_world(), cached=112)
-    assert verdict.named == LINK
-    assert "takes turns with the server's disk (read), 120 MB/s" in verdict.sentence
-    assert verdict.confidence <= 0.75
-
-
-@pytest.mark.parametrize("cached", [None, 60, 95], ids=["none", "as slow", "faster, not full"])
-def test_arithmetic_alone_takes_no_turns(empty_world, cached):
-    """Without the disk it does not reach the link: something else may hold both."""
-    assert turns(empty_world(), cached).named == NOBODY
-
-
-def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world):
+def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world, says):
     world = empty_world()
     world.tcp("push", 117.6)
     world.disk("server", "write", 120)
     world.disk("client", "read", 900)
     world.copy("push.cached", 60, memory=60)
-    assert world.named() == NOBODY
+    says(world, NOBODY)
 
 
-def test_scattered_runs_leave_a_cap_that_the_load_itself_shows(pulled):
-    verdict = pulled((20, 40, 60), disk=None, server=BUSY_NEIGHBOUR).verdict
-    assert verdict.named == ("cpu", "server", "contention")
-    assert verdict.confidence <= 0.75
-
-
-def test_scattered_runs_leave_no_cap_that_a_rate_alone_would_show(world):
-    world.copy("pull.cached", (60, 112, 118), memory=116)
-    assert world.named() == NOBODY
-
-
-PARTLY = {"quota_cores": 0.15, "throttled_ratio": 0.35, "copy_cpu_seconds": 0.4}
-
-
-@pytest.mark.parametrize(("cores", "named"), [(0.15, "quota"), (4.0, "ceiling")])
-def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, named):
+@pytest.mark.parametrize(
+    ("cores", "named"), [(0.15, "cpu/client/quota"), (4.0, "instrument/client/ceiling")]
+)
+def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, named, says):
     """It ended before the quota's first stop was counted."""
     alone = empty_world(agent=False)
     alone.loopback("client", 77, client={"quota_cores": cores, "throttled_ratio": 0.0})
     stopped = {"quota_cores": cores, "throttled_ratio": 0.9, "copy_cpu_seconds": 0.6}
     alone.copy("pull.cached", 73, memory=74, client=stopped)
-    assert alone.named()[2] == named
+    says(alone, named)
 
 
-def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world):
+def test_a_quota_and_a_core_that_hold_in_part_are_both_named(world, says):
     busy = {"core_busy_ratios": (0.85,), "busiest_process_ratio": 0.85, "copy_cpu_seconds": 3.3}
-    world.copy("pull.cached", 60, memory=60, client=PARTLY, server=busy)
-    verdict = world.diagnosed().verdict
-    assert (verdict.component, verdict.side) == ("cpu", "client")
-    assert "Equally likely" in verdict.sentence
-    assert verdict.confidence <= 0.5
+    partly = {"quota_cores": 0.15, "throttled_ratio": 0.35, "copy_cpu_seconds": 0.4}
+    world.copy("pull.cached", 60, memory=60, client=partly, server=busy)
+    says(world, "cpu/client/quota")
 
 
-def test_a_guest_robbed_of_its_cores_is_less_sure_and_says_so(pulled):
-    quiet, robbed = (
-        pulled(116, link=117, disk=None, server=load) for load in ({}, {"steal_ratio": 0.25})
-    )
-    assert quiet.verdict.cause == robbed.verdict.cause == "link-rate"
-    assert robbed.verdict.confidence < quiet.verdict.confidence
-    assert any("hypervisor" in each for each in robbed.evidence)
-    assert not any("hypervisor" in each for each in quiet.evidence)
+def test_the_tools_own_ceiling_does_not_stand_in_scattered_runs(empty_world, says):
+    world = empty_world()
+    world.loopback("client", 55)
+    world.tcp("pull", 117.6)
+    world.copy("pull.cached", SCATTERED)
+    says(world, NOBODY)
+
+
+def test_a_host_that_a_transfer_for_comparison_kept_busy_is_no_cpu_cap_of_a_copy(pulled, says):
+    world, busy = pulled(60), {**CROWDED, **FULL}
+    lossless = {"sent_datagrams": 1000, "received_datagrams": 1000, "lost_datagrams": 0}
+    rates = {"sent_bytes_per_second": 9e6, "pace_ratio": 1.0, "payload_bytes": 1448}
+    world.add("udp", "client", {"verb": "pull"}, 9, lossless | rates, client=busy, server=busy)
+    says(world, NOBODY)

@@ -43,6 +43,12 @@ SERVERS = {
     "one that is set by hand": {**ABLE, "autonegotiated": False},
     "one of which nobody knows what it was offered is no fault": ABLE,
     "the sender's own shaping is told": SHAPED,
+    "a shaper of another rate": {"qdisc": "tbf", "qdisc_rate_bytes_per_second": 50_000_000},
+    "a card at all that it can": {**ABLE, "able_bits_per_second": 10**8},
+    "a card at another rate than the path's": {
+        **{"rate_bits_per_second": G1, "able_bits_per_second": 10 * G1, "autonegotiated": False}
+    },
+    "a radio beside a standard link": {"kind": "wifi"},
 }
 
 

@@ -108,9 +108,11 @@ def late(acknowledged=None, flush_seconds=None):
     return {"details": {name: value for name, value in told.items() if value is not None}}
 
 
-def test_a_flush_that_takes_the_whole_difference_explains_it(path, says):
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_a_flush_that_takes_the_whole_difference_explains_it(path, verb, says):
     """No disk was measured, but the last byte had arrived as fast as the other way."""
-    both(path, 45, 112, push=late(113e6, 2.5))
+    rates = {"push": 112, "pull": 112, verb: 45}
+    both(path, *rates.values(), **{verb: late(113e6, 2.5)})
     says(path)
 
 

@@ -66,8 +66,6 @@ class Flushed:
 
 def flushed(given: Evidence) -> Flushed | None:
     """What the FLUSHes of a copy took, at its end and on the way; None: nothing tells."""
-    if given.copy.made is None:
-        return None
     told, elapsed = given.details, given.made.seconds
     last = told.flush_seconds
     if last is None:

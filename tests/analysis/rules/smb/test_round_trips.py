@@ -104,6 +104,12 @@ def test_a_window_that_credits_keep_small(far, named, trip, rates, details, says
     says(world, named)
 
 
+def test_the_line_of_smb_conf_that_keeps_credits_few_is_named(far, says):
+    world, few = far(), [{"option": "smb2 max credits", "value": "32"}]
+    world.copy("pull.cached", (19, 20, 21), details=window(2 * MIB, MIB, 150))
+    says(world, SERVER, smb_conf=few)
+
+
 SIDES = {
     "its longest READ is short": (SERVER, {"max_read_bytes": 65536}, "3.1.1"),
     "it is long": (PATH, {"max_read_bytes": 8 * MIB}, "3.1.1"),
