@@ -147,11 +147,11 @@ class _Group:
 
         Raises Unavailable where not even a second one may join.
         """
-        from probes.smb import channels
+        from probes.smb.smbprotocol_session import further
 
         while len(self.loads) < count:
             try:
-                channel = channels.further(self.first, self.peer)
+                channel = further(self.first, self.peer)
             except Unavailable:
                 if len(self.loads) == 1:
                     raise

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from probes.smb import status
 from probes.smb.frames import Broken, Wire
 
 Verb = Literal["read", "write", "flush", "echo", "create", "close", "space"]
@@ -179,6 +180,39 @@ class Pipe(ABC):
 
     @abstractmethod
     def _flush_body(self) -> bytes: ...
+
+    def _begin(self, number: int, request: Request) -> None:
+        """Counts a request that is about to be sent; its reply has that number."""
+        counters, flushes = self.counters, request.verb == "flush"
+        self._requests[number] = request
+        self._in_flight_bytes += request.size_bytes
+        counters.in_flight_bytes = max(counters.in_flight_bytes, self._in_flight_bytes)
+        counters.flushes += flushes
+        counters.requests += request.size_bytes > 0
+        # a disk may be busy with one flush for longer than a stall takes
+        self._wire.patient |= flushes
+
+    def _end(
+        self, number: int, code: int, read: memoryview | None, written: int, *body: memoryview
+    ) -> Reply:
+        """What a request came to that was answered in full.
+
+        code: its status; read: what arrived of a READ; written: of a WRITE, as the server tells.
+        """
+        request = self._requests.pop(number)
+        verb, size, view = request.verb, request.size_bytes, read or EMPTY
+        self._in_flight_bytes -= size
+        self._wire.patient &= verb != "flush"
+        if code != status.SUCCESS:
+            raise status.said(f"{verb.upper()} at {request.offset}", code)
+        if not size:
+            return Reply(verb, request.offset, view, 0, b"".join(body))
+        if verb == "write" and written != size:
+            raise Broken(f"the server wrote {written} of the {size} bytes sent")
+        moved = written if verb == "write" else len(view)
+        self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
+        self.counters.short_replies += moved < size
+        return Reply(verb, request.offset, view, moved)
 
     def _received(self, size: int) -> memoryview:
         """The next size bytes of the frame; what surrounds a payload is small or absent."""

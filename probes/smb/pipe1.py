@@ -182,7 +182,7 @@ class Pipe1(Pipe):
         payload: memoryview = EMPTY,
     ) -> None:
         size = len(view) or len(payload)
-        link, counters = self._link, self.counters
+        link = self._link
         self._message_id = message_id = self._unused_message_id()
         sequence, security = link.sequence, b""
         flags2 = link.flags2
@@ -207,13 +207,8 @@ class Pipe1(Pipe):
             )
             + body
         )
-        self._in_flight_bytes += size
-        counters.in_flight_bytes = max(counters.in_flight_bytes, self._in_flight_bytes)
-        counters.flushes += verb == "flush"
-        counters.requests += size > 0
-        # a disk may be busy with one flush for longer than a stall takes
-        self._wire.patient |= verb == "flush"
-        self._requests[message_id] = Request(verb, offset, size, view, sequence, time.monotonic())
+        request = Request(verb, offset, size, view, sequence, time.monotonic())
+        self._begin(message_id, request)
         parts: list[Buffer] = [head, payload] if payload else [head]
         if link.signer is not None:
             head[14:22] = link.signer.sign(sequence, False, *parts)
@@ -241,24 +236,10 @@ class Pipe1(Pipe):
             self._wire.receive(target)
             parts = [before, target, self._received(length - start - count)]
         else:
-            count = 0
             parts = [self._received(length - len(head))]
         if self._link.signer is not None:
             self._verify(self._link.signer, request, head, parts)
-        del self._requests[message_id]
-        self._in_flight_bytes -= request.size_bytes
-        self._wire.patient &= request.verb != "flush"
-        if code != status.SUCCESS:
-            raise status.said(f"{request.verb.upper()} at {request.offset}", code)
-        if request.verb == "write":
-            count = _written(head)
-            if count != request.size_bytes:
-                raise Broken(f"the server wrote {count} of the {request.size_bytes} bytes sent")
-        if request.size_bytes:
-            self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
-            self.counters.short_replies += count < request.size_bytes
-        body = b"" if request.size_bytes else bytes(head[HEADER_BYTES:]) + bytes(parts[0])
-        return Reply(request.verb, request.offset, target or EMPTY, count, body)
+        return self._end(message_id, code, target, _written(head), head[HEADER_BYTES:], parts[0])
 
     def _understand(self, head: memoryview) -> tuple[int, Request, int]:
         protocol, command, code, flags, flags2, _, _, _, _, _, user_id, message_id = (

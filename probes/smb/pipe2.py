@@ -206,7 +206,7 @@ class Pipe2(Pipe):
         payload: memoryview = EMPTY,
     ) -> None:
         size = len(view) or len(payload)
-        link, counters = self._link, self.counters
+        link = self._link
         charge = self._charge(size)
         message_id = link.next_message_id
         signed = link.signer is not None and link.sealer is None
@@ -230,13 +230,7 @@ class Pipe2(Pipe):
         )
         link.next_message_id += charge
         link.credits -= charge
-        self._in_flight_bytes += size
-        counters.in_flight_bytes = max(counters.in_flight_bytes, self._in_flight_bytes)
-        counters.flushes += verb == "flush"
-        counters.requests += size > 0
-        # a disk may be busy with one flush for longer than a stall takes
-        self._wire.patient |= verb == "flush"
-        self._requests[message_id] = Request(verb, offset, size, view, 0, time.monotonic())
+        self._begin(message_id, Request(verb, offset, size, view, 0, time.monotonic()))
         parts: list[Buffer] = [head, payload] if payload else [head]
         if link.sealer is not None:
             parts = list(link.sealer.seal(head, payload))
@@ -340,21 +334,8 @@ class Pipe2(Pipe):
         self._link.credits += told.granted
         if told.status == status.PENDING:
             return None
-        request = self._requests.pop(told.message_id)
-        self._in_flight_bytes -= request.size_bytes
-        self._wire.patient &= request.verb != "flush"
-        if told.status != status.SUCCESS:
-            raise status.said(f"{request.verb.upper()} at {request.offset}", told.status)
-        count = len(target) if target is not None else 0
-        if request.verb == "write":
-            count = int.from_bytes(head[68:72], "little") if len(head) >= 72 else 0
-            if count != request.size_bytes:
-                raise Broken(f"the server wrote {count} of the {request.size_bytes} bytes sent")
-        if request.size_bytes:
-            self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
-            self.counters.short_replies += count < request.size_bytes
-        body = b"" if request.size_bytes else bytes(head[HEADER_BYTES:]) + bytes(rest)
-        return Reply(request.verb, request.offset, target or EMPTY, count, body)
+        written = int.from_bytes(head[68:72], "little") if len(head) >= 72 else 0
+        return self._end(told.message_id, told.status, target, written, head[HEADER_BYTES:], rest)
 
 
 _READ_REST = (0, 0, 0, 0, 0, 0)

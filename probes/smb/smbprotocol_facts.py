@@ -12,13 +12,10 @@ from typing import Any
 from smbprotocol import Dialects
 from smbprotocol.connection import Ciphers, Commands, SecurityMode, SigningAlgorithms
 from smbprotocol.exceptions import SMBResponseException
-from smbprotocol.file_info import FileFsFullSizeInformation, InfoType
 from smbprotocol.ioctl import IOCTLFlags, SMB2IOCTLRequest
-from smbprotocol.open import SMB2QueryInfoRequest, SMB2QueryInfoResponse
 
 from probes.smb import facts
 from probes.smb.facts import Interface, SessionFacts
-from probes.smb.session import Space
 from probes.smb.smbprotocol_connection import GuardedConnection
 
 SIGNING = {
@@ -32,7 +29,6 @@ ENCRYPTION = {
     Ciphers.AES_256_CCM: "aes-256-ccm",
     Ciphers.AES_256_GCM: "aes-256-gcm",
 }
-_FULL_SIZE = struct.Struct("<qqqII")
 _IOCTL_REPLY = struct.Struct("<HHI16sIIIIII")
 _HEADER_BYTES = 64
 _NO_FILE = b"\xff" * 16
@@ -115,20 +111,6 @@ class Agreement:
             share_capabilities=share.capabilities,
             connect_seconds=connect_seconds,
         )
-
-    def free_space(self, file_id: bytes) -> Space:
-        """Room on the file system of an open file: FileFsFullSizeInformation, MS-FSCC 2.5.4."""
-        request = SMB2QueryInfoRequest()
-        request["info_type"] = InfoType.SMB2_0_INFO_FILESYSTEM
-        request["file_info_class"] = FileFsFullSizeInformation.INFO_CLASS
-        request["output_buffer_length"] = _FULL_SIZE.size
-        request["file_id"] = file_id
-        answer = SMB2QueryInfoResponse()
-        answer.unpack(self._ask(request))
-        told = answer["buffer"].get_value()
-        total, free, _, sectors, sector_bytes = _FULL_SIZE.unpack(told[: _FULL_SIZE.size])
-        unit_bytes = sectors * sector_bytes
-        return Space(free_bytes=free * unit_bytes, total_bytes=total * unit_bytes)
 
     def interfaces(self) -> tuple[Interface, ...]:
         """The server's network interfaces; none where it does not tell (MS-SMB2 3.2.4.20.10)."""

@@ -6,6 +6,7 @@ socket handed to probes.smb.pipe2.
 
 from __future__ import annotations
 
+import copy
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ from smbprotocol import Dialects
 from smbprotocol.connection import Capabilities
 from smbprotocol.exceptions import SMBAuthenticationError, SMBException, SMBResponseException
 from smbprotocol.file_info import FileInformationClass
+from smbprotocol.session import SMB2SessionSetupRequest
 from smbprotocol.tree import TreeConnect
 
 from probes.records import Access, Endpoint
@@ -40,6 +42,7 @@ from probes.smb.smbprotocol_connection import (
     opened,
 )
 from probes.smb.smbprotocol_facts import ENCRYPTION, SIGNING, Agreement, numbers
+from probes.smb.transfer import parse_room, room_question
 from probes.stage import Refused, Unavailable
 
 HARMLESS_CAPABILITIES = (
@@ -108,14 +111,7 @@ class Smb2Session(Session):
     def log_in(self) -> None:
         peer = self._peer
         access = login(peer)
-        user = f"{access.domain}\\{access.username}" if access.domain else access.username
-        session = GuardedSession(
-            self._connection,
-            user or None,
-            access.password if user else None,
-            require_encryption=self._security == "encrypted",
-            auth_protocol="ntlm" if user else "kerberos",
-        )
+        session = self._session_of(access, self._security == "encrypted")
         with self._step("login"):
             self._authenticate(session, access)
         self._session = session
@@ -127,6 +123,17 @@ class Smb2Session(Session):
         if self._agreed.encryption and self._security not in ("", "encrypted"):
             instead = ", which takes the place of signing" if self._security == "signed" else ""
             raise Unavailable(f"{self._where} requires encryption{instead}")
+
+    def _session_of(self, access: Access, encrypted: bool) -> GuardedSession:
+        """The library's, before its login: by name and password, or by a Kerberos ticket."""
+        user = f"{access.domain}\\{access.username}" if access.domain else access.username
+        return GuardedSession(
+            self._connection,
+            user or None,
+            access.password if user else None,
+            require_encryption=encrypted,
+            auth_protocol="ntlm" if user else "kerberos",
+        )
 
     def _authenticate(self, session: GuardedSession, access: Access) -> None:
         """Errors: Refused and Unavailable, with what to do about a ticket or a guest."""
@@ -180,8 +187,9 @@ class Smb2Session(Session):
         return self._agreed.facts(self._security, self._connect_seconds)
 
     def space(self, handle: Handle) -> Space:
-        with self._step("free space"):
-            return self._agreed.free_space(handle.id)
+        with self._step("free space"), self.pipe(handle) as pipe:
+            pipe.ask("space", 0, room_question(handle.id))
+            return Space(*parse_room(pipe.wait().body))
 
     def interfaces(self) -> tuple[Interface, ...]:
         with self._step("interfaces"):
@@ -284,3 +292,75 @@ def _connect(tree: Any, checked: bool) -> None:
             raise
         time.sleep(BREATH_SECONDS)
         tree.connect(require_secure_negotiate=checked)
+
+
+SESSION_FLAG_BINDING = 0x01
+"""Of a SESSION_SETUP request (MS-SMB2 2.2.5)."""
+
+
+class _BindingConnection(GuardedConnection):
+    """A connection whose login joins a session that is there."""
+
+    def send(self, message: Any, *arguments: Any, **more: Any) -> Any:
+        if isinstance(message, SMB2SessionSetupRequest):
+            message["flags"] = SESSION_FLAG_BINDING
+        return super().send(message, *arguments, **more)
+
+
+class Channel(Smb2Session):
+    """One more connection of a session: its pipe carries the files that the session opened.
+
+    Source: MS-SMB2 3.2.4.2.3.1 (establishing an additional channel), 3.2.5.3.3 (the reply to
+    binding), 3.3.5.5.2 (what a server asks of it).
+    """
+
+    def __init__(self, first: Smb2Session, peer: Endpoint) -> None:
+        super().__init__(peer, first._security)
+        signs = first._security == "signed"
+        self._connection = _BindingConnection(self._transport, require_signing=signs)
+        self._connection.client_guid = first._connection.client_guid
+        self._agreed = Agreement(self._connection)
+        self._first = first
+
+    def log_in(self) -> None:
+        """Joins the first one's session, signed with its key; the same user logs in once more.
+
+        Raises Unavailable where the server lets no further connection join.
+        """
+        first = self._first._session
+        joined = self._session_of(login(self._peer), encrypted=False)
+        # The request is signed as the session's own, whatever else of the session is not.
+        as_first = copy.copy(first)
+        as_first.signing_required, as_first.encrypt_data = True, False
+        joined.session_id = first.session_id
+        self._connection.session_table[first.session_id] = as_first
+        with self._step("join the session"):
+            try:
+                joined.connect()
+            except SMBResponseException as error:
+                text = f"{self._where}: the server does not allow a second connection in a session"
+                raise Unavailable(f"{text} (0x{error.status:08x})") from error
+        joined.encrypt_data = first.encrypt_data
+        joined.encryption_key = first.encryption_key
+        joined.decryption_key = first.decryption_key
+        joined.tree_connect_table = first.tree_connect_table
+        # The share was opened by the first connection alone.
+        self._connection.told = {**self._first._connection.told, **self._connection.told}
+        self._session, self._tree = joined, self._first._tree
+        self._agreed = Agreement(self._connection, joined, self._tree)
+
+    def _log_off(self) -> None:
+        """Nothing: the first connection ends the session."""
+
+
+def further(first: Smb2Session, peer: Endpoint) -> Channel:
+    """One more channel of a session. Raises Refused, and Unavailable where there can be none."""
+    connection = first._connection
+    if connection.dialect < Dialects.SMB_3_0_0 or not connection.supports_multi_channel:
+        raise Unavailable(f"{peer.host} offers one connection per session")
+    if first._session.signing_key is None:
+        raise Unavailable(f"{peer.host}: a guest's session has one connection")
+    try:
+        return Channel(first, peer).start(first._agreed.dialect, ())
+    except (SMBException, Broken) as error:
+        raise Unavailable(f"{peer.host}: no second connection: {error}") from error
