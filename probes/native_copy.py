@@ -26,7 +26,7 @@ from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaki
 from probes.host.served_file import SOURCE, check_name
 from probes.meaning import Command, Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running, Stage, no_agent
+from probes.stage import COPIES, Running, Stage, Window, no_agent, requested
 
 STAGE = Stage(
     "native-copy",
@@ -38,7 +38,6 @@ STAGE = Stage(
     varying=("size_bytes", "seconds", "command"),
 )
 
-COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 SAMPLE_SECONDS = 0.1
 CACHE_SECONDS = 30.0
 """What warming or emptying a cache may take."""
@@ -67,16 +66,6 @@ class Setting:
     """Of the payload, hex."""
     command: Tuple[Command, ...] = ()
     """The user's, in place of cp: its words, with {source} and {target} for the two files."""
-
-
-@dataclass
-class _Moments:
-    """When the window's parts ended, by time.monotonic()."""
-
-    opened: float = 0.0
-    acknowledged: float = 0.0
-    closed: float = 0.0
-    moved_bytes: int = 0
 
 
 respond = no_agent
@@ -133,15 +122,15 @@ def _pull(
                 time.monotonic() + CACHE_SECONDS,
                 lambda: _cached(fd, setting.size_bytes, cached and not remote),
             )
-        moments = _Moments()
+        window = Window()
         with _new_file(peer.path) if setting.command else _nameless(setting.folder) as sink:
-            yield from _copied(setting, moments, program, path, sink, fd)
+            yield from _copied(setting, window, program, path, sink, fd)
             intact, checked = _intact(ring, sink.fd, setting.size_bytes, float("inf"))
     # what another system's cache held is for its agent to prove
     return {
-        **_told(setting, moments),
+        **window.timed(setting.size_bytes),
         "cache": {
-            **{"side": "server", "requested": _requested(setting)},
+            **{"side": "server", "requested": requested(setting.copy)},
             **({"proven": False, "cached_ratio_before": None} if remote else found),
         },
         "client_cached_ratio_before": found["cached_ratio_before"],
@@ -163,15 +152,15 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
         with _closing(fd):
             cached = setting.copy.endswith(".cached")
             found = _cached(fd, setting.size_bytes, cached)
-            moments = _Moments()
+            window = Window()
             path = named if setting.command else f"/proc/self/fd/{fd}"
-            yield from _copied(setting, moments, program, path, sink, fd)
-        until = time.monotonic() + max(CHECK_LEAST_SECONDS, moments.closed - moments.opened)
+            yield from _copied(setting, window, program, path, sink, fd)
+        until = time.monotonic() + max(CHECK_LEAST_SECONDS, window.seconds)
         with speaking_of(setting.target_folder):
             intact, checked = answered(sink.path, until + ANSWER_SECONDS, lambda: check(until))
     return {
-        **_told(setting, moments),
-        "cache": {"side": "client", "requested": _requested(setting), **found},
+        **window.timed(setting.size_bytes),
+        "cache": {"side": "client", "requested": requested(setting.copy), **found},
         "hash_ok": intact,
         "checked_bytes": checked,
     }
@@ -233,40 +222,38 @@ def _new_file(folder: str) -> Iterator[_Sink]:
 
 def _copied(
     setting: Setting,
-    moments: _Moments,
+    window: Window,
     program: Program,
     path: str,
     sink: _Sink,
     source: int,
 ) -> Iterator[Sample]:
     """The window: from the program's start to a durable destination of the right size."""
-    with _error_context(setting, moments, program.name, sink.path):
+    with _error_context(setting, window, program.name, sink.path):
         with started(program, path, sink.path, (source, *sink.opened)) as copying:
             copying.ready()
             pushes = setting.copy.startswith("push")
             into = setting.target_folder if pushes else setting.folder
             room = free_space.Watch(into, _waited(setting, lambda: free_space.told(into)[0]))
             yield Sample(0.0, 0)
-            moments.opened = copying.begin()
-            deadline = moments.opened + setting.seconds
+            window.opened = copying.begin()
+            deadline = window.opened + setting.seconds
             for written in copying.progress(deadline, SAMPLE_SECONDS):
-                moved = min(setting.size_bytes, max(moments.moved_bytes, written))
-                if room.due(moved - moments.moved_bytes):
+                moved = min(setting.size_bytes, max(window.moved_bytes, written))
+                if room.due(moved - window.moved_bytes):
                     answered("the check of the free space", deadline, lambda: room.look_at(into))
-                moments.moved_bytes = moved
-                yield Sample(time.monotonic() - moments.opened, moved)
-            moments.acknowledged = time.monotonic()
+                window.moved_bytes = moved
+                yield Sample(time.monotonic() - window.opened, moved)
+            window.acknowledged = time.monotonic()
             size_bytes = answered("the flush", deadline, lambda: sink.flush(source))
-            moments.closed = time.monotonic()
+            last = window.close(size_bytes)
         if size_bytes != setting.size_bytes:
             raise CopyBroke(f"the copy has {size_bytes} bytes")
-        yield Last(moments.closed - moments.opened, size_bytes)
+        yield last
 
 
 @contextmanager
-def _error_context(
-    setting: Setting, moments: _Moments, name: str, destination: str
-) -> Iterator[None]:
+def _error_context(setting: Setting, window: Window, name: str, destination: str) -> Iterator[None]:
     """Says in one line where a copy broke and how far it came."""
     try:
         yield
@@ -278,7 +265,7 @@ def _error_context(
         if setting.command and isinstance(error, CopyBroke):
             code = None
         text = f"{setting.copy} by {name} failed "
-        text += f"after {moments.moved_bytes} of {setting.size_bytes} bytes: {error}"
+        text += f"after {window.moved_bytes} of {setting.size_bytes} bytes: {error}"
         if code is None:
             seconds = f" ({setting.seconds:.1f} s)" if "within its time" in text else ""
             raise RuntimeError(f"{setting.target_folder}: {text}{seconds}") from None
@@ -294,18 +281,6 @@ def _errno_in(words: str) -> Optional[int]:
         if words.endswith(os.strerror(code)):
             return code
     return None
-
-
-def _told(setting: Setting, moments: _Moments) -> Details:
-    seconds = max(moments.acknowledged - moments.opened, 1e-9)
-    return {
-        "acknowledged_bytes_per_second": setting.size_bytes / seconds,
-        "flush_seconds": moments.closed - moments.acknowledged,
-    }
-
-
-def _requested(setting: Setting) -> str:
-    return setting.copy.rpartition(".")[2]
 
 
 def _waited(setting: Setting, work: Callable[[], T]) -> T:

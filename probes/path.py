@@ -17,7 +17,7 @@ from typing import Callable, Dict, Iterator, Optional, TypeVar
 from probes.host.child import NoAnswer, answered
 from probes.host.interface import interface_facts
 from probes.meaning import Called, Port, Seconds
-from probes.net import black_hole, callers, icmp, port, rtt
+from probes.net import black_hole, callers, icmp, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
 from probes.records import DROPS, Details, Endpoint, Sample
@@ -120,7 +120,7 @@ class _Serving:
         if do == LOAD:
             with self.lock:
                 if self.load is None:
-                    opened = rtt.respond_to_load(self.setting.host, MOST_LOAD_SECONDS)
+                    opened = transfer.respond(self.setting.host, MOST_LOAD_SECONDS)
                     self.load = self.stack.enter_context(opened)
             meeting.tell({"port": self.load.port, "nonce": self.load.nonce})
         elif do == PATH_MTU:

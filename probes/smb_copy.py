@@ -23,7 +23,16 @@ from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.run_folder import SOURCE, joined, new_file, source_of
 from probes.smb.session import Handle, Session, Source
-from probes.stage import Last, Refused, Running, Stage, Unavailable, no_agent
+from probes.stage import (
+    COPIES,
+    Refused,
+    Running,
+    Stage,
+    Unavailable,
+    Window,
+    no_agent,
+    requested,
+)
 
 STAGE = Stage(
     "smb-copy",
@@ -39,7 +48,6 @@ STAGE = Stage(
     ),
 )
 
-COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
 """Of a file of the user's, named by what of it was in the server's cache."""
 FILE_PART_BYTES = 8 * 1024 * 1024
@@ -164,15 +172,15 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                     parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
-                yield from window.opened(pipe, arrived)
+                yield from window.samples(pipe, arrived)
                 sink.finish()
-                yield window.closed()
+                yield window.close(window.moved_bytes)
             details = window.details(pipe, session, flight)
         if setting.file:
             return {**details, "file_bytes": handle.size_bytes}
         # what the server's cache held is for the server's agent to prove
         cache = {"side": "server", "proven": False, "cached_ratio_before": None}
-        details = {**details, "cache": {**cache, "requested": _requested(setting)}}
+        details = {**details, "cache": {**cache, "requested": requested(setting.copy)}}
         if setting.cold_from:
             details["cache"].update(files=len(source.files), idle_seconds=source.idle_seconds)
             return details
@@ -193,7 +201,7 @@ def _parts(ranges: Iterator[tuple[int, int]], seconds: float) -> Iterator[tuple[
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
     ring = payload.ring(bytes.fromhex(setting.seed))
-    cached = _requested(setting) == "cached"
+    cached = requested(setting.copy) == "cached"
     with (
         closing(
             FolderSource(peer.path, setting.size_bytes, cached)
@@ -215,10 +223,10 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             if setting.dialect != "smb1":
                 room = transfer.ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
             moves = transfer.push(pipe, setting.size_bytes, *flight.shape, source.give, every, room)
-            yield from window.opened(pipe, moves)
+            yield from window.samples(pipe, moves)
             if setting.flushed:
                 transfer.finish(pipe)
-            yield window.closed()
+            yield window.close(window.moved_bytes)
             details = window.details(pipe, session, flight)
             if setting.flushed:
                 last = details["flush_seconds"]
@@ -226,7 +234,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             check = Check(ring)
             if setting.checked:
                 _read_back(pipe, setting.size_bytes, window.seconds, check)
-    cache = {"side": "client", "requested": _requested(setting), **cache}
+    cache = {"side": "client", "requested": requested(setting.copy), **cache}
     found = _found(check) if setting.checked else {"hash_ok": None, "checked_bytes": 0}
     return {**details, "cache": cache, **found}
 
@@ -248,45 +256,28 @@ def _found(check: Check) -> Details:
     return {"hash_ok": check.intact, "checked_bytes": check.checked_bytes}
 
 
-class _Window:
-    """The measured part of a copy, and how far it came."""
-
+class _Window(Window):
     def __init__(self, setting: Setting, peer: Endpoint) -> None:
+        super().__init__()
         self._setting, self._peer = setting, peer
-        self._opened = self._acknowledged = self._closed = 0.0
-        self.moved_bytes = 0
-        """Payload that arrived so far."""
         self._moments: deque[float] = deque(maxlen=REMEMBERED_REPLIES)
-        self._under_way = False
 
-    def opened(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
-        """Samples from the opening to the last byte that the receiver acknowledged."""
+    def samples(self, pipe: Pipe, moves: Iterator[int]) -> Iterator[Sample]:
+        """From the opening to the last byte that the receiver acknowledged."""
         yield Sample(0.0, 0)
-        self._under_way = True
-        self._opened = told = time.monotonic()
-        pipe.limit(self._opened + self._setting.seconds)
+        self.opened = told = time.monotonic()
+        pipe.limit(self.opened + self._setting.seconds)
         for self.moved_bytes in moves:
             now = time.monotonic()
             self._moments.append(now)
             if now - told >= SAMPLE_SECONDS:
                 told = now
-                yield Sample(now - self._opened, self.moved_bytes)
-        self._acknowledged = time.monotonic()
-
-    def closed(self) -> Last:
-        """The last sample: everything is durable."""
-        self._closed = time.monotonic()
-        return Last(self._closed - self._opened, self.moved_bytes)
-
-    @property
-    def seconds(self) -> float:
-        """From the opening to the closing."""
-        return max(self._closed - self._opened, 1e-9)
+                yield Sample(now - self.opened, self.moved_bytes)
+        self.acknowledged = time.monotonic()
 
     def details(self, pipe: Pipe, session: Session, flight: Flight) -> Details:
         """What happened in the window; nothing that comes after it."""
         counters, facts = pipe.counters, session.facts
-        seconds = max(self._acknowledged - self._opened, 1e-9)
         return {
             "in_flight_bytes": counters.in_flight_bytes,
             "credit_stalls": counters.credit_stalls,
@@ -294,8 +285,7 @@ class _Window:
             "short_replies": counters.short_replies,
             "requests": counters.requests,
             "flushes": counters.flushes,
-            "acknowledged_bytes_per_second": self.moved_bytes / seconds,
-            "flush_seconds": self._closed - self._acknowledged,
+            **self.timed(self.moved_bytes),
             "replies": limits.of_moments(tuple(self._moments)),
             "request_seconds_median": statistics.median(counters.request_seconds),
             **facts.used,
@@ -311,15 +301,11 @@ class _Window:
 
     def _broke(self) -> str:
         moment = "before the copy began"
-        if self._under_way:
+        if self.opened:
             moment = f"after {self.moved_bytes} of {self._setting.size_bytes} bytes"
-        if self._closed:
+        if self.closed:
             moment = "while the copy was checked"
         return f"{self._setting.copy} failed {moment}"
-
-
-def _requested(setting: Setting) -> str:
-    return setting.copy.rpartition(".")[2]
 
 
 T = TypeVar("T")

@@ -17,10 +17,9 @@ from probes.drivers import smbclient
 from probes.drivers.smbclient import Connected, Said
 from probes.host import page_cache, served_file, source_file
 from probes.meaning import FolderOrNone, Seconds, Size, Text
-from probes.records import Details, Endpoint, Sample
-from probes.stage import Last, Running
+from probes.records import Endpoint, Sample
+from probes.stage import COPIES, Running, Window, requested
 
-COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 SAMPLE_SECONDS = 0.1
 CHECK_SECONDS = 10.0
 WRITE_BACK_BYTES = 8 << 20
@@ -86,24 +85,29 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         size = os.fstat(fd).st_size
         if size != setting.size_bytes:
             raise ValueError(f"this host's file has {size} bytes, {setting.size_bytes} are to go")
-        cached = _requested(setting) == "cached"
+        cached = requested(setting.copy) == "cached"
         page_cache.bring(fd, setting.size_bytes, cached)
         with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
             found = page_cache.found(fd, setting.size_bytes, cached)
-            cache = {"side": "server", "requested": _requested(setting), **found}
+            cache = {"side": "server", "requested": requested(setting.copy), **found}
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
             with window.error_context():
                 command = f"put {_local(fd)} {smbclient.quoted(remote)}"
                 yield from window.run(command, lambda: _sent_bytes(client.pid, fd))
                 # Its word for the end of the window; the size that arrived is looked up after it.
-                yield window.closed()
+                yield window.close(setting.size_bytes)
                 arrived = client.size_bytes(remote, CHECK_SECONDS)
             if arrived not in (None, setting.size_bytes):
                 raise ConnectionError(
                     f"{window.where}: {arrived} of {setting.size_bytes} bytes arrived there"
                 )
-        return {**window.details(), "flushed": False, "flush_seconds": None, "cache": cache}
+        return {
+            **window.timed(setting.size_bytes),
+            "flushed": False,
+            "flush_seconds": None,
+            "cache": cache,
+        }
     finally:
         os.close(fd)
 
@@ -123,12 +127,17 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                         f"{window.where}: {os.fstat(fd).st_size} of {setting.size_bytes} "
                         "bytes arrived here; check the free space"
                     )
-                yield window.closed()
+                yield window.close(setting.size_bytes)
         intact = served_file.holds_payload(fd, setting.size_bytes, bytes.fromhex(setting.seed))
         # what the sender's cache held is for the sender's agent to prove
         cache = {"side": "client", "proven": False, "cached_ratio_before": None}
-        cache["requested"] = _requested(setting)
-        return {**window.details(), "flushed": True, "cache": cache, "hash_ok": intact}
+        cache["requested"] = requested(setting.copy)
+        return {
+            **window.timed(setting.size_bytes),
+            "flushed": True,
+            "cache": cache,
+            "hash_ok": intact,
+        }
     finally:
         os.close(fd)
 
@@ -149,41 +158,25 @@ class _Arriving:
         return size
 
 
-class _Window:
-    """The measured part of a copy, and how far it came."""
-
+class _Window(Window):
     def __init__(self, setting: Setting, peer: Endpoint, client: Connected) -> None:
+        super().__init__()
         self._setting, self._client = setting, client
         self.where = smbclient.place(peer)
-        self._opened = self._acknowledged = self._closed = 0.0
-        self._moved_bytes = 0
 
     def run(self, command: str, moved: Callable[[], int]) -> Iterator[Sample]:
         """Samples from the opening until smbclient says that it is done."""
         yield Sample(0.0, 0)
-        self._opened = time.monotonic()
-        deadline = self._opened + self._setting.seconds
+        self.opened = time.monotonic()
+        deadline = self.opened + self._setting.seconds
         self._client.send(command)
         while self._client.poll(SAMPLE_SECONDS) is None:
             now = time.monotonic()
             if now >= deadline:
                 raise TimeoutError(f"did not end within {self._setting.seconds:.1f} s")
-            self._moved_bytes = max(self._moved_bytes, min(moved(), self._setting.size_bytes))
-            yield Sample(now - self._opened, self._moved_bytes)
-        self._acknowledged = time.monotonic()
-
-    def closed(self) -> Last:
-        """The last sample."""
-        self._closed = time.monotonic()
-        return Last(self._closed - self._opened, self._setting.size_bytes)
-
-    def details(self) -> Details:
-        """What happened in the window."""
-        seconds = max(self._acknowledged - self._opened, 1e-9)
-        return {
-            "acknowledged_bytes_per_second": self._setting.size_bytes / seconds,
-            "flush_seconds": self._closed - self._acknowledged,
-        }
+            self.moved_bytes = max(self.moved_bytes, min(moved(), self._setting.size_bytes))
+            yield Sample(now - self.opened, self.moved_bytes)
+        self.acknowledged = time.monotonic()
 
     @contextmanager
     def error_context(self) -> Iterator[None]:
@@ -192,16 +185,12 @@ class _Window:
         try:
             yield
         except (Said, ConnectionError, TimeoutError) as error:
-            text = f"{setting.copy} failed after {self._moved_bytes} of {setting.size_bytes} bytes"
+            text = f"{setting.copy} failed after {self.moved_bytes} of {setting.size_bytes} bytes"
             if isinstance(error, TimeoutError):
                 raise TimeoutError(f"{self.where}: {text}: {error}") from None
             if str(error).startswith(self.where):
                 raise
             raise smbclient.refusal(self.where, text, str(error), setting.dialect) from None
-
-
-def _requested(setting: Setting) -> str:
-    return setting.copy.rpartition(".")[2]
 
 
 def _remote(setting: Setting, peer: Endpoint) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generator, Iterable, Iterator, List, Literal, Optional, Tuple
@@ -17,6 +18,46 @@ class Last(Sample):
 
 Running = Generator[Sample, None, Details]
 """A stage under way: yields samples, returns its details."""
+
+
+COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+"""Of one file; cached or not speaks of the sender."""
+
+
+def requested(copy: str) -> str:
+    """How a copy wants the sender's file: "cached" or "uncached"."""
+    return copy.rpartition(".")[2]
+
+
+@dataclass
+class Window:
+    """The measured part of a copy, and how far it came; its moments are by time.monotonic()."""
+
+    opened: float = 0.0
+    """0: not yet."""
+    acknowledged: float = 0.0
+    """The receiver had the last byte."""
+    closed: float = 0.0
+    """All was durable."""
+    moved_bytes: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """From the opening to the closing."""
+        return max(self.closed - self.opened, 1e-9)
+
+    def close(self, moved_bytes: int) -> Last:
+        """The last sample."""
+        self.closed = time.monotonic()
+        return Last(self.closed - self.opened, moved_bytes)
+
+    def timed(self, moved_bytes: int) -> Details:
+        """Rate until the last byte was acknowledged, and what came after that."""
+        return {
+            "acknowledged_bytes_per_second": moved_bytes
+            / max(self.acknowledged - self.opened, 1e-9),
+            "flush_seconds": self.closed - self.acknowledged,
+        }
 
 
 class Unavailable(Exception):

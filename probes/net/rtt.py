@@ -16,7 +16,7 @@ import socket
 import statistics
 import threading
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
@@ -148,11 +148,6 @@ PACE_SECONDS = 0.025
 MOST_HANDSHAKES = 40
 OPENING_SECONDS = 15.0
 """Until the stream has its connections and has warmed up; a broken one says so before."""
-
-
-def respond_to_load(address: str, most_seconds: float) -> AbstractContextManager[Endpoint]:
-    """The far end of the stream, for streams of up to most_seconds."""
-    return transfer.respond(address, most_seconds)
 
 
 @dataclass

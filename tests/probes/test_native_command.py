@@ -17,7 +17,8 @@ from probes import native_copy
 from probes.host import copy_program, own_folder
 from probes.native_copy import Setting
 from probes.records import Endpoint
-from probes.stage import Refused
+from probes.stage import COPIES, Refused
+from tests import living
 
 MIB = 1 << 20
 SIZE = 5 * MIB + 12_345
@@ -68,7 +69,7 @@ def run(run_stage):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("copy", native_copy.COPIES)
+@pytest.mark.parametrize("copy", COPIES)
 def test_what_a_command_copied_is_intact_and_durable(run, ends, setting, copy, command):
     samples, details = run(setting(copy, command), ends)
     assert samples[-1].moved_bytes == SIZE
@@ -144,7 +145,7 @@ def _runs(word):
 
 
 @pytest.mark.parametrize("end", ["deadline", "closed", "left running"])
-def test_all_that_a_command_started_ends_with_its_copy(ends, setting, end, becomes):
+def test_all_that_a_command_started_ends_with_its_copy(ends, setting, end):
     seconds = f"4{os.getpid()}{len(end)}"
     wait = " & exit 7" if end == "left running" else " & wait"
     command = ("/bin/sh", "-c", f"sleep {seconds}{wait}", "{source}", "{target}")
@@ -153,11 +154,11 @@ def test_all_that_a_command_started_ends_with_its_copy(ends, setting, end, becom
         next(running)
         if end != "left running":
             next(running)
-            assert becomes(lambda: _runs(seconds), 5.0)
+            assert living.until(lambda: _runs(seconds), 5.0)
         if end != "closed":
             with pytest.raises(RuntimeError, match="no end within its time|it ended with 7"):
                 list(running)
-    assert becomes(lambda: not _runs(seconds), 5.0)
+    assert living.until(lambda: not _runs(seconds), 5.0)
 
 
 def test_no_password_of_ours_is_in_a_commands_environment(run, ends, setting, monkeypatch):
@@ -221,7 +222,7 @@ def test_a_whole_run_with_a_command_names_it_and_leaves_nothing(bottleneck, load
     )
     assert ended.code == exits.DONE, ended
     found = load_report(told)
-    assert {each["setting"]["copy"] for each in found["steps"]} == set(native_copy.COPIES)
+    assert {each["setting"]["copy"] for each in found["steps"]} == set(COPIES)
     for each in found["steps"]:
         details = each["outcome"]["details"]
         assert details["program"] == "dd if={source} of={target} ..."

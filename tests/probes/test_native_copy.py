@@ -16,7 +16,7 @@ from probes import native_copy
 from probes.host import folders, own_folder, payload, source_file, tools
 from probes.native_copy import Setting
 from probes.records import Endpoint
-from probes.stage import Refused
+from probes.stage import COPIES, Refused
 
 MIB = 1 << 20
 SIZE = 5 * MIB + 12_345
@@ -86,7 +86,7 @@ def can_be_emptied(folder):
     return folders.folder_facts(str(folder)).filesystem not in {"tmpfs", "overlay"}
 
 
-@pytest.mark.parametrize("copy", native_copy.COPIES)
+@pytest.mark.parametrize("copy", COPIES)
 def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
     run_and_check, stack, held, client, target, copy
 ):
@@ -106,7 +106,7 @@ def test_a_copy_between_folders_of_this_host_proves_the_cache_at_its_sender(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("copy", native_copy.COPIES)
+@pytest.mark.parametrize("copy", COPIES)
 def test_a_copy_to_or_from_a_mounted_share_is_intact_and_leaves_nothing(
     run_and_check, smb_mount, stack, held, client, copy
 ):
@@ -152,17 +152,6 @@ def test_a_users_file_is_never_cut(run, stack, held, client, target, tmp_path):
         run(setting("pull.cached", client, target), Endpoint(folder=str(target)))
 
 
-def test_a_link_in_place_of_the_source_is_not_followed(run, stack, held, client, target, tmp_path):
-    peer = held(stack, target)
-    mine = tmp_path / "mine"
-    mine.write_bytes(bytes(9 * MIB))
-    Path(peer.folder, "source").unlink()
-    Path(peer.folder, "source").symlink_to(mine)
-    with pytest.raises(RuntimeError, match="symbolic links"):
-        run(setting("pull.cached", client, target), peer)
-    assert mine.stat().st_size == 9 * MIB
-
-
 def test_one_wrong_byte_anywhere_is_told(tmp_path):
     ring = payload.ring(bytes.fromhex(SEED))
     content = bytearray(payload.block(ring, 0, SIZE))
@@ -201,17 +190,10 @@ def test_a_program_that_copies_half_is_broken_and_not_fast(
 def test_without_cp_python_copies(run, stack, held, client, target, monkeypatch):
     peer = held(stack, target)
     monkeypatch.setattr(tools, "find", lambda name: None)
-    for copy in native_copy.COPIES:
+    for copy in COPIES:
         details = run(setting(copy, client, target), peer)[1]
         assert details["hash_ok"] is True
         assert details["program"].startswith("shutil.copyfile of Python 3.")
-
-
-def test_what_makes_no_sense_is_refused(run, stack, held, client, target):
-    peer = held(stack, target)
-    for wrong in (setting("pull", client, target), setting("pull.cached", client, target, 0)):
-        with pytest.raises(ValueError, match="no such copy"):
-            run(wrong, peer)
 
 
 @pytest.fixture

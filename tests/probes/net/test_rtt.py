@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from probes.net import rtt
+from probes.net import rtt, transfer
 from probes.net.rtt import Handshakes, handshakes
 from probes.records import Endpoint
 from probes.stage import Unavailable
@@ -102,7 +102,7 @@ def test_an_answer_after_a_second_is_late_and_no_round_trip(lab_path):
 
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_round_trips_are_told_with_the_load_that_they_were_beside(verb):
-    with rtt.respond_to_load("127.0.0.1", 1.0) as peer:
+    with transfer.respond("127.0.0.1", 1.0) as peer:
         told = rtt.loaded(verb, peer, 0.5, 1e-9)
     assert 0 < told["rtt_seconds_median"] <= told["rtt_seconds_high"]
     assert 0 < told["count"] <= rtt.MOST_HANDSHAKES
@@ -112,7 +112,7 @@ def test_round_trips_are_told_with_the_load_that_they_were_beside(verb):
 
 
 def test_a_load_does_not_make_a_path_shorter():
-    with rtt.respond_to_load("127.0.0.1", 1.0) as peer:
+    with transfer.respond("127.0.0.1", 1.0) as peer:
         told = rtt.loaded("push", peer, 0.5, 10.0)
     assert told["buffer_delay_seconds"] == told["buffer_delay_ratio"] == 0.0
 
@@ -127,5 +127,5 @@ def test_where_no_stream_can_be_opened_there_is_a_reason_at_once():
 
 
 def test_a_stream_longer_than_the_session_allows_has_no_figures():
-    with rtt.respond_to_load("127.0.0.1", 0.1) as peer, pytest.raises(RuntimeError):
+    with transfer.respond("127.0.0.1", 0.1) as peer, pytest.raises(RuntimeError):
         rtt.loaded("pull", peer, 0.5, 0.001)
