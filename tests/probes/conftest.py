@@ -137,21 +137,6 @@ def responding() -> Callable[[Any, End, Any], AbstractContextManager[Endpoint]]:
     return respond
 
 
-@pytest.fixture
-def becomes() -> Callable[[Callable[[], bool], float], bool]:
-    """Waits until a condition holds, at most so many seconds."""
-
-    def wait(condition: Callable[[], bool], seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if condition():
-                return True
-            time.sleep(0.01)
-        return False
-
-    return wait
-
-
 class _Relay:
     """Passes a TCP connection on; every byte arrives delay_seconds after it came, or later."""
 

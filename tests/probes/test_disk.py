@@ -5,7 +5,6 @@
 
 import json
 import os
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -155,20 +154,6 @@ def test_a_users_file_is_read_and_never_changed(carried_out, tmp_path):
     before = users.read_bytes()
     carried_out(setting(tmp_path, "read", "uncached"), Endpoint(path=str(users)))
     assert users.read_bytes() == before
-
-
-def test_there_is_no_other_verb(tmp_path):
-    with pytest.raises(ValueError, match="no disk stage"):
-        next(disk.initiate(setting(tmp_path, "trim", "uncached"), Endpoint()))
-
-
-@pytest.mark.parametrize(
-    ("pattern", "verb"), [("none", "read"), ("file", "write"), ("synced", "read")]
-)
-def test_a_pattern_has_its_verbs_and_no_others(tmp_path, pattern, verb):
-    told = replace(setting(tmp_path, verb, "uncached"), pattern=pattern)
-    with pytest.raises(ValueError, match="no disk stage"):
-        next(disk.initiate(told, Endpoint()))
 
 
 def test_a_read_tells_where_its_file_lies_and_what_others_did(carried_out, on_disk, source):

@@ -125,24 +125,6 @@ def test_where_every_cell_breaks_the_stage_does_with_the_reason(run, monkeypatch
         run(SHORT, peer)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"windows": ()},
-        {"streams": ()},
-        {"streams": (0,)},
-        {"streams": (1000,)},
-        {"windows": tuple(range(1, 40))},
-        {"verb": "sideways"},
-        {"seconds": 0},
-    ],
-    ids=str,
-)
-def test_a_matrix_without_sense_or_bound_cannot_be_asked_for(wrong):
-    with pytest.raises(ValueError, match="no such"):
-        replace(SHORT, **wrong)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is_full(

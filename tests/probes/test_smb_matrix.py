@@ -163,14 +163,6 @@ def test_a_server_that_takes_its_credits_back_is_no_rate(run_folder: Any, monkey
             list(running)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"verb": "sideways"}, {"size_bytes": 0}, {"seconds": 0.0}], ids=str
-)
-def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="no such matrix"):
-        next(smb_matrix.initiate(replace(setting("pull"), **wrong), Endpoint()))
-
-
 def test_a_source_that_is_too_short_is_told(run_folder: Any) -> None:
     with (
         run_folder(source_bytes=MIB) as (peer, _, _),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from probes import smb_tax
-from probes.records import Endpoint
 
 MIB = 1 << 20
 SIZE = 3 * MIB
@@ -47,9 +45,3 @@ def test_smb1_can_be_signed(run_folder: Any, run_stage: Any) -> None:
     with run_folder(source_bytes=SIZE) as (peer, _, _):
         for verb in smb_tax.VERBS:
             assert run_stage(smb_tax, setting(verb, "signed", "smb1"), peer)[1]["signing"] == "md5"
-
-
-@pytest.mark.parametrize("wrong", [{"verb": "sideways"}, {"security": ""}], ids=str)
-def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="no such copy"):
-        next(smb_tax.initiate(replace(setting("pull", "plain"), **wrong), Endpoint()))

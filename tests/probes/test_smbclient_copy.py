@@ -183,9 +183,3 @@ def test_samples_never_say_more_than_was_acknowledged(tmp_path: Path) -> None:
         assert smbclient_copy._sent_bytes(0, fd) == 0
     finally:
         os.close(fd)
-
-
-@pytest.mark.parametrize("copy", ["push", "pull.warm", "server.push.cached"])
-def test_an_unknown_copy_is_refused(run: Any, tmp_path: Path, copy: str) -> None:
-    with pytest.raises(ValueError, match="no such copy"):
-        run(setting(copy, tmp_path), Endpoint())

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -22,6 +21,7 @@ from probes.drivers import samba
 from probes.drivers.samba import Samba, find_smbd, private_samba
 from probes.host import own_folder
 from probes.stage import Unavailable
+from tests import living
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSWORD = "pä ss%w$rd"
@@ -100,13 +100,6 @@ def alive(group: int) -> bool:
     return samba._group_runs(group)
 
 
-def wait_until(gone: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not gone():
-        assert time.monotonic() < deadline, "it is still there"
-        time.sleep(0.02)
-
-
 def test_a_client_lists_puts_and_gets_over_smb3_and_nt1(served: Path) -> None:
     put_list_get(served)
 
@@ -152,8 +145,8 @@ with private_samba(sys.argv[1], password="x") as server:
         starter.send_signal(signal.SIGKILL)
         starter.wait()
         starter.stdout.close()
-        wait_until(lambda: not alive(group))
-    wait_until(lambda: not Path(configuration).parent.exists())
+        assert living.until(lambda: not alive(group))
+    assert living.until(lambda: not Path(configuration).parent.exists())
     assert served.is_dir()
 
 

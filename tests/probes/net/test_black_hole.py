@@ -19,6 +19,7 @@ from probes.net import black_hole, port
 from probes.net.black_hole import ETHERNET_BYTES, Trial, find
 from probes.records import Endpoint
 from probes.stage import Unavailable
+from tests import living
 
 LATER = float("inf")
 
@@ -69,14 +70,10 @@ def test_random_loss_is_never_called_a_black_hole():
             continue
 
 
-def test_a_path_that_passes_nothing_is_unclear():
-    with pytest.raises(Unavailable, match="small"):
-        find(lambda size: Trial(size or 1500, None), LATER)
-
-
-def test_a_path_that_stalls_whatever_fills_packets_has_no_size():
-    with pytest.raises(Unavailable, match="576"):
-        find(lambda size: Trial(size or 1500, False), LATER)
+@pytest.mark.parametrize(("passed", "why"), [(None, "small"), (False, "576")])
+def test_a_path_that_passes_nothing_or_stalls_whatever_fills_packets_is_unclear(passed, why):
+    with pytest.raises(Unavailable, match=why):
+        find(lambda size: Trial(size or 1500, passed), LATER)
 
 
 def test_a_size_that_passes_the_next_time_was_no_black_hole():
@@ -278,7 +275,7 @@ def test_where_nobody_can_be_met_nothing_follows():
         assert trial.passed is None
 
 
-def test_nothing_stuck_is_left_behind(lab_path, becomes):
+def test_nothing_stuck_is_left_behind(lab_path):
     """Neither end's kernel goes on trying for minutes."""
     with ExitStack() as stack:
         path = stack.enter_context(lab_path(0.001, mtu_bytes=1500, largest_bytes=1400))
@@ -296,7 +293,7 @@ def test_nothing_stuck_is_left_behind(lab_path, becomes):
             return found
 
         began = time.monotonic()
-        assert becomes(lambda: not stuck(), 5.0), (stuck(), time.monotonic() - began)
+        assert living.until(lambda: not stuck(), 5.0), (stuck(), time.monotonic() - began)
 
 
 @pytest.mark.parametrize(

@@ -55,21 +55,23 @@ def test_times_that_are_far_off_the_line_are_refused_with_how_far():
     assert line(points) is not None  # for those who want to see it
 
 
-def test_a_bandwidth_that_was_not_half_reached_is_refused():
-    found = fit(times(0.04, 100 * MB))
-    assert "long enough" in found["refused"]
-    assert "bandwidth_bytes_per_second" not in found
+FLAT = [(size, 0.001) for size in (1, 10, 100, 1000)]
 
 
-def test_too_few_sizes_are_refused():
-    found = fit(times(0.001, 12 * MB, (1, 1000, 1_000_000)))
-    assert found == {"refused": "only 3 sizes of messages could be timed"}
+@pytest.mark.parametrize(
+    ("points", "why"),
+    [
+        (times(0.04, 100 * MB), "long enough"),
+        (times(0.001, 12 * MB, (1, 1000, 1_000_000)), "only 3 sizes of messages could be timed"),
+        (FLAT, "did not take longer"),
+        ([(size, 0.001 - size * 1e-7) for size, _ in FLAT], "did not take longer"),
+    ],
+)
+def test_what_shows_no_bandwidth_is_refused(points, why):
+    found = fit(points)
+    assert why in found["refused"] and "bandwidth_bytes_per_second" not in found
 
 
-def test_times_that_do_not_rise_are_refused():
-    flat = [(size, 0.001) for size in (1, 10, 100, 1000)]
-    assert fit(flat)["refused"]
-    assert fit([(size, 0.001 - size * 1e-7) for size, _ in flat])["refused"]
-    assert line([]) is None
-    assert line([(1, 0.001)]) is None
-    assert line([(1, 0.0), (2, 0.0)]) is None
+@pytest.mark.parametrize("points", [[], [(1, 0.001)], [(1, 0.0), (2, 0.0)]], ids=len)
+def test_too_few_times_have_no_line(points):
+    assert line(points) is None

@@ -75,33 +75,22 @@ def test_what_was_read_before_the_transfer_is_not_unread_payload():
         assert Arrivals(Flow([other])).count().unread == (0,)
 
 
-def test_a_segment_out_of_order_makes_a_hole_and_what_waits_behind_it_a_most(told):
+@pytest.mark.parametrize(
+    "looks",
+    [
+        # a hole, what waits behind it at most, and that it is filled
+        [(10, 0, 0, 0), (10, 1, 5000, 5000), (3000, 1, 0, 0)],
+        # the first of two holes is filled: the count leaps, and nothing new is out of order
+        [(0, 3, 9000, 9000), (4000, 3, 5000, 5000)],
+        # a window further on no old hole is left, though something is unread
+        [(0, 1, 5000, 5000), (BUFFER_BYTES - 1, 1, 5000, 5000), (BUFFER_BYTES, 1, 5000, 0)],
+    ],
+    ids=["filled", "filled in part", "a window later"],
+)
+def test_a_segment_out_of_order_makes_a_hole_until_nothing_waits_behind_one(told, looks):
     counting = Arrivals(Flow([told]))
-    told.received = 10
-    assert counting.count().beyond_bytes == 0
-    told.out_of_order, told.queued = 1, 5000
-    assert counting.count().beyond_bytes == 5000
-    told.received, told.queued = 3000, 0
-    assert counting.count().beyond_bytes == 0
-
-
-def test_a_hole_that_is_filled_in_part_is_still_one(told):
-    counting = Arrivals(Flow([told]))
-    told.out_of_order, told.queued = 3, 9000
-    counting.count()
-    # the first of two holes is filled: the count leaps, and nothing new is out of order
-    told.received, told.queued = 4000, 5000
-    assert counting.count().beyond_bytes == 5000
-
-
-def test_a_window_further_on_no_old_hole_is_left_though_something_is_unread(told):
-    counting = Arrivals(Flow([told]))
-    told.out_of_order, told.queued = 1, 5000
-    counting.count()
-    told.received = BUFFER_BYTES - 1
-    assert counting.count().beyond_bytes > 0
-    told.received = BUFFER_BYTES
-    assert counting.count().beyond_bytes == 0
+    for told.received, told.out_of_order, told.queued, beyond in looks:
+        assert counting.count().beyond_bytes == beyond
 
 
 def test_a_kernel_that_does_not_count_segments_out_of_order_has_no_holes(told, monkeypatch):

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from probes.records import Access, Endpoint
 from probes.smb import client_share, impacket_server
 from probes.smb.client_share import Setting
 from probes.stage import Refused, Unavailable
+from tests import living
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = "0123456789abcdef"
@@ -41,13 +42,6 @@ def setting(folder: Path, **more: Any) -> Setting:
 def put(peer: Endpoint, local: Path, name: str = NAME) -> None:
     with smbclient.connected(peer, peer.facts["dialect"]) as client:
         client.run(f"put {smbclient.quoted(str(local))} {peer.folder}\\{name}", 20)
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not done():
-        assert time.monotonic() < deadline, "it is still there"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -164,10 +158,10 @@ with client_share.hold(setting, given if port else Endpoint()) as held:
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         holder.stdout.close()
-        wait_until(lambda: not Path(path).exists())
-        wait_until(lambda: list(folder.iterdir()) == [])
+        assert living.until(lambda: not Path(path).exists())
+        assert living.until(lambda: list(folder.iterdir()) == [])
         if not share:
-            wait_until(lambda: not open_files.listeners(host, port))
+            assert living.until(lambda: not open_files.listeners(host, port))
         assert [each.name for each in shared.iterdir()] == ["users own"]
 
 
@@ -272,7 +266,7 @@ def test_it_ends_when_the_files_that_are_written_to_it_take_the_last_names(tmp_p
             (made,) = folder.iterdir()
             for number in range(5600):
                 (made / f"{number}").touch()
-            wait_until(lambda: not open_files.listeners(peer.host, peer.port))
+            assert living.until(lambda: not open_files.listeners(peer.host, peer.port))
         assert list(folder.iterdir()) == []
 
 
@@ -294,7 +288,7 @@ def test_what_takes_its_place_is_not_emptied_in_its_stead(
             monkeypatch.setattr(samba, "STOP_SECONDS", 0.5)
             if full:
                 monkeypatch.setattr(free_space, "reserve_bytes", lambda total: 2 * total)
-                wait_until(lambda: not open_files.listeners(peer.host, peer.port))
+                assert living.until(lambda: not open_files.listeners(peer.host, peer.port))
     assert precious.read_bytes() == b"x"
     assert list(moved.iterdir()) == []
 

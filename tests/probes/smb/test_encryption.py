@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM
 
 from probes.smb.frames import Broken
-from probes.smb.protection import HEADER_BYTES, Md5, Sealer, signer
+from probes.smb.protection import HEADER_BYTES, Md5, Sealer, Signer, signer
 
 NAMES = ["aes-128-gcm", "aes-256-gcm", "aes-128-ccm", "aes-256-ccm"]
 SESSION = 0x1122334455667788
@@ -99,23 +99,24 @@ MESSAGE = bytes.fromhex(
 )
 
 
-def test_cmac_is_that_of_rfc_4493() -> None:
-    expected = bytes.fromhex("dfa66747de9ae63030ca32611497c827")
-    assert signer("aes-cmac", KEY).sign(7, True, MESSAGE[:3], MESSAGE[3:]) == expected
+def gmac(reply: bool) -> bytes:
+    """Its nonce holds the message's id and who sends."""
+    return AESGCM(KEY).encrypt(struct.pack("<QI", 77, int(reply)), b"", MESSAGE)
 
 
-def test_gmac_has_the_message_id_and_the_sender_in_its_nonce() -> None:
-    for reply in (False, True):
-        nonce = struct.pack("<QI", 77, int(reply))
-        expected = AESGCM(KEY).encrypt(nonce, b"", MESSAGE)
-        assert signer("aes-gmac", KEY).sign(77, reply, MESSAGE[:9], MESSAGE[9:]) == expected
-
-
-def test_hmac_is_cut_to_16_bytes() -> None:
-    expected = hmac.digest(KEY, MESSAGE, "sha256")[:16]
-    assert signer("hmac-sha256", KEY).sign(1, False, MESSAGE[:20], MESSAGE[20:]) == expected
-
-
-def test_md5_takes_the_key_first_and_8_bytes() -> None:
-    expected = hashlib.md5(KEY + MESSAGE).digest()[:8]
-    assert Md5(KEY).sign(3, False, MESSAGE[:20], MESSAGE[20:]) == expected
+@pytest.mark.parametrize(
+    ("key", "reply", "expected"),
+    [
+        # RFC 4493
+        (signer("aes-cmac", KEY), True, bytes.fromhex("dfa66747de9ae63030ca32611497c827")),
+        (signer("aes-gmac", KEY), False, gmac(False)),
+        (signer("aes-gmac", KEY), True, gmac(True)),
+        (signer("hmac-sha256", KEY), False, hmac.digest(KEY, MESSAGE, "sha256")[:16]),
+        (Md5(KEY), False, hashlib.md5(KEY + MESSAGE).digest()[:8]),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_a_signature_is_that_of_the_whole_message(
+    key: Signer, reply: bool, expected: bytes
+) -> None:
+    assert key.sign(77, reply, MESSAGE[:9], MESSAGE[9:]) == expected

@@ -27,34 +27,26 @@ class Idle:
         return request_bytes, min(depth, self._credits_bytes // request_bytes)
 
 
-@pytest.fixture
-def path(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets the round trips that ECHOs of the path take."""
-
-    def of(*seconds: float) -> None:
-        monkeypatch.setattr(flight, "round_trips", lambda *_: list(seconds))
-
-    return of
-
-
 @pytest.mark.parametrize(
-    ("rtt", "depth"), [(0.0001, 4), (0.001, 4), (0.002, 8), (0.01, 32), (0.026, 64), (1.0, 64)]
+    ("rtts", "credits_bytes", "least_bytes", "depth"),
+    [
+        *(([0.0001], 1 << 30, 0, 4), ([0.001], 1 << 30, 0, 4), ([0.002], 1 << 30, 0, 8)),
+        *(([0.01], 1 << 30, 0, 32), ([0.026], 1 << 30, 0, 64), ([1.0], 1 << 30, 0, 64)),
+        # one slow answer deepens nothing
+        ([0.3, 0.0002, 0.4], 1 << 30, 0, 4),
+        # the server's credits bound it
+        ([0.01], 8 * MIB, 0, 8),
+        # a least holds on a short path and gives way on a long one
+        *(([0.0001], 1 << 30, 16 * MIB, 16), ([0.01], 1 << 30, 16 * MIB, 32)),
+    ],
 )
-def test_the_window_grows_with_the_rtt_up_to_its_limit(path: Any, rtt: float, depth: int) -> None:
-    path(rtt)
-    chosen = flight.fitting(Idle(), "read")  # type: ignore[arg-type]
-    assert chosen == (MIB, depth, rtt)
+def test_the_window_grows_with_the_rtt_up_to_its_limit(
+    monkeypatch: Any, rtts: list[float], credits_bytes: int, least_bytes: int, depth: int
+) -> None:
+    monkeypatch.setattr(flight, "round_trips", lambda *_: rtts)
+    pipe: Any = Idle(credits_bytes)
+    assert flight.fitting(pipe, "read", least_bytes=least_bytes) == (MIB, depth, min(rtts))
     assert depth * MIB <= IN_FLIGHT_LIMIT_BYTES
-
-
-def test_one_slow_answer_deepens_nothing(path: Any) -> None:
-    path(0.3, 0.0002, 0.4)
-    assert flight.fitting(Idle(), "write").shape == (MIB, 4)  # type: ignore[arg-type]
-
-
-def test_the_servers_credits_bound_it(path: Any) -> None:
-    path(0.01)
-    assert flight.fitting(Idle(8 * MIB), "read").shape == (MIB, 8)  # type: ignore[arg-type]
 
 
 def test_a_depth_that_was_given_is_kept_and_nothing_is_measured(monkeypatch: Any) -> None:
@@ -62,11 +54,3 @@ def test_a_depth_that_was_given_is_kept_and_nothing_is_measured(monkeypatch: Any
     pipe: Any = Idle()
     assert flight.fitting(pipe, "read", 64 * 1024, 2) == (64 * 1024, 2, None)
     assert pipe.asked == [(64 * 1024, 2)]
-
-
-def test_a_least_holds_on_a_short_path_and_gives_way_on_a_long_one(path: Any) -> None:
-    pipe: Any = Idle()
-    path(0.0001)
-    assert flight.fitting(pipe, "read", least_bytes=16 * MIB).depth == 16
-    path(0.01)
-    assert flight.fitting(pipe, "read", least_bytes=16 * MIB).depth == 32

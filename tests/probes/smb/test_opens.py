@@ -121,8 +121,8 @@ def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:
 class Store:
     """A server of SMB2 that keeps files and opens no more than so many at once."""
 
-    def __init__(self, most: int, lies: bool = False) -> None:
-        self.most, self.lies = most, lies
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.contents: dict[bytes, bytearray] = {}
         self.handles: dict[bytes, bytes] = {}
         self.keepers: dict[bytes, bytes] = {}
@@ -168,7 +168,6 @@ class Store:
             self.contents[name][offset : offset + size] = message[start : start + size]
             return struct.pack("<HHIIHH", 17, 0, size, 0, 0, 0), 0
         data = bytes(self.contents[name][offset : offset + size])
-        data = bytes(len(data)) if self.lies else data
         return struct.pack("<HBBIII", 17, 80, 0, len(data), 0, 0) + data, 0
 
 
@@ -176,9 +175,9 @@ class Store:
 def stored(pipe2: Any, served: Any, ends: Any) -> Iterator[Callable[..., Any]]:
     """Small files at such a server, and that."""
 
-    def start(most: int, lies: bool = False) -> tuple[SmallFiles, Store]:
+    def start(most: int) -> tuple[SmallFiles, Store]:
         pipe, peer = pipe2()
-        store = Store(most, lies)
+        store = Store(most)
         served(lambda: store.serve(peer))
         return SmallFiles(pipe, "small", SIZE, RING), store
 
@@ -214,23 +213,6 @@ def test_what_was_made_at_once_is_pulled_one_by_one(stored: Any) -> None:
     assert files.full and len(files.numbers) == 30
     files.remove()
     assert store.contents == {}
-
-
-def test_making_ends_with_its_time(stored: Any) -> None:
-    files, store = stored(most=100)
-    files.make(50, time.monotonic())
-    assert files.numbers == []
-
-
-@pytest.mark.parametrize("way", ["pull", "read_back"])
-def test_a_server_that_gives_other_bytes_is_found(stored: Any, way: str) -> None:
-    files, store = stored(most=100, lies=True)
-    files.make(2, time.monotonic() + 60)
-    if way == "pull":
-        files.pull(1)
-    else:
-        files.read_back()
-    assert not files.intact
 
 
 def test_one_line_says_what_broke_where() -> None:

@@ -21,6 +21,7 @@ from probes.host import journal
 from probes.records import Endpoint
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
+from tests import living
 
 RUN = "0123abcd"
 FOLDER = f"bottleneck-{RUN}"
@@ -53,15 +54,6 @@ def kill_children(server: Any) -> None:
             child.kill()
 
 
-def becomes(condition: Callable[[], bool], seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def files(folder: Path) -> list[str]:
     # os.walk passes over what is removed while it looks.
     return sorted(name for _, *kinds in os.walk(folder) for names in kinds for name in names)
@@ -75,7 +67,7 @@ def holding(peer: Endpoint, folder: Path, dialect: str) -> int:
             time.sleep(60)
 
     holder = forked(work)
-    assert becomes(lambda: files(folder) == [FOLDER, "source"], 10)
+    assert living.until(lambda: files(folder) == [FOLDER, "source"], 10)
     return holder
 
 
@@ -115,7 +107,7 @@ def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
     with share(NT1) as (peer, folder, _):
         holder = holding(peer, folder, dialect)
         kill(holder)
-        assert becomes(lambda: files(folder) == [], 2)
+        assert living.until(lambda: files(folder) == [], 2)
 
 
 @pytest.mark.long
@@ -137,11 +129,13 @@ def test_kill_9_of_holder_and_running_copy_leaves_nothing(
         )
         copier = forked(lambda: list(smb_copy.initiate(setting, held)))
         grown = "source" if copy == "pull" else "pushed-*"
-        assert becomes(lambda: any(path.stat().st_size for path in folder.glob(f"*/{grown}")), 10)
+        assert living.until(
+            lambda: any(path.stat().st_size for path in folder.glob(f"*/{grown}")), 10
+        )
         kill(holder)
         time.sleep(0.2)
         kill(copier)
-        assert becomes(lambda: files(folder) == [], 2)
+        assert living.until(lambda: files(folder) == [], 2)
 
 
 @DIALECTS
@@ -204,7 +198,7 @@ def test_an_idle_session_lives_on_echoes(share: Any, monkeypatch: pytest.MonkeyP
         handle = session.create_folder("idle")
         window = session._connection.sequence_window  # type: ignore[attr-defined]
         before = window["low"]
-        assert becomes(lambda: window["low"] > before + 1, 10)
+        assert living.until(lambda: window["low"] > before + 1, 10)
         assert session.space(handle).total_bytes > 0
         assert threading.active_count() < 20
     assert files(folder) == []
@@ -218,7 +212,7 @@ def test_a_server_that_is_gone_is_told_with_what_may_be_left(share: Any) -> None
     ):
         assert isinstance(held, Endpoint)
         os.killpg(server.process_id, signal.SIGKILL)
-        assert becomes(lambda: not psutil.pid_exists(server.process_id) or _zombie(server), 5)
+        assert living.until(lambda: not psutil.pid_exists(server.process_id) or _zombie(server), 5)
 
 
 def _zombie(server: Any) -> bool:

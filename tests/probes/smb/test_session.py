@@ -88,27 +88,20 @@ def test_a_security_that_a_dialect_lacks_is_skipped_without_a_login(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("dialect", [*PINNED, "smb1"])
-def test_plain_is_refused_before_the_login_where_signing_is_required(
-    share: Any, dialect: str
-) -> None:
+def test_plain_is_refused_before_the_login_where_signing_is_required(share: Any) -> None:
     with share(NT1, "server signing = mandatory") as (peer, _, _):
         wrong = replace(peer, access=Access("bottleneck", "wrong"))
-        with pytest.raises(Unavailable, match="requires signing"):
-            entered(open_session(wrong, dialect, "plain"))
+        for dialect in (*PINNED, "smb1"):
+            with pytest.raises(Unavailable, match="requires signing"):
+                entered(open_session(wrong, dialect, "plain"))
 
 
-@pytest.mark.parametrize("security", ["plain", "signed", UNENCRYPTED])
-@pytest.mark.parametrize("dialect", ["3.0", "3.1.1"])
-def test_an_encrypted_share_is_neither_plain_nor_signed(
-    share: Any, dialect: str, security: str
-) -> None:
-    with (
-        share(share_options=["smb encrypt = required"]) as (peer, _, _),
-        pytest.raises(Unavailable, match="requires encryption"),
-        open_session(peer, dialect, security),
-    ):
-        pass
+def test_an_encrypted_share_is_neither_plain_nor_signed(share: Any) -> None:
+    with share(share_options=["smb encrypt = required"]) as (peer, _, _):
+        for dialect in ("3.0", "3.1.1"):
+            for security in ("plain", "signed", UNENCRYPTED):
+                with pytest.raises(Unavailable, match="requires encryption"):
+                    entered(open_session(peer, dialect, security))
 
 
 def test_what_must_not_be_encrypted_is_signed_where_the_server_says_so(share: Any) -> None:
@@ -156,8 +149,8 @@ def test_guests_of_a_server_that_requires_signing_are_told_to_name_a_user(share:
     options = ("map to guest = bad user", "server signing = mandatory")
     with share(*options, share_options=["guest ok = yes"]) as (peer, _, _):
         guest = replace(peer, access=Access(allow_guest=True))
-        with pytest.raises(Refused, match="guests cannot sign"), open_session(guest, "3.1.1"):
-            pass
+        with pytest.raises(Refused, match="guests cannot sign"):
+            entered(open_session(guest, "3.1.1"))
 
 
 def test_a_security_that_does_not_exist_is_a_mistake_of_ours(plain: Endpoint) -> None:
@@ -214,43 +207,38 @@ def test_a_wrong_password_is_tried_once(share: Any, dialect: str) -> None:
         assert caught.value.kind == "login"
 
 
-@DIALECTS
-def test_a_guest_is_taken_only_where_that_was_allowed(share: Any, dialect: str) -> None:
+def test_a_guest_is_taken_only_where_that_was_allowed(share: Any) -> None:
     options = (NT1, "map to guest = bad user")
     with share(*options, share_options=["guest ok = yes"]) as (peer, _, _):
-        stranger = replace(peer, access=Access("stranger", "x"))
-        with pytest.raises(Refused, match="guest"), open_session(stranger, dialect):
-            pass
-        for access in (Access(allow_guest=True), Access("stranger", "x", allow_guest=True)):
-            with open_session(replace(peer, access=access), dialect) as session:
-                session.close(session.create_folder("x"))
+        for dialect in ("", "smb1"):
+            stranger = replace(peer, access=Access("stranger", "x"))
+            with pytest.raises(Refused, match="guest"):
+                entered(open_session(stranger, dialect))
+            for access in (Access(allow_guest=True), Access("stranger", "x", allow_guest=True)):
+                with open_session(replace(peer, access=access), dialect) as session:
+                    session.close(session.create_folder("x"))
 
 
-@DIALECTS
-def test_a_read_only_share_is_a_matter_of_rights(share: Any, dialect: str) -> None:
+def test_a_read_only_share_is_a_matter_of_rights(share: Any) -> None:
     with share(NT1, share_options=["read only = yes"]) as (peer, _, _):
-        with pytest.raises(Refused) as caught, open_session(peer, dialect) as session:
-            session.create_folder("x")
-        assert caught.value.kind == "permission"
-
-
-def test_smb1_that_is_off_is_good_news_and_no_error(share: Any) -> None:
-    with (
-        share("server min protocol = SMB2_02") as (peer, _, _),
-        pytest.raises(Unavailable, match=r"SMB1 is off on the server \(good\)"),
-        open_session(peer, "smb1"),
-    ):
-        pass
+        for dialect in ("", "smb1"):
+            with pytest.raises(Refused) as caught, open_session(peer, dialect) as session:
+                session.create_folder("x")
+            assert caught.value.kind == "permission"
 
 
 def test_a_dialect_that_is_not_offered_is_unavailable(share: Any) -> None:
-    with share("server max protocol = SMB3_00") as (peer, _, _):
-        with pytest.raises(Unavailable, match=r"does not offer SMB 3\.1\.1"):
-            entered(open_session(peer, "3.1.1"))
+    options = ("server min protocol = SMB2_02", "server max protocol = SMB3_00")
+    with share(*options) as (peer, _, _):
+        for dialect, why in (
+            ("smb1", r"SMB1 is off on the server \(good\)"),
+            ("3.1.1", r"does not offer SMB 3\.1\.1"),
+            ("4.0", "must be one of"),
+        ):
+            with pytest.raises(Unavailable, match=why):
+                entered(open_session(peer, dialect))
         with open_session(peer) as session:
             assert session.facts.dialect == "3.0"
-    with pytest.raises(Unavailable, match="must be one of"), open_session(peer, "4.0"):
-        pass
 
 
 def test_a_server_of_smb1_alone_is_reached_without_a_second_login(share: Any) -> None:
@@ -354,13 +342,13 @@ def read_file(peer: Endpoint, dialect: str) -> None:
 
 
 def test_a_signature_of_smb1_is_checked_before_and_during_a_copy(share: Any) -> None:
-    for command in (0xA2, 0x2E):
+    with share(NT1, "server signing = mandatory") as (peer, folder, _):
+        (folder / "file").write_bytes(b"genuine")
+        for command in (0xA2, 0x2E):
 
-        def alter(message: bytes, command: int = command) -> bytes:
-            return message[:-1] + b"!" if message[4] == command else message
+            def alter(message: bytes, command: int = command) -> bytes:
+                return message[:-1] + b"!" if message[4] == command else message
 
-        with share(NT1, "server signing = mandatory") as (peer, folder, _):
-            (folder / "file").write_bytes(b"genuine")
             with impostor(relay(peer, alter)) as between:
                 middle = replace(peer, port=between.port)
                 with pytest.raises((Refused, Broken), match="signature"):
