@@ -3,7 +3,6 @@
 import socket
 import struct
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +45,7 @@ def test_samba_tells_what_it_is_told_to_offer(tmp_path, options, dialects, signi
 
 @contextmanager
 def answering(words):
+    """A server that says these bytes, whatever it is asked."""
     with socket.create_server(("127.0.0.1", 0)) as waiting:
 
         def serve():
@@ -55,6 +55,7 @@ def answering(words):
                 except OSError:
                     return
                 with caller:
+                    caller.recv(4096)
                     caller.sendall(words)
 
         threading.Thread(target=serve, daemon=True).start()
@@ -105,29 +106,13 @@ def with_compression(*algorithms: int, count: int | None = None) -> bytes:
     return bytes(message)
 
 
-@contextmanager
-def saying(reply: bytes) -> Iterator[Endpoint]:
-    """A server that answers one message."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            sock, _ = listener.accept()
-            with sock:
-                sock.recv(4096)
-                sock.sendall(struct.pack(">I", len(reply)) + reply)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield Endpoint(host="127.0.0.1", port=listener.getsockname()[1])
-        thread.join(10)
-
-
 def test_what_a_server_offers_is_named_in_its_order() -> None:
     assert parse_compression(with_compression(3, 4, 1)) == ("lz77+huffman", "pattern-v1", "lznt1")
     assert parse_compression(with_compression(0)) == ()
     assert parse_compression(with_compression(77, 5)) == ("lz4",)
-    with saying(with_compression(2)) as peer:
-        assert compression(peer) == ("lz77",)
+    reply = with_compression(2)
+    with answering(struct.pack(">I", len(reply)) + reply) as port:
+        assert compression(Endpoint(host="127.0.0.1", port=port)) == ("lz77",)
 
 
 def test_a_reply_without_that_context_offers_none() -> None:

@@ -1,11 +1,10 @@
-"""benchmarks/tcp: the document that scripts read; benchmarks/tcp_physics.py: what it catches."""
+"""benchmarks/tcp_physics.py: what it catches; benchmarks/tcp_sampling.py: its document."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,42 +19,6 @@ from probes.stage import Last
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 import tcp_physics  # noqa: E402
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [BENCHMARKS / "tcp", *arguments], capture_output=True, text=True, timeout=120, cwd="/"
-    )
-
-
-@pytest.mark.long
-def test_a_quick_run_writes_the_documented_cells(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    done = run("--quick", "--pairs", "2", "--json", path, "--only", "loopback.1.zero-copy.128KiB")
-    assert done.returncode == 0, done.stderr
-    (cell,) = json.loads(path.read_text())["cells"]
-    assert cell["name"] == "loopback.1.zero-copy.128KiB" and cell["name"] in done.stdout
-    assert len(cell["ours"]) == len(cell["peer"]) == 2
-    assert all(rate > 0 for rate in cell["ours"] + cell["peer"])
-    pairs = [own / other for own, other in zip(cell["ours"], cell["peer"], strict=True)]
-    assert cell["ratio"] == pytest.approx(statistics.median(pairs))
-
-
-@pytest.mark.long
-@pytest.mark.skipif(os.geteuid() != 0, reason="not run: needs root (network namespaces, veth, tc)")
-def test_a_shaped_link_is_told_and_the_document_on_stdout_is_all_that_is_there() -> None:
-    done = run("--quick", "--json", "-", "--only", "shaped.100Mbit")
-    assert done.returncode == 0, done.stderr
-    (cell,) = json.loads(done.stdout)["cells"]
-    assert cell["link_bytes_per_second"] == pytest.approx(100e6 / 8 * 1448 / 1514)
-    assert 0 < cell["share_of_link"] < 1.1
-    assert "shaped.100Mbit" in done.stderr
-
-
-def test_a_cell_that_does_not_exist_is_a_wrong_call_and_is_named() -> None:
-    done = run("--only", "loopback.3")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "no such cell: loopback.3" in done.stderr and "veth.4.copy.best" in done.stderr
 
 
 @pytest.mark.long
