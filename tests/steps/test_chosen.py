@@ -11,13 +11,12 @@ import pytest
 from bottleneck import plan, session
 from bottleneck.bench import Bench
 from bottleneck.report import Step
-from bottleneck.target import parse
 from probes.drivers.samba import private_samba
-from probes.records import Access, Measured, Outcome, Skipped
+from probes.records import Measured, Outcome, Skipped
 from probes.smb.session import UNENCRYPTED
+from tests.steps.benches import PASSWORD, bench_of
 
 pytestmark = pytest.mark.long
-PASSWORD = "correct horse 47"
 Ran = tuple[Bench, list[tuple[Step, Outcome]]]
 
 
@@ -30,11 +29,8 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
         shared.mkdir()
         own.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
-            target = parse(f"//{server.host}:{server.port}/{server.share}")
             given = {"stages": ("smb-copy",), "budget_seconds": 8.0, "size_bytes": 2 << 20}
-            told = plan.Options(target=target, folder=str(own), **{**given, **chosen})
-            access = Access(server.username, server.password)
-            bench = Bench(told, access, lambda event: None, lambda report: None)
+            bench = bench_of(server, own, **{**given, **chosen})
             session.measure(bench)
             assert list(shared.iterdir()) == list(own.iterdir()) == []
         return bench, list(bench.ledger.entries())

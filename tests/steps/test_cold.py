@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from bottleneck import plan
-from bottleneck.bench import Bench
 from bottleneck.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.ledger import Repeat
 from bottleneck.steps import cold, copies, files
-from bottleneck.target import parse
-from probes.records import Access, Endpoint, Measured, Sample
+from probes.records import Measured, Sample
 from probes.stage import Last, Refused, Unavailable
+from tests.steps.benches import bench_of
 
 MB = 10**6
 SIZE = 64 * plan.MIB
@@ -29,9 +28,7 @@ class Server:
     """Answers each read with a rate, by what is asked for: own, idle or cached."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **rates: Sequence[Answer]) -> None:
-        options = plan.Options(target=parse("//nas/media"), folder="/tmp")
-        self.bench = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
-        self.bench.share = Endpoint(facts={"dialect": "3.1.1"})
+        self.bench = bench_of(dialect="3.1.1")
         self.asked: list[str] = []
         self._rates = {name: list(each) for name, each in rates.items()}
         monkeypatch.setattr(self.bench, "run", self.run)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bottleneck import plan, session
-from bottleneck.bench import Bench
+from bottleneck import plan
 from bottleneck.hosts import AgentLost, PartlyRan, StageError
-from bottleneck.steps import copies, disks
-from bottleneck.target import parse
+from bottleneck.steps import copies
 from probes.drivers.samba import private_samba
 from probes.host import free_space
-from probes.records import Access, Endpoint, Failed, Measured
+from probes.records import Endpoint, Failed, Measured
 from probes.stage import Refused, Unavailable
+from tests.steps.benches import PASSWORD, begun, bench_of
 
 
 @pytest.fixture
@@ -27,10 +25,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Lets each run of a step end with an error; how often one was tried."""
 
     def go(error: Exception) -> tuple[int, Exception | None]:
-        options = plan.Options(target=parse("//nas/media"), folder="/tmp")
-        bench = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
-        bench.share = Endpoint(facts={"dialect": "3.1.1"})
-        runs = []
+        bench, runs = bench_of(dialect="3.1.1"), []
 
         def run(*arguments: Any, **more: Any) -> None:
             runs.append(arguments)
@@ -86,13 +81,6 @@ class Explaining:
         self.made.append("explained")
 
 
-def bench_of(**more: Any) -> Bench:
-    options = plan.Options(target=parse("//nas/media"), folder="/tmp", **more)
-    made = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
-    made.share = Endpoint(facts={"dialect": "3.1.1"})
-    return made
-
-
 @pytest.mark.parametrize(
     ("budget", "order"),
     [(300.0, ["1", "2", "3", "4", "explained"]), (60.0, ["explained", "1", "2"])],
@@ -106,14 +94,14 @@ def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
     monkeypatch.setattr(copies, "_smb1", lambda *given: None)
     monkeypatch.setattr(copies.schedule.Explanations, "of", lambda bench: Explaining(made))
     monkeypatch.setattr(copies.schedule, "in_doubt", lambda bench: None)
-    copies._explained(bench_of(budget_seconds=budget), Endpoint(), {})
+    copies._explained(bench_of(dialect="3.1.1", budget_seconds=budget), Endpoint(), {})
     assert made == order
 
 
 def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench, holes = bench_of(), {"push"}
+    bench, holes = bench_of(dialect="3.1.1"), {"push"}
     monkeypatch.setattr(copies.turns, "dropped", lambda on, verb: verb in holes)
     assert copies._in_vain(bench, "pull"), "there is nothing to be pulled"
     assert not copies._in_vain(bench, "push")
@@ -129,7 +117,7 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     monkeypatch: pytest.MonkeyPatch, trip: float, seconds: tuple[float, float]
 ) -> None:
     """What a login costs on a far path is no time for the copy itself."""
-    bench = bench_of()
+    bench = bench_of(dialect="3.1.1")
     bench.share.facts["connect_seconds"] = trip
     monkeypatch.setattr(copies, "_rates", lambda on: {"tcp.push": 120e3})
     monkeypatch.setattr(copies, "_room", lambda *given: 1 << 40)
@@ -141,7 +129,6 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
 # -- a run's own files never take the room of its own copies ---------------------------------------
 
 MIB = 1 << 20
-PASSWORD = "correct horse 47"
 ENDS = [("push.cached", "memory"), ("push.uncached", "folder"), ("push.cached", "folder")]
 
 
@@ -158,17 +145,10 @@ def test_pushes_fit_on_a_disk_that_is_hardly_larger_than_its_reserve(
     size = free_space.reserve_bytes(0) + 96 * MIB
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", shared], check=True)
     try:
-        with private_samba(shared, password=PASSWORD) as server, ExitStack() as stack:
-            target = parse(f"//{server.host}:{server.port}/{server.share}")
-            options = plan.Options(target=target, folder=str(own), agent="exec:")
-            access = Access(server.username, PASSWORD)
-            bench = Bench(options, access, lambda event: None, lambda report: None)
-            bench.address = server.host
-            session._reach(bench, stack)
-            session._open_share(bench, stack)
-            session._locate(bench)
-            session._learn(bench)
-            disks.hold_sources(bench, stack)
+        with (
+            private_samba(shared, password=PASSWORD) as server,
+            begun(bench := bench_of(server, own, agent="exec:")),
+        ):
             labels = {"signing": None, "encryption": None}
             for copy, end in ENDS:
                 copies._copy(bench, "3.1.1", labels, copy, end)

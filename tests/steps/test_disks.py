@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bottleneck import plan, session
+from bottleneck import plan
 from bottleneck.bench import Bench
 from bottleneck.report import Step
 from bottleneck.steps import disks, files
-from bottleneck.target import NamedDevice, NamedFile, parse
+from bottleneck.target import NamedDevice, NamedFile
 from probes.drivers.samba import private_samba
-from probes.records import Access, Measured, Skipped
+from probes.records import Measured, Skipped
+from tests.steps.benches import PASSWORD, begun, bench_of
 
-PASSWORD = "correct horse 47"
 MIB = 1 << 20
 FILM_BYTES = 5 * MIB
 SHORT = replace(
@@ -27,10 +26,9 @@ SHORT = replace(
 )
 
 
-def bench_of(monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, **more: Any) -> Bench:
+@pytest.fixture(autouse=True)
+def _in_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "times", lambda budget, trip=0.0: SHORT)
-    options = plan.Options(target=parse(target), folder=str(folder), size_bytes=8 * MIB, **more)
-    return Bench(options, Access("bottleneck", PASSWORD), lambda event: None, lambda report: None)
 
 
 @pytest.fixture
@@ -57,20 +55,16 @@ def measured(bench: Bench) -> dict[tuple[str, str, str], Any]:
 
 @pytest.mark.long
 def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_pulled(
-    share: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    share: tuple[str, Path], tmp_path: Path
 ) -> None:
     target, shared = share
     mine = tmp_path / "mine"
     mine.mkdir()
     before = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
-    bench = bench_of(monkeypatch, target, mine, agent="exec:", file=NamedFile("server", "film.MKV"))
-    with ExitStack() as stack:
-        bench.address = "127.0.0.1"
-        session._reach(bench, stack)
-        session._open_share(bench, stack)
-        session._locate(bench)
-        session._learn(bench)
-        disks.hold_sources(bench, stack)
+    bench = bench_of(
+        target, mine, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "film.MKV")
+    )
+    with begun(bench):
         disks.measure_disks(bench)
         files.pull_file(bench, "3.1.1", {"signing": None, "encryption": None})
         bench.samba_config = [{"option": "sync always"}]
@@ -92,25 +86,19 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
 
 @pytest.mark.long
 def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
-    share: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    share: tuple[str, Path], tmp_path: Path
 ) -> None:
     target, _ = share
     bench = bench_of(
-        monkeypatch, target, tmp_path, agent="exec:", file=NamedFile("server", "x\\gone.mkv")
+        target, tmp_path, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "x\\gone.mkv")
     )
-    with ExitStack() as stack:
-        bench.address = "127.0.0.1"
-        session._reach(bench, stack)
-        session._open_share(bench, stack)
-        session._locate(bench)
-        look = pytest.raises(disks.Unavailable, match=r"gone\.mkv")
-        with look:
-            files.look(bench)
+    with begun(bench), pytest.raises(disks.Unavailable, match=r"gone\.mkv"):
+        files.look(bench)
 
 
 @pytest.mark.long
 def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     film = tmp_path / "film"
     film.write_bytes(os.urandom(FILM_BYTES))
@@ -120,11 +108,8 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
         {"file": NamedFile("client", str(film))},
         {"device": NamedDevice("client", "/dev/there-is-none")},
     ):
-        bench = bench_of(monkeypatch, "//localhost/-", empty, stages=("disk",), **named)
-        with ExitStack() as stack:
-            session._reach(bench, stack)
-            session._learn(bench)
-            disks.hold_sources(bench, stack)
+        bench = bench_of("//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **named)
+        with begun(bench, share=False):
             disks.measure_disks(bench)
         found = measured(bench)
         assert {verb for _, verb, _ in found} == {"read"} and bench.sources == {}
@@ -144,13 +129,10 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(
     ],
 )
 def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, named: dict[str, Any]
+    tmp_path: Path, pattern: str, named: dict[str, Any]
 ) -> None:
-    bench = bench_of(monkeypatch, "//nas/media", tmp_path, stages=("disk",), **named)
-    with ExitStack() as stack:
-        session._reach(bench, stack)
-        session._learn(bench)
-        disks.hold_sources(bench, stack)
+    bench = bench_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **named)
+    with begun(bench, share=False):
         disks.measure_disks(bench)
     outcome = measured(bench)["server", "read", pattern]
     assert isinstance(outcome, Skipped) and "--agent" in outcome.reason
@@ -159,7 +141,7 @@ def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
 def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = bench_of(monkeypatch, "//nas/media", tmp_path)
+    bench = bench_of("//nas/media", tmp_path, size_bytes=8 * MIB)
 
     class Silent:
         def ask(self, name: str, **arguments: Any) -> Any:
@@ -188,8 +170,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
         steps = [(Step("smb-copy", {"copy": name}, "client"), at) for name, at in copies.items()]
         monkeypatch.setattr(plan, "measured", lambda ledger: iter(steps))
         monkeypatch.setattr(plan, "known_rates", lambda ledger: DISKS)
-        asked = plan.Options(target=parse("//nas/x"), folder="/tmp", **options)
-        return Bench(asked, Access(), lambda event: None, lambda report: None)
+        return bench_of(**options)
 
     return made
 

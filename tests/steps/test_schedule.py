@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from bottleneck import plan
 from bottleneck.analysis.doubts import Doubt, Look
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.bench import Bench
 from bottleneck.report import Step
 from bottleneck.steps import schedule, turns
-from bottleneck.target import parse
 from probes import path, smb_tax
-from probes.records import Access, Skipped
+from probes.records import Skipped
+from tests.steps.benches import bench_of
 
 STAGES = ("path", "disk", "smb-copy", "smb-tax")
 DISK = Doubt(
@@ -26,8 +25,7 @@ DISK = Doubt(
 
 
 def bench(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **more: Any) -> Bench:
-    options = plan.Options(target=parse("//nas/media"), folder="/tmp", stages=stages, **more)
-    made = Bench(options, Access("anna", "p"), lambda event: None, lambda report: None)
+    made = bench_of(stages=stages, **more)
     made.began -= elapsed
     return made
 

@@ -16,13 +16,12 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import NEEDS_AGENT, Bench
 from bottleneck.hosts import PartlyRan, Ran
 from bottleneck.steps import files, schedule, transfers, turns
-from bottleneck.target import parse
 from probes import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from probes.drivers.samba import private_samba
-from probes.records import Access, Endpoint, Measured, Sample, Skipped, rates
+from probes.records import Endpoint, Measured, Sample, Skipped, rates
 from probes.stage import Known, Unavailable, described
+from tests.steps import benches
 
-PASSWORD = "correct horse 47"
 BETWEEN = ("latency", "sweep", "matrix", "udp")
 OVER_SMB = ("smb-matrix", "smb-tax", "small-files")
 AGENT = {"agent": "exec:env"}
@@ -46,7 +45,7 @@ def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
     with ExitStack() as stack:
 
         def started(*options: str) -> str:
-            opened = private_samba(str(shared), password=PASSWORD, options=options)
+            opened = private_samba(str(shared), password=benches.PASSWORD, options=options)
             server = stack.enter_context(opened)
             return f"//{server.host}:{server.port}/{server.share}"
 
@@ -57,8 +56,7 @@ def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
 def bench_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Bench:
     """A run that has not begun."""
     more = {"stages": stages} if stages else {}
-    asked = plan.Options(target=parse(target), folder="/tmp", **more, **options)
-    bench = Bench(asked, Access("bottleneck", PASSWORD), lambda event: None, lambda report: None)
+    bench = benches.bench_of(target, **more, **options)
     bench.address = "127.0.0.1"
     return bench
 

@@ -12,17 +12,16 @@ from typing import Any
 
 import pytest
 
-from bottleneck import plan, session, sockets
+from bottleneck import session, sockets
 from bottleneck.bench import Bench, Event
 from bottleneck.hosts import Host, Ran
 from bottleneck.report import Step
-from bottleneck.target import parse
 from probes import smb_copy
 from probes.drivers.samba import private_samba
-from probes.records import Access, Endpoint
+from probes.records import Endpoint
 from tests.living import below, until
+from tests.steps.benches import PASSWORD, bench_of
 
-PASSWORD = "correct horse 47"
 MIB = 1 << 20
 SEED = "00ff11"
 PINNED_BYTES = 8192
@@ -54,13 +53,7 @@ def bench(tmp_path: Path) -> Callable[..., Any]:
         shared = tmp_path / "shared"
         shared.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
-            asked = plan.Options(
-                target=parse(f"//{server.host}:{server.port}/{server.share}"),
-                folder=str(tmp_path),
-                agent=agent,
-            )
-            access = Access(server.username, PASSWORD)
-            bench = Bench(asked, access, watch, lambda report: None)
+            bench = bench_of(server, tmp_path, watch, agent=agent)
             with ExitStack() as stack:
                 bench.address = server.host
                 session._reach(bench, stack)
@@ -186,8 +179,7 @@ def test_a_copy_that_breaks_leaves_no_watch_behind(bench: Callable[..., Any]) ->
 
 
 def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, tuple[int, ...]]:
-    options = plan.Options(target=parse("//nas/x"), folder="/tmp")
-    bench = Bench(options, Access(), lambda event: None, lambda report: None)
+    bench = bench_of()
     bench.address = address
     bench.share = Endpoint(facts={"mount": mount})
     found = sockets.Watching(bench, Step(stage, {"copy": "pull.cached"}, "client"))
