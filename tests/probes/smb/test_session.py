@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
 import subprocess
 import threading
 import time
@@ -17,7 +16,6 @@ import pytest
 
 from probes.records import Access, Endpoint
 from probes.smb import session
-from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.session import UNENCRYPTED, security_of
 from probes.stage import Refused, Unavailable
@@ -310,64 +308,6 @@ def test_a_server_that_says_nothing_costs_one_step(monkeypatch: pytest.MonkeyPat
         open_session(peer),
     ):
         pass
-
-
-def relay(peer: Endpoint, change: Callable[[bytes], bytes]) -> Callable[[socket.socket], None]:
-    """Somebody in the middle, who changes what the server says."""
-
-    def forward(source: socket.socket, target: socket.socket, reply: bool) -> None:
-        with source, target, source.makefile("rb") as stream:
-            while header := stream.read(4):
-                message = stream.read(struct.unpack(">I", header)[0])
-                try:
-                    target.sendall(header + (change(message) if reply else message))
-                except OSError:
-                    return
-
-    def work(sock: socket.socket) -> None:
-        server = socket.create_connection((peer.host, peer.port))
-        threading.Thread(target=forward, args=[sock, server, False], daemon=True).start()
-        forward(server, sock, True)
-
-    return work
-
-
-def read_file(peer: Endpoint, dialect: str) -> None:
-    with (
-        open_session(peer, dialect) as session,
-        session.pipe(session.open_file("file", write=False)) as pipe,
-    ):
-        pipe.read(0, memoryview(bytearray(7)))
-        assert bytes(pipe.wait().view) == b"genuine"
-
-
-def test_a_signature_of_smb1_is_checked_before_and_during_a_copy(share: Any) -> None:
-    with share(NT1, "server signing = mandatory") as (peer, folder, _):
-        (folder / "file").write_bytes(b"genuine")
-        for command in (0xA2, 0x2E):
-
-            def alter(message: bytes, command: int = command) -> bytes:
-                return message[:-1] + b"!" if message[4] == command else message
-
-            with impostor(relay(peer, alter)) as between:
-                middle = replace(peer, port=between.port)
-                with pytest.raises((Refused, Broken), match="signature"):
-                    read_file(middle, "smb1")
-
-
-def test_an_answer_in_plain_text_is_not_accepted_from_an_encrypted_share(share: Any) -> None:
-    def unwrap(message: bytes) -> bytes:
-        if message[:4] != b"\xfdSMB":
-            return message
-        return b"\xfeSMB" + message[4:]
-
-    with (
-        share(share_options=["smb encrypt = required"]) as (peer, _, _),
-        impostor(relay(peer, unwrap)) as between,
-        pytest.raises(Refused),
-        open_session(replace(peer, port=between.port)) as session,
-    ):
-        session.create_folder("x")
 
 
 @pytest.mark.parametrize(("status", "opens"), [(0xC0000017, True), (0xC0000022, False)])
