@@ -43,7 +43,7 @@ DISK = disk.Setting("read", "uncached", "/tmp", "client", 1 << 20, 1.0, "ab")
         (
             udp,
             udp.Setting(),
-            {"verb": ["sideways"], "seconds": [0], "bytes_per_second": (0, 1e15)}
+            {"verb": ["sideways"], "seconds": (0, 601), "bytes_per_second": (0, 1e15)}
             | {"payload_bytes": (31, 70_000)},
         ),
         *(
