@@ -119,7 +119,7 @@ class Times:
 
 ROUND_TRIPS_TO_FILL, MOST_TO_FILL_SECONDS = 15, 3.0
 """That a transfer needs on a far path until it runs as it does."""
-ROUND_TRIPS_OF_COPY, MOST_COPY_SECONDS = 80, 4.5
+ROUND_TRIPS_OF_COPY, MOST_COPY_SECONDS = 50, 4.5
 """Of which a slow start, ten at most, is a small part; and what a usual budget can afford."""
 MOST_COPY_SCALE = 3.0
 """A long run makes more copies, not ever longer ones."""

@@ -25,7 +25,7 @@ def test_a_copy_that_was_made_is_expected_again():
 def test_a_far_path_gets_the_round_trips_that_it_needs_and_no_more_than_it_has_time_for():
     near, far = plan.times(60.0), plan.times(60.0, 0.04)
     assert far.tcp - near.tcp == pytest.approx(0.6)
-    assert far.copy == pytest.approx(3.2)
+    assert far.copy == pytest.approx(2.0)
     longest = plan.times(60.0, 30.0)
     assert longest.copy == plan.MOST_COPY_SECONDS
     assert longest.tcp - near.tcp == plan.MOST_TO_FILL_SECONDS

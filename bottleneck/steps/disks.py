@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -14,7 +15,7 @@ from probes import disk
 from probes.drivers import fio_jobs
 from probes.host.free_space import HELD_PARTS
 from probes.records import Endpoint
-from probes.stage import Refused, Unavailable
+from probes.stage import LONG_BUDGET_SECONDS, Refused, Unavailable
 
 FILL_GRACE_SECONDS = 20.0
 STEP_GRACE_SECONDS = 15.0
@@ -25,6 +26,8 @@ CACHED_UNTIL_RATIO = 0.6
 UNTIL_RATIO = 0.75
 LATE_RATIO = 0.4
 """The same where the disks usually come far earlier: a host is so slow that its copies need it."""
+LEAST_SOURCE_BYTES, SOURCE_TIMES = 64 * plan.MIB, 2.0
+"""Of a host's own file: what tells a disk, and what the network carries in a copy's time."""
 LEAST_LEFT_SECONDS = 4.0
 """What fio's start and its pauses may take beside a step's own time."""
 SUSTAINED_BYTES = 2 << 30
@@ -47,7 +50,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
         folder = bench.folder(side)
         if folder is None:
             continue
-        size_bytes = bench.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
+        size_bytes = bench.options.size_bytes or _source_bytes(bench)
         bench.tell(f"writing a file on the {side}")
         try:
             held = files.hold_source(
@@ -58,6 +61,16 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
             if side == "client" and isinstance(error, Refused):
                 raise
             bench.note(f"{side}: no test file in {folder}: {error}")
+
+
+def _source_bytes(bench: Bench) -> int:
+    """As much as the copies need over a network that was measured: writing it takes time."""
+    known = plan.known_rates(bench.ledger)
+    rate = max((known[name] for name in known if name.startswith("tcp.")), default=math.inf)
+    most = plan.LARGEST_COPY_BYTES // 2
+    if bench.options.budget_seconds >= LONG_BUDGET_SECONDS:
+        return most
+    return round(min(most, max(LEAST_SOURCE_BYTES, SOURCE_TIMES * rate * bench.times.copy)))
 
 
 def measure_disks(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 After the first round of copies the analysis says which of them are in doubt. The stage that speaks
 of the most doubts comes next. Where none speaks of any, what may find the cause behind a cap is
-still made, and no other stage is begun that would not end within half of the budget.
+still made, and no other stage is begun that would not end within a third of the budget.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bottleneck.report import Report
 from bottleneck.steps import disks, initiators, turns
 from probes.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Stage, described
 
-CLEAR_SHARE = 0.5
-"""Of the budget, by which a clear case has ended."""
+CLEAR_SHARE, MOST_CLEAR_SHARE = 1 / 3, 0.5
+"""Of the budget, by which a clear case has ended; and what nobody would want to do without."""
 CLOSING_SECONDS = 2.5
 """What closing the hosts takes of that."""
 CLEAR = "skipped, because the result is clear"
@@ -132,8 +132,8 @@ def in_doubt(bench: Bench) -> tuple[Doubt, ...] | None:
     return doubts(*diagnosed) if diagnosed is not None else None
 
 
-def in_time(bench: Bench, usual_seconds: float) -> bool:
+def in_time(bench: Bench, usual_seconds: float, share: float = CLEAR_SHARE) -> bool:
     """Whether a stage would end within a clear case's share of the budget."""
     budget = bench.options.budget_seconds
     takes = usual_seconds * budget / USUAL_BUDGET_SECONDS
-    return bench.elapsed() + takes + CLOSING_SECONDS <= CLEAR_SHARE * budget
+    return bench.elapsed() + takes + CLOSING_SECONDS <= share * budget

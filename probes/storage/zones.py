@@ -69,12 +69,14 @@ def _device(setting: Setting) -> Running:
             raise Unavailable(
                 f"{setting.device} on {socket.gethostname()} is too small for {setting.zones} zones"
             )
+        below = _read_below(device.name)
         small = curve.measure_random(
             [device.fd], device.size_bytes, True, setting.seconds * curve.RANDOM_SHARE
         )
+        # Reading all zones to find that out would take seconds.
+        _refuse_nothing(setting.device, small.read_bytes, below, _read_below(device.name))
         jobs = _jobs(device.fd, zones, each_seconds)
         numbers = list(range(len(zones))) * rounds
-        below = _read_below(device.name)
         results, before, _ = yield from curve.measured(jobs, device.name)
         each = [settled(*pair, small.median_seconds) for pair in zip(jobs, results)]
         again = doubtful([one.bytes_per_second for one in each]) if rounds == 1 else []

@@ -78,7 +78,7 @@ class Explaining:
         pass
 
     def make(self, *left_out: str) -> None:
-        self.made.append("explained")
+        self.made += ["explained", *left_out]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,30 @@ def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
     monkeypatch.setattr(copies.schedule.Explanations, "of", lambda bench: Explaining(made))
     monkeypatch.setattr(copies.schedule, "in_doubt", lambda bench: None)
     copies._explained(bench_of(dialect="3.1.1", budget_seconds=budget), Endpoint(), {})
+    assert made == order
+
+
+@pytest.mark.parametrize(
+    ("offered", "elapsed", "order"),
+    [
+        (True, 0.0, ["push.cached", "pull.cached", "explained", "smb1 uncached"]),
+        (False, 0.0, ["explained"]),
+        (True, 26.0, ["explained", "smb1"]),
+    ],
+)
+def test_a_clear_case_has_time_for_two_copies_over_smb1(
+    monkeypatch: pytest.MonkeyPatch, offered: bool, elapsed: float, order: list[str]
+) -> None:
+    """Those of a cached source; what is left out for that is told."""
+    made: list[str] = []
+    bench = bench_of()
+    bench.began -= elapsed
+    monkeypatch.setattr(copies, "_labels", lambda *given: {} if offered else None)
+    monkeypatch.setattr(copies, "_fits", lambda *given: True)
+    monkeypatch.setattr(copies, "_copy", lambda *given: made.append(given[3]))
+    monkeypatch.setattr(copies.schedule.Explanations, "of", lambda bench: Explaining(made))
+    monkeypatch.setattr(copies.schedule, "in_doubt", lambda bench: ())
+    copies._explained(bench, Endpoint(), {})
     assert made == order
 
 

@@ -67,13 +67,13 @@ def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
     assert rest == [("path", path.STAGE.measures), ("smb-tax", smb_tax.STAGE.measures)]
 
 
-def test_a_clear_case_begins_nothing_that_would_not_end_within_half_of_the_budget(
+def test_a_clear_case_begins_nothing_that_would_not_end_within_a_third_of_the_budget(
     run: Any,
 ) -> None:
     on = bench()
     assert [name for name, _ in run(on, ())] == ["path", "disk"]
     assert on.ledger.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
-    assert run(bench(elapsed=27.0), ()) == []
+    assert run(bench(elapsed=17.0), ()) == []
 
 
 def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explained() -> None:
