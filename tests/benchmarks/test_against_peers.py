@@ -22,31 +22,33 @@ def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize(
-    ("program", "only", "cell"),
+    ("program", "only", "cells"),
     [
         ("disk", "--only", "folder.read"),
-        ("smb", "--cells", "2.1.signed.write"),
+        ("smb", "--cells", "3.1.1.plain.read,2.1.signed.write"),
         ("tcp", "--only", "loopback.1.zero-copy.128KiB"),
     ],
 )
-def test_a_quick_run_writes_the_documented_cell_and_leaves_nothing(
-    tmp_path: Path, program: str, only: str, cell: str
+def test_a_quick_run_writes_the_documented_cells_and_leaves_nothing(
+    tmp_path: Path, program: str, only: str, cells: str
 ) -> None:
     left_before = set(MEMORY.glob("bottleneck-bench-*"))
     path, folder = tmp_path / "figures.json", tmp_path / "folder"
     folder.mkdir()
     more = ("--seconds", "1", "--folder", folder) if program == "disk" else ()
-    done = run(program, "--quick", "--pairs", "2", *more, "--json", path, only, cell)
+    done = run(program, "--quick", "--pairs", "2", *more, "--json", path, only, cells)
     assert done.returncode == 0, done.stderr
     document = json.loads(path.read_text())
-    (told,) = document["cells"]
-    assert told["name"] == cell and cell in done.stdout
-    assert len(told["ours"]) == len(told["peer"]) == 2
-    assert all(rate > 0 for rate in told["ours"] + told["peer"])
-    pairs = [own / other for own, other in zip(told["ours"], told["peer"], strict=True)]
-    assert told["ratio"] == pytest.approx(statistics.median(pairs))
+    assert [told["name"] for told in document["cells"]] == cells.split(",")
+    for told in document["cells"]:
+        assert told["name"] in done.stdout
+        assert len(told["ours"]) == len(told["peer"]) == 2
+        assert all(rate > 0 for rate in told["ours"] + told["peer"])
+        pairs = [own / other for own, other in zip(told["ours"], told["peer"], strict=True)]
+        assert told["ratio"] == pytest.approx(statistics.median(pairs))
     if program == "smb":
-        assert told["details"]["signing"] == "hmac-sha256"
+        signing = [told["details"]["signing"] for told in document["cells"]]
+        assert signing == [None, "hmac-sha256"]
         assert len(document["tcp"]["bytes_per_second"]) == 2
     assert list(folder.iterdir()) == []
     assert set(MEMORY.glob("bottleneck-bench-*")) - left_before == set()
