@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
 from bottleneck.analysis import (
     ceilings,
-    health,
     observed,
     outlook,
     sentences,
@@ -20,11 +19,13 @@ from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.comparisons.registry import compared
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Verdict
+from bottleneck.analysis.interface_facts import interfaces
+from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
-from bottleneck.units import percent_text, rate_text
+from bottleneck.units import link_text, percent_text, rate_text
 from probes.records import Skipped
 
 FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
@@ -34,6 +35,11 @@ FAR_BELOW_RATIO = 0.15
 ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
 """Of copies that no session was opened for."""
+LEAST_BITS_PER_SECOND = 1e9
+"""Of a link that nobody has to excuse today."""
+HEALTHY_CONFIDENCE = 0.7
+OFFERS_RATIO = 1.1
+"""An interface above this share of the link offers more than the path gives."""
 
 
 def diagnose(report: Report) -> Diagnosis:
@@ -52,10 +58,36 @@ def diagnose(report: Report) -> Diagnosis:
     if altered and not summary.startswith(unknown.ALTERED):
         where = f"{unknown.ALTERED} ({', '.join(altered)})"
         summary = f"{where}: find out why before trusting this path with data. {summary}"
-    healthy = "" if altered or headline is None else health.healthy(report, headline, found)
+    healthy = "" if altered or headline is None else _healthy(report, headline, found)
     return Diagnosis(
         headline.copy if headline else None, tuple(found), summary, beside, healthy, altered
     )
+
+
+def _healthy(report: Report, headline: CopyDiagnosis, found: Sequence[CopyDiagnosis]) -> str:
+    """That all four copies use the whole link; empty: they do not, or that is unknown."""
+    own = {each.copy: each for each in reversed(found) if each.dialect == headline.dialect}
+    if any(name not in own for name in OWN_COPIES):
+        return ""
+    mtu = steps.mtu_bytes(report)
+    links = set()
+    for name in OWN_COPIES:
+        verdict = own[name].verdict
+        limit = verdict.ceiling_bytes_per_second
+        if verdict.named != ("network", "path", "link-rate") or limit is None:
+            return ""
+        match = looks_like(limit, mtu)
+        if match is None or verdict.confidence < HEALTHY_CONFIDENCE:
+            return ""
+        links.add(match.bits_per_second)
+    offered = [link.rate_bits_per_second or 0 for _, link in interfaces(report) if not link.virtual]
+    bits = max(links)
+    fits = len(links) == 1 and bits >= LEAST_BITS_PER_SECOND
+    if not fits or max(offered, default=0) > OFFERS_RATIO * bits:
+        return ""
+    details = {own[name].verdict.detail for name in OWN_COPIES}
+    shaped = f", {min(details).partition(' on ')[0]}" if all(details) else ""
+    return f"all four copies use the full {link_text(bits)} link{shaped}"
 
 
 def _altered(report: Report) -> Iterator[str]:

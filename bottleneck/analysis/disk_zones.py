@@ -43,22 +43,12 @@ class Place:
     spans: tuple[Span, ...]
     """On the device that its file system lies on."""
 
-    @property
-    def fragments(self) -> float | None:
-        """Of how many pieces it is; None: not told."""
-        return self.told.fragments
-
-    @property
-    def unwritten_bytes(self) -> float:
-        """Of the file, that lie nowhere."""
-        return self.told.unwritten_bytes
-
     def seeks_seconds(self, seek_seconds: float, bytes_per_second: float) -> float:
         """What the jumps between its pieces take, where a jump takes so long.
 
         A short gap passes under the head: the disc waits for it where that is sooner than a seek.
         """
-        jumps = max(0.0, (self.fragments or 0.0) - 1)
+        jumps = max(0.0, (self.told.fragments or 0.0) - 1)
         near = min(self.told.short_gaps, jumps)
         passing = min(near * seek_seconds, self.told.short_gaps_bytes / bytes_per_second)
         return (jumps - near) * seek_seconds + passing

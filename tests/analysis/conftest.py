@@ -414,6 +414,12 @@ def seen_sockets(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
+@pytest.fixture(name="usage")
+def usage_of() -> Callable[..., Usage]:
+    """Makes the usage of a host that is mostly idle: `usage(throttled_ratio=0.9)`."""
+    return usage
+
+
 @pytest.fixture
 def sockets() -> Callable[..., dict[str, Any]]:
     """Makes details["sockets"]: `sockets(unread_bytes_median=None)` leaves one out."""

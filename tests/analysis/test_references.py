@@ -6,10 +6,9 @@ from bottleneck.analysis import references, steps
 from bottleneck.analysis.finding import Ceiling
 
 MB = 1e6
-
-
-def gone(component, side, cause):
-    return [Ceiling(component, side, cause, 10 * MB, 10 * MB, 10 * MB, (), "measured")]
+READ, WRITE = ("disk", "server", "read"), ("disk", "client", "write")
+LINK, DIALECT = ("network", "path", "link-rate"), ("smb", "server", "dialect")
+SIGNING = ("smb", "server", "signing")
 
 
 def copy_of(world, name, dialect="3.1.1"):
@@ -17,9 +16,9 @@ def copy_of(world, name, dialect="3.1.1"):
     return next(each for each in found if (each.name, each.dialect) == (name, dialect))
 
 
-def shown(world, name, lifted, dialect="3.1.1"):
-    found = references.shown_without(world.report(), copy_of(world, name, dialect), lifted)
-    return found and found.rate.median / MB
+def shown(world, name, gone, dialect="3.1.1"):
+    lifted = [Ceiling(*each, 10 * MB, 10 * MB, 10 * MB, (), "measured") for each in gone]
+    return references.shown_without(world.report(), copy_of(world, name, dialect), lifted)
 
 
 @pytest.fixture
@@ -28,73 +27,52 @@ def copies(empty_world):
     world.tcp("pull", 117.6)
     world.copy("pull.cached", 112, memory=116)
     world.copy("pull.uncached", 24)
+    world.copy("push.uncached", 50)
+    world.copy("file.pull.uncached", 12)
+    world.copy("pull.cached", 30, dialect="smb1")
+    world.native("pull.cached", 200)
+    world.tax("pull", "plain", 300)
+    world.tax("push", "signed", 90)
+    world.tax("pull", "signed", 190)
     return world
 
 
-def test_without_the_senders_disk_an_uncached_copy_is_the_cached_one(copies):
-    assert shown(copies, "pull.uncached", gone("disk", "server", "read")) == 112
+SHOWN = {
+    "the sender's disk: the cached copy": (112, "pull.uncached", [READ]),
+    "the initiator's disk: the copy to memory": (116, "pull.cached", [WRITE]),
+    "both disks: the cached copy to memory": (116, "pull.uncached", [READ, WRITE]),
+    "the server's disk of a push: nothing": (None, "push.uncached", [("disk", "server", "write")]),
+    "a disk and the link: nothing": (None, "pull.uncached", [READ, LINK]),
+    "its pieces: this run's own file": (24, "file.pull.uncached", [("disk", "server", "seek")]),
+    "its place: this run's own file": (24, "file.pull.uncached", [("disk", "server", "zone")]),
+    "the disk of a user's file: nothing": (None, "file.pull.uncached", [READ]),
+    "the mount: this tool's own copy": (
+        *(112, "pull.cached", [("smb", "client", "round-trips")], "native"),
+    ),
+    "an old dialect: the fastest in a newer one": (112, "pull.cached", [DIALECT], "smb1"),
+    "the newest dialect: nothing": (None, "pull.cached", [DIALECT]),
+    "encryption: the signed one": (190, "pull.cached", [("smb", "server", "encryption")]),
+    "signing: the plain one": (300, "pull.cached", [SIGNING]),
+    "round trips: nothing": (None, "pull.cached", [("smb", "path", "round-trips")]),
+}
 
 
-def test_without_the_initiators_disk_a_copy_is_the_one_to_memory(copies):
-    assert shown(copies, "pull.cached", gone("disk", "client", "write")) == 116
+@pytest.mark.parametrize("case", SHOWN.values(), ids=SHOWN)
+def test_a_copy_without_a_stage_is_what_was_measured_without_it(copies, case):
+    rate, *asked = case
+    found = shown(copies, *asked)
+    assert (found and found.rate.median / MB) == rate
 
 
-def test_without_both_disks_an_uncached_copy_is_the_cached_one_to_memory(copies):
-    both = gone("disk", "server", "read") + gone("disk", "client", "write")
-    assert shown(copies, "pull.uncached", both) == 116
-    found = references.shown_without(
-        copies.report(), copy_of(copies, "pull.uncached"), gone("disk", "client", "write")
-    )
+def test_it_is_told_which_stages_that_lacks(copies):
+    found = shown(copies, "pull.uncached", [WRITE])
     assert found.lacks == {("disk", "server"), ("disk", "client")}
-
-
-def test_nothing_shows_a_push_without_the_servers_disk(empty_world):
-    world = empty_world()
-    world.copy("push.uncached", 50)
-    assert shown(world, "push.uncached", gone("disk", "server", "write")) is None
-
-
-def test_nothing_shows_a_copy_without_a_disk_and_the_link(copies):
-    both = gone("disk", "server", "read") + gone("network", "path", "link-rate")
-    assert shown(copies, "pull.uncached", both) is None
-
-
-@pytest.mark.parametrize("cause", ["seek", "zone"])
-def test_a_users_file_in_a_better_place_is_read_as_this_runs_own(copies, cause):
-    copies.copy("file.pull.uncached", 12)
-    assert shown(copies, "file.pull.uncached", gone("disk", "server", cause)) == 24
 
 
 def test_a_users_file_alone_shows_no_better_place(empty_world):
     world = empty_world()
     world.copy("file.pull.uncached", 12)
-    assert shown(world, "file.pull.uncached", gone("disk", "server", "seek")) is None
-
-
-def test_a_users_file_on_a_faster_disk_is_another_matter(copies):
-    copies.copy("file.pull.uncached", 12)
-    assert shown(copies, "file.pull.uncached", gone("disk", "server", "read")) is None
-
-
-def test_without_the_mount_a_copy_is_this_tools_own(copies):
-    copies.native("pull.cached", 40)
-    assert shown(copies, "pull.cached", gone("smb", "client", "round-trips"), "native") == 112
-
-
-def test_without_its_dialect_a_copy_is_the_fastest_in_a_newer_one(copies):
-    copies.copy("pull.cached", 30, dialect="smb1")
-    copies.native("pull.cached", 200)
-    assert shown(copies, "pull.cached", gone("smb", "server", "dialect"), "smb1") == 112
-    assert shown(copies, "pull.cached", gone("smb", "server", "dialect")) is None
-
-
-def test_without_security_a_copy_is_the_plain_one(copies):
-    copies.tax("pull", "plain", 300)
-    copies.tax("push", "signed", 90)
-    copies.tax("pull", "signed", 200)
-    assert shown(copies, "pull.cached", gone("smb", "server", "encryption")) == 200
-    assert shown(copies, "pull.cached", gone("smb", "server", "signing")) == 300
-    assert shown(copies, "pull.cached", gone("smb", "path", "round-trips")) is None
+    assert shown(world, "file.pull.uncached", [("disk", "server", "seek")]) is None
 
 
 def test_bytes_that_were_altered_show_nothing(empty_world):
@@ -102,12 +80,13 @@ def test_bytes_that_were_altered_show_nothing(empty_world):
     world.copy("pull.cached", 30, dialect="smb1")
     world.copy("pull.cached", 112, details={"hash_ok": False})
     world.tax("pull", "plain", 300, hash_ok=False)
-    assert shown(world, "pull.cached", gone("smb", "server", "dialect"), "smb1") is None
-    assert shown(world, "pull.cached", gone("smb", "server", "signing")) is None
+    assert shown(world, "pull.cached", [DIALECT], "smb1") is None
+    assert shown(world, "pull.cached", [SIGNING]) is None
     assert references.demonstrated(world.report(), copy_of(world, "pull.cached")) == 0
 
 
 def test_what_was_moved_the_same_way_is_shown_to_be_possible(copies):
+    copies.forget("smb-tax")
     report = copies.report()
     assert references.demonstrated(report, copy_of(copies, "pull.uncached")) == 116 * MB
 
@@ -116,15 +95,11 @@ def share(world, name, link=117.6 * MB):
     return references.efficiency(world.report(), copy_of(world, name), link)
 
 
-def test_the_share_of_the_link_is_that_of_a_copy_the_same_way(copies):
-    assert share(copies, "pull.cached") == pytest.approx(112 / 117.6)
-    assert share(copies, "pull.uncached") == pytest.approx(112 / 117.6)
-
-
-def test_else_it_is_that_of_a_copy_the_other_way(copies):
+def test_the_share_of_the_link_is_that_of_a_copy_the_same_way_or_the_other(copies):
+    for name in ("pull.cached", "pull.uncached"):
+        assert share(copies, name) == pytest.approx(112 / 117.6)
     copies.tcp("push", 117)
-    copies.copy("push.cached", 30)
-    assert share(copies, "push.cached") == pytest.approx(112 / 117.6)
+    assert share(copies, "push.uncached") == pytest.approx(112 / 117.6)
 
 
 def test_the_share_of_another_link_is_the_usual_one(copies):
@@ -132,16 +107,21 @@ def test_the_share_of_another_link_is_the_usual_one(copies):
     assert share(copies, "pull.cached", 11.8 * MB) == references.USUAL_SLOW_RATIO
 
 
-def test_others_programs_usually_get_less(empty_world):
-    world = empty_world()
-    world.copy("pull.cached", 30, engine="smbclient")
-    assert share(world, "pull.cached") == references.USUAL_OTHERS_RATIO
+ALONE = {
+    "others' programs usually get less": (
+        *(references.USUAL_OTHERS_RATIO, {"engine": "smbclient"}),
+    ),
+    "a long round trip costs a copy its beginning and end": (
+        *(references.USUAL_RATIO - 0.03, {"details": {"rtt_seconds": 0.04}}),
+    ),
+}
 
 
-def test_a_long_round_trip_costs_a_copy_its_beginning_and_end(empty_world):
+@pytest.mark.parametrize(("usual", "more"), ALONE.values(), ids=ALONE)
+def test_a_copy_beside_no_other_has_the_usual_share(empty_world, usual, more):
     world = empty_world()
-    world.copy("pull.cached", 30, details={"rtt_seconds": 0.04})
-    assert share(world, "pull.cached") == pytest.approx(references.USUAL_RATIO - 0.03)
+    world.copy("pull.cached", 30, **more)
+    assert share(world, "pull.cached") == pytest.approx(usual)
 
 
 def test_a_copy_that_could_not_be_made_has_the_usual_share(empty_world):

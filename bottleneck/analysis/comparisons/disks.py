@@ -168,7 +168,7 @@ def _place_row(
     if zones is not None:
         contiguous, first = zones.rate_of(spans), zones.zones[0]
         edge = zones.curve.outer_bytes_per_second if zones.curve else first.bytes_per_second
-        if contiguous is not None and zones.seek_seconds and place.fragments is not None:
+        if contiguous is not None and zones.seek_seconds and place.told.fragments is not None:
             seeks = place.seeks_seconds(zones.seek_seconds, contiguous)
     if contiguous is not None:
         due = place.size_bytes / (place.size_bytes / contiguous + (seeks or 0.0))
@@ -178,8 +178,8 @@ def _place_row(
         "file": FILES[disk_zones.pattern(found)],
         "device": place.device if zones is None else zones.device,
         "bytes": place.size_bytes,
-        "unwritten_bytes": place.unwritten_bytes,
-        "fragments": place.fragments,
+        "unwritten_bytes": place.told.unwritten_bytes,
+        "fragments": place.told.fragments,
         "from_ratio": min(span.from_ratio for span in spans),
         "to_ratio": max(span.to_ratio for span in spans),
         "centre_ratio": sum(span.weight * span.centre_ratio for span in spans)
@@ -194,8 +194,12 @@ def _place_row(
 
 def _place_sentence(row: Row, place: Place, spans: tuple[Span, ...]) -> str:
     pieces = ""
-    if place.fragments is not None:
-        many = "one extent" if place.fragments < 2 else f"{count_text(place.fragments)} extents"
+    if place.told.fragments is not None:
+        many = (
+            "one extent"
+            if place.told.fragments < 2
+            else f"{count_text(place.told.fragments)} extents"
+        )
         pieces = f" in {many}"
     name = row["file"][0].upper() + row["file"][1:]
     told = (
@@ -217,8 +221,8 @@ def _place_sentence(row: Row, place: Place, spans: tuple[Span, ...]) -> str:
             f" This location allows {rate_text(due)}.{seeking} One extent on the outer tracks "
             f"would allow {rate_text(edge)}."
         )
-    if place.unwritten_bytes:
-        size = size_text(place.unwritten_bytes)
+    if place.told.unwritten_bytes:
+        size = size_text(place.told.unwritten_bytes)
         told += f" {size} of the file were never written and are not read from the disk."
     return told
 

@@ -12,6 +12,27 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Comparison
 
 
+def about(rate: float) -> tuple[float, float, float]:
+    """Three quiet runs."""
+    return 0.99 * rate, rate, 1.01 * rate
+
+
+@pytest.fixture
+def plant() -> Callable[..., Any]:
+    """Adds steps to a world, each a method of it with what that takes; a rate in a list is that of
+    three quiet runs.
+    """
+
+    def planted(world: Any, *steps: tuple[Any, ...]) -> Any:
+        for name, *given in steps:
+            more = given.pop() if isinstance(given[-1], dict) else {}
+            runs = (about(*each) if isinstance(each, list) else each for each in given)
+            getattr(world, name)(*runs, **more)
+        return world
+
+    return planted
+
+
 @pytest.fixture
 def bare(empty_world: Callable[..., Any]) -> Any:
     """Two hosts of which nothing is known yet."""

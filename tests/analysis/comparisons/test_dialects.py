@@ -8,100 +8,72 @@ MIB = 1 << 20
 
 
 def flight(request_bytes, depth, **more):
-    return {
-        "request_bytes": request_bytes,
-        "depth": depth,
-        "in_flight_bytes": request_bytes * depth,
-        **more,
-    }
+    in_flight = request_bytes * depth
+    told = {"request_bytes": request_bytes, "depth": depth, "in_flight_bytes": in_flight}
+    return {"details": {**told, **more}}
 
 
-SMB1, SMB3 = flight(60 << 10, 16), flight(MIB, 8)
+def smb1(rates=(28, 29, 29.5), **more):
+    return "copy", "pull.cached", rates, {"dialect": "smb1", **more}
 
 
-def test_the_sentence_says_what_each_kept_in_flight_and_what_that_allows(world, says):
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1)
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    world.matrix("pull", {(65536, 1): 6, (MIB, 8): 112}, 0.010)
-    says(world)
+def session(signing=None, encryption=None):
+    return {"details": {"signing": signing, "encryption": encryption}}
 
 
-def test_a_round_trip_that_holds_neither_is_not_offered_as_the_reason(world, says):
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1)
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    world.matrix("pull", {(65536, 1): 60, (MIB, 8): 112}, 0.0003)
-    says(world)
+OLD = smb1(**flight(60 << 10, 16))
+NEW = ("copy", "pull.cached", (110, 112, 113), flight(MIB, 8))
+PLAIN = (smb1(**session()), ("copy", "pull.cached", (110, 112, 113), session("aes-gmac")))
+FULL = {"core_busy_ratios": (0.99, 0.3), "busiest_process_ratio": 0.98}
+PLANTED = {
+    "what each kept in flight, and what that allows": (
+        *(OLD, NEW, ("matrix", "pull", {(65536, 1): 6, (MIB, 8): 112}, 0.010)),
+    ),
+    "a round trip that holds neither is not offered as the reason": (
+        *(OLD, NEW, ("matrix", "pull", {(65536, 1): 60, (MIB, 8): 112}, 0.0003)),
+    ),
+    "the cap of the slower one, where no round trip holds it": (
+        *(smb1(**flight(60 << 10, 16), server=FULL), NEW),
+    ),
+    "within the noise": (
+        ("copy", "pull.cached", (105, 110, 114), {"dialect": "2.1"}),
+        ("copy", "pull.cached", (107, 112, 116)),
+    ),
+    "the copy that differs most leads and all are in the rows": tuple(
+        ("copy", name, (rate - 1, rate, rate + 1), {"dialect": dialect})
+        for name, old in (("push.cached", 100), ("pull.uncached", 50), ("pull.cached", 90))
+        for rate, dialect in ((old, "smb1"), (110, "3.1.1"))
+    ),
+    "one that was signed and one that was not": PLAIN,
+    "one that was encrypted beside them": (
+        *PLAIN,
+        ("copy", "pull.cached", (9, 10, 11), {"dialect": "3.0", **session(None, "aes-128-ccm")}),
+    ),
+    "a single request in flight reads so": (smb1(**flight(61440, 1)), NEW),
+}
 
 
-def test_a_round_trip_by_one_connect_is_told_as_about(world, says):
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1)
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    says(world, target={"connect_seconds": 0.02})
+@pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
+def test_dialects_side_by_side(world, plant, steps, says):
+    says(plant(world, *steps))
 
 
-def test_a_round_trip_that_the_copy_itself_refutes_is_not_told(world, says):
-    """One connect that was repeated takes a second: the copy was faster than that allows."""
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1)
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    says(world, target={"connect_seconds": 1.02})
+@pytest.mark.parametrize("seconds", [0.02, 1.02], ids=["about", "repeated: the copy refutes it"])
+def test_a_round_trip_by_one_connect_is_told_as_about(world, plant, seconds, says):
+    says(plant(world, OLD, NEW), target={"connect_seconds": seconds})
 
 
-def test_what_is_within_the_noise_is_no_difference(world, says):
-    world.copy("pull.cached", (105, 110, 114), dialect="2.1")
-    world.copy("pull.cached", (107, 112, 116))
-    says(world)
+OTHERS = {
+    "altered": smb1(29, details={"hash_ok": False}),
+    "failed": ("fail", "pull.cached", "reset"),
+    "the server's": (
+        *("copy", "server.push.cached", 29, {"dialect": "smb1", "initiator": "server"}),
+    ),
+    "the mount's": ("native", "pull.cached", 29),
+    "another copy": ("copy", "push.cached", 29, {"dialect": "smb1"}),
+}
 
 
-def test_the_copy_that_differs_most_leads_and_all_are_in_the_rows(world, says):
-    for name, old in (("push.cached", 100), ("pull.uncached", 50), ("pull.cached", 90)):
-        world.copy(name, (old - 1, old, old + 1), dialect="smb1")
-        world.copy(name, (109, 110, 111))
-    says(world)
-
-
-def test_one_that_was_signed_and_one_that_was_not_are_told_apart(world, says):
-    plain = {"signing": None, "encryption": None}
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=plain)
-    signed = {**plain, "signing": "aes-gmac"}
-    world.copy("pull.cached", (110, 112, 113), details=signed)
-    says(world)
-    encrypted = {**plain, "encryption": "aes-128-ccm"}
-    world.copy("pull.cached", (9, 10, 11), dialect="3.0", details=encrypted)
-    says(world)
-
-
-def test_a_single_request_in_flight_reads_so(world, says):
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=flight(61440, 1))
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    says(world)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda w: w.copy("pull.cached", 29, dialect="smb1", details={"hash_ok": False}),
-        lambda w: w.fail("pull.cached", "reset"),
-        lambda w: w.copy("server.push.cached", 29, dialect="smb1", initiator="server"),
-        lambda w: w.native("pull.cached", 29),
-        lambda w: w.copy("push.cached", 29, dialect="smb1"),
-    ],
-    ids=["altered", "failed", "the server's", "the mount's", "another copy"],
-)
-def test_what_is_not_the_same_copy_is_not_compared(world, make, says):
-    world.copy("pull.cached", 112)
-    make(world)
-    says(world)
-
-
-def test_where_no_round_trip_holds_the_slower_one_its_own_cap_is_named(world, says):
-    full = {"core_busy_ratios": (0.99, 0.3), "busiest_process_ratio": 0.98}
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1, server=full)
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    says(world)
-
-
-def test_where_nothing_holds_the_slower_one_that_is_said(world, says):
-    world.copy("pull.cached", (28, 29, 29.5), dialect="smb1", details=SMB1)
-    world.copy("pull.cached", (110, 112, 113), details=SMB3)
-    world.matrix("pull", {(65536, 1): 60, (MIB, 8): 112}, 0.0003)
-    says(world)
+@pytest.mark.parametrize("step", OTHERS.values(), ids=OTHERS)
+def test_what_is_not_the_same_copy_is_not_compared(world, plant, step, says):
+    says(plant(world, ("copy", "pull.cached", 112), step))

@@ -44,33 +44,20 @@ def latency(world, fit=FIT, **told):
     return world.add("latency", "client", {"seconds": 3.0}, 109, details)
 
 
-def test_the_line_is_told_as_a_formula(world, says):
-    latency(world)
-    says(world)
+TOLD = {
+    "the line as a formula, and a row a size with each way and its rate": {},
+    "a line that was refused, with its reason": {
+        "fit": {"refused": "the times do not fit a straight line", "worst_residual_ratio": 0.4}
+    },
+    "the bias of cold connections where there is one": {"cold_fit": {"latency_seconds": 0.0006}},
+    "the spread": {"percentiles": {"p50_seconds": 0.00025, "p99_seconds": 0.0011}},
+    "small writes that wait for each other": {"nagle": NAGLE},
+}
 
 
-def test_the_rows_have_each_way_and_its_rate(world, says):
-    latency(world)
-    says(world)
-
-
-def test_a_line_that_was_refused_is_told_with_its_reason(world, says):
-    latency(world, {"refused": "the times do not fit a straight line", "worst_residual_ratio": 0.4})
-    says(world)
-
-
-def test_the_bias_of_cold_connections_is_told_where_there_is_one(world, says):
-    latency(world, cold_fit={"latency_seconds": 0.0006})
-    says(world)
-
-
-def test_the_spread_is_told_where_it_is_known(world, says):
-    latency(world, percentiles={"p50_seconds": 0.00025, "p99_seconds": 0.0011})
-    says(world)
-
-
-def test_small_writes_that_wait_for_each_other_are_a_finding(world, says):
-    latency(world, nagle=NAGLE)
+@pytest.mark.parametrize("details", TOLD.values(), ids=TOLD)
+def test_what_a_latency_stage_tells(world, details, says):
+    latency(world, **details)
     says(world)
 
 

@@ -40,35 +40,28 @@ def sweep(world, rates, over="tcp", verb="push", spread=0.02, **told):
     return world.add("sweep", "client", setting, max(rates.values()), details)
 
 
-def test_the_knee_and_what_eight_kilobytes_get(world, says):
-    sweep(world, SEED)
-    says(world)
+ODD = {512: 120.0, 8 * KIB: 1140.0, 32 * KIB: 1560.0, 64 * KIB: 2000.0}
+SWEPT = {
+    "the knee, and what 8 KiB get": (SEED, {}),
+    "of a pull": (SEED, {"verb": "pull"}),
+    "on one host": (SEED, {"over": "loopback"}),
+    "where the smallest is enough no size is recommended": (
+        *({512: 11.7, 8 * KIB: 11.8, 64 * KIB: 11.75}, {"knee_bytes": 512}),
+    ),
+    "where the usual size is enough the smallest is held against the best": (
+        *({512: 20.0, 8 * KIB: 111.0, 64 * KIB: 112.0}, {"knee_bytes": 8 * KIB}),
+    ),
+    "passes that meet are no difference": ({8 * KIB: 70.0, 64 * KIB: 100.0}, {"spread": 0.3}),
+    "a knee that is not told is found": (SEED, {"knee_bytes": None}),
+    "a best that did not reach its rate again leaves a knee below 95 %": (
+        *(ODD, {"over": "loopback", "knee_bytes": 32 * KIB}),
+    ),
+}
 
 
-@pytest.mark.parametrize(("over", "verb"), [("tcp", "pull"), ("loopback", "push")])
-def test_it_says_where_that_is(world, over, verb, says):
-    sweep(world, SEED, over, verb)
-    says(world)
-
-
-def test_where_the_smallest_is_enough_no_size_is_recommended(world, says):
-    rates = {512: 11.7, 8 * KIB: 11.8, 64 * KIB: 11.75}
-    sweep(world, rates, knee_bytes=512)
-    says(world)
-
-
-def test_where_the_usual_size_is_enough_the_smallest_is_held_against_the_best(world, says):
-    sweep(world, {512: 20.0, 8 * KIB: 111.0, 64 * KIB: 112.0}, knee_bytes=8 * KIB)
-    says(world)
-
-
-def test_passes_that_meet_are_no_difference(world, says):
-    sweep(world, {8 * KIB: 70.0, 64 * KIB: 100.0}, spread=0.3)
-    says(world)
-
-
-def test_a_knee_that_is_not_told_is_found(world, says):
-    sweep(world, SEED, knee_bytes=None)
+@pytest.mark.parametrize(("rates", "more"), SWEPT.values(), ids=SWEPT)
+def test_the_buffer_that_is_enough(world, rates, more, says):
+    sweep(world, rates, **more)
     says(world)
 
 
@@ -95,15 +88,4 @@ def test_a_rate_beyond_the_link_is_not_believed(world, says):
         world.client, interface=replace(world.client.interface, rate_bits_per_second=10**9)
     )
     sweep(world, {8 * KIB: 34.0, 64 * KIB: 400.0})
-    says(world)
-
-
-def test_a_knee_below_95_percent_of_the_best_is_told_as_what_it_is(world, says):
-    """The best did not reach its rate again, and the stage took the lower one for it."""
-    sweep(
-        world,
-        {512: 120.0, 8 * KIB: 1140.0, 32 * KIB: 1560.0, 64 * KIB: 2000.0},
-        over="loopback",
-        knee_bytes=32 * KIB,
-    )
     says(world)

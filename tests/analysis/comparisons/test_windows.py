@@ -47,38 +47,39 @@ def measured(world, cells, verb="push", knee=(256 * KIB, 8), details=None, **loa
     return world
 
 
-def test_the_sentence_names_the_knee_the_product_and_what_the_smallest_window_gets(bare, says):
-    says(measured(bare, LONG_PATH))
+KNOWN = {
+    "the knee, the product and what the smallest window gets": (LONG_PATH, {}),
+    "the system's tuning gets much less: a finding": (
+        *([cell(0, 1, 2.8), *LONG_PATH[1:]], {"verb": "pull"}),
+    ),
+    "the system's tuning is the knee, not spoken of twice": (
+        [cell(0, 1, 11.4), cell(16 * KIB, 1, 0.1), cell(64 * KIB, 1, 0.4)],
+        {"knee": (0, 1)},
+    ),
+    "a window that is not granted": (
+        [
+            *(cell(0, 1, 11.2), cell(64 * KIB, 1, 0.4)),
+            cell(256 * KIB, 1, 1.4, granted_bytes=425_984),
+            cell(MIB, 1, 1.4, granted_bytes=425_984),
+        ],
+        {},
+    ),
+    "round trips that grow under load are a queue": (
+        *([*LONG_PATH[:-1], cell(4 * MIB, 1, 11.4, rtt_loaded_seconds=0.45)], {}),
+    ),
+    "a small window that something else holds is not held by it": (
+        *([cell(0, 1, 11.4), cell(16 * KIB, 1, 0.02), cell(4 * MIB, 1, 11.4)], {}),
+    ),
+    "without the system's own tuning there is nothing to compare it with": (LONG_PATH[1:], {}),
+    "a smallest window that gets what all get is no limit": (
+        *([cell(0, 1, 11.2), cell(256 * KIB, 8, 11.3), cell(4 * MIB, 8, 11.4)], {}),
+    ),
+}
 
 
-def test_where_the_systems_tuning_gets_much_less_that_is_a_finding(bare, says):
-    cells = [cell(0, 1, 2.8), *LONG_PATH[1:]]
-    says(measured(bare, cells, "pull"))
-
-
-def test_where_the_systems_tuning_is_the_knee_it_is_not_spoken_of_twice(bare, says):
-    cells = [cell(0, 1, 11.4), cell(16 * KIB, 1, 0.1), cell(64 * KIB, 1, 0.4)]
-    says(measured(bare, cells, knee=(0, 1)))
-
-
-def test_a_window_that_is_not_granted_is_told(bare, says):
-    cells = [
-        cell(0, 1, 11.2),
-        cell(64 * KIB, 1, 0.4),
-        cell(256 * KIB, 1, 1.4, granted_bytes=425_984),
-        cell(MIB, 1, 1.4, granted_bytes=425_984),
-    ]
-    says(measured(bare, cells))
-
-
-def test_round_trips_that_grow_under_load_are_told_as_a_queue(bare, says):
-    cells = [*LONG_PATH[:-1], cell(4 * MIB, 1, 11.4, rtt_loaded_seconds=0.45)]
-    says(measured(bare, cells))
-
-
-def test_a_small_window_that_something_else_holds_is_not_told_as_held_by_it(bare, says):
-    cells = [cell(0, 1, 11.4), cell(16 * KIB, 1, 0.02), cell(4 * MIB, 1, 11.4)]
-    says(measured(bare, cells))
+@pytest.mark.parametrize(("cells", "more"), KNOWN.values(), ids=KNOWN)
+def test_windows_and_streams_side_by_side(bare, cells, more, says):
+    says(measured(bare, cells, **more))
 
 
 def test_what_time_or_this_tool_left_out_is_said(empty_world, says):
@@ -141,12 +142,3 @@ def test_cells_that_broke_are_said_with_the_first_reason(bare, broken, says):
 @pytest.mark.parametrize("broken", [5, "x", [5], {"reason": "x"}])
 def test_what_is_told_of_broken_cells_otherwise_is_left_aside(bare, broken, says):
     says(measured(bare, LONG_PATH, details={"broken": broken}))
-
-
-def test_without_the_systems_own_tuning_there_is_nothing_to_compare_it_with(bare, says):
-    says(measured(bare, LONG_PATH[1:]))
-
-
-def test_a_smallest_window_that_gets_what_all_get_is_not_told_as_a_limit(bare, says):
-    cells = [cell(0, 1, 11.2), cell(256 * KIB, 8, 11.3), cell(4 * MIB, 8, 11.4)]
-    says(measured(bare, cells))

@@ -42,7 +42,7 @@ def _in_one_piece(alone: Alone, place: Place) -> tuple[float, int] | None:
         return None
     for each in disk_steps(alone.report, alone.side, alone.verb, "sequential"):
         own = place_of(each)
-        few = own is not None and (own.fragments or 0) <= FEW_FRAGMENTS
+        few = own is not None and (own.told.fragments or 0) <= FEW_FRAGMENTS
         if own is not None and few and own.device == place.device:
             return each.rate.median, each.index
     return None
@@ -51,7 +51,7 @@ def _in_one_piece(alone: Alone, place: Place) -> tuple[float, int] | None:
 def claims(alone: Alone) -> Iterator[Claim]:
     """The rate that a file in fragments is read at, where its seeks explain it."""
     place, seek = alone.place, _seek_seconds(alone)
-    if alone.verb != "read" or place is None or (place.fragments or 0) < 2 or seek is None:
+    if alone.verb != "read" or place is None or (place.told.fragments or 0) < 2 or seek is None:
         return
     whole = _in_one_piece(alone, place)
     if whole is None:
@@ -65,7 +65,7 @@ def claims(alone: Alone) -> Iterator[Claim]:
     lost_seconds = place.size_bytes / alone.rate - place.size_bytes / rate
     if not AGREES_LOW <= lost_seconds / seeks_seconds <= AGREES_HIGH:
         return
-    count = count_text(place.fragments or 0)
+    count = count_text(place.told.fragments or 0)
     yield claim(
         CAUSE,
         alone.side,
