@@ -216,9 +216,6 @@ class Mount:
     """As this product names it: smb1, 2.0.2 ... 3.1.1."""
     signing: Optional[str]
     encryption: Optional[str]
-    rsize_bytes: Optional[int]
-    """The longest READ that the mount sends."""
-    wsize_bytes: Optional[int]
 
 
 class _Place(NamedTuple):
@@ -257,8 +254,6 @@ def parse(mountinfo: str, path: str) -> Optional[Mount]:
         dialect=DIALECT_OF_VERSION.get(options.get("vers", "")) if smb else None,
         signing=ALGORITHM_UNTOLD if smb and _signs(options) else None,
         encryption=ALGORITHM_UNTOLD if smb and "seal" in options else None,
-        rsize_bytes=_whole(options.get("rsize")),
-        wsize_bytes=_whole(options.get("wsize")),
     )
 
 
@@ -274,10 +269,6 @@ def _without_secrets(options: str) -> str:
 
 def _signs(options: Dict[str, str]) -> bool:
     return "sign" in options or bool(SIGNED_AUTHENTICATION.match(options.get("sec", "")))
-
-
-def _whole(number: Optional[str]) -> Optional[int]:
-    return int(number) if number and re.fullmatch(r"[0-9]{1,12}", number) else None
 
 
 def _remote_place(entry: MountEntry, options: Dict[str, str], path: str) -> _Place:

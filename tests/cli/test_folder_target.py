@@ -182,7 +182,6 @@ def test_beside_an_smb_mount_our_own_copies_run_where_somebody_can_log_in(
             **{"source": "//127.0.0.1/share", "options": "rw,vers=3.0,rsize=1048576"},
             **{"server": "127.0.0.1", "address": "127.0.0.1", "share": "share", "folder": ""},
             **{"dialect": "3.0", "signing": None, "encryption": None},
-            **{"rsize_bytes": 1 << 20, "wsize_bytes": 1 << 20},
         )
 
     monkeypatch.setattr(native, "_ask_mount", ask)

@@ -97,20 +97,8 @@ def test_limits_of_v2_are_read_and_max_is_none():
 
 
 @pytest.fixture
-def placed_of_io_limits(monkeypatch, tmp_path):
-    """Puts this process into the group /outer/inner, and dm-1 on the partition sdx2 of sdx."""
-
-    def place(version):
-        controllers = frozenset({"blkio"}) if version == 1 else frozenset()
-        groups = tmp_path / "groups"
-        (groups / "outer/inner").mkdir(parents=True)
-        monkeypatch.setattr(
-            cgroup, "_mounts", lambda: (Mount(version, controllers, "/", str(groups)),)
-        )
-        line = "0::/outer/inner" if version == 2 else "1:blkio:/outer/inner"
-        monkeypatch.setattr(cgroup, "text", lambda path: line)
-        return groups
-
+def stacked(monkeypatch, tmp_path):
+    """dm-1 on the partition sdx2 of sdx."""
     disk = tmp_path / "devices/sdx"
     for node, number in ((disk, "8:16"), (disk / "sdx2", "8:18"), (tmp_path / "dm-1", "253:1")):
         node.mkdir(parents=True)
@@ -122,33 +110,36 @@ def placed_of_io_limits(monkeypatch, tmp_path):
     for node in (disk, disk / "sdx2", tmp_path / "dm-1"):
         (tmp_path / "class/block" / node.name).symlink_to(node)
     monkeypatch.setattr(cgroup, "_SYS", tmp_path)
-    return place
 
 
-def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(placed_of_io_limits):
-    groups = placed_of_io_limits(2)
-    (groups / "outer/io.max").write_text("8:16 rbps=1000 wbps=700 riops=max wiops=max\n")
-    (groups / "outer/inner/io.max").write_text("253:1 rbps=2000 wbps=500 riops=30 wiops=max\n")
+@pytest.mark.usefixtures("stacked")
+def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(placed, tmp_path):
+    placed(2, "blkio")
+    outer, inner = tmp_path / "outer", tmp_path / "outer/inner"
+    group(outer, io__max="8:16 rbps=1000 wbps=700 riops=max wiops=max\n")
+    group(inner, io__max="253:1 rbps=2000 wbps=500 riops=30 wiops=max\n")
     assert cgroup.io_limits("dm-1") == {
         "read_bytes_per_second": 1000,
         "write_bytes_per_second": 500,
         "reads_per_second": 30,
-        "group": str(groups / "outer/inner"),
+        "group": str(inner),
     }
 
 
-def test_a_limit_of_an_ancestor_counts_v1(placed_of_io_limits):
-    groups = placed_of_io_limits(1)
-    (groups / "outer/blkio.throttle.write_bps_device").write_text("8:16 700\n8:99 5\n")
+@pytest.mark.usefixtures("stacked")
+def test_a_limit_of_an_ancestor_counts_v1(placed, tmp_path):
+    placed(1, "blkio")
+    outer = group(tmp_path / "outer", blkio__throttle__write_bps_device="8:16 700\n8:99 5\n")
     assert cgroup.io_limits("dm-1") == {
         "write_bytes_per_second": 700,
-        "group": str(groups / "outer"),
+        "group": str(outer),
     }
 
 
-def test_no_limit_is_none_of_io_limits(placed_of_io_limits):
-    groups = placed_of_io_limits(2)
-    (groups / "outer/io.max").write_text("8:99 rbps=1000 wbps=max riops=max wiops=max\n")
+@pytest.mark.usefixtures("stacked")
+def test_no_limit_is_none_of_io_limits(placed, tmp_path):
+    placed(2, "blkio")
+    group(tmp_path / "outer", io__max="8:99 rbps=1000 wbps=max riops=max wiops=max\n")
     assert cgroup.io_limits("dm-1") is None
     assert cgroup.io_limits(None) is None
 
