@@ -246,7 +246,7 @@ def _copied(
                 yield Sample(time.monotonic() - window.opened, moved)
             window.acknowledged = time.monotonic()
             size_bytes = answered("the flush", deadline, lambda: sink.flush(source))
-            last = window.close(size_bytes)
+            last = window.close(time.monotonic(), size_bytes)
         if size_bytes != setting.size_bytes:
             raise CopyBroke(f"the copy has {size_bytes} bytes")
         yield last

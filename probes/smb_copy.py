@@ -174,7 +174,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
                 arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
-                yield window.close(window.moved_bytes)
+                yield window.close(time.monotonic(), window.moved_bytes)
             details = window.details(pipe, session, flight)
         if setting.file:
             return {**details, "file_bytes": handle.size_bytes}
@@ -226,7 +226,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             yield from window.samples(pipe, moves)
             if setting.flushed:
                 transfer.finish(pipe)
-            yield window.close(window.moved_bytes)
+            yield window.close(time.monotonic(), window.moved_bytes)
             details = window.details(pipe, session, flight)
             if setting.flushed:
                 last = details["flush_seconds"]

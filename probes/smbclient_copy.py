@@ -96,7 +96,7 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                 command = f"put {_local(fd)} {smbclient.quoted(remote)}"
                 yield from window.run(command, lambda: _sent_bytes(client.pid, fd))
                 # Its word for the end of the window; the size that arrived is looked up after it.
-                yield window.close(setting.size_bytes)
+                yield window.close(time.monotonic(), setting.size_bytes)
                 arrived = client.size_bytes(remote, CHECK_SECONDS)
             if arrived not in (None, setting.size_bytes):
                 raise ConnectionError(
@@ -127,7 +127,7 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                         f"{window.where}: {os.fstat(fd).st_size} of {setting.size_bytes} "
                         "bytes arrived here; check the free space"
                     )
-                yield window.close(setting.size_bytes)
+                yield window.close(time.monotonic(), setting.size_bytes)
         intact = served_file.holds_payload(fd, setting.size_bytes, bytes.fromhex(setting.seed))
         # what the sender's cache held is for the sender's agent to prove
         cache = {"side": "client", "proven": False, "cached_ratio_before": None}

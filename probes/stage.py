@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generator, Iterable, Iterator, List, Literal, Optional, Tuple
@@ -46,9 +45,9 @@ class Window:
         """From the opening to the closing."""
         return max(self.closed - self.opened, 1e-9)
 
-    def close(self, moved_bytes: int) -> Last:
+    def close(self, now: float, moved_bytes: int) -> Last:
         """The last sample."""
-        self.closed = time.monotonic()
+        self.closed = now
         return Last(self.closed - self.opened, moved_bytes)
 
     def timed(self, moved_bytes: int) -> Details:
