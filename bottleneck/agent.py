@@ -8,22 +8,21 @@ children end. Runs on Python 3.9 with the standard library alone: it is what tra
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
-import select
-import selectors
-import signal
 import socket
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Dict, List, Optional, Tuple
 
 from bottleneck import __version__, agent_limits, agent_requests, typed, wire
 from bottleneck.agent_checks import MOST_AT_ONCE, Session, check, plain_address
 from probes import STAGES
 from probes.host import counters, tools
-from probes.host.child import Child, Event, Work, failure, keep_private, spawn
+from probes.host.child import Child, Event, Tell, Work, failure, keep_private, spawn
+from probes.host.system import os
+from probes.host.waiting import select, selectors, signal
 from probes.stage import Refused
 
 CLOSING_SECONDS = 3.0
@@ -83,6 +82,11 @@ def work_of(do: str, request: wire.Message, peer: str) -> Work:
     if do == "hold" and request["name"] in STAGES:
         return agent_requests.respond(request, wanted, peer)
     return WORK[do](request, wanted)
+
+
+def perform(do: str, request: wire.Message, peer: str, tell: Tell, control_fd: int) -> None:
+    """The same, in a child."""
+    work_of(do, request, peer)(tell, control_fd)
 
 
 def _event(line: bytes) -> Event:
@@ -227,7 +231,9 @@ class Agent:
         """Forks a child for an ask, a hold, an initiate or an observe."""
         if len(self.tasks) >= MOST_AT_ONCE:
             raise Refused("permission", f"more than {MOST_AT_ONCE} requests at once of an agent")
-        child = spawn(work_of(do, request, self.session.peer))
+        # Here, once: what it imports a forked child has then.
+        agent_requests.takes(do, request["name"]).imported()
+        child = spawn(partial(perform, do, request, self.session.peer))
         deadline = time.monotonic() + float(request["seconds"])
         task = Task(number, do, request["name"], child, deadline)
         self.tasks[number] = task
@@ -268,11 +274,10 @@ class Agent:
         os.close(task.child.events_fd)
         self.close_control(task)
         task.child.kill()
-        _, status = os.waitpid(task.child.pid, 0)
+        how = task.child.wait()
         del self.tasks[task.number]
         self.session.take_back(task.number)
         if not task.told:
-            how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no message"
             self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
 
     def close_control(self, task: Optional[Task], window: Any = None) -> None:
@@ -318,10 +323,10 @@ class Agent:
             self.close_control(task)
             if task.do == "initiate":
                 task.child.kill()
-        waiting: List[int] = [task.child.pid for task in self.tasks.values()]
+        waiting = [task.child for task in self.tasks.values()]
         until = time.monotonic() + CLOSING_SECONDS
         while waiting and time.monotonic() < until:
-            waiting = [pid for pid in waiting if os.waitpid(pid, os.WNOHANG)[0] == 0]
+            waiting = [each for each in waiting if not each.has_ended()]
             time.sleep(0.01)
         for task in self.tasks.values():
             task.child.kill()

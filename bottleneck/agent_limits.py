@@ -7,11 +7,12 @@ standard library alone.
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Tuple
+
+from probes.host.system import os
 
 PATH = "/etc/copy-bottleneck/limits.toml"
 LONGEST_BYTES = 64 << 10

@@ -9,20 +9,18 @@ library alone.
 from __future__ import annotations
 
 import importlib
-import os
-import select
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Dict, Tuple
 
 from bottleneck import wire
 from probes import STAGES
-from probes.host.child import Event, Work
+from probes.host.child import Event, Tell, Work
+from probes.host.system import os
+from probes.host.waiting import select
 from probes.meaning import Keys, keys
 from probes.net import callers
 from probes.records import Endpoint
 from probes.stage import Last, module_of
-
-Tell = Callable[[Event], None]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import ctypes
 import getpass
-import os
 import re
 import stat
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from probes.host.system import os
 from probes.records import Access
 from probes.smb import kerberos
 from probes.stage import Refused

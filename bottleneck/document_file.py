@@ -10,7 +10,6 @@ and elsewhere those of root and of this user alone.
 from __future__ import annotations
 
 import errno
-import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probes.host import nameless
+from probes.host.system import os
 
 MARKS = (
     (b"{", b'"copy-bottleneck/'),
@@ -37,7 +37,10 @@ _TERMINALS = frozenset((4, 5, *range(136, 144)))
 (kernel: Documentation/admin-guide/devices.txt)."""
 MOST_LINKS = 40
 """As many as the kernel follows (path_resolution(7))."""
-_FOLDER = os.O_PATH | os.O_DIRECTORY
+_PATH = getattr(os, "O_PATH", os.O_RDONLY)
+_FOLDER = _PATH | os.O_DIRECTORY
+_NAMELESS = getattr(os, "O_TMPFILE", os.O_CREAT | os.O_EXCL)
+"""Where there is no such flag (macOS) the folder's own name is in its way: EISDIR or EEXIST."""
 
 
 def check(path: str | Path) -> None:
@@ -125,9 +128,9 @@ def _beside(place: Place) -> Iterator[tuple[int, Callable[[], str]]]:
     fd, temporary = -1, f".{place.name[:40]}.{secrets.token_hex(6)}"
     try:
         try:
-            fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=place.folder)
+            fd = os.open(".", _NAMELESS | os.O_RDWR, 0o600, dir_fd=place.folder)
         except OSError as error:
-            if error.errno not in nameless.WITHOUT_TMPFILE:
+            if error.errno not in (*nameless.WITHOUT_TMPFILE, errno.EEXIST):
                 raise
             made = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             fd = os.open(temporary, made, 0o600, dir_fd=place.folder)
@@ -235,8 +238,9 @@ class _Walk:
     """On its way through a path: the folder that it stands in, and the names that are left."""
 
     def __init__(self, path: str) -> None:
-        self.folder = os.open("/" if path.startswith("/") else ".", _FOLDER)
-        self.left = _names(path)
+        root = Path(path).anchor
+        self.folder = os.open(root or ".", _FOLDER)
+        self.left = _names(path[len(root) :])
         self.links = 0
 
     def to_its_end(self) -> Place:
@@ -276,15 +280,29 @@ class _Walk:
 
     def _follow(self, name: str) -> None:
         """Puts what a link says in the place of its name, of the very link that was looked at."""
+        text = self._text(name) if hasattr(os, "O_PATH") else self._text_unchanged(name)
+        root = Path(text).anchor
+        if root:
+            self._enter(root, _FOLDER)
+        self.left += _names(text[len(root) :])
+
+    def _text(self, name: str) -> str:
         link = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=self.folder)
         try:
             self._check_link(os.fstat(link))
-            text = os.readlink("", dir_fd=link)
+            return os.readlink("", dir_fd=link)
         finally:
             os.close(link)
-        if text.startswith("/"):
-            self._enter("/", _FOLDER)
-        self.left += _names(text)
+
+    def _text_unchanged(self, name: str) -> str:
+        """The same where no link can be held open (macOS): one that changes meanwhile is none."""
+        looks = [os.stat(name, dir_fd=self.folder, follow_symlinks=False)]
+        self._check_link(looks[0])
+        text = os.readlink(name, dir_fd=self.folder)
+        looks.append(os.stat(name, dir_fd=self.folder, follow_symlinks=False))
+        if len({(each.st_dev, each.st_ino, each.st_ctime_ns) for each in looks}) > 1:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        return text
 
     def _opened(self, name: str) -> Place:
         """What /proc/self/fd/1 stands for: a pipe or a terminal as it is, a file by its name."""
@@ -302,8 +320,9 @@ class _Walk:
 
 def _names(path: str) -> list[str]:
     """The last one first; a path that ends in a slash ends in its folder itself."""
-    names = [each for each in path.split("/") if each not in ("", ".")]
-    return [*(["."] if path.endswith(("/", "/.")) else []), *reversed(names)]
+    parts = path.replace(os.sep, "/").split("/")
+    names = [each for each in parts if each not in ("", ".")]
+    return [*(["."] if len(parts) > 1 and parts[-1] in ("", ".") else []), *reversed(names)]
 
 
 def _is_of_proc(folder: int) -> bool:

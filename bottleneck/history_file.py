@@ -13,8 +13,6 @@ may write at once.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 import stat
 import sys
@@ -26,7 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from bottleneck import document_file
+from probes.host.system import os
 from probes.host.tools import others_can_change
+from probes.host.waiting import fcntl
 
 APPLICATION_ID = 0x43427448
 LOCKED_SECONDS = 10.0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
-import signal
 import subprocess
 import threading
 import time
@@ -18,8 +16,10 @@ from typing import Any, Self
 from bottleneck import __version__, bootstrap, credentials, dialling, told, wire
 from bottleneck.replies import AgentLost, StageError, Stream
 from probes.host import tools
-from probes.host.child import end_with_parent
+from probes.host.child import apart
 from probes.host.counters import Watched
+from probes.host.system import os
+from probes.host.waiting import signal
 from probes.records import Details, Endpoint, HostFacts, Sample
 from probes.stage import Refused, Unavailable
 
@@ -96,7 +96,6 @@ class Host(Stream):
         Raises:
             AgentLost: no greeting in time, or of another version.
         """
-        parent = os.getpid()
         found = tools.find_named(command[0])
         if found is None:
             raise AgentLost(
@@ -110,10 +109,9 @@ class Host(Stream):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # Ctrl-C is the coordinator's alone: it closes the agents in order.
-                start_new_session=True,
-                # A coordinator that is killed closes nothing: this ends an ssh that waits.
-                preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),
+                # Ctrl-C is the coordinator's alone: it closes the agents in order. One that is
+                # killed closes nothing: this ends an ssh that waits.
+                **apart(signal.SIGTERM),
             )
         except OSError as error:
             what = f"{command[0]}: {error.strerror}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 from bottleneck import document_file
+from probes.host.system import os
 
 MODE = 0o600
 

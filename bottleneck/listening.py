@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import ipaddress
-import os
 import selectors
-import signal
 import socket
 import ssl
 import subprocess
@@ -31,6 +29,8 @@ from bottleneck.dialling import wrong_token
 from bottleneck.login_throttle import Throttle
 from bottleneck.target import host_and_port
 from bottleneck.tls import Broken, Stream
+from probes.host.system import os
+from probes.host.waiting import signal
 from probes.stage import Refused
 
 PROVING_SECONDS = 5.0

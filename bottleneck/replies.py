@@ -7,9 +7,7 @@ much memory as they have bytes: what is in them is made when they are read.
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
-import select
 import subprocess
 import threading
 import time
@@ -19,6 +17,8 @@ from typing import Any, TypeVar
 
 from bottleneck import told, wire
 from probes.host.child import one_line
+from probes.host.system import os
+from probes.host.waiting import select
 from probes.stage import Unavailable
 
 MOST_BYTES = 2 << 20

@@ -9,7 +9,6 @@ History of the schema `copy-bottleneck/report/1`:
 from __future__ import annotations
 
 import json
-import os
 import stat
 import statistics
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bottleneck import bounded, document_file, typed
 from bottleneck.told import details
 from bottleneck.wire import to_plain, told_to_plain
+from probes.host.system import os
 from probes.records import (
     SIDES,
     Failed,

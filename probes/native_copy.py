@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import secrets
 import shutil
 import stat
@@ -24,6 +23,7 @@ from probes.host.copy_program import CopyBroke, Program, started
 from probes.host.folders import read_mount
 from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
 from probes.host.served_file import SOURCE, check_name
+from probes.host.system import os
 from probes.meaning import Command, Folder, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.stage import COPIES, Running, Stage, Window, no_agent, requested

@@ -7,7 +7,6 @@ outside. Runs on Python 3.9 with the standard library alone.
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Callable, Iterator, Optional, Tuple
 from probes.drivers import smbclient
 from probes.drivers.smbclient import Connected, Said
 from probes.host import page_cache, served_file, source_file
+from probes.host.system import os
 from probes.meaning import FolderOrNone, Seconds, Size, Text
 from probes.records import Endpoint, Sample
 from probes.stage import COPIES, Running, Window, requested

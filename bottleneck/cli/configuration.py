@@ -8,7 +8,6 @@ archive or on the very share that is looked at, and `agent = "exec:..."` starts 
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 from bottleneck import bounded
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
 from bottleneck.reports.formats import KINDS
+from probes.host.system import os
 from probes.stage import Refused
 
 FILE_VARIABLE = "BOTTLENECK_CONFIG"

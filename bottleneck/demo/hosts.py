@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import secrets
 import select
 import shlex
@@ -80,6 +79,8 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, s
         procs = "" if group is None else str(group[0] / "cgroup.procs")
 
         def serve(tell: Callable[[Event], None], control: int) -> None:
+            import resource  # POSIX's alone
+
             # What a probe may use at most is too little for Samba's threads.
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
             resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))

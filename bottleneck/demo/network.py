@@ -19,7 +19,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from probes.host.child import PR_SET_DUMPABLE
+from probes.host.forked import PR_SET_DUMPABLE
 from probes.host.rtnetlink import ATTRIBUTE, HEADER, NLM_F_REQUEST, NLMSG_ERROR
 
 NEWUSER, NEWNET = 0x10000000, 0x40000000

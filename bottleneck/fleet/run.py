@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import signal
 import subprocess
 import tempfile
 from collections import Counter
@@ -22,7 +19,9 @@ from bottleneck.fleet.collected import Collected, collect
 from bottleneck.fleet.inventory import environment, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
+from probes.host.system import os
 from probes.host.tools import others_can_change
+from probes.host.waiting import fcntl, signal
 from probes.records import Access
 from probes.stage import Refused
 

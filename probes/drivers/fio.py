@@ -9,9 +9,7 @@ goes to a memory file: on stdout fio puts notes in front of it.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import signal
 import socket
 import stat
 import subprocess
@@ -24,6 +22,8 @@ from probes.drivers.fio_report import BLOCK_BYTES, DEPTH, FioFailed, Job, Result
 from probes.host import free_space, tools
 from probes.host.child import end_with_parent
 from probes.host.reader import reader
+from probes.host.system import os
+from probes.host.waiting import signal
 from probes.records import Sample
 from probes.stage import Unavailable
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import secrets
 import signal
 import socket
@@ -20,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterable, Iterator, Optional, Tuple, Union
 
-from probes.host import removal, tools
+from probes.host import accounts, removal, tools
 from probes.host.child import end_with_parent
 from probes.host.open_files import listeners, sockets
 from probes.host.own_folder import OwnFolder, own_folder
@@ -185,12 +184,11 @@ def _reserved(address: str, port: int) -> Iterator[int]:
 
 
 def _account() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        raise Unavailable(
-            f"Samba serves accounts that have a name; user id {os.geteuid()} has none"
-        ) from None
+    name = accounts.name(os.geteuid())
+    if not name:
+        text = f"Samba serves accounts that have a name; user id {os.geteuid()} has none"
+        raise Unavailable(text)
+    return name
 
 
 def _global_section(

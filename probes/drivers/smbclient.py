@@ -7,9 +7,7 @@ the password goes through a pipe, names are checked and quoted.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import select
 import socket
 import subprocess
 import time
@@ -18,6 +16,8 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from probes.host import tools
 from probes.host.child import end_with_parent
+from probes.host.system import os
+from probes.host.waiting import select
 from probes.records import Access, Endpoint
 from probes.stage import Refused, Unavailable
 

@@ -10,13 +10,13 @@ scsiprint.cpp, nvmeprint.cpp.
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 from probes.host import bus, tools
 from probes.host.proc import names, there, word
+from probes.host.system import os
 from probes.records import Details
 
 SECTOR_BYTES = 512

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import select
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +15,8 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 from probes.host import tools
 from probes.host.child import HANGS, end_with_parent, is_held
 from probes.host.reader import reader
+from probes.host.system import os
+from probes.host.waiting import select, signal
 from probes.stage import Unavailable
 
 START_SECONDS = 10.0

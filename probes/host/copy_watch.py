@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import select
 import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar
@@ -21,6 +20,7 @@ from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
 from probes.host.sock_diag import Seen, Sockets
 from probes.host.socket_watch import Connection, Track
+from probes.host.waiting import select
 from probes.meaning import Address, Port, Seconds
 from probes.records import Details
 from probes.stage import Unavailable

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import locale
-import os
 import platform
 import re
 import socket
@@ -35,6 +34,7 @@ from probes.host.costly_settings import sysctl, tcp_settings
 from probes.host.memory import read_memory
 from probes.host.proc import text, word
 from probes.host.sock_diag import Sockets
+from probes.host.system import os
 from probes.meaning import Address, Folder, Text
 from probes.records import HostFacts
 from probes.stage import Unavailable

@@ -5,10 +5,10 @@ A tenth of it stays free, and never less than 2 GiB: what is smaller takes no fi
 
 from __future__ import annotations
 
-import os
 import socket
 from typing import Optional, Union
 
+from probes.host.system import os
 from probes.meaning import Folder
 from probes.stage import Refused, Unavailable
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import itertools
 import json
-import os
-import pwd
 import re
 import secrets
 import socket
@@ -20,10 +17,12 @@ import stat
 import time
 from typing import Callable, Iterator, List, Optional, Set, Tuple
 
-from probes.host import removal
+from probes.host import accounts, removal
 from probes.host.child import NoAnswer, answered
 from probes.host.proc import text
 from probes.host.removal import Facts
+from probes.host.system import os
+from probes.host.waiting import fcntl
 
 SHARE = "share"
 """Kind, beside RUN and TREE, of a folder on a share: who logs in there next removes it."""
@@ -368,8 +367,7 @@ def _paths() -> Tuple[str, ...]:
     if not _is_ours(state):
         home = os.environ.get("HOME", "")
         if not _is_ours(home):
-            with contextlib.suppress(KeyError):  # a number without a name, as in a container
-                home = pwd.getpwuid(os.geteuid()).pw_dir
+            home = accounts.home(os.geteuid())
         state = f"{home}/.local/state" if home else ""
     fallback = FALLBACK.format(os.geteuid())
     if not _is_ours(state):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import re
 import stat
 import time
@@ -21,6 +20,7 @@ from probes.host import folders, journal, processes, removal
 from probes.host.child import NoAnswer, answered
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
+from probes.host.system import os
 from probes.meaning import Folder, LeftoverPath, Number, Text
 
 RUN = r"bottleneck-[0-9a-f]{16}"

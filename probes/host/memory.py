@@ -9,7 +9,6 @@ mm/page-writeback.c (domain_dirty_limits).
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Dict, NamedTuple, Optional
 from probes.host import cgroup
 from probes.host.proc import Memory, meminfo, numbers, text
 from probes.host.reader import reader
+from probes.host.system import os
 from probes.stage import Unavailable
 
 _PROC = Path("/proc")

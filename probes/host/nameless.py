@@ -7,9 +7,10 @@ And where a run's temporary folders lie: TMPDIR takes the place of /tmp and of /
 from __future__ import annotations
 
 import errno
-import os
 import secrets
 import tempfile
+
+from probes.host.system import os
 
 WITHOUT_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 """What vfat, NFS, FUSE and kernels before 3.11 answer to O_TMPFILE."""

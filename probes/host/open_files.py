@@ -6,7 +6,6 @@ And whose a socket is. Source: proc(5), /proc/PID/fd, fdinfo and mountinfo.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import stat
 import sys
@@ -20,6 +19,7 @@ from probes.host.folders import MountEntry
 from probes.host.proc import Moved, ProcessStat, text
 from probes.host.reader import reader
 from probes.host.sock_diag import plain_address
+from probes.host.system import os
 
 ACCESS, WRITES_ALONE, READS_AND_WRITES, APPENDS = 0o3, 0o1, 0o2, 0o2000
 """Of the flags in fdinfo (open(2)): O_ACCMODE, O_WRONLY, O_RDWR, O_APPEND."""

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import functools
 import json
-import os
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from probes.host import free_space, journal, removal, source_file
 from probes.host.child import NoAnswer, answered
 from probes.host.removal import Facts
 from probes.host.served_file import SOURCE, check_name
+from probes.host.system import os
 from probes.meaning import Count, Folder, Hex, Seconds, Size, Text
 from probes.records import Endpoint
 from probes.stage import Refused

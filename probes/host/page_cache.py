@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import os
 import sys
 import time
 from dataclasses import dataclass
 
+from probes.host.system import os
 from probes.records import Details
 
 CACHESTAT = 451

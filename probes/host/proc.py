@@ -7,10 +7,11 @@ kernel.
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+from probes.host.system import os
 
 SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device's own sectors are (iostats.rst)."""

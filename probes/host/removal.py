@@ -6,6 +6,7 @@ nothing of ours: the guardian hands this source to a process of its own, whose w
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,10 @@ import signal
 import stat
 import time
 from typing import Any, Dict, Iterable, List, Optional
+
+with contextlib.suppress(ImportError):  # the guardian has this source alone
+    from probes.host.system import os  # noqa: F811
+    from probes.host.waiting import signal  # noqa: F811
 
 RUN, TREE = "run", "tree"
 """Kinds of folder: one on a share, of which only a run's files go; one closed to others, all of

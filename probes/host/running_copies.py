@@ -6,7 +6,6 @@ tell what moves.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
@@ -16,6 +15,7 @@ from probes.host.open_files import OpenFile, Place, listeners
 from probes.host.proc import Moved
 from probes.host.reader import reader
 from probes.host.sock_diag import Seen, Sockets, plain_address
+from probes.host.system import os
 from probes.meaning import Address, Count, Port, Seconds
 from probes.stage import Refused, Unavailable
 

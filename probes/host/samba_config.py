@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import os
 import re
 import socket
 import stat
@@ -24,6 +23,7 @@ from probes.host.costly_settings import costly, parse
 from probes.host.open_files import listeners, sockets
 from probes.host.proc import text
 from probes.host.reader import reader
+from probes.host.system import os
 from probes.host.tools import others_can_change
 from probes.meaning import Address, Port, Text
 from probes.records import Details

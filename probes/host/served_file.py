@@ -6,7 +6,6 @@ For copies that the other host starts: its program may neither flush nor look at
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import stat
 import time
@@ -23,6 +22,7 @@ from probes.host import (
     source_file,
 )
 from probes.host.proc import names
+from probes.host.system import os
 from probes.meaning import Folder, Seconds, Size, Text
 from probes.records import Details
 from probes.stage import Unavailable

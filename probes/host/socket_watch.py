@@ -7,7 +7,6 @@ copy's. While a copy runs it costs about a hundredth of a core.
 from __future__ import annotations
 
 import random
-import select
 import struct
 import time
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tu
 from probes.host import limits, tcp_info
 from probes.host.open_files import owners
 from probes.host.sock_diag import Seen, Sockets, parse
+from probes.host.waiting import select
 from probes.meaning import Address, Port, Seconds
 from probes.records import Details
 

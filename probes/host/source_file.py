@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 import socket
 import subprocess
 import time
@@ -18,6 +17,7 @@ from typing import Iterator
 
 from probes.host import free_space, nameless, payload
 from probes.host.child import end_with_parent
+from probes.host.system import os
 from probes.meaning import Count, Folder, Seconds, Size, Text
 from probes.records import Endpoint
 from probes.stage import Refused

@@ -6,14 +6,14 @@ run with this user's rights, root's on most servers, and beside a password.
 
 from __future__ import annotations
 
-import grp
-import os
-import pwd
 import re
 import stat
 import subprocess
 import sys
 from typing import Iterable, List, Sequence
+
+from probes.host import accounts
+from probes.host.system import os
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
 MOST_LINKS = 40
@@ -177,18 +177,11 @@ def _is_open(told: os.stat_result, owners: Iterable[int]) -> bool:
     """Whether others can change what was looked at; a link is as safe as its folder."""
     if told.st_uid not in owners or stat.S_ISLNK(told.st_mode):
         return True
-    by_group = told.st_mode & 0o020 and told.st_gid not in (*ADMINISTRATORS, _private_group())
+    by_group = told.st_mode & 0o020 and told.st_gid not in (
+        *ADMINISTRATORS,
+        accounts.private_group(os.geteuid()),
+    )
     return bool(by_group or told.st_mode & 0o002)
-
-
-def _private_group() -> int:
-    """The group that is this user's alone, as useradd(8) makes one for each; -1: root, or none."""
-    try:
-        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(os.getegid())
-    except KeyError:
-        return -1
-    alone = group.gr_name == user.pw_name and {*group.gr_mem} <= {user.pw_name}
-    return group.gr_gid if alone and os.geteuid() != 0 else -1
 
 
 def _is_sticky(told: os.stat_result, owners: Iterable[int], writers: int) -> bool:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import os
 import secrets
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +19,8 @@ from pathlib import Path
 from probes.drivers.samba import find_smbd, private_samba, vanishing_folder
 from probes.host import free_space, removal, served_file
 from probes.host.own_folder import OwnFolder, own_folder
+from probes.host.system import os
+from probes.host.waiting import signal
 from probes.meaning import Address, Called, Folder, Hex, Text
 from probes.records import Access, Details, Endpoint
 from probes.smb import run_folder

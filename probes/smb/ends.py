@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
 import secrets
 import time
 from collections.abc import Iterator
 
 from probes.host import free_space, nameless, page_cache, payload, served_file
+from probes.host.system import os
 from probes.records import Details
 from probes.stage import Refused
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
 import time
 from pathlib import Path
 from typing import Any
+
+from probes.host.system import os
 
 EXTRA = "copy-bottleneck[kerberos]"
 

@@ -6,7 +6,6 @@ Unlike the other patterns nothing is fitted to the disk at hand: it is what was 
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import List, NamedTuple, Sequence
 from probes.drivers import fio, fio_jobs
 from probes.drivers.fio_jobs import UserJob
 from probes.host import free_space, page_cache, source_file
+from probes.host.system import os
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting, zones

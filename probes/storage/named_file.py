@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-import os
 import socket
 import stat
 import time
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from typing import Generator, Iterator, List, Optional
 
 from probes.host import folders, page_cache, place
+from probes.host.system import os
 from probes.meaning import Count, Folder, Name
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable

@@ -9,12 +9,12 @@ fewer zones than were asked for, often a single one.
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 from typing import NamedTuple, Sequence
 
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, payload, place, source_file
+from probes.host.system import os
 from probes.records import Details, Endpoint
 from probes.stage import Running, Unavailable
 from probes.storage import Setting, curve, others

@@ -7,11 +7,11 @@ is time for trials (5 s and more) the kernel's read-ahead is tried too and the b
 
 from __future__ import annotations
 
-import os
 import time
 
 from probes.drivers import fio
 from probes.host import folders, free_space, page_cache, place, source_file
+from probes.host.system import os
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting, others

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import errno
 import math
-import os
 import statistics
 import threading
 import time
@@ -25,6 +24,7 @@ from typing import Generator, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from probes.host import free_space, payload, source_file
 from probes.host.memory import read_dirty_limit
 from probes.host.source_file import SYNC_WRITE, SYNC_WRITTEN, sync_range
+from probes.host.system import os
 from probes.records import Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 from probes.storage import Setting

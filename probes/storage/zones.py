@@ -7,7 +7,6 @@ is none to read, files are placed in the folder instead (probes/storage/placed.p
 from __future__ import annotations
 
 import errno
-import os
 import socket
 import stat
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Iterator, NamedTuple, Sequence
 from probes.drivers import fio
 from probes.host import folders
 from probes.host.layers import kernel_name
+from probes.host.system import os
 from probes.meaning import Device
 from probes.records import Details, Endpoint
 from probes.stage import Running, Unavailable

@@ -1,0 +1,1 @@
+"""Windows: POSIX's calls as far as this program uses them. Imported on Windows alone."""

@@ -1,0 +1,320 @@
+"""os, with POSIX's calls that Windows lacks.
+
+A folder that is held open is a handle that nobody can rename or remove it under (no
+FILE_SHARE_DELETE), so what is done "in it" by its path is done in that very folder. Files are
+opened so that they can be removed and renamed while they are open, as on POSIX. Numbers below the
+standard library's (_winapi, msvcrt) are those of winbase.h and ntifs.h.
+"""
+
+from __future__ import annotations
+
+import sys
+
+assert sys.platform == "win32"
+
+import _winapi
+import ctypes
+import errno
+import itertools
+import msvcrt
+import os as _os
+import secrets
+import shutil
+import threading
+from dataclasses import dataclass
+from os import *  # noqa: F403
+from os import environ, path
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+O_NONBLOCK = O_NOCTTY = 0
+O_CLOEXEC = _os.O_NOINHERIT
+# Bits that the C library has no meaning for.
+O_NOFOLLOW, O_DIRECTORY, O_PATH, O_TMPFILE = 1 << 24, 1 << 25, 1 << 26, 1 << 27
+
+_SHARE_READ, _SHARE_WRITE, _SHARE_DELETE = 1, 2, 4
+_READ, _WRITE, _DELETE = 0x80000000, 0x40000000, 0x10000
+_NEW, _CREATE, _EXISTING, _ALWAYS, _TRUNCATE = 1, 2, 3, 4, 5
+_BACKUP, _OPEN_LINK, _DELETE_ON_CLOSE, _NORMAL = 0x02000000, 0x00200000, 0x04000000, 0x80
+_BROKEN_PIPE = (errno.EINVAL, errno.EPIPE)
+"""What the C library says of a pipe that nobody reads."""
+
+ADMINISTRATOR, ORDINARY, PRIVATE_MODE, OPEN_MODE = 0, 1000, 0o077, 0o022
+_FIRST_FOLDER = 1 << 28
+"""Numbers of folders, which no file has."""
+
+
+@dataclass(frozen=True)
+class _Folder:
+    handle: int
+    path: str
+
+
+_folders: Dict[int, _Folder] = {}
+_paths: Dict[int, str] = {}
+"""Of files that were opened here."""
+_numbers = itertools.count(_FIRST_FOLDER)
+_positions = threading.Lock()
+
+
+def geteuid() -> int:
+    """0 for an administrator whose rights are in force."""
+    return ADMINISTRATOR if ctypes.windll.shell32.IsUserAnAdmin() else ORDINARY
+
+
+getuid = getegid = geteuid
+
+
+def sysconf(name: str) -> int:
+    """The two values that are asked for."""
+    return {"SC_PAGE_SIZE": 4096, "SC_CLK_TCK": 100}[name]
+
+
+def _at(name: Any, dir_fd: Optional[int]) -> str:
+    text = _os.fsdecode(name)
+    if dir_fd is None:
+        return text
+    inner = _folders[dir_fd].path
+    return path.join(inner, text) if text not in ("", ".") else inner
+
+
+def open(name: Any, flags: int, mode: int = 0o777, *, dir_fd: Optional[int] = None) -> int:
+    """A descriptor; of a folder one that only these functions know."""
+    place = _at(name, dir_fd)
+    if flags & O_TMPFILE:
+        if dir_fd is not None:  # one that is about to get a name
+            raise OSError(errno.EOPNOTSUPP, _os.strerror(errno.EOPNOTSUPP))
+        place = path.join(place, f".bottleneck-{secrets.token_hex(16)}")
+        access = _READ | _WRITE | _DELETE
+        return _opened(place, access, _NEW, _NORMAL | _DELETE_ON_CLOSE, flags)
+    link = _is_link(place) and bool(flags & O_NOFOLLOW)
+    if flags & O_PATH or flags & O_DIRECTORY or _is_folder(place):
+        if flags & O_DIRECTORY and not _is_folder(place):
+            code = errno.ENOTDIR if path.lexists(place) else errno.ENOENT
+            raise OSError(code, _os.strerror(code), place)
+        if link and flags & O_DIRECTORY:
+            raise OSError(errno.ELOOP, _os.strerror(errno.ELOOP), place)
+        return _folder(place, link)
+    if link:
+        raise OSError(errno.ELOOP, _os.strerror(errno.ELOOP), place)
+    access = {_os.O_WRONLY: _WRITE, _os.O_RDWR: _READ | _WRITE}.get(flags & 3, _READ)
+    return _opened(place, access, _disposition(flags), _NORMAL, flags)
+
+
+def _disposition(flags: int) -> int:
+    if flags & _os.O_CREAT:
+        if flags & _os.O_EXCL:
+            return _NEW
+        return _CREATE if flags & _os.O_TRUNC else _ALWAYS
+    return _TRUNCATE if flags & _os.O_TRUNC else _EXISTING
+
+
+def _opened(place: str, access: int, disposition: int, attributes: int, flags: int) -> int:
+    share = _SHARE_READ | _SHARE_WRITE | _SHARE_DELETE
+    handle = _winapi.CreateFile(_long(place), access, share, 0, disposition, attributes, 0)
+    kept = flags & (_os.O_APPEND | 3) | _os.O_BINARY | _os.O_NOINHERIT
+    descriptor = msvcrt.open_osfhandle(handle, kept)
+    _paths[descriptor] = place
+    return descriptor
+
+
+def _long(place: str) -> str:
+    """By its whole path, which may then be longer than 260 characters; NUL and CON as they are."""
+    if "." not in place and "\\" not in place and "/" not in place or place.startswith("\\\\"):
+        return place
+    return "\\\\?\\" + path.abspath(place)
+
+
+def _folder(place: str, link: bool) -> int:
+    whole = path.abspath(place)
+    attributes = _BACKUP | (_OPEN_LINK if link else 0)
+    share = _SHARE_READ | _SHARE_WRITE
+    handle = _winapi.CreateFile(whole, _READ, share, 0, _EXISTING, attributes, 0)
+    number = next(_numbers)
+    _folders[number] = _Folder(handle, whole)
+    return number
+
+
+def _is_folder(place: str) -> bool:
+    return path.isdir(place)
+
+
+def _is_link(place: str) -> bool:
+    return path.islink(place)
+
+
+def close(fd: int) -> None:
+    """Of either kind."""
+    held = _folders.pop(fd, None)
+    if held is not None:
+        _winapi.CloseHandle(held.handle)
+        return
+    _paths.pop(fd, None)
+    _os.close(fd)
+
+
+def dup(fd: int) -> int:
+    """Of either kind."""
+    held = _folders.get(fd)
+    return _os.dup(fd) if held is None else _folder(held.path, False)
+
+
+def fstat(fd: int) -> _os.stat_result:
+    """Of either kind."""
+    held = _folders.get(fd)
+    if held is not None:
+        return stat(held.path)
+    return _with_rights(_os.fstat(fd), _paths.get(fd, ""))
+
+
+def stat(
+    name: Any, *, dir_fd: Optional[int] = None, follow_symlinks: bool = True
+) -> _os.stat_result:
+    """As POSIX tells it, with an owner and the rights of others."""
+    if isinstance(name, int):
+        return fstat(name)
+    place = _at(name, dir_fd)
+    return _with_rights(_os.stat(place, follow_symlinks=follow_symlinks), place)
+
+
+def lstat(name: Any, *, dir_fd: Optional[int] = None) -> _os.stat_result:
+    """Of a link itself."""
+    return stat(name, dir_fd=dir_fd, follow_symlinks=False)
+
+
+def _with_rights(told: _os.stat_result, place: str) -> _os.stat_result:
+    """Windows tells no rights here: outside this user's profile and the system's own folders
+    everything counts as what others can write to."""
+    mode = told.st_mode & ~PRIVATE_MODE
+    if place and not _is_private(place):
+        mode |= OPEN_MODE
+    return _os.stat_result((mode, *told[1:4], geteuid(), geteuid(), *told[6:10]))
+
+
+def _is_private(place: str) -> bool:
+    whole = path.normcase(path.realpath(place))
+    homes = (environ.get(each) for each in PRIVATE_FOLDERS)
+    inside = (path.normcase(path.realpath(each)) for each in homes if each)
+    return any(whole == each or whole.startswith(each.rstrip("\\") + "\\") for each in inside)
+
+
+PRIVATE_FOLDERS = ("USERPROFILE", "SystemRoot", "ProgramFiles", "ProgramFiles(x86)")
+"""Variables of the folders that by Windows' own rights no other user can write to."""
+
+
+def unlink(name: Any, *, dir_fd: Optional[int] = None) -> None:
+    """Of a name in an open folder."""
+    _os.unlink(_at(name, dir_fd))
+
+
+def rmdir(name: Any, *, dir_fd: Optional[int] = None) -> None:
+    """Of a name in an open folder."""
+    _os.rmdir(_at(name, dir_fd))
+
+
+def mkdir(name: Any, mode: int = 0o777, *, dir_fd: Optional[int] = None) -> None:
+    """Of a name in an open folder."""
+    _os.mkdir(_at(name, dir_fd), mode)
+
+
+def readlink(name: Any, *, dir_fd: Optional[int] = None) -> str:
+    """Of a name in an open folder."""
+    return _os.readlink(_at(name, dir_fd)).removeprefix("\\\\?\\")
+
+
+def rename(
+    source: Any, target: Any, *, src_dir_fd: Optional[int] = None, dst_dir_fd: Optional[int] = None
+) -> None:
+    """Takes the place of what has the name, as on POSIX."""
+    _os.replace(_at(source, src_dir_fd), _at(target, dst_dir_fd))
+
+
+def listdir(place: Union[int, str, None] = None) -> List[str]:
+    """Of either kind."""
+    return _os.listdir(_folders[place].path if isinstance(place, int) else place)
+
+
+def fchmod(fd: int, mode: int) -> None:
+    """A file here has the rights of its folder."""
+
+
+def fchown(fd: int, uid: int, gid: int) -> None:
+    """A file here is whose who made it."""
+
+
+def fsync(fd: int) -> None:
+    """A folder needs none."""
+    if fd not in _folders:
+        _os.fsync(fd)
+
+
+def write(fd: int, data: Any) -> int:
+    """Errors: BrokenPipeError, as on POSIX."""
+    try:
+        return _os.write(fd, data)
+    except OSError as error:
+        if error.errno in _BROKEN_PIPE and fd not in _paths:
+            raise BrokenPipeError(errno.EPIPE, _os.strerror(errno.EPIPE)) from None
+        raise
+
+
+def pread(fd: int, size: int, offset: int) -> bytes:
+    """Leaves the position of the descriptor anywhere."""
+    with _positions:
+        _os.lseek(fd, offset, _os.SEEK_SET)
+        return _os.read(fd, size)
+
+
+def preadv(fd: int, buffers: Sequence[Any], offset: int) -> int:
+    """Into one buffer, as far as the file goes."""
+    (buffer,) = buffers
+    content = pread(fd, len(buffer), offset)
+    buffer[: len(content)] = content
+    return len(content)
+
+
+def pwrite(fd: int, data: Any, offset: int) -> int:
+    """Leaves the position of the descriptor anywhere."""
+    with _positions:
+        _os.lseek(fd, offset, _os.SEEK_SET)
+        return _os.write(fd, data)
+
+
+@dataclass(frozen=True)
+class _Room:
+    f_bavail: int
+    f_blocks: int
+    f_frsize: int = 1
+
+
+def statvfs(place: Any) -> _Room:
+    """Free and all bytes of the volume of a path or of a file that was opened here."""
+    if isinstance(place, int):
+        held = _folders.get(place)
+        place = path.dirname(path.abspath(_paths[place])) if held is None else held.path
+    told = shutil.disk_usage(place)
+    return _Room(told.free, told.total)
+
+
+def set_blocking(fd: int, blocking: bool) -> None:
+    """A pipe here has no such state: select.py looks before anybody waits."""
+
+
+def makedev(major: int, minor: int) -> int:
+    """No device has such a number here."""
+    return -1
+
+
+def major(device: Optional[int]) -> int:
+    """No device has such a number here."""
+    return -1
+
+
+def kill(pid: int, number: int) -> None:
+    """Ends a process at once. Errors: ProcessLookupError."""
+    try:
+        _os.kill(pid, number)
+    except OSError:
+        raise ProcessLookupError(pid) from None
+
+
+killpg = kill

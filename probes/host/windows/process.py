@@ -1,0 +1,169 @@
+"""Child processes of Windows: a fresh Python each, bound to a job object in place of fork(2).
+
+A job ends all that is in it when its last handle is closed, which is when the process that made it
+dies, and it bounds the memory of each. Sources: winnt.h; Microsoft's
+documentation, "Job Objects".
+"""
+
+from __future__ import annotations
+
+import sys
+
+assert sys.platform == "win32"
+
+import ctypes
+import importlib
+import json
+import os
+import subprocess
+from ctypes import wintypes
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Dict, List, Optional
+
+from probes.host.events import MEMORY_LIMIT_BYTES, Work, failure
+from probes.host.windows import os as calls
+
+KILL_ON_JOB_CLOSE, PROCESS_MEMORY = 0x2000, 0x100
+EXTENDED_LIMITS = 9
+"""JobObjectExtendedLimitInformation."""
+# No console, so no Ctrl-C or Ctrl-Break of ours, and a group of its own.
+ALONE = 0x08000000 | 0x00000200
+STARTED_BYTES = 96 << 20
+"""Of a fresh Python with what it has to import: no work of the child's."""
+_jobs: List[int] = []
+
+
+class _Limits(ctypes.Structure):
+    """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
+
+    _fields_ = [  # noqa: RUF012
+        ("process_time", wintypes.LARGE_INTEGER),
+        ("job_time", wintypes.LARGE_INTEGER),
+        ("flags", wintypes.DWORD),
+        ("smallest_set", ctypes.c_size_t),
+        ("largest_set", ctypes.c_size_t),
+        ("processes", wintypes.DWORD),
+        ("affinity", ctypes.c_size_t),
+        ("priority", wintypes.DWORD),
+        ("scheduling", wintypes.DWORD),
+        ("io", ctypes.c_uint64 * 6),
+        ("process_memory", ctypes.c_size_t),
+        ("job_memory", ctypes.c_size_t),
+        ("peak_process", ctypes.c_size_t),
+        ("peak_job", ctypes.c_size_t),
+    ]
+
+
+def keep_private() -> None:
+    """What this process starts ends with it. Windows writes no core and shows its memory to no
+    other user."""
+    _bind()
+
+
+def _bind(memory_bytes: int = 0) -> None:
+    """Puts this process into a job of its own; where that cannot be, nothing is lost but the end
+    of children when this process is killed."""
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel.CreateJobObjectW.restype = kernel.GetCurrentProcess.restype = wintypes.HANDLE
+    job = kernel.CreateJobObjectW(None, None)
+    limits = _Limits(flags=KILL_ON_JOB_CLOSE)
+    if memory_bytes:
+        limits.flags |= PROCESS_MEMORY
+        limits.process_memory = memory_bytes
+    told = (ctypes.byref(limits), ctypes.sizeof(limits))
+    kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *told)
+    this = wintypes.HANDLE(kernel.GetCurrentProcess())
+    kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this)
+    _jobs.append(job)
+
+
+def end_with_parent(parent_pid: int, by: int = 0) -> None:
+    """The parent's job does that."""
+
+
+def apart(by: int = 0) -> Dict[str, Any]:
+    """How subprocess starts a program that gets no Ctrl-C of ours; it ends with us by our job."""
+    return {"creationflags": ALONE}
+
+
+@dataclass(frozen=True)
+class Child:
+    """A running child: events come as lines from events_fd; closing control_fd asks it to end."""
+
+    pid: int
+    events_fd: int
+    control_fd: int
+    process: subprocess.Popen[bytes]
+
+    def kill(self) -> None:
+        """Ends the child and, by its job, everything that it started."""
+        self.process.kill()
+
+    def has_ended(self) -> bool:
+        """Whether it has."""
+        return self.process.poll() is not None
+
+    def wait(self) -> str:
+        """Waits for its end, which has to be near; how it ended."""
+        code = self.process.wait()
+        return f"code {code}" if code else "no message"
+
+
+def spawn(work: Work) -> Child:
+    """Runs the work in a fresh Python.
+
+    work: a partial of a module's function, whose arguments JSON can carry: they go through a pipe,
+    as they may hold a login.
+    """
+    assert isinstance(work, partial), "only a function by its name gets into another process"
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import child; child()"
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        creationflags=ALONE,
+        bufsize=0,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    function = work.func
+    wanted = [function.__module__, function.__qualname__, work.args]
+    control_fd = os.dup(process.stdin.fileno())
+    events_fd = os.dup(process.stdout.fileno())
+    process.stdin.close()
+    process.stdout.close()
+    os.write(control_fd, json.dumps(wanted).encode() + b"\n")
+    return Child(process.pid, events_fd, control_fd, process)
+
+
+def child() -> None:
+    """What a spawned Python runs: the work that its first line of input names."""
+    _bind(MEMORY_LIMIT_BYTES + STARTED_BYTES)
+    control_fd, events_fd = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1):
+        os.dup2(nothing, standard)
+    module, name, arguments = json.loads(_line(control_fd))
+
+    def tell(event: Dict[str, Any]) -> None:
+        line: Optional[bytes] = json.dumps(event, allow_nan=False).encode() + b"\n"
+        while line:
+            line = line[calls.write(events_fd, line) :]
+
+    try:
+        getattr(importlib.import_module(module), name)(*arguments, tell, control_fd)
+    except BrokenPipeError:
+        os._exit(1)
+    except BaseException as error:  # whatever it is, the parent gets it in one line
+        tell(failure(error))
+    os._exit(0)
+
+
+def _line(fd: int) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(fd, 1)
+        if not byte:
+            os._exit(1)
+        line += byte
+    return line

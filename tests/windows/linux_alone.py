@@ -1,0 +1,5 @@
+"""What cannot be imported where a system has not all that Linux has."""
+
+import os
+
+FLAGS = os.O_TMPFILE | os.O_PATH
