@@ -6,7 +6,6 @@ The token of an agent that listens says which certificate it shows, and what a c
 from __future__ import annotations
 
 import base64
-import ctypes
 import getpass
 import re
 import stat
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from probes.host.child import overwrite_variable
 from probes.host.system import os
 from probes.records import Access
 from probes.smb import kerberos
@@ -37,16 +37,8 @@ def take_from_environment() -> None:
     """
     for name in (PASSWORD_VARIABLE, TOKEN_VARIABLE):
         if name in os.environ:
-            _overwrite(os.fsencode(name))
+            overwrite_variable(os.fsencode(name))
             _taken[name] = os.environ.pop(name)
-
-
-def _overwrite(name: bytes) -> None:
-    library = ctypes.CDLL(None)
-    library.getenv.restype = ctypes.c_void_p
-    address = library.getenv(name)
-    if address:
-        ctypes.memset(address, 0, len(ctypes.string_at(address)))
 
 
 def read_auth_file(path: Path) -> dict[str, str]:

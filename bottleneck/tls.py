@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from bottleneck.credentials import PART_BYTES
+from probes.host.tcp_info import keep_alive
 
 CHUNK_BYTES = 1 << 16
 LOOK_SECONDS = 0.25
@@ -149,14 +150,8 @@ def over(connection: socket.socket, context: ssl.SSLContext, asked_for: str = ""
 def settle(connection: socket.socket) -> None:
     """Readies a connection whose two ends have proven themselves: quick, and noticing a loss."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        (socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS),
-        (socket.TCP_KEEPINTVL, KEEPALIVE_SECONDS),
-        (socket.TCP_KEEPCNT, KEEPALIVE_TRIES),
-        (socket.TCP_USER_TIMEOUT, 1000 * KEEPALIVE_SECONDS * KEEPALIVE_TRIES),
-    ):
-        connection.setsockopt(socket.IPPROTO_TCP, name, value)
+    silent_ms = 1000 * KEEPALIVE_SECONDS * KEEPALIVE_TRIES
+    keep_alive(connection, KEEPALIVE_SECONDS, KEEPALIVE_TRIES, silent_ms)
 
 
 @dataclass

@@ -99,7 +99,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         beside = Cold(peer.host, int(told["port"]), str(told["token"]).encode())
         return (yield from _measure(Warm(meeting.connections[0], setting.seconds), beside))
     except (EOFError, OSError) as error:
-        why = "no answer in time" if isinstance(error, BlockingIOError) else str(error)
+        why = (
+            "no answer in time"
+            if isinstance(error, (BlockingIOError, TimeoutError))
+            else str(error)
+        )
         raise RuntimeError(f"{peer.host}: the messages failed: {why}") from None
     finally:
         meeting.close()

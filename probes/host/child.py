@@ -16,9 +16,23 @@ from typing import Callable, List, TypeVar
 from probes.host.events import MEMORY_LIMIT_BYTES, Event, Tell, Work, failure, one_line
 
 if sys.platform == "win32":
-    from probes.host.windows.process import Child, apart, end_with_parent, keep_private, spawn
+    from probes.host.windows.process import (
+        Child,
+        apart,
+        end_with_parent,
+        keep_private,
+        overwrite_variable,
+        spawn,
+    )
 else:
-    from probes.host.forked import Child, apart, end_with_parent, keep_private, spawn
+    from probes.host.forked import (
+        Child,
+        apart,
+        end_with_parent,
+        keep_private,
+        overwrite_variable,
+        spawn,
+    )
 
 __all__ = [
     "MEMORY_LIMIT_BYTES",
@@ -34,6 +48,7 @@ __all__ = [
     "is_held",
     "keep_private",
     "one_line",
+    "overwrite_variable",
     "spawn",
 ]
 

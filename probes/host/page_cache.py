@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from probes.host.system import os
+from probes.host.system import LIBC, os
 from probes.records import Details
 
 CACHESTAT = 451
@@ -56,9 +56,6 @@ class _Counts(ctypes.Structure):
         (name, ctypes.c_uint64)
         for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
     ]
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def evict(fd: int, first_bytes: int = 0) -> None:
@@ -128,7 +125,7 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
     span = _Range(0, size_bytes)
     if not sys.platform.startswith("linux") or _filesystem_number(fd) in OTHER_CACHES:
         return None
-    answer = _libc.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0)
+    answer = LIBC.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0)
     if answer == 0:
         dirty = (counts.dirty + counts.writeback) * PAGE_BYTES
         return CacheState(min(1.0, counts.cached / pages), dirty)
@@ -152,26 +149,26 @@ def proven(told: CacheState | None, cached: bool, doubt_ratio: float = DOUBT_RAT
 def _filesystem_number(fd: int) -> int | None:
     """f_type of fstatfs(2), its first word; None: cannot be told."""
     told = (ctypes.c_long * 64)()
-    return told[0] & 0xFFFFFFFF if _libc.fstatfs(fd, told) == 0 else None
+    return told[0] & 0xFFFFFFFF if LIBC.fstatfs(fd, told) == 0 else None
 
 
 def _resident_pages(fd: int, size_bytes: int) -> int | None:
     """Pages of the file in memory by mincore(2); None where it cannot be mapped."""
     shared, readable = 1, 1
-    _libc.mmap.restype = ctypes.c_void_p
+    LIBC.mmap.restype = ctypes.c_void_p
     resident = 0
     for offset in range(0, size_bytes, MINCORE_STEP_BYTES):
         length = min(MINCORE_STEP_BYTES, size_bytes - offset)
-        address = _libc.mmap(
+        address = LIBC.mmap(
             None, ctypes.c_size_t(length), readable, shared, fd, ctypes.c_long(offset)
         )
         if address is None or address == ctypes.c_void_p(-1).value:
             return None
         vector = (ctypes.c_ubyte * -(-length // PAGE_BYTES))()
         try:
-            if _libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(length), vector) != 0:
+            if LIBC.mincore(ctypes.c_void_p(address), ctypes.c_size_t(length), vector) != 0:
                 return None
         finally:
-            _libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(length))
+            LIBC.munmap(ctypes.c_void_p(address), ctypes.c_size_t(length))
         resident += sum(flags & 1 for flags in bytes(vector))
     return resident

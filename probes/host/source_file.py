@@ -10,6 +10,7 @@ import ctypes
 import errno
 import socket
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Iterator
 
 from probes.host import free_space, nameless, payload
 from probes.host.child import end_with_parent
-from probes.host.system import os
+from probes.host.system import LIBC, os
 from probes.meaning import Count, Folder, Seconds, Size, Text
 from probes.records import Endpoint
 from probes.stage import Refused
@@ -25,8 +26,6 @@ from probes.stage import Refused
 STEP_BYTES = 4 * 1024 * 1024
 SYNC_WRITE, SYNC_WRITTEN = 2, 1 | 2 | 4
 """Flags of sync_file_range(2): begin to write; wait until it is written."""
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,9 @@ def _shown(fd: int) -> Iterator[str]:
 
     It is that of a program which only holds it: ours is closed to them (keep_private).
     """
+    if sys.platform == "win32":
+        yield os.name_of(fd)
+        return
     parent = os.getpid()
     with subprocess.Popen(
         ["/bin/sh", "-c", "read -r _"],
@@ -150,10 +152,10 @@ def _write_all(fd: int, block: memoryview, offset: int) -> None:
 
 def sync_range(fd: int, offset: int, size: int, flags: int) -> bool:
     """sync_file_range(2); False where the system or the file system has none."""
-    if not hasattr(_libc, "sync_file_range"):
+    if not hasattr(LIBC, "sync_file_range"):
         return False
     span = (ctypes.c_int64(offset), ctypes.c_int64(size))
-    return bool(_libc.sync_file_range(fd, *span, ctypes.c_uint(flags)) == 0)
+    return bool(LIBC.sync_file_range(fd, *span, ctypes.c_uint(flags)) == 0)
 
 
 def _full(folder: str) -> Refused:

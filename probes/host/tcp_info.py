@@ -11,7 +11,7 @@ import contextlib
 import socket
 import struct
 import sys
-from typing import Dict, Optional, Tuple, Union
+from typing import Dict, Optional, Sequence, Tuple, Union
 
 Figures = Dict[str, Union[int, float]]
 
@@ -190,24 +190,57 @@ def congestion_control(connection: socket.socket) -> Optional[str]:
     return name.split(b"\0")[0].decode("ascii", "replace")
 
 
+WINDOWS = sys.platform == "win32"
+WHOLE = 0 if WINDOWS else socket.MSG_WAITALL
+"""What has a blocking receive fill its buffer, where it may be left early as well."""
+SILENT = (BlockingIOError, TimeoutError)
+"""What a call raises that wait_at_most ends."""
 RECEIVING = (socket.SO_RCVTIMEO,)
 BOTH = (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO)
 _LARGEST_BYTES = 64
 
 
 def wait_at_most(connection: socket.socket, seconds: float, calls: Tuple[int, ...] = BOTH) -> None:
-    """Calls (RECEIVING, or BOTH those and sending) raise BlockingIOError after so many seconds.
+    """Calls (RECEIVING, or BOTH those and sending) raise one of SILENT after so many seconds.
 
-    The socket stays blocking, so that MSG_WAITALL means something. Errors: ValueError where it is
+    The socket stays blocking, so that WHOLE means something. Errors: ValueError where it is
     no time at all, which the kernel would take for none set.
     """
     if not seconds > 0:
         raise ValueError(f"no time to wait: {seconds} s")
+    if WINDOWS:
+        # There a socket is not to be used again after its own time-out (winsock, SO_RCVTIMEO).
+        connection.settimeout(seconds)
+        return
     for option in calls:
         # Its size depends on the width of time_t that the option's number stands for, and not on
         # that of a long (asm-generic/socket.h: SO_RCVTIMEO_OLD, SO_RCVTIMEO_NEW): the kernel knows.
         size = len(connection.getsockopt(socket.SOL_SOCKET, option, _LARGEST_BYTES))
         connection.setsockopt(socket.SOL_SOCKET, option, timeval(seconds, size))
+
+
+def keep_alive(connection: socket.socket, idle_seconds: int, tries: int, silent_ms: int) -> None:
+    """Has a connection's loss noticed, as far as the system has a setting for each part of it."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    values = {
+        "TCP_KEEPIDLE": idle_seconds,
+        "TCP_KEEPALIVE": idle_seconds,  # macOS has it by this name
+        "TCP_KEEPINTVL": idle_seconds,
+        "TCP_KEEPCNT": tries,
+        "TCP_USER_TIMEOUT": silent_ms,
+    }
+    for name, value in values.items():
+        # Where a library knows a name that its system does not, it has the others.
+        with contextlib.suppress(OSError):
+            if hasattr(socket, name):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def send_parts(connection: socket.socket, parts: Sequence[Union[bytes, memoryview]]) -> int:
+    """Sends them in one call; how many bytes of them."""
+    if WINDOWS:
+        return connection.send(b"".join(parts))
+    return connection.sendmsg(parts)
 
 
 def timeval(seconds: float, size_bytes: int) -> bytes:

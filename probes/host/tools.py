@@ -15,7 +15,13 @@ from typing import Iterable, List, Sequence
 from probes.host import accounts
 from probes.host.system import os
 
-SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
+if sys.platform == "win32":
+    from probes.host.windows.os import SYSTEM_FOLDERS, is_private
+
+    ENDING = ".exe"
+else:
+    SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
+    ENDING = ""
 MOST_LINKS = 40
 ADMINISTRATORS = (0, 80) if sys.platform == "darwin" else ()
 """Groups whose members may become root anyway: wheel and admin, whom Homebrew's folders belong to.
@@ -37,13 +43,14 @@ def find(name: str) -> str | None:
 
 def find_named(name: str) -> str | None:
     """Path of a program that a user named, found as a shell would, but in safe folders alone."""
-    if "/" in name:
+    if os.path.basename(name) != name:  # noqa: PTH119
         return name
     return _first(name, safe_folders() or SYSTEM_FOLDERS)
 
 
 def _first(name: str, folders: Sequence[str]) -> str | None:
-    paths = (os.path.join(folder, name) for folder in folders)  # noqa: PTH118
+    program = name if name.endswith(ENDING) else name + ENDING
+    paths = (os.path.join(folder, program) for folder in folders)  # noqa: PTH118
     safe = (each for each in paths if _is_program(each) and not others_can_change(each))
     return next(safe, None)
 
@@ -58,7 +65,8 @@ def printed(command: Sequence[str], seconds: float, complaints: bool = False) ->
     command: the program by its path, or by the name that find() knows it by. complaints: and what
     it prints to stderr.
     """
-    program = command[0] if "/" in command[0] else find(command[0])
+    named = os.path.basename(command[0]) == command[0]  # noqa: PTH119
+    program = find(command[0]) if named else command[0]
     if program is None:
         return ""
     try:
@@ -102,6 +110,8 @@ def others_can_change(path: str, sticky: bool = False) -> str:
     everybody may, too (/tmp). In a user namespace without root, root's usual folders are known by
     their names alone.
     """
+    if sys.platform == "win32":
+        return "" if is_private(path) else path
     owners = {0, os.geteuid()}
     hidden = owners | _hidden_owner()
     if path in SYSTEM_FOLDERS or os.path.dirname(path) in SYSTEM_FOLDERS:  # noqa: PTH120
@@ -164,7 +174,7 @@ def _text(path: str) -> str:
 def safe_folders() -> List[str]:
     """The folders of PATH that are absolute and that nobody but root and this user can change."""
     named = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    absolute = [each for each in dict.fromkeys(named) if each.startswith("/")]
+    absolute = [each for each in dict.fromkeys(named) if os.path.isabs(each)]  # noqa: PTH117
     return [each for each in absolute if not others_can_change(each)]
 
 

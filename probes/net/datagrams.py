@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
-from probes.host.tcp_info import RECEIVING, wait_at_most
+from probes.host.tcp_info import RECEIVING, SILENT, wait_at_most
 from probes.net.callers import plain
 from probes.records import Details
 
@@ -247,7 +247,7 @@ def hear_hello(
     while time.monotonic() < until:
         try:
             content, sender = made.recvfrom(2048)
-        except (BlockingIOError, ConnectionRefusedError):
+        except (*SILENT, ConnectionRefusedError):
             continue
         known = hmac.compare_digest(content, hello(token))
         if known and sender[0] == other[0]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Iterator, List
 
 from probes.host import payload
+from probes.host.tcp_info import WHOLE
 
 REGION_BYTES = 128 << 10
 """Of payload, over and over, as iperf3 does: it stays in a core's cache, where 4 MiB cost a tenth
@@ -181,6 +182,8 @@ def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: 
     connection, moved, calls, now = flow.connections[index], flow.moved, flow.calls, time.monotonic
     to, come = connection.fileno(), file.fileno()
     size, total, number = os.fstat(come).st_size, 0, 0
+    if not hasattr(os, "sendfile"):
+        raise RuntimeError("this system has no sendfile")
     with _ending(connection, until):
         while now() < until:
             total += os.sendfile(to, come, total % size, buffer_bytes)
@@ -210,7 +213,7 @@ def receive(flow: Flow, index: int, buffer_bytes: int) -> None:
     while True:
         got = take(buffer, 0, how)
         # From here on the kernel fills all of it as bytes come (tcp_recvmsg): no call for each.
-        how = socket.MSG_WAITALL
+        how = WHOLE
         if not got:
             return
         total += got

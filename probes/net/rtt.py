@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import selectors
 import socket
 import statistics
 import threading
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from probes.host import tcp_info
+from probes.host.waiting import selectors
 from probes.net import transfer
 from probes.net.transfer import Moved, Shape
 from probes.records import Details, Endpoint, run_rate

@@ -160,7 +160,7 @@ class FolderSource:
 
     def _fill(self, offset: int, size: int) -> None:
         ahead = min(self._size_bytes, offset + READ_AHEAD_BYTES)
-        while self._advised < ahead:
+        while self._advised < ahead and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._fd, self._advised, READ_AHEAD_STEP_BYTES, os.POSIX_FADV_WILLNEED)
             self._advised += READ_AHEAD_STEP_BYTES
         if len(self._buffer) < size:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 
 from probes.host import tcp_info
-from probes.host.tcp_info import wait_at_most
+from probes.host.tcp_info import SILENT, WHOLE, keep_alive, send_parts, wait_at_most
 
 KEEP_ALIVE = 0x85
 """Type of a NetBIOS session keep-alive (RFC 1002 4.3.7); carries nothing."""
@@ -45,12 +45,8 @@ def prepare(sock: socket.socket) -> None:
     sock.settimeout(None)
     wait_at_most(sock, TICK_SECONDS)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
     # a slow server disk may close the window for seconds; a dead host does so for ever
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    keep_alive(sock, 3, 3, 30_000)
 
 
 class Wire:
@@ -89,8 +85,8 @@ class Wire:
         heard = time.monotonic()
         while got < wanted:
             try:
-                count = self._sock.recv_into(view[got:], 0, socket.MSG_WAITALL)
-            except BlockingIOError:
+                count = self._sock.recv_into(view[got:], 0, WHOLE)
+            except SILENT:
                 self._look_at_stall(heard, "sent nothing")
                 continue
             except OSError as error:
@@ -110,8 +106,8 @@ class Wire:
         heard = time.monotonic()
         while True:
             try:
-                count = self._sock.sendmsg(pending)
-            except BlockingIOError:
+                count = send_parts(self._sock, pending)
+            except SILENT:
                 self._look_at_stall(heard, "accepted nothing")
                 continue
             except OSError as error:

@@ -20,6 +20,8 @@ import time
 import uuid
 from typing import Any
 
+import smbprotocol.session
+import spnego
 from cryptography.exceptions import InvalidTag
 from smbprotocol import Dialects
 from smbprotocol.connection import Commands, Connection, HashAlgorithms
@@ -214,6 +216,19 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             raise Broken("a reply came with a wrong signature: it was altered on its way") from None
 
 
+class _Spnego:
+    """What the library takes of spnego, with NTLM in Python on every system."""
+
+    exceptions = spnego.exceptions
+    NegotiateOptions = spnego.NegotiateOptions
+
+    @staticmethod
+    def client(*arguments: Any, options: Any, **more: Any) -> Any:
+        """A login's context."""
+        own = options | spnego.NegotiateOptions.use_ntlm
+        return spnego.client(*arguments, options=own, **more)
+
+
 class GuardedSession(Session):  # type: ignore[misc]
     """The library's session, which a server has to have agreed to, and in 3.1.1 to prove it."""
 
@@ -224,6 +239,8 @@ class GuardedSession(Session):  # type: ignore[misc]
         nothing was altered since the first message (MS-SMB2 3.2.5.3.1). Older servers may leave it
         out; a signature that is there has to be right.
         """
+        # With a name and a password: Windows' own NTLM (SSPI) would log in by its own rules.
+        smbprotocol.session.spnego = _Spnego if self.auth_protocol == "ntlm" else spnego
         super().connect()
         reply = self.connection.last_login_reply
         if reply["status"].get_value() != NtStatus.STATUS_SUCCESS:

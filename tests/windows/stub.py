@@ -140,6 +140,7 @@ def win32() -> None:
 
     windll = types.SimpleNamespace(shell32=types.SimpleNamespace(IsUserAnAdmin=lambda: 0))
     ctypes.windll = windll  # type: ignore[attr-defined]
+    ctypes.CDLL = None  # type: ignore[misc,assignment]  # it takes no None there
     ctypes.WinDLL = lambda *_, **__: _Library()  # type: ignore[attr-defined]
 
 

@@ -152,6 +152,11 @@ def close(fd: int) -> None:
     _os.close(fd)
 
 
+def name_of(fd: int) -> str:
+    """The name of a file that goes at its last close."""
+    return _paths[fd]
+
+
 def dup(fd: int) -> int:
     """Of either kind."""
     held = _folders.get(fd)
@@ -185,12 +190,13 @@ def _with_rights(told: _os.stat_result, place: str) -> _os.stat_result:
     """Windows tells no rights here: outside this user's profile and the system's own folders
     everything counts as what others can write to."""
     mode = told.st_mode & ~PRIVATE_MODE
-    if place and not _is_private(place):
+    if place and not is_private(place):
         mode |= OPEN_MODE
     return _os.stat_result((mode, *told[1:4], geteuid(), geteuid(), *told[6:10]))
 
 
-def _is_private(place: str) -> bool:
+def is_private(place: str) -> bool:
+    """Whether it lies where by Windows' own rights no other user can write."""
     whole = path.normcase(path.realpath(place))
     homes = (environ.get(each) for each in PRIVATE_FOLDERS)
     inside = (path.normcase(path.realpath(each)) for each in homes if each)
@@ -199,6 +205,14 @@ def _is_private(place: str) -> bool:
 
 PRIVATE_FOLDERS = ("USERPROFILE", "SystemRoot", "ProgramFiles", "ProgramFiles(x86)")
 """Variables of the folders that by Windows' own rights no other user can write to."""
+_SYSTEM = path.join(environ.get("SYSTEMROOT", "C:\\Windows"), "System32")
+SYSTEM_FOLDERS = (
+    _SYSTEM,
+    path.join(_SYSTEM, "OpenSSH"),
+    path.join(_SYSTEM, "WindowsPowerShell", "v1.0"),
+    path.join(environ.get("PROGRAMFILES", "C:\\Program Files"), "fio"),
+)
+"""Of programs, before those of PATH."""
 
 
 def unlink(name: Any, *, dir_fd: Optional[int] = None) -> None:

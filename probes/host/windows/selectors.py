@@ -6,6 +6,7 @@ import sys
 
 assert sys.platform == "win32"
 
+import time
 from selectors import *  # noqa: F403
 from selectors import SelectSelector as _SelectSelector
 from typing import Any, Optional
@@ -17,8 +18,12 @@ class DefaultSelector(_SelectSelector):
     """Of sockets or of pipes; it is told their numbers alone, so it is asked what they are."""
 
     def _select(self, readers: Any, writers: Any, _: Any, timeout: Optional[float] = None) -> Any:
+        if not readers and not writers:  # which its own select refuses
+            time.sleep(timeout or 0)
+            return [], [], []
         known = {key.fd: key.fileobj for key in self.get_map().values()}
         objects = [[known[fd] for fd in each] for each in (readers, writers)]
-        found = select.select(objects[0], objects[1], [], timeout)
+        # A connection that failed is among the third.
+        readable, writable, failed = select.select(*objects, objects[1], timeout)
         numbers = {id(known[fd]): fd for fd in known}
-        return [[numbers[id(each)] for each in part] for part in found[:2]] + [[]]
+        return [[numbers[id(each)] for each in part] for part in (readable, writable + failed, [])]
