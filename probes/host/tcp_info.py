@@ -236,7 +236,9 @@ def keep_alive(connection: socket.socket, idle_seconds: int, tries: int, silent_
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def send_parts(connection: socket.socket, parts: Sequence[Union[bytes, memoryview]]) -> int:
+def send_parts(
+    connection: socket.socket, parts: Sequence[Union[bytes, bytearray, memoryview]]
+) -> int:
     """Sends them in one call; how many bytes of them."""
     if WINDOWS:
         return connection.send(b"".join(parts))

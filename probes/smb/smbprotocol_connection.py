@@ -223,10 +223,10 @@ class _Spnego:
     NegotiateOptions = spnego.NegotiateOptions
 
     @staticmethod
-    def client(*arguments: Any, options: Any, **more: Any) -> Any:
+    def client(*names: Any, **more: Any) -> Any:
         """A login's context."""
-        own = options | spnego.NegotiateOptions.use_ntlm
-        return spnego.client(*arguments, options=own, **more)
+        more["options"] |= spnego.NegotiateOptions.use_ntlm
+        return spnego.client(*names, **more)
 
 
 class GuardedSession(Session):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
     python tests/windows/stub.py win32|darwin import MODULE...
     python tests/windows/stub.py win32|darwin|linux run '[["schema"], ["config"]]'
+    (linux: as this Python is)
 
 The libraries are loaded first, as they are for their own platform; then the platform is changed,
 and this product's own modules are loaded anew. What Windows has instead of POSIX's calls is made of
@@ -181,9 +182,8 @@ def become(platform: str) -> None:
         importlib.import_module("bottleneck.cli.app").run(["estimate", "--link", "1Gbit/s"])
     for name in [each for each in sys.modules if each.split(".")[0] in ("bottleneck", "probes")]:
         del sys.modules[name]
-    if platform != "linux":
-        {"win32": win32, "darwin": darwin}[platform]()
-        sys.platform = platform
+    {"win32": win32, "darwin": darwin}[platform]()
+    sys.platform = platform
 
 
 def _folder(kind: Any, name: str, product: str) -> str:
@@ -205,7 +205,8 @@ def _ran(command: list[str]) -> list[Any]:
 def main() -> None:
     """Imports each module, or runs a command."""
     platform, what, *arguments = sys.argv[1:]
-    become(platform)
+    if platform != "linux":
+        become(platform)
     if what == "run":
         print(json.dumps([_ran(each) for each in json.loads(arguments[0])]))
         return
