@@ -120,7 +120,7 @@ def signs_of(console: Console) -> Signs:
         "".join(vars(UNICODE).values()).encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
         return ASCII
-    return ASCII if console.legacy_windows else UNICODE
+    return ASCII if console.legacy_windows and console.is_terminal else UNICODE
 
 
 def bar(value: float, most: float, width: int, with_signs: Signs) -> str:

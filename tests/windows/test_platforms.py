@@ -2,6 +2,7 @@
 the same there. What is missing is taken from a Python of this host (stub.py)."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,8 @@ COMMANDS = [*([name, "--help"] for name in NAMES), *map(list, OFFLINE)]
 
 def stubbed(platform, what, *arguments):
     command = [sys.executable, "tests/windows/stub.py", platform, what, *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120)
+    environment = {**os.environ, "COLUMNS": "80"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=120)
 
 
 def said(platform):
@@ -60,7 +62,7 @@ def test_every_module_that_a_command_may_import_imports_there(platform):
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_an_import_that_fails_there_is_seen(platform):
-    """The stub hides what it says: a module of Linux's own calls is named."""
+    """A module that uses Linux's own calls is named."""
     told = stubbed(platform, "import", "tests.windows.linux_alone").stdout.decode()
     assert told.startswith("tests.windows.linux_alone: AttributeError: module 'os' has no"), told
 

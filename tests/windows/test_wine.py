@@ -1,5 +1,5 @@
-"""Under wine a Windows Python prints what this host's prints. Where wine, its linker or maven is not
-installed the test says so and is skipped: `pytest -ra` shows it."""
+"""Under wine a Windows Python prints what this host's prints. Where wine, its linker or maven is
+missing the test says so and is skipped: `pytest -ra` shows it."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def test_under_wine_help_and_offline_commands_say_the_same(windows):
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=windows.environment(USERPROFILE=""),
+        env=windows.environment(COLUMNS="80"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=200,

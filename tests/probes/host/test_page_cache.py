@@ -47,14 +47,14 @@ def test_mincore_of_an_older_kernel_agrees(on_disk):
 
 def test_without_cachestat_the_dirty_part_is_unknown(on_disk, monkeypatch):
     class OldKernel:
-        mmap, munmap = page_cache._libc.mmap, page_cache._libc.munmap
-        mincore, fstatfs = page_cache._libc.mincore, page_cache._libc.fstatfs
+        mmap, munmap = page_cache.LIBC.mmap, page_cache.LIBC.munmap
+        mincore, fstatfs = page_cache.LIBC.mincore, page_cache.LIBC.fstatfs
 
         def syscall(self, *arguments):
             page_cache.ctypes.set_errno(errno.ENOSYS)
             return -1
 
-    monkeypatch.setattr(page_cache, "_libc", OldKernel())
+    monkeypatch.setattr(page_cache, "LIBC", OldKernel())
     assert page_cache.state(on_disk, SIZE) == page_cache.CacheState(1.0, None)
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from probes.host import tools
+from probes.host import accounts, tools
 from probes.host.tools import others_can_change, safe_folders
 
 
@@ -133,8 +133,8 @@ def test_a_group_of_the_users_own_is_nobody_else(monkeypatch, name, members, fou
     monkeypatch.setattr(tools.os, "geteuid", lambda: 1000)
     user, group = SimpleNamespace(pw_name="anna"), SimpleNamespace(gr_name=name, gr_gid=1000)
     group.gr_mem = members
-    monkeypatch.setattr(tools.pwd, "getpwuid", lambda number: user)
-    monkeypatch.setattr(tools.grp, "getgrgid", lambda number: group)
+    monkeypatch.setattr(accounts.pwd, "getpwuid", lambda number: user)
+    monkeypatch.setattr(accounts.grp, "getgrgid", lambda number: group)
     assert others_can_change("/a") == found
 
 
