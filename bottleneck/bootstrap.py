@@ -22,9 +22,9 @@ from probes.stage import Refused
 
 STAYS_HOME = (
     *("probes/smb/", "probes/smb_", "probes/small_files.py"),
-    *("probes/drivers/", "probes/tcp_by_"),
+    *("probes/drivers/", "probes/tcp_by_", "probes/host/windows/"),
 )
-"""Needs libraries that the other host has not; the drivers that need none are named next."""
+"""Needs libraries or a system that the other host has not; drivers that need none come next."""
 TRAVELS_ALL_THE_SAME = tuple(
     f"probes/drivers/{n}.py" for n in ("__init__", "fio", "fio_jobs", "fio_report", "smbclient")
 )

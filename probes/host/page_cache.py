@@ -12,8 +12,9 @@ import errno
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
-from probes.host.system import LIBC, os
+from probes.host.system import os
 from probes.records import Details
 
 CACHESTAT = 451
@@ -56,6 +57,10 @@ class _Counts(ctypes.Structure):
         (name, ctypes.c_uint64)
         for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
     ]
+
+
+LIBC: Any = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
+"""For calls that Python has none of."""
 
 
 def evict(fd: int, first_bytes: int = 0) -> None:

@@ -18,7 +18,8 @@ from typing import Iterator
 
 from probes.host import free_space, nameless, payload
 from probes.host.child import end_with_parent
-from probes.host.system import LIBC, os
+from probes.host.page_cache import LIBC
+from probes.host.system import os
 from probes.meaning import Count, Folder, Seconds, Size, Text
 from probes.records import Endpoint
 from probes.stage import Refused
