@@ -32,6 +32,9 @@ BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5
 TENFOLD = 10.5
 """As far as a link is exchanged where nothing was measured beyond it: the next kind of link but
 one would be a guess; a little more than 10, of which a tenth is left."""
+GUESSED_RATIO, ALL_HELD_RATIO = 2.0, 0.85
+"""Up to here over a rate a CPU's estimate may bound it; several connections' rate over as many
+times the limit of one, which then held all of them."""
 _BUSY = ("one-core", "all-cores", "ceiling", "contention")
 
 
@@ -190,7 +193,11 @@ def _lifted(
         transfer = Band.of(shown.rate).widened(SHOWN_DOUBT)
     disks = _disks(held, gone, None if shown is None else shown.lacks)
     rates = [_composed(held, level, transfer, disks) for level in ("low", "median", "high")]
-    missing = _missing(held, gone, rates[1], shown)
+    missing = (
+        _missing(held, gone, rates[1], shown)
+        or _guessed(held, gone, rates[1])
+        or _throttled(held, gone)
+    )
     if math.isinf(rates[1]) or missing:
         return None, missing
     # Taking a limit away slows nothing down.
@@ -283,6 +290,29 @@ def _missing(
     )
 
 
+def _guessed(held: Held, gone: Sequence[Ceiling], rate: float) -> tuple[Part, ...]:
+    """CPUs that may hold a copy once a neighbour is gone: while it waited its load told little."""
+    if (gone[0].component, gone[0].cause) != ("cpu", "contention"):
+        return ()
+    return tuple(
+        part
+        for part, each in left(held.ladder, gone).items()
+        if part[0] == "cpu" and each.bytes_per_second < GUESSED_RATIO * rate
+    )
+
+
+def _throttled(held: Held, gone: Sequence[Ceiling]) -> tuple[Part, ...]:
+    """The path, where several connections were each held by what is gone: it may carry more."""
+    path = left(held.ladder, gone).get(("network", "path"))
+    if path is None or gone[0].component != "tcp" or model.looks_like(path.bytes_per_second):
+        return ()
+    each = gone[0].bytes_per_second
+    made = (steps.found_at(held.report, index) for index in path.steps)
+    several = ((e.rate.median, e.setting.streams or 1) for e in made if e is not None)
+    held_all = any(n > 1 and rate >= ALL_HELD_RATIO * n * each for rate, n in several)
+    return (path.part,) if held_all else ()
+
+
 def floor(ladder: Ladder, part: Part) -> float:
     """What a stage carries at least, bytes per second; 0: nothing is known of it."""
     same = (each.ceiling for each in ladder.claims if each.ceiling.part == part)
@@ -338,10 +368,14 @@ def _freed(held: Held, gone: Sequence[Ceiling]) -> Outlook:
     after = following(held, gone)
     bits = link_after(gone, after, surely=True)
     predicted, missing = _lifted(held, gone, bits)
+    seen = references.demonstrated(held.report, held.copy)
+    then = None if after is None or after.part in missing else after
     return Outlook(
-        next=None if after is None else Next(*after.named, after.bytes_per_second),
+        next=None if then is None else Next(*then.named, then.bytes_per_second),
         predicted=predicted,
-        missing=(missing[0], floor(held.ladder, missing[0])) if missing else None,
+        missing=(missing[0], seen if missing[0][0] == "cpu" else floor(held.ladder, missing[0]))
+        if missing
+        else None,
         link_bits=None if after is None and predicted is None else bits,
     )
 
