@@ -151,7 +151,7 @@ def settle(connection: socket.socket) -> None:
     """Readies a connection whose two ends have proven themselves: quick, and noticing a loss."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     silent_ms = 1000 * KEEPALIVE_SECONDS * KEEPALIVE_TRIES
-    keep_alive(connection, KEEPALIVE_SECONDS, KEEPALIVE_TRIES, silent_ms)
+    keep_alive(connection, KEEPALIVE_SECONDS, KEEPALIVE_SECONDS, KEEPALIVE_TRIES, silent_ms)
 
 
 @dataclass

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 65_900,
-    "lines of code": 46_550,
-    "modules": 344,
-    "lines of tests": 63_650,
+    "lines": 66_750,
+    "lines of code": 47_050,
+    "modules": 355,
+    "lines of tests": 62_900,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

@@ -219,13 +219,15 @@ def wait_at_most(connection: socket.socket, seconds: float, calls: Tuple[int, ..
         connection.setsockopt(socket.SOL_SOCKET, option, timeval(seconds, size))
 
 
-def keep_alive(connection: socket.socket, idle_seconds: int, tries: int, silent_ms: int) -> None:
+def keep_alive(
+    connection: socket.socket, idle_seconds: int, again_seconds: int, tries: int, silent_ms: int
+) -> None:
     """Has a connection's loss noticed, as far as the system has a setting for each part of it."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     values = {
         "TCP_KEEPIDLE": idle_seconds,
         "TCP_KEEPALIVE": idle_seconds,  # macOS has it by this name
-        "TCP_KEEPINTVL": idle_seconds,
+        "TCP_KEEPINTVL": again_seconds,
         "TCP_KEEPCNT": tries,
         "TCP_USER_TIMEOUT": silent_ms,
     }

@@ -46,7 +46,7 @@ def prepare(sock: socket.socket) -> None:
     wait_at_most(sock, TICK_SECONDS)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # a slow server disk may close the window for seconds; a dead host does so for ever
-    keep_alive(sock, 3, 3, 30_000)
+    keep_alive(sock, 5, 2, 3, 30_000)
 
 
 class Wire:

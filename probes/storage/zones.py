@@ -107,8 +107,7 @@ def _device(setting: Setting) -> Running:
         "cache": cache_details(
             setting,
             None,
-            counted["device_read_bytes"] is not None
-            and counted["device_read_bytes"] >= moved_bytes,
+            (counted["device_read_bytes"] or 0) >= moved_bytes > 0,
         ),
     }
 

@@ -111,7 +111,7 @@ def test_a_clear_case_has_time_for_two_copies_over_smb1(
 ) -> None:
     """Those of a cached source; what is left out for that is told."""
     made: list[str] = []
-    bench = bench_of()
+    bench = bench_of(dialect="3.1.1")
     bench.began -= elapsed
     monkeypatch.setattr(copies, "_labels", lambda *given: {} if offered else None)
     monkeypatch.setattr(copies, "_fits", lambda *given: True)
