@@ -158,7 +158,8 @@ def test_where_block_characters_cannot_be_printed_ascii_is(shown, run, encoding)
     assert text.isascii()
     assert "<- bottleneck" in text
     assert "##" in text
-    assert shown(run, legacy_windows=True, color_system=None).isascii()
+    old = {"legacy_windows": True, "force_terminal": True, "color_system": None}
+    assert shown(run, **old).isascii()
 
 
 def test_a_name_that_the_encoding_has_no_characters_for_is_escaped(shown, run):
