@@ -25,7 +25,7 @@ _ZONE = re.compile(r"[!-~]{1,15}\Z")
 _PLAIN_FOLDER = re.compile(r"/(?!/)|\.{1,2}(/|\Z)")
 """How a path begins that can be nothing else: /folder, ./folder, ../folder, . and .. themselves."""
 _NOT_IN_A_NAME = re.compile(r'[\x00-\x1f<>:"|?*]')
-_HERE = re.compile(r"/|\.{1,2}/|~/")
+_HERE = re.compile(r"/|\.{1,2}(/|\Z)|~(/|\Z)")
 """How a path of this host begins."""
 SERVER_PREFIX = "server:"
 PORTS = {"iperf3": 5201, "ttcp": 5001}
@@ -172,18 +172,18 @@ class NamedDevice:
     path: str
 
 
-def parse_file(text: str, target: Target | None) -> NamedFile:
+def parse_file(text: str, target: Target | None, option: str = "--file") -> NamedFile:
     """The file of --file: below TARGET, a share, unless it begins as a path of this host does.
 
     Without a TARGET it is always this host's. Raises Refused ("usage", "permission").
     """
     if target is not None and target.path:
-        raise Refused("usage", "--file: TARGET must be a share, //host/share")
+        raise Refused("usage", f"{option}: TARGET must be a share, //host/share")
     if target is None or _HERE.match(text):
-        return NamedFile("client", _regular_file(text))
+        return NamedFile("client", _existing(option, text))
     parts = [part for part in text.replace("\\", "/").split("/") if part]
     if not parts or any(part in {".", ".."} or _NOT_IN_A_NAME.search(part) for part in parts):
-        raise Refused("usage", f"--file {text!r}: not a file name below TARGET")
+        raise Refused("usage", f"{option} {text!r}: not a name below TARGET")
     return NamedFile("server", "\\".join(parts))
 
 
@@ -217,20 +217,22 @@ def parse_device(text: str) -> NamedDevice:
     return NamedDevice("client", os.path.abspath(text))  # noqa: PTH100 - a link stays one
 
 
-def _regular_file(text: str) -> str:
+def _existing(option: str, text: str) -> str:
+    """Absolute path of a regular file, or of the folder of --tree."""
     path = os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111 - as the user wrote it
+    folder, named = option == "--tree", f"{option} {text!r}"
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - a name with a NUL is a ValueError here
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a path"
-        raise Refused("usage", f"--file {text!r}: {why.lower()}") from None
+        raise Refused("usage", f"{named}: {why.lower()}") from None
     if stat.S_ISBLK(mode):
-        raise Refused("usage", f"--file {text!r}: a block device; use --device")
-    if not stat.S_ISREG(mode):
-        raise Refused("usage", f"--file {text!r}: not a regular file")
-    if not os.access(path, os.R_OK):
-        raise Refused("permission", f"--file {text!r}: no read permission")
-    return path
+        raise Refused("usage", f"{named}: a block device; use --device")
+    if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
+        raise Refused("usage", f"{named}: not a {'folder' if folder else 'regular file'}")
+    if not os.access(path, os.R_OK | (os.X_OK if folder else 0)):
+        raise Refused("permission", f"{named}: no read permission")
+    return os.path.realpath(path) if folder else path
 
 
 # -- --tcp-peer ----------------------------------------------------------------------------------

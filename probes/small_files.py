@@ -1,11 +1,7 @@
 """Many small files, one after the other: what one of them costs, in seconds and round trips.
 
-As Explorer, cp and smbclient do it: CREATE, WRITE or READ, CLOSE, each waiting for the one before.
-The frames are our own, on the pipe: a library's own round trip would be measured with it.
-
-The handle that creates a file has DELETE_ON_CLOSE and stays open; what is measured closes another
-one. So the removal lies outside of a file's time, and a broken connection removes everything. Runs
-on the client alone (Python 3.11).
+Files of one size that are made for it, or those of a folder of the user's (probes/smb/trees.py).
+Runs on the client alone (Python 3.11).
 """
 
 from __future__ import annotations
@@ -13,16 +9,18 @@ from __future__ import annotations
 import secrets
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from probes.host import payload
-from probes.meaning import Count, Seconds, Size, Text
-from probes.records import Endpoint, Sample
-from probes.smb import status
-from probes.smb.frames import Broken
+from probes.meaning import Count, FolderOrNone, Seconds, Size, Text
+from probes.records import Details, Endpoint, Sample
+from probes.smb import status, transfer
 from probes.smb.login import open_session
-from probes.smb.pipe import Created, Pipe, Reply, received, round_trips
+from probes.smb.many_files import DEPTH, ManyFiles, Timed
+from probes.smb.pipe import Pipe, round_trips
 from probes.smb.run_folder import joined
 from probes.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
 
@@ -34,6 +32,7 @@ STAGE = Stage(
     calls="called",
     unpaced=True,
     writes=True,
+    varying=("size_bytes", "folder"),
 )
 USUAL_SECONDS = 1.5
 FILES, FILE_BYTES = 500, 16 * 1024
@@ -55,8 +54,9 @@ class Setting:
     verb: Text
     """push: new files on the share; pull: files that lie there."""
     files: Count
-    """At most; fewer where the time is over."""
+    """At most; fewer where the time is over. 0: those of a tree."""
     file_bytes: Size
+    """0: those of a tree."""
     dialect: Text
     seconds: Seconds
     """For making and measuring; comparing and removing come after it."""
@@ -64,6 +64,13 @@ class Setting:
     """Of the payload, hex."""
     security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+    tree: Text = ""
+    """A folder of the user's whose files are copied, opened for reading: by its path on the share
+    (pull; ".": the share's root), or a name for peer.path, a folder of this host (push)."""
+    size_bytes: Size = 0
+    """At most of a tree."""
+    folder: FolderOrNone = ""
+    """Of a tree that is pulled: where a file without a name takes what arrives."""
 
 
 def turns(known: Known) -> Iterator[Turn]:
@@ -98,8 +105,10 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     ECHOs on the idle session), hash_ok. Raises Refused, Unavailable, Broken, and ValueError for a
     setting that makes no sense.
     """
-    if setting.verb not in VERBS or setting.files < 1 or setting.seconds <= 0:
+    if setting.verb not in VERBS or setting.files < (not setting.tree) or setting.seconds <= 0:
         raise ValueError(f"no such files: {setting.verb} of {setting.files}")
+    if setting.tree:
+        return (yield from _tree(setting, peer))
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:
         raise ValueError(f"a small file has no {setting.file_bytes} bytes")
     ring = payload.ring(bytes.fromhex(setting.seed))
@@ -125,6 +134,10 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             if setting.verb == "push":
                 files.read_back()
             files.remove()
+    return {**_details(timed, rtts), "hash_ok": files.intact, **facts.used}
+
+
+def _details(timed: list[Timed], rtts: list[float]) -> Details:
     each = sorted(one.seconds for one in timed)
     # twice the same list has the same quartiles, and a single file has some too
     low, median, high = statistics.quantiles(each * 2, n=4, method="inclusive")
@@ -135,9 +148,31 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "seconds_per_file_high": high,
         "round_trips_per_file": statistics.median(one.round_trips for one in timed),
         "rtt_seconds": statistics.median(rtts),
-        "hash_ok": files.intact,
-        **facts.used,
     }
+
+
+def _tree(setting: Setting, peer: Endpoint) -> Running:
+    """A folder of the user's; the mean of its files stands for each, since their sizes differ."""
+    from probes.smb import trees
+
+    with open_session(peer, setting.dialect, setting.security) as session:
+        folder = session.open_folder(peer.folder)
+        what = f"{STAGE.name} {setting.verb} of {setting.tree} failed"
+        copy = trees.Copy(setting.tree, setting.size_bytes, setting.folder, setting.seconds)
+        with status.error_context(lambda: what, peer):
+            listed = copy.listed(session) if setting.verb == "pull" else None
+            with session.pipe(folder) as pipe:
+                pipe.limit(time.monotonic() + GRACE_SECONDS)
+                rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
+                path = joined(peer.folder, f"small-{secrets.token_hex(8)}")
+                if listed is None:
+                    asks_room = setting.dialect != "smb1"
+                    timed = yield from copy.pushed(pipe, path, peer, asks_room)
+                else:
+                    timed = yield from copy.pulled(pipe, listed)
+        mean = copy.elapsed_seconds / len(timed)
+        told = {**_details(timed, rtts), "seconds_per_file": mean, "hash_ok": None}
+        return {**told, **copy.details(), **session.facts.used}
 
 
 def _window(
@@ -165,153 +200,66 @@ def _window(
     return timed
 
 
-DEPTH = 16
-"""Requests in flight where nothing is measured."""
-TOO_MANY_OPENED_FILES = 0xC000011F
-
-
-@dataclass(frozen=True)
-class Timed:
-    """One file that was measured."""
-
-    seconds: float
-    round_trips: int
-    """Times that everything sent was waited for."""
-
-
 class SmallFiles:
     """Files of file_bytes, <path>-0, <path>-1 ..., whose contents all differ."""
 
     def __init__(self, pipe: Pipe, path: str, file_bytes: int, ring: memoryview) -> None:
-        self._pipe = pipe
-        self._path, self._file_bytes, self._ring = path, file_bytes, ring
-        self._kept: dict[int, Created] = {}
-        self._write_bytes = pipe.prepare("write", file_bytes, DEPTH)[0]
-        self._read_bytes = pipe.prepare("read", file_bytes, DEPTH)[0]
+        write = pipe.prepare("write", file_bytes, DEPTH)
+        read = pipe.prepare("read", file_bytes, DEPTH)
+        self._files = ManyFiles(pipe, path, {"write": write, "read": read})
+        self._file_bytes, self._ring, self._write_bytes = file_bytes, ring, write[0]
         self._buffer = memoryview(bytearray(file_bytes))
-        self.full = False
-        """The server opens no more files for us."""
         self.intact = True
         """Nothing that was read and compared so far differed."""
+        self.remove = self._files.remove
 
     @property
     def numbers(self) -> list[int]:
         """The files that lie there."""
-        return list(self._kept)
+        return list(self._files.kept)
 
     def make(self, files: int, until: float) -> None:
         """Makes the files from 0 on, many at once, until a moment of time.monotonic()."""
-        while len(self._kept) < files and not self.full and time.monotonic() < until:
-            first = len(self._kept)
-            numbers = range(first, min(files, first + DEPTH))
-            self._pipelined(numbers, lambda at: self._pipe.create(at, self._name(at)), self._keep)
-            self._pipelined(
-                [at for at in numbers if at in self._kept], self._write_kept, lambda reply: None
-            )
+        made = self._files.kept
+        while len(made) < files and not self._files.full and time.monotonic() < until:
+            self._files.make(range(len(made), min(files, len(made) + DEPTH)), self._write)
 
     def push(self, number: int) -> Timed | None:
-        """A new file: CREATE, WRITE, CLOSE; None where the server opens no more of them."""
-        began = time.perf_counter()
-        self._pipe.create(number, self._name(number))
-        self._settle(self._keep)
-        created = time.perf_counter() - began
-        if self.full:
-            return None
-        self._pipe.open(number, self._name(number), write=True)
-        writers: list[Created] = []
-        self._settle(lambda reply: writers.append(self._pipe.opened(reply.body)))
-        if self.full:
-            self._pipe.close(number, self._kept.pop(number).id)
-            self._pipe.wait()
-            return None
-        writer = writers[0]
-        began = time.perf_counter()
-        self._pipe.turn(writer.id)
-        self._write(number)
-        self._pipe.close(number, writer.id)
-        self._pipe.wait()
-        return Timed(created + time.perf_counter() - began, 3)
+        """A new file; None where the server opens no more of them."""
+        return self._files.push(number, self._file_bytes, partial(self._content, number))
 
     def pull(self, number: int) -> Timed:
-        """A file that was made: CREATE, READ, CLOSE; its content is compared afterwards."""
-        began = time.perf_counter()
-        self._pipe.open(number, self._name(number), write=False)
-        opened = self._pipe.opened(self._pipe.wait().body)
-        if opened.size_bytes != self._file_bytes:
-            raise Broken(f"a file of {self._file_bytes} bytes has {opened.size_bytes} on the share")
-        self._pipe.turn(opened.id)
-        reads = self._read()
-        self._pipe.close(number, opened.id)
-        self._pipe.wait()
-        timed = Timed(time.perf_counter() - began, 2 + reads)
+        """A file that was made; its content is compared afterwards."""
+        timed = self._files.pull(self._files.name(number), self._take, self._file_bytes)
         self._look(number)
         return timed
 
     def read_back(self) -> None:
         """Compares all files with what was sent, through the handles that keep them."""
-        for number, kept in self._kept.items():
-            self._pipe.turn(kept.id)
-            self._read()
+        pipe = self._files.pipe
+        for number, kept in self._files.kept.items():
+            pipe.turn(kept.id)
+            whole = iter([(0, self._file_bytes)])
+            deque(transfer.fetched(pipe, whole, *self._files.shapes["read"], self._take), maxlen=0)
             self._look(number)
 
-    def remove(self) -> None:
-        """Closes what keeps the files, many at once: the server deletes them."""
-        kept, self._kept = self._kept, {}
-        self._pipelined(kept, lambda at: self._pipe.close(at, kept[at].id), lambda reply: None)
+    def _content(self, number: int, offset: int, size: int) -> memoryview:
+        return payload.block(self._ring, number * self._file_bytes + offset, size)
 
-    def _name(self, number: int) -> str:
-        return f"{self._path}-{number}"
-
-    def _content(self, number: int) -> memoryview:
-        return payload.block(self._ring, number * self._file_bytes, self._file_bytes)
+    def _take(self, offset: int, view: memoryview) -> None:
+        self._buffer[offset : offset + len(view)] = view
 
     def _look(self, number: int) -> None:
         offset = number * self._file_bytes
         self.intact = self.intact and payload.matches(self._ring, offset, self._buffer)
 
-    def _keep(self, reply: Reply) -> None:
-        self._kept[reply.offset] = self._pipe.opened(reply.body)
-
-    def _write_kept(self, number: int) -> None:
-        self._pipe.turn(self._kept[number].id)
-        self._write(number, wait=False)
-
-    def _write(self, number: int, wait: bool = True) -> None:
-        """The whole content, as few WRITEs as the server takes, all of them in flight."""
-        content, done = self._content(number), 0
+    def _write(self, number: int) -> None:
+        """Sends the whole content, as few WRITEs as the server takes."""
+        pipe, done = self._files.pipe, 0
         while done < self._file_bytes:
-            size = self._pipe.affords(min(self._write_bytes, self._file_bytes - done))
+            size = pipe.affords(min(self._write_bytes, self._file_bytes - done))
             if not size:
-                self._pipe.wait()
+                pipe.wait()
                 continue
-            self._pipe.write(done, content[done : done + size])
+            pipe.write(done, self._content(number, done, size))
             done += size
-        while wait and self._pipe.outstanding:
-            self._pipe.wait()
-
-    def _read(self) -> int:
-        """The whole content into the buffer; how many READs it took, one after the other."""
-        parts = 0
-        for start in range(0, self._file_bytes, self._read_bytes):
-            view = self._buffer[start : start + self._read_bytes]
-            parts += sum(1 for _ in received(self._pipe, start, view))
-        return parts
-
-    def _pipelined(
-        self, numbers: Iterable[int], send: Callable[[int], None], took: Callable[[Reply], None]
-    ) -> None:
-        """Sends for each number with up to DEPTH in flight, and waits for every reply."""
-        for number in numbers:
-            while self._pipe.outstanding >= DEPTH or not self._pipe.affords(1):
-                self._settle(took)
-            send(number)
-        while self._pipe.outstanding:
-            self._settle(took)
-
-    def _settle(self, took: Callable[[Reply], None]) -> None:
-        try:
-            took(self._pipe.wait())
-        except status.ServerSaid as error:
-            if error.status != TOO_MANY_OPENED_FILES:
-                raise
-            self.full = True

@@ -48,8 +48,9 @@ STAGE = Stage(
     ),
 )
 
-FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
-"""Of a file of the user's, named by what of it was in the server's cache."""
+COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
+FILE_COPIES = tuple(f"file.{name}" for name in COPIES)
+"""Of a file of the user's, named by what of it was in the sender's cache."""
 FILE_PART_BYTES = 8 * 1024 * 1024
 FILE_LEAST_BYTES = 1024 * 1024
 """A smaller file's copy is its opening and its closing."""
@@ -106,7 +107,8 @@ class Setting:
     checked: bool = True
     """Push alone: a part of what the server has is read back and compared."""
     file: Text = ""
-    """FILE_COPIES alone: the user's file by its path on the share; opened for reading."""
+    """FILE_COPIES alone: the user's file by its path on the share, or a name for peer.path on this
+    host; opened for reading."""
     file_seconds: Seconds = 0.0
     """Pulls alone: after so long no more of the source is asked for; 0 is no limit for its own."""
     past_cache: bool = False
@@ -143,7 +145,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     known = FILE_COPIES if setting.file else COPIES
     if setting.copy not in known or setting.end not in ENDS or setting.size_bytes < 1:
         raise ValueError(f"no such copy: {setting.copy}, {setting.end}, {setting.size_bytes} bytes")
-    if setting.copy.startswith("push"):
+    if "push" in setting.copy:
         return (yield from _push(setting, peer))
     if setting.fill_source:
         raise ValueError("only a push fills the source file")
@@ -201,12 +203,13 @@ def _parts(ranges: Iterator[tuple[int, int]], seconds: float) -> Iterator[tuple[
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
     ring = payload.ring(bytes.fromhex(setting.seed))
-    cached = requested(setting.copy) == "cached"
+    # What a file of the user's has in the page cache stays there.
+    cached = None if setting.file else requested(setting.copy) == "cached"
     with (
         closing(
             FolderSource(peer.path, setting.size_bytes, cached)
             if setting.end == "folder"
-            else MemorySource(ring, cached)
+            else MemorySource(ring, requested(setting.copy) == "cached")
         ) as source,
         _opened(setting, peer, _target_on_share) as (session, handle),
     ):

@@ -46,12 +46,16 @@ def test_each_option_of_a_line_is_one_of_probe(ours):
 @pytest.mark.long
 @pytest.mark.parametrize(("ours", "theirs"), LINES, ids=[ours for ours, _ in LINES])
 def test_both_lines_run_and_measure_what_they_say(bottleneck, samba, tmp_path, ours, theirs):
-    server, _ = samba
+    server, shared = samba
     mounted, own = tmp_path / "mounted", tmp_path / "own"
     mounted.mkdir()
     own.mkdir()
     (own / "my.fio").write_text(JOB)
     (own / "testfile").write_bytes(bytes(16 << 20))
+    for folder in (own / "photos", shared / "photos"):
+        folder.mkdir(exist_ok=True)
+        for number in range(50):
+            (folder / f"{number}").write_bytes(bytes(20_000))
 
     def placed(line):
         line = line.replace("//nas/media", target_of(server)).replace("alice", server.username)

@@ -28,7 +28,7 @@ from bottleneck.report import Report
 from bottleneck.units import link_text, percent_text, rate_text
 from probes.records import Skipped
 
-FILE_COPIES = ("file.pull.cached", "file.pull.uncached")
+FILE_COPIES = tuple(f"{steps.OF_FILE}{name}" for name in OWN_COPIES)
 """The same of a file that the user named."""
 FAR_BELOW_RATIO = 0.15
 """Of a limit: a copy this far below it is said to be, since a reader would ask."""

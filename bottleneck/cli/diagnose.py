@@ -163,6 +163,7 @@ def _check_options(
     for given, fits, names, other in (
         (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),
         (others.cold_from, ("smb-copy",), "--cold-from", "smb-copy"),
+        (others.tree, ("smb-copy",), "--tree", "smb-copy"),
         (copies.native_command, ("native-copy",), "--native-command", "native-copy"),
         (secured, knobs.stages_with("security"), "--signing and --encryption", "smb-copy"),
     ):

@@ -156,7 +156,13 @@ class Others:
     )
     file: str | None = value(
         "FILE",
-        "Also examine and pull this file: a path below TARGET, or ./FILE or /FILE on this host.",
+        "Also examine a file: pull FILE from below TARGET, or push ./FILE or /FILE of this host.",
+        rich_help_panel="Copies",
+    )
+    tree: str | None = value(
+        "DIR",
+        "Also copy a folder file by file, as cp -r: pull DIR from below TARGET, or push ./DIR or "
+        "/DIR of this host and remove it again.",
         rich_help_panel="Copies",
     )
     cold_from: str | None = value(

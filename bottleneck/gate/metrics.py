@@ -196,7 +196,7 @@ def _told(report: Report) -> Iterator[tuple[str, float | None]]:
             case "path":
                 middle = steps.positive(details, "rtt", "handshake", "median_seconds")
                 yield "path.rtt", middle
-            case "small-files" if verb in steps.VERBS:
+            case "small-files" if verb in steps.VERBS and not step.setting.get("tree"):
                 yield f"small-files.{verb}", steps.positive(details, "seconds_per_file")
     trip = rtt.rtt(report)
     yield "path.rtt", None if trip is None else trip.seconds

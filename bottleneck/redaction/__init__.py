@@ -63,7 +63,7 @@ SENTENCES = _keys(
 PATHS = _keys(
     """
     path folder target_folder server_folder backing_file local_path group file file_name cold_from
-    mount_point quota_file
+    mount_point quota_file tree
     """
 )
 FILES = frozenset(("file", "file_name"))
@@ -89,7 +89,7 @@ MOUNT_NAMES = {
 }
 ROLES = {"--user": "user", "--domain": "domain"}
 PATH_OPTIONS = frozenset(
-    ("--folder", "--server-folder", "--auth-file", "--file", "--cold-from", "--history")
+    ("--folder", "--server-folder", "--auth-file", "--file", "--tree", "--cold-from", "--history")
 )
 PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 

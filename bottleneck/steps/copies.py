@@ -56,7 +56,8 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
             bench.note(f"tests that explain copies: skipped: {DROPS} on the path")
             break
         if dialect == opened:
-            files.pull_file(bench, dialect, labels)
+            files.copy_file(bench, dialect, labels)
+            files.copy_tree(bench, dialect)
         if dialect == opened and not bench.options.runs:
             _explained(bench, endpoint, labels)
     bench.ledger.why = ""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from bottleneck import plan, wire
 from bottleneck.bench import NEEDS_AGENT, USEFUL_SECONDS, Bench
 from bottleneck.hosts import Host, StageError
-from probes import smb_copy
+from bottleneck.report import Step
+from probes import small_files, smb_copy
 from probes.host import page_cache, source_file
 from probes.host.free_space import beyond_reserve_bytes
 from probes.records import Details, Endpoint, run_rate
@@ -28,6 +30,10 @@ FIRST_BYTES = 2 * plan.MIB
 MOST_BYTES = 128 * plan.MIB
 FILL_SECONDS = 1.0
 GRACE_SECONDS = 8.0
+UNKNOWN_RATE = 4.0 * plan.MIB
+LEAST_TREE_SECONDS, TREE_COPIES = 3.0, 3.0
+TREE_GRACE_SECONDS = 60.0
+"""For the removal of what was pushed, too."""
 CACHED_RATIO = 0.5
 """From here on more of the file comes from the server's RAM than from its disk."""
 NOT_FOUND = "the share's folder was not found on the server (use --server-folder DIR)"
@@ -230,13 +236,13 @@ def device(bench: Bench, side: plan.Side) -> str | None:
         return None  # the file's own step will say why
 
 
-def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
-    """Pulls the user's file from the share into the client's folder, as a user would.
+def copy_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
+    """Pulls the user's file from the share into the client's folder, or pushes it into the run's.
 
-    Nothing of the server's cache is changed for it: the copy is named by what was in it.
+    Nothing of the sender's cache is changed for it: the copy is named by what was in it.
     """
     named = bench.options.file
-    if named is None or named.side != "server":
+    if named is None:
         return
     cached_ratio: float | None = None
     why = ""
@@ -245,20 +251,20 @@ def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
     except Unavailable as error:
         why = str(error)
     cached = cached_ratio is not None and cached_ratio >= CACHED_RATIO
-    copy = f"file.pull.{'cached' if cached else 'uncached'}"
-    file = joined(bench.options.target.folder, named.path)
-    setting = copy_setting(bench, copy, dialect, file=file, **labels)
+    pushed = named.side == "client"
+    copy = f"file.{'push' if pushed else 'pull'}.{'cached' if cached else 'uncached'}"
+    file = named.path if pushed else joined(bench.options.target.folder, named.path)
+    setting = copy_setting(bench, copy, dialect, file=file, checked=not pushed, **labels)
     step = bench.step("smb-copy", setting, "client")
     step.setting["file"] = setting.file
     with bench.outcome(step, f"{copy} {dialect}"):
         if why:
-            bench.note(f"--file: unknown how much of it the server's cache holds: {why}")
+            bench.note(f"--file: unknown how much of it the {named.side}'s cache holds: {why}")
         bench.need()
         seconds = bench.left() if bench.alone("smb-copy") else bench.times.copy
-        usable = usable_bytes(bench.client, bench.options.folder)
         setting = replace(
             setting,
-            size_bytes=min(plan.LARGEST_COPY_BYTES, usable),
+            size_bytes=_file_bytes(bench, named.path if pushed else "", seconds),
             seconds=max(USEFUL_SECONDS, bench.left()),
             file_seconds=min(max(USEFUL_SECONDS, seconds), bench.left()),
         )
@@ -267,7 +273,71 @@ def pull_file(bench: Bench, dialect: str, labels: dict[str, object]) -> None:
             and min(cached_ratio, 1 - cached_ratio) <= page_cache.DOUBT_RATIO
         )
         requested = "cached" if cached else "uncached"
-        proof = cache_proof("server", requested, proven, cached_ratio)
-        peer = replace(bench.share, path="")
+        proof = cache_proof(named.side, requested, proven, cached_ratio)
+        peer = replace(bench.share, path=named.path if pushed else "")
         timeout = setting.seconds + GRACE_SECONDS
         bench.initiate(step, setting, peer, timeout, details={"cache": proof})
+
+
+def _file_bytes(bench: Bench, path: str, seconds: float) -> int:
+    """How much of the user's file is copied at most; path: of one that is pushed."""
+    if not path:
+        usable = usable_bytes(bench.client, bench.options.folder)
+        return min(plan.LARGEST_COPY_BYTES, usable)
+    pushes = [
+        rate
+        for step, rate in plan.measured(bench.ledger)
+        if step.stage == "smb-copy" and str(step.setting["copy"]).startswith("push")
+    ]
+    # Its end is not known before it is sent: as much as the slowest of the run's own would take.
+    likely = int(min(pushes, default=UNKNOWN_RATE) * min(seconds, bench.left() / 2))
+    free = free_bytes(bench)
+    room = plan.LARGEST_COPY_BYTES if free is None else free
+    try:
+        size_bytes = Path(path).stat().st_size
+    except OSError as error:
+        raise Unavailable(f"{path}: {error.strerror}") from None
+    if size_bytes < smb_copy.FILE_LEAST_BYTES:
+        raise Unavailable(f"{path} is smaller than 1 MiB; use a larger file, or --tree")
+    if room < smb_copy.FILE_LEAST_BYTES:
+        raise Unavailable(NO_ROOM)
+    return min(size_bytes, room, max(smb_copy.FILE_LEAST_BYTES, likely))
+
+
+# -- the user's own folder ------------------------------------------------------------------------
+
+
+def copy_tree(bench: Bench, dialect: str) -> None:
+    """The files of --tree, one after the other: pushed into the run's folder, or pulled."""
+    named = bench.options.tree
+    if named is None:
+        return
+    pushed = named.side == "client"
+    tree = named.path if pushed else joined(bench.options.target.folder, named.path)
+    verb = "push" if pushed else "pull"
+    usual = small_files.Setting(verb, 0, 0, dialect, 0.0, bench.seed, tree=tree)
+    setting = bench.chosen(replace(usual, folder="" if pushed else bench.options.folder))
+    step = bench.step("small-files", setting, "client")
+    with bench.outcome(step, f"tree {verb} {dialect}"):
+        bench.need(LEAST_TREE_SECONDS)
+        # Removing the files takes about as long as making them.
+        seconds = bench.left() / 2 if bench.alone("smb-copy") else TREE_COPIES * bench.times.copy
+        room = room_bytes(bench) if pushed else usable_bytes(bench.client, bench.options.folder)
+        setting = replace(setting, seconds=min(seconds, bench.left() / 2), size_bytes=room)
+        peer = replace(bench.share, path=named.path if pushed else "")
+        bench.initiate(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS)
+        _note_tree(bench, step)
+
+
+def _note_tree(bench: Bench, step: Step) -> None:
+    """What of the folder was not copied."""
+    made = bench.ledger.latest(step)
+    told = made.details if made else {}
+    if told.get("whole") is False:
+        bench.note("--tree: not all of it was copied (use a larger --budget, or a smaller folder)")
+    for name, what in (
+        ("special_files", "skipped: links, special files or other file systems"),
+        ("unreadable_files", f"could not be read ({told.get('first_unreadable')})"),
+    ):
+        if told.get(name):
+            bench.note(f"--tree: {told[name]} {what}")

@@ -131,8 +131,8 @@ class MemorySink:
 class FolderSource:
     """Gives a push the client's file, read ahead so that disk and network overlap."""
 
-    def __init__(self, path: str, size_bytes: int, cached: bool) -> None:
-        """Opens the file for reading and brings it to the cache state wanted.
+    def __init__(self, path: str, size_bytes: int, cached: bool | None) -> None:
+        """Opens the file for reading and brings it to the cache state wanted; None: leaves it.
 
         Raises ValueError where the file is shorter than size_bytes.
         """
@@ -146,11 +146,12 @@ class FolderSource:
         if found < size_bytes:
             os.close(self._fd)
             raise ValueError(f"the client's file has {found} bytes, {size_bytes} are to be pushed")
-        page_cache.bring(self._fd, size_bytes, cached)
+        if cached is not None:
+            page_cache.bring(self._fd, size_bytes, cached)
 
     def cache(self) -> Details:
         """What the page cache holds of the file right now, and whether that is what was wanted."""
-        return page_cache.found(self._fd, self._size_bytes, self._cached)
+        return page_cache.found(self._fd, self._size_bytes, bool(self._cached))
 
     def give(self, offset: int, size: int) -> memoryview:
         """The file's bytes there, valid until the next call."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -159,10 +158,10 @@ class Pipe(ABC):
         access = GENERIC_READ | GENERIC_WRITE | DELETE
         self.ask("create", tag, self._create_body(path, access, NEW, FILE | DELETE_ON_CLOSE))
 
-    def open(self, tag: int, path: str, write: bool) -> None:
+    def open(self, tag: int, path: str, write: bool, options: int = FILE) -> None:
         """Asks for one more handle of an existing file."""
         access = GENERIC_READ | (GENERIC_WRITE if write else 0)
-        self.ask("create", tag, self._create_body(path, access, EXISTING, FILE))
+        self.ask("create", tag, self._create_body(path, access, EXISTING, options))
 
     def close(self, tag: int, file_id: bytes) -> None:
         """Asks to close a handle."""
@@ -227,17 +226,6 @@ def shape(request_bytes: int, longest_bytes: int, depth: int) -> tuple[int, int]
     """Request size and depth within the server's and our own limits."""
     request_bytes = max(1, min(request_bytes, longest_bytes))
     return request_bytes, max(1, min(depth, IN_FLIGHT_LIMIT_BYTES // request_bytes))
-
-
-def received(pipe: Pipe, offset: int, view: memoryview) -> Iterator[memoryview]:
-    """Reads one range with nothing else in flight; yields its parts in order."""
-    done = 0
-    while done < len(view):
-        size = pipe.affords(len(view) - done)
-        pipe.read(offset + done, view[done : done + size])
-        reply = pipe.wait()
-        done += reply.moved_bytes
-        yield reply.view
 
 
 ECHOS, LEAST_ECHOS = 12, 3

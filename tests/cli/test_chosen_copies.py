@@ -17,6 +17,10 @@ from tests.conftest import PASSWORD, target_of
         (["smb-tax", "//192.0.2.1/x", "--encryption", "on"], "probe smb-tax: --signing and"),
         (["native-copy", ".", "--encryption", "on"], "probe native-copy: --signing and"),
         (["small-files", ".", "--encryption", "on"], "--encryption: TARGET must be //host/share"),
+        (["smb-copy", "//192.0.2.1/x", "--tree", "./none"], "--tree './none': no such file or"),
+        (["smb-copy", "//192.0.2.1/x", "--tree", "/dev/null"], "--tree '/dev/null': not a folder"),
+        (["smb-copy", "//192.0.2.1/x", "--tree", "a/../b"], "--tree 'a/../b': not a name below"),
+        (["small-files", "//192.0.2.1/x", "--tree", "."], "probe small-files: --tree not allowed"),
         (["smb-copy", "//192.0.2.1/x", "--request-size", "1M"], "--request-size: '1M' can be read"),
     ],
 )
@@ -44,3 +48,35 @@ def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_pa
         assert (made["dialect"], made["encryption"]) == ("3.0", "aes-128-ccm")
         assert (made["request_bytes"], made["depth"]) == (65536, 3)
         assert each["setting"]["encryption"] == "aes-128-ccm"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pushed", [True, False])
+def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, tmp_path, pushed):
+    server, shared = samba
+    own = shared / f"own-{pushed}"
+    top = tmp_path if pushed else own
+    (top / "film").mkdir(parents=True)
+    (top / "film" / "one.bin").write_bytes(bytes(3 << 20))
+    (top / "film" / "two.txt").write_bytes(b"two")
+    (top / "film" / "link").symlink_to("/etc/hostname")
+    begin = "./" if pushed else f"{own.name}/"
+    ended = bottleneck(
+        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
+        *("--size", "2MiB", "--budget", "12", "--json", "-"),
+        *("--tree", f"{begin}film", "--file", f"{begin}film/one.bin"),
+        password=PASSWORD,
+        cwd=tmp_path,
+    )
+    assert ended.code in {exits.DONE, exits.INCOMPLETE}
+    found = {
+        each["setting"].get("copy", each["stage"]): each for each in json.loads(ended.out)["steps"]
+    }
+    tree = found["small-files"]
+    assert tree["setting"]["verb"] == ("push" if pushed else "pull")
+    assert tree["outcome"]["details"]["files"] == 2, "the link leads out"
+    verb = "push" if pushed else "pull"
+    (file,) = [each for name, each in found.items() if name.startswith(f"file.{verb}.")]
+    assert file["outcome"]["samples"][-1][1] == 3 << 20
+    assert sorted(path.name for path in (top / "film").iterdir()) == ["link", "one.bin", "two.txt"]
+    assert not [*shared.glob("bottleneck-*")]

@@ -11,6 +11,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from probes.host import payload
@@ -26,7 +27,7 @@ from probes.smb import (
 from probes.smb import session as sessions
 from probes.smb.frames import Broken, Wire
 from probes.smb.impacket_session import Smb1Session
-from probes.smb.pipe import Pipe, received
+from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.protection import HmacSha256, Md5, Sealer
@@ -198,8 +199,7 @@ def worked(pipe: Pipe) -> None:
     request, depth = pipe.prepare("read", PIECE_BYTES, 2)
     for _ in Load(pipe, "read", 4 * request, RING).turning(request, depth, lambda sent: sent < 6):
         pass
-    for part in received(pipe, 0, memoryview(bytearray(100))):
-        assert part
+    deque(transfer.fetched(pipe, iter([(0, 100)]), request, depth, lambda at, part: None), 0)
     SmallFiles(pipe, "small", 100, RING).make(2, time.monotonic() + 1)
 
 
@@ -283,8 +283,7 @@ def visited(session: Session) -> None:
     session.names("other")
     file = session.create_file("run\\file")
     with session.pipe(file) as pipe:
-        for _ in received(pipe, 0, memoryview(bytearray(100))):
-            pass
+        deque(transfer.fetched(pipe, iter([(0, 100)]), 100, 1, lambda at, part: None), 0)
     session.close(file)
     session.close(session.open_file("other\\a", write=False))
 

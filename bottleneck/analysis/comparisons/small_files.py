@@ -35,7 +35,7 @@ SERVER_TRUST = 0.4
 
 @dataclass(frozen=True)
 class Cost:
-    """What one small file takes."""
+    """What one small file takes; of a folder of the user's the mean of its files."""
 
     found: Found
     verb: str
@@ -68,6 +68,9 @@ def compare(report: Report) -> Iterator[Comparison]:
     """One comparison a direction: small files against the same bytes as one."""
     for found in steps.measured(report, "small-files"):
         file_bytes, verb = steps.positive(found.step.setting, "file_bytes"), found.setting.verb
+        files = steps.positive(found.outcome.details, "files")
+        if found.step.setting.get("tree") and files:
+            file_bytes = found.moved_bytes / files
         if file_bytes is None or verb not in DOING:
             continue
         # The fastest sound copy of one file by the client in that direction, over SMB.
@@ -171,6 +174,14 @@ def _of_time(cost: Cost) -> Because:
 
 
 def _sentence(cost: Cost, why: str) -> str:
+    if cost.found.step.setting.get("tree") and cost.files:
+        whole = seconds_text(cost.found.seconds)
+        return (
+            f"The {count_text(cost.files)} files of the folder, "
+            f"{size_text(cost.found.moved_bytes)} in all, are {DOING[cost.verb]} in {whole}: "
+            f"{rate_text(cost.found.rate.median)}, {seconds_text(cost.seconds_per_file)} per file. "
+            f"{why}."
+        )
     small = f"{seconds_text(cost.seconds_per_file)} per file of {size_text(cost.file_bytes)}"
     rate = count_text(1 / cost.seconds_per_file)
     known = cost.whole is not None and cost.link_seconds <= LINK_RATIO * cost.seconds_per_file
