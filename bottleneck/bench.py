@@ -50,6 +50,8 @@ class Event:
     client: Usage | None = None
     """What the client was busy with in the step's last run, once that is over; None: not known."""
     server: Usage | None = None
+    part: str = ""
+    """Which of several transfers that are made at once the sample is of."""
     asks: bool = False
     """The person has to do what it says before the run goes on."""
 

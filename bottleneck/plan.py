@@ -93,6 +93,8 @@ class Options:
     zones: int = USUAL_ZONES
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the stage's Setting that the user chose, where one stage alone is made."""
+    copy_settings: Mapping[str, Any] = field(default_factory=dict)
+    """The same of the copies over SMB alone, whatever else is made."""
     runs: int = 0
     """How often all of it is made, after a run that is not counted; 0: as the time allows."""
     target_rate_bytes_per_second: float | None = None

@@ -48,7 +48,6 @@ STAGE = Stage(
     ),
 )
 
-COPIES = ("pull.cached", "pull.uncached", "push.cached", "push.uncached")
 FILE_COPIES = tuple(f"file.{name}" for name in COPIES)
 """Of a file of the user's, named by what of it was in the sender's cache."""
 FILE_PART_BYTES = 8 * 1024 * 1024

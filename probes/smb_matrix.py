@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from probes.host import payload
-from probes.meaning import Seconds, Size, Text
+from probes.meaning import Count, Seconds, Size, Text
 from probes.records import Details, Endpoint, Sample
 from probes.smb import status
 from probes.smb.frames import Broken
@@ -80,6 +80,10 @@ class Setting:
     """Of the payload, hex."""
     security: Text = ""
     """One of probes.smb.session.SECURITIES; "": what the server requires and no more."""
+    request_bytes: Count = 0
+    """The only request size, at most the server's longest; 0: several."""
+    depth: Count = 0
+    """The only number of requests in flight; 0: several."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +163,21 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     }
 
 
-def wanted(longest_bytes: int, region_bytes: int) -> list[tuple[int, int]]:
+def wanted(
+    longest_bytes: int, region_bytes: int, request_bytes: int = 0, depth: int = 0
+) -> list[tuple[int, int]]:
     """Request sizes and depths to be tried on a server that takes so much at once, in their order.
 
     The corners first, then from the fewest bytes in flight to the most; none is more than
-    IN_FLIGHT_LIMIT_BYTES or the file. Pure.
+    IN_FLIGHT_LIMIT_BYTES or the file. request_bytes, depth: alone, where they are not 0. Pure.
     """
     sizes = {size for size in REQUESTS if size <= longest_bytes}
     if longest_bytes < REQUESTS[1]:
         sizes |= {size for size in (*SMALL_REQUESTS, longest_bytes) if size <= longest_bytes}
+    sizes = {min(request_bytes, longest_bytes)} if request_bytes else sizes
+    depths = (depth,) if depth else DEPTHS
     fits = min(IN_FLIGHT_LIMIT_BYTES, region_bytes)
-    found = [(size, depth) for size in sizes for depth in DEPTHS if size * depth <= fits]
+    found = [(size, depth) for size in sizes for depth in depths if size * depth <= fits]
     corners = [each for each in CORNERS if each in found]
     rest = sorted(set(found) - set(corners), key=lambda each: (each[0] * each[1], each))
     return corners + rest
@@ -199,7 +207,12 @@ def _cells(
     began = time.monotonic()
     until = began + (1 - WINDOW_SHARE - 2 * ECHO_SHARE) * setting.seconds
     cells: dict[tuple[int, int], Cell] = {}
-    tried = wanted(longest_bytes, setting.size_bytes)
+    tried = wanted(longest_bytes, setting.size_bytes, setting.request_bytes, setting.depth)
+    if not tried:
+        most = min(IN_FLIGHT_LIMIT_BYTES, setting.size_bytes) >> 20
+        raise Unavailable(
+            f"more than {most} MiB in flight; use a smaller --depth or --request-size"
+        )
     each_seconds = min(MOST_CELL_SECONDS, max(CELL_SECONDS, (until - began) / (2 * len(tried))))
     ceiling = float("inf")
     granted: dict[int, int] = {}

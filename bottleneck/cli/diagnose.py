@@ -32,6 +32,7 @@ def diagnose(
     others: options.Others,
     disk: options.Disk,
     copies: options.Copies,
+    requests: options.Requests,
     time: options.Time,
     wanted: options.Wanted,
     *,
@@ -45,12 +46,19 @@ def diagnose(
     The password comes from --auth-file, BOTTLENECK_PASSWORD or a prompt.
     """
     with interrupts.held():
-        from bottleneck.cli import documents, loading, running
+        from bottleneck.cli import documents, knobs, loading, running
+        from probes.stage import Refused
 
     output = replace(documents.output(shown, screen), keeps=True)
     seconds = running.budget_seconds(time)
     chosen = running.choose(target, seconds, ends, copies, others, disk)
-    chosen = replace(chosen, target_rate_bytes_per_second=loading.target_rate(wanted.target_rate))
+    if requests.given and chosen.target.path:
+        raise Refused("usage", "--request-size and --depth: TARGET must be //host/share")
+    chosen = replace(
+        chosen,
+        target_rate_bytes_per_second=loading.target_rate(wanted.target_rate),
+        copy_settings=knobs.settings("smb-copy", requests.given),
+    )
     access = running.log_in_as(who, chosen.target)
     running.ask_first(chosen, yes)
     return running.run(chosen, access, output)

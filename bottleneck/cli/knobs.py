@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_TESTS = 8
 """That one stage makes."""
 USUAL_TEST_SECONDS = 4.0
+MOST_DEPTH = 1024
 PATTERNS = ("sequential", "random")
 PANEL = "Settings of the stage"
 
@@ -55,6 +56,12 @@ def _count(word: str) -> int:
     if not (word.isascii() and word.isdigit() and int(word)):
         raise ValueError(f"{word[:40]!r} is not a whole number of 1 or more")
     return int(word)
+
+
+def _depth(word: str) -> int:
+    if (depth := _count(word)) > MOST_DEPTH:
+        raise ValueError(f"{depth} is more than {MOST_DEPTH}")
+    return depth
 
 
 def _seconds(word: str) -> float:
@@ -117,7 +124,7 @@ KNOBS = (
         units.parse_size,
         ("request_bytes",),
     ),
-    Knob("depth", "N", "Requests in flight at once.", _count, ("depth",)),
+    Knob("depth", "N", "Requests in flight at once.", _depth, ("depth",)),
     Knob(
         "block-size",
         "BYTES",
@@ -140,6 +147,10 @@ KNOBS = (
         ("job",),
     ),
 )
+
+
+OF_COPIES = tuple(each for each in KNOBS if each.name in ("request-size", "depth"))
+"""Those of `diagnose`: they hold for its copies over SMB alone."""
 
 
 def of_stage(stage: str) -> tuple[Knob, ...]:

@@ -215,6 +215,13 @@ class Knobs:
     given: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.KNOBS})
 
 
+@group("Copies")
+class Requests:
+    """How the copies over SMB ask for their bytes."""
+
+    given: Mapping[str, str] = field(default_factory=dict, metadata={"named": knobs.OF_COPIES})
+
+
 @group("Time")
 class Repeats:
     """How often a stage is made, and how often its rate is shown meanwhile."""

@@ -119,27 +119,30 @@ class Intervals:
     """Of an interval, at least: samples come every 0.1 s."""
     stream: IO[str]
     step: str = ""
-    last: Sample = Sample(0.0, 0)
+    last: dict[str, Sample] = field(default_factory=dict)
+    """By the part of the step."""
 
     def take(self, event: Event) -> None:
         """Prints what the event completes."""
         now = event.sample
         if now is None:
-            self.step, self.last = event.step, Sample(0.0, 0)
+            self.step, self.last = event.step, {}
             _plain(event)
             return
-        elapsed = now.elapsed_seconds - self.last.elapsed_seconds
+        last = self.last.setdefault(event.part, Sample(0.0, 0))
+        elapsed = now.elapsed_seconds - last.elapsed_seconds
         if elapsed < 0:
-            self.last = now
+            self.last[event.part] = now
         elif elapsed > 0 and elapsed >= self.seconds - HALF_SAMPLE_SECONDS:
-            moved = now.moved_bytes - self.last.moved_bytes
+            moved = now.moved_bytes - last.moved_bytes
+            step = f"{self.step} {event.part}".rstrip()
             line = (
-                f"{self.last.elapsed_seconds:6.1f} to {now.elapsed_seconds:6.1f} s  {self.step}  "
+                f"{last.elapsed_seconds:6.1f} to {now.elapsed_seconds:6.1f} s  {step}  "
                 f"{units.size_text(moved)}  {units.rate_text(moved / elapsed)}"
             )
             stream = cast(IO[str], _Unbroken(self.stream))
             print(safe(line, LONGEST_ENDING), file=stream, flush=True)
-            self.last = now
+            self.last[event.part] = now
 
 
 # -- what this host is busy with -----------------------------------------------------------------

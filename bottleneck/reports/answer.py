@@ -55,6 +55,10 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         yield Text(
             safe(f"DATA CORRUPTED: received bytes differ from sent bytes ({where})"), "alarm"
         )
+    rates = () if diagnosis.copies else tuple(stages.short_lines(report))
+    if rates:
+        yield from (Text(each, "strong") for each in rates)
+        return
     yield Text(words.first_line(diagnosis), "strong")
     for sentence in dict.fromkeys(_why(report, diagnosis)):
         yield Text(safe(f"{sentence[:1].upper()}{sentence[1:]}", LONGEST_SENTENCE), hanging=INSET)

@@ -36,6 +36,14 @@ def stages(report: Report) -> Iterator[Block]:
         yield table
 
 
+def short_lines(report: Report) -> Iterator[str]:
+    """Each measured stage with its rate."""
+    for step, outcome in report.entries:
+        spread = _spread_of(outcome) if isinstance(outcome, Measured) else None
+        if spread is not None:
+            yield f"{stage_text(step)}: {units.rate_text(spread.median)}"
+
+
 def _table(
     known: list[Known], bar_columns: int, full: bool, note: str, narrower: Table | None
 ) -> Table:

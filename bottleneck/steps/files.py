@@ -94,7 +94,7 @@ def copy_setting(bench: Bench, copy: str, dialect: str, **more: Any) -> smb_copy
     """Of a copy between the client's folder and the share, where nothing else is said."""
     usual = {"end": "folder", "size_bytes": 0, "seconds": 0.0, "seed": bench.seed}
     given = {"copy": copy, "dialect": dialect, "folder": bench.options.folder, **usual, **more}
-    return bench.chosen(smb_copy.Setting(**given))
+    return bench.chosen(smb_copy.Setting(**{**given, **bench.options.copy_settings}))
 
 
 def usable_bytes(host: Host, folder: str | None, seconds: float = 10.0) -> int:

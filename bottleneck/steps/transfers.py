@@ -20,7 +20,7 @@ from bottleneck.words import stage_text
 from probes import tcp, tcp_by_ttcp
 from probes.drivers import iperf3
 from probes.net import transfer
-from probes.records import DROPS, Endpoint
+from probes.records import DROPS, Endpoint, Sample
 from probes.stage import LONG_BUDGET_SECONDS, Unavailable
 
 WHYS = ("what the network carries", "whether several connections carry more than one")
@@ -109,10 +109,15 @@ def _at_once(bench: Bench, settings: Sequence[tcp.Setting]) -> list[Ran | Except
         bench.tell("tcp both ways")
         for setting, peer in zip(settings, peers, strict=True):
             ended.append(queue.SimpleQueue())
-            make = partial(bench.client.initiate, "tcp", setting, peer, seconds, bench.server)
+            told = partial(_told, bench, setting.verb)
+            make = partial(bench.client.initiate, "tcp", setting, peer, seconds, bench.server, told)
             # Nobody waits for a thread where the run is interrupted.
             threading.Thread(target=_put, args=(make, ended[-1]), daemon=True).start()
         return [each.get() for each in ended]
+
+
+def _told(bench: Bench, verb: str, sample: Sample) -> None:
+    bench.tell(tcp.STAGE.name, sample=sample, part=verb)
 
 
 def _put(make: Callable[[], Ran], into: queue.SimpleQueue[Ran | Exception]) -> None:

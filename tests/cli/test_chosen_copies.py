@@ -21,6 +21,10 @@ from tests.conftest import PASSWORD, target_of
         (["smb-copy", "//192.0.2.1/x", "--tree", "/dev/null"], "--tree '/dev/null': not a folder"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "a/../b"], "--tree 'a/../b': not a name below"),
         (["small-files", "//192.0.2.1/x", "--tree", "."], "probe small-files: --tree not allowed"),
+        (
+            ["smb-matrix", "//192.0.2.1/x", "--depth", "999999999"],
+            "--depth: 999999999 is more than",
+        ),
         (["smb-copy", "//192.0.2.1/x", "--request-size", "1M"], "--request-size: '1M' can be read"),
     ],
 )
@@ -80,3 +84,54 @@ def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, t
     assert file["outcome"]["samples"][-1][1] == 3 << 20
     assert sorted(path.name for path in (top / "film").iterdir()) == ["link", "one.bin", "two.txt"]
     assert not [*shared.glob("bottleneck-*")]
+
+
+@pytest.mark.long
+def test_a_matrix_of_one_cell_is_what_was_chosen_and_quiet_prints_its_rate(bottleneck, samba):
+    server, _ = samba
+    common = (target_of(server), "--user", server.username, "--yes", "--budget", "8")
+    chosen = ("--request-size", "64KiB", "--depth", "3")
+    ended = bottleneck("probe", "smb-matrix", *common, *chosen, "--json", "-", password=PASSWORD)
+    found = json.loads(ended.out)["steps"]
+    cells = [cell for each in found for cell in each["outcome"]["details"]["cells"]]
+    assert {(cell["request_bytes"], cell["depth"]) for cell in cells} == {(65536, 3)}
+    quiet = bottleneck("probe", "smb-matrix", *common, *chosen, "--quiet", password=PASSWORD)
+    lines = quiet.out.splitlines()
+    assert [each.partition(": ")[0] for each in lines] == ["smb-matrix pull", "smb-matrix push"]
+    assert all(each.endswith("B/s") for each in lines) and not quiet.err
+    most = ("--request-size", "8MiB", "--depth", "1024", "--json", "-")
+    ended = bottleneck("probe", "smb-matrix", *common, *most, password=PASSWORD)
+    reasons = {each["outcome"].get("reason", "") for each in json.loads(ended.out)["steps"]}
+    assert all("use a smaller --depth" in each for each in reasons)
+
+
+@pytest.mark.long
+def test_the_copies_of_diagnose_take_the_requests_that_were_chosen(bottleneck, samba, tmp_path):
+    server, _ = samba
+    ended = bottleneck(
+        *("diagnose", target_of(server), "--user", server.username, "--yes", "--quick"),
+        *("--request-size", "128KiB", "--depth", "2", "--json", "-", "--folder", tmp_path),
+        password=PASSWORD,
+    )
+    steps = json.loads(ended.out)["steps"]
+    made = [each["outcome"] for each in steps if each["stage"] == "smb-copy"]
+    shapes = {
+        (e["details"]["request_bytes"], e["details"]["depth"]) for e in made if "details" in e
+    }
+    assert shapes == {(131072, 2)}
+    assert not [
+        each for each in steps if each["stage"] == "disk" and each["setting"].get("depth") == 2
+    ]
+
+
+@pytest.mark.long
+def test_both_directions_at_once_print_their_intervals(bottleneck):
+    ended = bottleneck(
+        *("probe", "tcp", "//127.0.0.1/x", "--agent", "exec:env", "--streams", "1"),
+        *("--seconds", "1", "--both-ways", "--interval", "0.3"),
+    )
+    lines = [each for each in ended.out.splitlines() if " s  tcp both ways " in each]
+    assert {each.split(" s  ")[1].split("  ")[0] for each in lines} == {
+        "tcp both ways push",
+        "tcp both ways pull",
+    }
