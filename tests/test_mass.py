@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 66_750,
-    "lines of code": 47_050,
-    "modules": 355,
-    "lines of tests": 62_900,
+    "lines": 67_250,
+    "lines of code": 47_420,
+    "modules": 357,
+    "lines of tests": 63_110,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 34,

@@ -161,8 +161,8 @@ class Others:
     )
     tree: str | None = value(
         "DIR",
-        "Also copy a folder file by file, as cp -r: pull DIR from below TARGET, or push ./DIR or "
-        "/DIR of this host and remove it again.",
+        "Also copy a folder file by file: pull DIR from below TARGET, or push ./DIR or /DIR of "
+        "this host.",
         rich_help_panel="Copies",
     )
     cold_from: str | None = value(

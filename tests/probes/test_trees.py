@@ -13,6 +13,7 @@ import pytest
 
 from probes import small_files
 from probes.stage import Unavailable
+from tests.living import until
 
 SIZES = {"a": 3, "b/empty": 0, "b/c/large": 5 << 20, "b/c/z": 70_000, "d/x": 16_384}
 
@@ -130,7 +131,7 @@ def test_no_file_is_no_measurement(run_folder: Any, run_stage: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
 def test_the_content_is_that_of_the_files_and_kill_9_leaves_nothing(
-    run_folder: Any, becomes: Any, tmp_path: Path, dialect: str
+    run_folder: Any, tmp_path: Path, dialect: str
 ) -> None:
     contents = {f"{number:05}".encode() * 200 for number in range(3000)}
     for content in contents:
@@ -142,10 +143,10 @@ def test_the_content_is_that_of_the_files_and_kill_9_leaves_nothing(
             for _ in small_files.initiate(asked, replace(peer, path=str(tmp_path))):
                 pass
             os._exit(0)
-        assert becomes(lambda: len([*folder.glob("*/small-*")]) >= 10, 20)
+        assert until(lambda: len([*folder.glob("*/small-*")]) >= 10, 20)
         os.kill(child, signal.SIGSTOP)
         there = [path.read_bytes() for path in folder.glob("*/small-*")]
         assert len(set(there) & contents) >= len(there) - 1 > 0
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        assert becomes(lambda: not [*folder.glob("*/small-*")], 20)
+        assert until(lambda: not [*folder.glob("*/small-*")], 20)
