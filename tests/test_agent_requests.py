@@ -175,7 +175,7 @@ def test_the_limits_of_a_host_bind_its_own_users_agents_too(limits, do, name, ke
 
 def test_the_bytes_of_a_session_add_up():
     request, given = request_for("initiate", "small-files")
-    given.update(files=5, file_bytes=10)
+    given.update(files=5, file_bytes=10, size_bytes=0)
     limited = Session(Limits(bytes=99))
     check(request, limited)
     with pytest.raises(Refused, match="100 bytes"):

@@ -87,6 +87,11 @@ class Entry(NamedTuple):
         """Whether it is one."""
         return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY)
 
+    @property
+    def as_stored(self) -> bool:
+        """Whether what is read lies on the disk as it is."""
+        return not self.attributes & _NOT_AS_STORED
+
 
 def idle_files(session: Session, folder: str, least_bytes: int, size_bytes: int) -> Source:
     """Opens files of a folder and those below it, the longest unread first: size_bytes at most.
@@ -104,7 +109,7 @@ def idle_files(session: Session, folder: str, least_bytes: int, size_bytes: int)
         each
         for each in walk(session, folder, "--cold-from", until, Passed())
         if each.size_bytes >= max(least_bytes, WHOLE_BYTES)
-        and not each.attributes & _NOT_AS_STORED
+        and each.as_stored
         and each.used > EARLIEST
         and (now - each.used).total_seconds() >= LEAST_IDLE_SECONDS
     )

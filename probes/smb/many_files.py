@@ -60,14 +60,14 @@ class ManyFiles:
         until: of time.monotonic(); then no more of it is sent.
         """
         began = time.perf_counter()
-        self.create(number)
-        self.settle(self._keep)
+        self._create(number)
+        self._settle(self._keep)
         created = time.perf_counter()
         if self.full:
             return None
         self.pipe.open(number, self.name(number), write=True)
         writers: list[Created] = []
-        self.settle(lambda reply: writers.append(self.pipe.opened(reply.body)))
+        self._settle(lambda reply: writers.append(self.pipe.opened(reply.body)))
         if self.full:
             self.pipe.close(number, self.kept.pop(number).id)
             self.pipe.wait()
@@ -118,39 +118,37 @@ class ManyFiles:
     def remove(self) -> None:
         """Closes what keeps the files, many at once: the server deletes them."""
         kept, self.kept = self.kept, {}
-        self.pipelined(kept, lambda at: self.pipe.close(at, kept[at].id), lambda reply: None)
+        self._pipelined(kept, lambda at: self.pipe.close(at, kept[at].id), lambda reply: None)
 
     def name(self, number: int) -> str:
         """Path on the share of one of this run's."""
         return f"{self._path}-{number}"
 
-    def create(self, number: int) -> None:
-        """Asks for a new file; settle() it with keep()."""
+    def _create(self, number: int) -> None:
         self.pipe.create(number, self.name(number))
 
     def make(self, numbers: range, write: Callable[[int], None]) -> None:
         """New files, many at once; write: sends a file's content to the one that is turned to."""
-        self.pipelined(numbers, self.create, self._keep)
+        self._pipelined(numbers, self._create, self._keep)
 
         def fill(number: int) -> None:
             self.pipe.turn(self.kept[number].id)
             write(number)
 
-        self.pipelined([at for at in numbers if at in self.kept], fill, lambda reply: None)
+        self._pipelined([at for at in numbers if at in self.kept], fill, lambda reply: None)
 
-    def pipelined(
+    def _pipelined(
         self, numbers: Iterable[int], send: Callable[[int], None], took: Callable[[Reply], None]
     ) -> None:
         """Sends for each number with up to DEPTH in flight, and waits for every reply."""
         for number in numbers:
             while self.pipe.outstanding >= DEPTH or not self.pipe.affords(1):
-                self.settle(took)
+                self._settle(took)
             send(number)
         while self.pipe.outstanding:
-            self.settle(took)
+            self._settle(took)
 
-    def settle(self, took: Callable[[Reply], None]) -> None:
-        """Takes the next reply; full: where the server opens no more files."""
+    def _settle(self, took: Callable[[Reply], None]) -> None:
         try:
             took(self.pipe.wait())
         except status.ServerSaid as error:

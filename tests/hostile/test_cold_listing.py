@@ -68,7 +68,7 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(cold_files, "NoSuchFile", LookupError)
         monkeypatch.setattr(cold_files, "opened", Folder)
         until = time.monotonic() + seconds
-        found = list(cold_files._walk(Session(), "top", until))  # type: ignore[arg-type]
+        found = list(cold_files.walk(Session(), "top", "--cold-from", until, cold_files.Passed()))
         assert len(asked) <= cold_files.MOST_FOLDERS
         return found
 
@@ -129,11 +129,18 @@ def test_a_name_that_is_none_is_passed_over(walked: Any, name: str) -> None:
     assert [each.path for each in found] == ["top\\film"]
 
 
-@pytest.mark.parametrize(
-    "attribute", [0x200, 0x400, 0x800, 0x1000, 0x4000, 0x40000, 0x400000], ids=hex
-)
+@pytest.mark.parametrize("attribute", [0x400, 0x1000, 0x40000, 0x400000], ids=hex)
 def test_links_and_what_a_tape_or_a_cloud_would_have_to_bring_are_passed_over(
     walked: Any, attribute: int
 ) -> None:
     odd = listed("odd", file_attributes=0x20 | attribute)
     assert len(walked(lambda path: iter([[odd, listed("film")]]))) == 1
+
+
+@pytest.mark.parametrize("attribute", [0x200, 0x800, 0x4000], ids=hex)
+def test_a_sparse_compressed_or_encrypted_file_is_listed_and_told_apart(
+    walked: Any, attribute: int
+) -> None:
+    odd = listed("odd", file_attributes=0x20 | attribute)
+    found = walked(lambda path: iter([[odd, listed("film")]]))
+    assert [each.as_stored for each in found] == [False, True]
