@@ -49,7 +49,8 @@ def diagnose(
         from bottleneck.cli import documents, knobs, loading, running
         from probes.stage import Refused
 
-    output = replace(documents.output(shown, screen), keeps=True)
+    output = documents.output(shown, screen)
+    output = replace(output, keeps=output.on_stdout != "json")
     seconds = running.budget_seconds(time)
     chosen = running.choose(target, seconds, ends, copies, others, disk)
     if requests.given and chosen.target.path:

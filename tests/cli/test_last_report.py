@@ -43,6 +43,11 @@ def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagno
     assert "Measurements" in again.out and "Measurements" not in done.out
 
 
+def test_nothing_is_kept_where_the_report_itself_goes_to_stdout(diagnosed, kept):
+    assert json.loads(diagnosed("--json", "-").out)["steps"]
+    assert not kept[0].exists()
+
+
 def test_what_is_kept_of_a_redacted_run_has_no_names(diagnosed, kept):
     diagnosed("--redact")
     text = kept[0].read_text()
