@@ -27,6 +27,7 @@ PROGRAM = "/usr/local/bin/bottleneck"
 METRICS = {PREFIX + name: {*family.labels, "instance"} for name, family in FAMILIES.items()}
 UNIT = EXAMPLES / "systemd" / "copy-bottleneck-check.service"
 TIMER = UNIT.with_suffix(".timer")
+FLEET = UNIT.with_name("bottleneck-fleet.service")
 RISK_TENTHS = 25
 """Of systemd-analyze's ten: 1.9 today, the network and the host's /proc are needed."""
 
@@ -288,7 +289,7 @@ def test_monitoring_reads_the_report_that_the_service_leaves():
 @pytest.fixture
 def units(tmp_path):
     """The units with a program that is there."""
-    for path in (UNIT, TIMER):
+    for path in (UNIT, TIMER, FLEET, FLEET.with_suffix(".timer")):
         text = path.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true")
         (tmp_path / path.name).write_text(text, encoding="utf-8")
     return tmp_path
@@ -296,14 +297,15 @@ def units(tmp_path):
 
 def test_systemd_has_nothing_to_say_of_the_units(units):
     verify = (needs("systemd-analyze"), "verify", "--man=no")
-    assert ran(*verify, *(str(units / each.name) for each in (UNIT, TIMER))) == ""
+    assert ran(*verify, *map(str, units.iterdir())) == ""
 
 
 @pytest.mark.long
 def test_the_service_is_in_a_sandbox(units):
     analyze = needs("systemd-analyze")
     command = (analyze, "security", "--offline=true", f"--threshold={RISK_TENTHS}")
-    assert "Overall exposure level" in ran(*command, str(units / UNIT.name))
+    for unit in (UNIT, FLEET):
+        assert "Overall exposure level" in ran(*command, str(units / unit.name))
     text = UNIT.read_text(encoding="utf-8")
     for each in (
         "ProtectSystem=strict",
