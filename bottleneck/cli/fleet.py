@@ -114,7 +114,7 @@ def fleet(
     judged = results.of_pairs(found.seen, known, usual, found.missing, _skipped(found))
     judged = replace(judged, status=status)
     code = give(judged, output, format)
-    return code if tests.reports is not None else _ended(judged, code, format)
+    return code if tests.reports is not None else _ended(judged, found, code, format)
 
 
 def _skipped(found: Any) -> list[str]:
@@ -127,14 +127,17 @@ def _skipped(found: Any) -> list[str]:
     return skipped
 
 
-def _ended(judged: Result, code: int, format: str) -> int:
+def _ended(judged: Result, found: Any, code: int, format: str) -> int:
     """The exit code of a run; code: of its result."""
     if judged.status == "interrupted":
         exits.complain("interrupted; continue with --resume")
         return exits.INTERRUPTED
-    if not judged.found:
-        exits.complain("no pair was measured")
-    return code if judged.found or format == "nagios" else exits.UNREACHABLE
+    if judged.found:
+        return code
+    exits.complain("; ".join(("no pair was measured", *list(judged.missing.values())[:1])))
+    if format == "nagios":
+        return code
+    return exits.REFUSED if found.refused else exits.UNREACHABLE
 
 
 def _measured(
@@ -165,6 +168,8 @@ def _measured(
             run.measured(run.Run(*every), found, first_pairs(known, tests.all), _say(quiet))
         except KeyboardInterrupt:
             return found, "interrupted"
+    if not found.reported():
+        return found, "failed"
     return found, "partial" if found.missing else "complete"
 
 

@@ -19,7 +19,7 @@ def next_pairs(
     """At most so many pairs that decide between suspects; none: nothing is left to decide.
 
     made: how often each pair was measured or tried; dead: hosts that gave no report. A pair is
-    repeated where no other is left.
+    repeated where no other is left, and it is slow: once is enough to be fast.
     """
     most, results = max(0, most), tuple(found)
     doubts = [each for told in results for each in told.undecided]
@@ -33,10 +33,13 @@ def next_pairs(
         wanted += pairs
     if wanted:
         return wanted[:most]
+    slow = {node for told in results for pair in told.unexplained for node in fleet.nodes(pair)}
     for node in dict.fromkeys(node for told in results for node in told.untested):
         if node not in suspects:
             clean = (
-                pair for pair in passing(fleet, node) if suspects.isdisjoint(fleet.nodes(pair))
+                pair
+                for pair in passing(fleet, node)
+                if suspects.isdisjoint(fleet.nodes(pair)) and (node in slow or not made[pair])
             )
             pairs = _ranked(((0, pair) for pair in clean), made, dead)[:1]
             made.update(pairs)

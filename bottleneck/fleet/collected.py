@@ -31,6 +31,8 @@ class Collected:
     """Reports of each pair, also of those without a rate."""
     missing: dict[Pair, str] = field(default_factory=dict)
     """Pairs without any rate, and why."""
+    refused: set[Pair] = field(default_factory=set)
+    """Pairs whose login was refused."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Files that are no report of a pair, and why."""
 
@@ -66,6 +68,7 @@ class Collected:
         for copy, many in self.seen.items():
             self.seen[copy] = [replace(each, pair=names[each.pair]) for each in many]
         self.made = Counter({names[pair]: count for pair, count in self.made.items()})
+        self.refused = {names[pair] for pair in self.refused}
         self.missing = {names[pair]: text(why) for pair, why in self.missing.items()}
         self.skipped = {f"file {at}": w for at, w in enumerate(self.skipped.values(), 1)}
 

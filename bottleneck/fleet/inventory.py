@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,8 @@ from probes.stage import Refused
 LIST_SECONDS = 60.0
 USUAL_CLIENTS = "clients"
 CONFIGS = ("~/.ansible.cfg", "/etc/ansible/ansible.cfg")
+NO_CONFIG = Path(__file__).with_name("ansible.cfg")
+"""Without any, Ansible takes that of the current folder."""
 QUIETLY = {
     "ANSIBLE_DEBUG": "0",
     "ANSIBLE_KEEP_REMOTE_FILES": "0",
@@ -62,18 +63,24 @@ def program(name: str) -> str:
     return found
 
 
-def environment(path: Path) -> dict[str, str]:
-    """That of Ansible's programs for an inventory; they start in an empty folder of ours.
+def folder_of(path: Path) -> Path:
+    """Of an inventory: Ansible starts there, so that relative paths in it mean what they say."""
+    path = path.absolute()
+    return path if path.is_dir() else path.parent
 
-    Theirs would be what ansible.cfg of the current folder says, and it may name any code.
+
+def environment(path: Path) -> dict[str, str]:
+    """That of Ansible's programs for an inventory.
+
+    It names the configuration: ansible.cfg of the folder that they start in may name any code.
     Raises Refused, "usage", where others can change the inventory or the user's configuration.
     """
     named = (os.environ.get("ANSIBLE_CONFIG", ""), *CONFIGS)
     configs = [Path(each).expanduser().absolute() for each in named if each]
-    config = next((each for each in configs if each.exists()), configs[-1])
+    config = next((each for each in configs if each.exists()), NO_CONFIG)
     config = config / "ansible.cfg" if config.is_dir() else config
     path = path.absolute()
-    folder = path if path.is_dir() else path.parent
+    folder = folder_of(path)
     inner = folder.rglob("*") if folder == path else folder.glob("*_vars/**/*")
     for each in (config, path.parent, path, *inner):
         if changed := tools.others_can_change(str(each), sticky=True):
@@ -88,18 +95,17 @@ def read(path: Path) -> Inventory:
         raise Refused("usage", f"INVENTORY {path}: not found")
     variables = environment(path)
     command = [program("ansible-inventory"), "--inventory", str(path.absolute()), "--list"]
-    with tempfile.TemporaryDirectory(prefix="bottleneck-") as empty:
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=LIST_SECONDS,
-                cwd=empty,
-                env=variables,
-            )
-        except subprocess.TimeoutExpired:
-            raise Refused("usage", f"INVENTORY {path}: ansible-inventory does not end") from None
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LIST_SECONDS,
+            cwd=folder_of(path),
+            env=variables,
+        )
+    except subprocess.TimeoutExpired:
+        raise Refused("usage", f"INVENTORY {path}: ansible-inventory does not end") from None
     try:
         told = bounded.loads(done.stdout)
     except bounded.NotBounded as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,12 +12,14 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from bottleneck import bounded
+from bottleneck import bounded, document_file
 from bottleneck.fleet import adaptive, timetable
 from bottleneck.fleet.collected import Collected, collect
-from bottleneck.fleet.inventory import environment, program
+from bottleneck.fleet.inventory import environment, folder_of, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
+from probes.drivers.samba import vanishing_folder
+from probes.host.own_folder import OwnFolder
 from probes.host.system import os
 from probes.host.tools import others_can_change
 from probes.host.waiting import fcntl, signal
@@ -31,7 +32,11 @@ SLACK_SECONDS = 180.0
 STOP_SECONDS = 30.0
 COLLECTIONS = "~/.ansible/collections:/usr/share/ansible/collections"
 """Where Ansible looks for them if nothing else is said."""
-MOST_REASON_BYTES = 4096
+CALLBACK, ANSWERS = "copy_bottleneck.smb.answers", "answers"
+"""The callback that keeps what the clients answer, and the folder for it."""
+REFUSED = 77
+"""Exit code of the program where the login or a permission was refused."""
+LONGEST_REASON = 300
 LOG = "ansible.log"
 """What Ansible said, beside the reports; also the lock of their folder."""
 
@@ -89,87 +94,93 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
 def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[str], None]) -> None:
     """Makes the first pairs that are not there yet, then those that decide; adds to found.
 
+    A login that all refuse is tried once: more would lock the account.
     Errors: KeyboardInterrupt, when ansible-playbook has ended; found has what is known by then.
     """
     made = Counter(found.made)
     pairs = [pair for pair in first if not made[pair]]
-    with _started() as work:
+    with _started() as (work, own):
         while pairs:
             rounds = timetable.rounds(run.fleet, pairs)
             for at, each in enumerate(rounds, 1):
                 names = ", ".join(f"{pair.client} with {pair.server}" for pair in each[:4])
                 say(f"round {at} of {len(rounds)}: {len(each)} tests: {names}")
-                _round(run, each, found, work)
+                _round(run, each, found, work, own)
                 made.update(each)
+                if not found.reported() and found.refused.issuperset(each):
+                    return
             judged = of_pairs(found.seen, run.fleet, run.usual_bytes_per_second)
             left = 0 if run.every else run.fleet.most_tests - made.total()
             dead = adaptive.dead_hosts(made, found.reported())
             pairs = adaptive.next_pairs(run.fleet, judged.found, made, left, dead)
 
 
-def _round(
-    run: Run,
-    pairs: Sequence[Pair],
-    found: Collected,
-    work: Path,
-) -> None:
+def _round(run: Run, pairs: Sequence[Pair], found: Collected, work: Path, own: OwnFolder) -> None:
     """One round: all its pairs at the same time; a host that is not reached costs its own."""
-    files = {pair: _new_name(run.keep, pair) for pair in pairs}
     told = {
-        "bottleneck_keep": str(run.keep.absolute()),
         "bottleneck_budget": run.budget_seconds,
         "bottleneck_user": run.access.username,
         "bottleneck_domain": run.access.domain,
         "bottleneck_allow_guest": run.access.allow_guest,
         "bottleneck_round": {
-            pair.client: {
-                "share": run.shares[pair.server],
-                "server": pair.server,
-                "file": files[pair],
-            }
-            for pair in pairs
+            pair.client: {"share": run.shares[pair.server], "server": pair.server} for pair in pairs
         },
     }
     variables = work / "round.json"
     variables.write_text(json.dumps(told))
     command = [program("ansible-playbook"), "--inventory", str(run.inventory.absolute())]
     command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
-    last = _played(command, run, work)
+    last = _played(command, run, work, own)
     for pair in pairs:
-        _take(run.keep, pair, files[pair], found, last)
+        _take(run.keep, pair, work / ANSWERS / f"{pair.client}.json", found, last)
 
 
 def _new_name(keep: Path, pair: Pair) -> str:
-    """Of a file that is not there, with any ending: no report is taken for another one."""
+    """Of a file that is not there: no report is taken for another one."""
     usual = f"{pair.client}@{pair.server}"
     names = chain((usual,), (f"{usual}.run{at}" for at in count(2)))
-    endings = (".json", ".failed")
-    return next(
-        each for each in names if not any((keep / f"{each}{end}").exists() for end in endings)
-    )
+    files = (f"{each}.json" for each in names)
+    return next(each for each in files if not (keep / each).exists())
 
 
-def _played(command: list[str], run: Run, work: Path) -> str:
-    """Runs the playbook to its end; its last words. A signal to us is one to all that it runs."""
+def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
+    """Runs the playbook to its end; its last words. A signal to us is one to all that it runs.
+
+    own: the folder to work in; its guardian ends the playbook where this process is killed.
+    """
     secret = {"BOTTLENECK_PASSWORD": run.access.password} if run.access.password else {}
-    theirs = os.environ.get("ANSIBLE_COLLECTIONS_PATH") or COLLECTIONS
-    found = {"ANSIBLE_COLLECTIONS_PATH": f"{work}:{theirs}"}
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=run.log,
         stderr=subprocess.STDOUT,
-        cwd=work,
-        env={**environment(run.inventory), **found, **secret},
+        cwd=folder_of(run.inventory),
+        env={**environment(run.inventory), **_ours(work), **secret},
         start_new_session=True,
     )
     try:
+        own.ends_first(process.pid)
         process.wait(run.budget_seconds + SLACK_SECONDS)
     except subprocess.TimeoutExpired:
         return "ansible-playbook did not end in time"
     finally:
         _stop(process)
     return f"no report; see {run.keep / LOG}"
+
+
+def _ours(work: Path) -> dict[str, str]:
+    """Where Ansible finds the collection that this program brings, and what it does with answers.
+
+    A module that is piped to its host leaves no file there, which would have the password.
+    """
+    theirs = os.environ.get("ANSIBLE_COLLECTIONS_PATH") or COLLECTIONS
+    callbacks = [os.environ.get("ANSIBLE_CALLBACKS_ENABLED"), CALLBACK]
+    return {
+        "ANSIBLE_COLLECTIONS_PATH": f"{work}:{theirs}",
+        "ANSIBLE_CALLBACKS_ENABLED": ",".join(filter(None, callbacks)),
+        "ANSIBLE_PIPELINING": os.environ.get("ANSIBLE_PIPELINING", "1"),
+        "BOTTLENECK_ANSWERS": str(work / ANSWERS),
+    }
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -182,32 +193,39 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _take(keep: Path, pair: Pair, name: str, found: Collected, last: str) -> None:
-    """Adds what a pair's file says, or why there is none."""
-    file, failed = keep / f"{name}.json", keep / f"{name}.failed"
+def _take(keep: Path, pair: Pair, file: Path, found: Collected, last: str) -> None:
+    """Adds what a pair's client answered, and keeps its report; or why there is none."""
     reason: Any = last
-    if file.exists():
-        found.read(file)
-        reason = found.skipped.get(file.name) or found.missing.get(pair, last)
-    elif failed.is_file():
-        with failed.open("rb") as told:
-            text = told.read(MOST_REASON_BYTES)
-        try:
-            reason = bounded.loads(text)["reason"]
-        except (ValueError, KeyError, TypeError):
-            reason = text.decode("utf-8", "replace")
+    try:
+        told = bounded.loads(file.read_bytes())
+        file.unlink()
+        if told["report"]:
+            kept = keep / _new_name(keep, pair)
+            document_file.write(kept, json.dumps(told["report"]), 0o600)
+            found.read(kept)
+            reason = found.skipped.get(kept.name) or found.missing.get(pair, last)
+        else:
+            reason = told["reason"]
+        if told["exit_code"] == REFUSED:
+            found.refused.add(pair)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        reason = f"{keep}: {error.strerror}"
+    except (ValueError, KeyError, TypeError):
+        reason = "what it answered cannot be read"
     if pair not in found.reported():
-        found.missing[pair] = " ".join(str(reason).split())[:300]
-    failed.unlink(missing_ok=True)
+        found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
 
 
 @contextmanager
-def _started() -> Iterator[Path]:
-    """A folder of ours to run Ansible in, with the collection that this program brings."""
+def _started() -> Iterator[tuple[Path, OwnFolder]]:
+    """A folder of ours for Ansible, with the collection that this program brings."""
     here = Path(__file__).parent
     source = here / "collection" if (here / "collection").is_dir() else here.parents[1] / "ansible"
-    with tempfile.TemporaryDirectory(prefix="bottleneck-") as work:
-        place = Path(work, "ansible_collections", "copy_bottleneck")
+    with vanishing_folder("bottleneck-") as (work, own):
+        place = work / "ansible_collections" / "copy_bottleneck"
         place.mkdir(parents=True)
         (place / "smb").symlink_to(source)
-        yield Path(work)
+        (work / ANSWERS).mkdir()
+        yield work, own

@@ -1,92 +1,302 @@
-"""Clients and servers in network namespaces of their own on one bridge, each with its link's rate.
+"""Clients and servers in network namespaces of their own, each with its link's rate and its site.
+
+Clients have a real sshd, at an address of a network of its own, as many fleets do; servers have a
+private Samba, on a disk of its own where that is asked for. The switch between all is a namespace
+too: all that passes is seen there.
 
 `python hosts.py ADDRESS FOLDER` serves a folder with a private Samba until its input ends.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARE, USER, PASSWORD = "share", "anna", "anna's own {{ password }} %"
-NET = "10.93.55."
+NET, SSH_NET = "10.93.55.", "10.93.56."
+PORT, SSH_PORT = 445, 22
+DISK_BYTES = 4 << 30
+THROTTLE = Path("/sys/fs/cgroup/blkio")
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is: links in bits per second, disks in bytes per second."""
+
+    clients: Mapping[str, int]
+    servers: Mapping[str, int]
+    sites: Mapping[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    """By name the rate of the uplink, and the clients behind it."""
+    disks: Mapping[str, int] = field(default_factory=dict)
+    """Servers whose share is on a disk of its own, and what that writes; 0: as fast as it can."""
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """The last byte of each host's."""
+        return {host: at for at, host in enumerate((*self.clients, *self.servers), 1)}
 
 
 @dataclass(frozen=True)
 class Lab:
     """Where the hosts are."""
 
+    plan: Plan
+    hub: str
+    """The namespace of the switch, from which all clients can be reached by ssh."""
     spaces: Mapping[str, str]
     """By host its namespace."""
-    shares: Mapping[str, str]
-    """By server."""
+    folders: Mapping[str, Path]
+    """By client its home, by server what it serves."""
+    devices: Mapping[str, str]
+    """By server the name of its disk, as loop3."""
+    key: Path
+
+    @property
+    def shares(self) -> dict[str, str]:
+        """By server."""
+        return {each: f"//{self.address(each)}/{SHARE}" for each in self.plan.servers}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """By address the server's name."""
+        return {self.address(each): each for each in self.plan.servers}
+
+    def address(self, host: str) -> str:
+        """Where its data goes."""
+        return f"{NET}{self.plan.addresses[host]}"
+
+    def within(self, space: str) -> list[str]:
+        """The beginning of a command in a namespace."""
+        return ["ip", "netns", "exec", space]
 
     def sent_bytes(self, host: str) -> tuple[int, int]:
         """What the host's link received and sent so far."""
         path = "/sys/class/net/eth0/statistics"
-        told = call(
-            *("ip", "netns", "exec", self.spaces[host]),
-            *("cat", f"{path}/rx_bytes", f"{path}/tx_bytes"),
-        )
+        told = call(*self.within(self.spaces[host]), "cat", f"{path}/rx_bytes", f"{path}/tx_bytes")
         received, sent = map(int, told.split())
         return received, sent
 
+    def inventory(self, folder: Path, size: str, **by_client: Mapping[str, object]) -> Path:
+        """An inventory of the clients, reached by ssh; by_client: further variables."""
+        options = "-F /dev/null -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+        hosts = {
+            client: {
+                "ansible_host": f"{SSH_NET}{self.plan.addresses[client]}",
+                "ansible_user": "root",
+                "ansible_ssh_private_key_file": str(self.key),
+                "ansible_ssh_common_args": options,
+                # Kept connections of another lab lead into its hosts, which have these addresses.
+                "ansible_control_path_dir": str(self.key.parent),
+                "ansible_python_interpreter": sys.executable,
+                "bottleneck_command": ["env", f"PYTHONPATH={ROOT}", *PROGRAM],
+                "bottleneck_folder": str(self.folders[client]),
+                "bottleneck_size": size,
+                **by_client.get(client, {}),
+            }
+            for client in self.plan.clients
+        }
+        sites = {
+            name: {"hosts": dict.fromkeys(members, {})}
+            for name, (_, members) in self.plan.sites.items()
+        }
+        path = folder / "inventory.yml"
+        path.write_text(json.dumps({"all": {"hosts": hosts, "children": sites}}))
+        return path
 
-def call(*command: str) -> str:
+    def left_behind(self) -> list[str]:
+        """Files on any host, and processes in any namespace that a run may have left."""
+        found = [
+            str(each) for of in self.folders.values() for each in of.rglob("*") if each.is_file()
+        ]
+        for host in self.plan.clients:
+            pids = call("ip", "netns", "pids", self.spaces[host]).split()
+            found += [f"{host}: {told}" for pid in pids if "sshd" not in (told := _command(pid))]
+        return found
+
+
+PROGRAM = (sys.executable, "-m", "bottleneck")
+
+
+def call(*command: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, (command, done.stderr)
     return done.stdout
 
 
+def _command(pid: str) -> str:
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return "sshd, ended"
+
+
 @contextmanager
-def lab(rates: Mapping[str, str], servers: tuple[str, ...], work: Path) -> Iterator[Lab]:
-    """Hosts by name with the rates of their links, as tc writes them; servers have a share each."""
-    hub = f"bf{id(work) % 9973}"
-    spaces = {host: f"{hub}-{host}" for host in rates}
+def lab(plan: Plan, work: Path) -> Iterator[Lab]:
+    """All hosts of a plan until the block ends; work: an empty folder on a real disk."""
+    hub = f"bf{os.getpid()}"
+    spaces = {host: f"{hub}-{host}" for host in plan.addresses}
+    folders = {host: work / host for host in spaces}
     with ExitStack() as stack:
         for each in (hub, *spaces.values()):
             call("ip", "netns", "add", each)
-            stack.callback(subprocess.run, ["ip", "netns", "delete", each])
-        call("ip", "-n", hub, "link", "add", "br0", "type", "bridge")
-        call("ip", "-n", hub, "link", "set", "br0", "up")
-        for at, (host, rate) in enumerate(rates.items(), 1):
-            inner, outer = spaces[host], f"v{at}"
-            call(
-                *("ip", "-n", hub, "link", "add", outer, "type", "veth"),
-                *("peer", "name", "eth0", "netns", inner),
-            )
-            call("ip", "-n", hub, "link", "set", outer, "master", "br0", "up")
-            call("ip", "-n", inner, "address", "add", f"{NET}{at}/24", "dev", "eth0")
-            for name in ("lo", "eth0"):
-                call("ip", "-n", inner, "link", "set", name, "up")
-            shaped = ("root", "tbf", "rate", rate, "burst", "64kb", "latency", "50ms")
-            call("tc", "-n", inner, "qdisc", "add", "dev", "eth0", *shaped)
-            call("tc", "-n", hub, "qdisc", "add", "dev", outer, *shaped)
-        shares = {}
-        for host in servers:
-            address = f"{NET}{[*rates].index(host) + 1}"
-            folder = work / host
-            folder.mkdir()
-            port = stack.enter_context(_served(spaces[host], address, folder))
-            shares[host] = f"//{address}:{port}/{SHARE}"
-        yield Lab(spaces, shares)
+            stack.callback(_removed, each)
+        for each in folders.values():
+            each.mkdir()
+        _joined(plan, hub, spaces)
+        key = _key(work)
+        devices = {
+            host: stack.enter_context(_disk(folders[host], rate))
+            for host, rate in plan.disks.items()
+        }
+        made = Lab(plan, hub, spaces, folders, devices, key)
+        for host in plan.clients:
+            stack.enter_context(_reached(made, host, work))
+        started = [stack.enter_context(_served(made, host)) for host in plan.servers]
+        for process in started:
+            assert process.stdout.readline(), "Samba did not come up"
+        yield made
+
+
+def _removed(space: str) -> None:
+    """A namespace and what still runs in it, as the connections that Ansible keeps for a while."""
+    for pid in call("ip", "netns", "pids", space).split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGTERM)
+    call("ip", "netns", "delete", space)
+
+
+def _joined(plan: Plan, hub: str, spaces: Mapping[str, str]) -> None:
+    """The switch, the sites' own, and each host's links: one for data, one for ssh."""
+    lines = [
+        "link set lo up",
+        *_bridge("br0"),
+        *_bridge("ssh0"),
+        "address add 10.93.56.254/24 dev ssh0",
+    ]
+    shaped = []
+    for at, (rate, _) in enumerate(plan.sites.values(), 1):
+        lines += [*_bridge(f"br{at}"), f"link add u{at} type veth peer name d{at}"]
+        lines += [f"link set u{at} master br0 up", f"link set d{at} master br{at} up"]
+        shaped += [(hub, f"u{at}", rate), (hub, f"d{at}", rate)]
+    switch = {
+        client: f"br{at}" for at, (_, of) in enumerate(plan.sites.values(), 1) for client in of
+    }
+    rates = {**plan.clients, **plan.servers}
+    for host, at in plan.addresses.items():
+        for outer, inner, bridge in (
+            (f"v{at}", "eth0", switch.get(host, "br0")),
+            (f"s{at}", "eth1", "ssh0"),
+        ):
+            lines += [
+                f"link add {outer} type veth peer name {inner} netns {spaces[host]}",
+                f"link set {outer} master {bridge} up",
+            ]
+        shaped += [(spaces[host], "eth0", rates[host]), (hub, f"v{at}", rates[host])]
+    _batch(["ip", "-n", hub], lines)
+    for host, at in plan.addresses.items():
+        inside = ["link set lo up"]
+        for inner, net in (("eth0", NET), ("eth1", SSH_NET)):
+            inside += [f"address add {net}{at}/24 dev {inner}", f"link set {inner} up"]
+        _batch(["ip", "-n", spaces[host]], inside)
+    for space, device, rate in shaped:
+        burst = max(16_384, rate // 8 // 500)
+        call(
+            *("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf"),
+            *("rate", f"{rate}bit", "burst", str(burst), "latency", "30ms"),
+        )
+
+
+def _bridge(name: str) -> list[str]:
+    return [f"link add {name} type bridge", f"link set {name} up"]
+
+
+def _batch(command: list[str], lines: list[str]) -> None:
+    done = subprocess.run(
+        [*command, "-batch", "-"], input="\n".join(lines), capture_output=True, text=True
+    )
+    assert done.returncode == 0, (lines, done.stderr)
+
+
+def _key(work: Path) -> Path:
+    """The key that all clients know, and that all have as their own."""
+    key = work / "key"
+    call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+    return key
 
 
 @contextmanager
-def _served(space: str, address: str, folder: Path) -> Iterator[int]:
-    command = ["ip", "netns", "exec", space, sys.executable, __file__, address, str(folder)]
+def _reached(made: Lab, host: str, work: Path) -> Iterator[None]:
+    """A real sshd of the host; its logins have the host's own home."""
+    address = f"{SSH_NET}{made.plan.addresses[host]}"
+    configuration = work / f"{host}.sshd"
+    configuration.write_text(
+        f"ListenAddress {address}:{SSH_PORT}\nHostKey {made.key}\nPidFile none\n"
+        f"AuthorizedKeysFile {made.key}.pub\nStrictModes no\nUsePAM no\n"
+        f"PermitRootLogin yes\nSetEnv HOME={made.folders[host]}\n"
+    )
+    Path("/run/sshd").mkdir(exist_ok=True)
+    command = [*made.within(made.spaces[host]), "/usr/sbin/sshd", "-D", "-f", configuration]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def _disk(folder: Path, rate: int) -> Iterator[str]:
+    """An ext4 on a loop device, mounted in the folder; its writes have that rate, 0: none."""
+    image = folder.with_suffix(".img")
+    with image.open("wb") as file:
+        file.truncate(DISK_BYTES)
+    call("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "nodiscard", image)
+    device = Path(call("losetup", "--find", "--show", image).strip())
+    number = device.stat().st_rdev
+    limit = f"{os.major(number)}:{os.minor(number)} "
+    limits = [THROTTLE / f"blkio.throttle.{verb}_bps_device" for verb in ("read", "write")]
+    try:
+        call("mount", "-o", "noatime,barrier=0", device, folder)
+        for each in limits if rate else ():
+            each.write_text(limit + str(rate))
+        yield device.name
+    finally:
+        for each in limits:
+            each.write_text(limit + "0")
+        subprocess.run(["umount", folder])
+        until = time.monotonic() + 10
+        while call("losetup", "--associated", image) and time.monotonic() < until:
+            subprocess.run(["losetup", "--detach", device], stderr=subprocess.DEVNULL)
+            time.sleep(0.05)
+        image.unlink()
+
+
+@contextmanager
+def _served(made: Lab, host: str) -> Iterator[subprocess.Popen[str]]:
+    command = [*made.within(made.spaces[host]), sys.executable, __file__]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [*command, made.address(host), str(made.folders[host])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     try:
-        yield int(process.stdout.readline())
+        yield process
     finally:
-        process.stdin.close()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
         process.wait(20)
 
 
@@ -96,7 +306,7 @@ def main() -> None:
 
     address, folder = sys.argv[1:]
     served = {"share": SHARE, "username": USER, "password": PASSWORD, "address": address}
-    with private_samba(folder, **served) as server:
+    with private_samba(folder, **served, port=PORT) as server:
         print(server.port, flush=True)
         sys.stdin.read()
 

@@ -1,10 +1,9 @@
-"""A real fleet of 3 clients and 2 servers, measured by the real ansible-playbook."""
+"""A real fleet of 3 clients and 2 servers, measured by the real ansible-playbook over real ssh."""
 
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,121 +13,146 @@ from tests.fleet import hosts
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: namespaces need root")
 ROOT = Path(__file__).parents[2]
-FAST, SLOW = "240mbit", "80mbit"
+FAST, SLOW = 100_000_000, 25_000_000
 CLIENTS = ("pc0", "pc1", "pc2")
+DEAD = {"ansible_port": 1}
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    rates = {**dict.fromkeys((*CLIENTS, "nas0"), FAST), "nas1": SLOW}
-    with hosts.lab(rates, ("nas0", "nas1"), tmp_path_factory.mktemp("served")) as made:
+    plan = hosts.Plan(dict.fromkeys(CLIENTS, FAST), {"nas0": FAST, "nas1": SLOW})
+    with hosts.lab(plan, tmp_path_factory.mktemp("hosts")) as made:
         yield made
 
 
-def inventory(lab, folder, dead=()):
-    """The clients are this host, with a command that enters each one's namespace."""
-    told = {}
-    for client in CLIENTS:
-        (folder / client).mkdir()
-        command = ["ip", "netns", "exec", lab.spaces[client], sys.executable, "-m", "bottleneck"]
-        here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        if client in dead:
-            here = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-        told[client] = {
-            **here,
-            "bottleneck_command": ["env", f"PYTHONPATH={ROOT}", *command],
-            "bottleneck_folder": str(folder / client),
-            "bottleneck_size": "4MiB",
-        }
-    path = folder / "inventory.yml"
-    path.write_text(json.dumps({"all": {"hosts": told}}))
-    return path
-
-
-def asked(lab, path, folder):
-    shares = [word for share in lab.shares.values() for word in ("--share", share)]
-    more = ["--user", hosts.USER, "--yes", "--budget", "10", "--keep", folder / "kept"]
-    return ["fleet", path, *shares, *more]
-
-
-def left_behind(folder):
-    return [str(each) for client in CLIENTS for each in (folder / client).rglob("*")]
-
-
-@pytest.mark.long
-def test_the_slow_server_is_named_and_a_dead_client_costs_its_own_pairs(lab, bottleneck, tmp_path):
-    path = inventory(lab, tmp_path, dead=("pc2",))
-    ended = bottleneck(
-        *asked(lab, path, tmp_path), "--json", "-", password=hosts.PASSWORD, seconds=160
-    )
-    told = json.loads(ended.out)
-    assert ended.code == 3, ended.err
-    assert [each["name"].partition(":")[0] for each in told["culprits"]] == [
-        lab.shares["nas1"].split("/")[2].partition(":")[0]
-    ], told["evidence"]
-    assert {each["client"] for each in told["missing"]} == {"pc2"}
-    assert told["status"] == "partial"
-    # ARP of the others alone.
-    assert sum(lab.sent_bytes("pc2")) < 100_000 < sum(lab.sent_bytes("pc0"))
-    assert left_behind(tmp_path) == []
-    kept = sorted(each.name for each in (tmp_path / "kept").glob("*@*"))
-    assert len(kept) <= 2 * (3 + 2) and {each.partition("@")[0] for each in kept} == {"pc0", "pc1"}
-    password = hosts.PASSWORD.encode()
-    for file in (tmp_path / "kept").rglob("*"):
-        assert not file.is_file() or password not in file.read_bytes(), file
-
-
 @pytest.fixture
-def interrupted():
-    """Runs the program until it says something, interrupts it, and gives its ending."""
+def fleet(lab, tmp_path):
+    """Starts the program in the switch of the lab; a function that gives its ending."""
+    running = []
 
-    def run(words, text):
+    def start(*more, password=hosts.PASSWORD, **by_client):
+        path = lab.inventory(tmp_path, "2MiB", **by_client)
+        shares = [word for share in lab.shares.values() for word in ("--share", share)]
+        words = ["--user", hosts.USER, "--yes", "--budget", "10", "--keep", tmp_path / "kept"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "bottleneck", *map(str, words)],
+            [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *shares, *words, *more],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "BOTTLENECK_PASSWORD": hosts.PASSWORD},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "BOTTLENECK_PASSWORD": password,
+                "TMPDIR": str(tmp_path),
+            },
         )
-        try:
-            assert any(text in line for line in process.stderr)
-            process.send_signal(signal.SIGINT)
-            return (*process.communicate(timeout=60), process.returncode)
-        finally:
-            process.kill()
-            process.wait()
+        running.append(process)
+        return process
 
-    return run
+    yield start
+    for each in running:
+        each.kill()
+        each.communicate()
 
 
-@pytest.mark.long
-def test_after_an_interrupt_there_is_one_document_and_the_run_goes_on(
-    lab, interrupted, bottleneck, tmp_path
-):
-    path = inventory(lab, tmp_path)
-    words = [*asked(lab, path, tmp_path), "--json", "-"]
-    out, err, code = interrupted(words, "round 2 of")
-    assert code == 130 and "Traceback" not in err
-    assert json.loads(out)["status"] == "interrupted"
-    assert err.splitlines()[-1] == "bottleneck: interrupted; continue with --resume"
-    until = time.monotonic() + 20
-    while left_behind(tmp_path) and time.monotonic() < until:
+def ended(process):
+    """Exit code, the document and the complaints of a run."""
+    out, err = process.communicate(timeout=200)
+    assert "Traceback" not in err, err
+    return process.returncode, json.loads(out) if out else None, err
+
+
+def wait_until_clean(lab, folder):
+    """No file, folder or process of a run is left on a host, and no folder of ours here."""
+    until = time.monotonic() + 40
+    while (left := [*lab.left_behind(), *folder.glob("bottleneck-*")]) and time.monotonic() < until:
         time.sleep(0.1)
-    assert left_behind(tmp_path) == []
-    refused = bottleneck(*words, password=hosts.PASSWORD)
-    assert refused.code == 64 and "use --resume" in refused.complaint
-    ended = bottleneck(*words, "--resume", password=hosts.PASSWORD, seconds=160)
-    told = json.loads(ended.out)
-    assert len(told["culprits"]) == 1 and told["status"] == "complete", ended.err
+    assert left == []
+
+
+def wait_for(process, text):
+    assert any(text in line for line in process.stderr)
+
+
+def wait_for_a_test(lab):
+    until = time.monotonic() + 60
+    while not any("diagnose" in each for each in lab.left_behind()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
+    code, told, err = ended(fleet("--json", "-"))
+    assert [each["name"] for each in told["culprits"]] == [lab.address("nas1")], (told, err)
+    assert code == 0 and told["status"] == "complete" and told["missing"] == []
+    kept = list((tmp_path / "kept").glob("*@*.json"))
+    assert len(kept) <= 2 * (3 + 2)
+    password = hosts.PASSWORD.encode()
+    assert not [each for each in (tmp_path / "kept").iterdir() if password in each.read_bytes()]
+    wait_until_clean(lab, tmp_path)
 
 
 @pytest.mark.long
-def test_a_wrong_password_is_told_of_each_pair(lab, bottleneck, tmp_path):
-    path = inventory(lab, tmp_path)
-    ended = bottleneck(*asked(lab, path, tmp_path), "--json", "-", password="wrong", seconds=160)
-    told = json.loads(ended.out)
-    assert ended.code == 69 and told["culprits"] == []
-    assert told["missing"]
-    assert not [each for each in told["missing"] if "no report" in each["reason"]]
-    assert left_behind(tmp_path) == []
+def test_a_dead_client_costs_its_own_pairs(lab, fleet, tmp_path):
+    before = lab.sent_bytes("pc2")
+    code, told, err = ended(fleet("--json", "-", pc2=DEAD))
+    assert code == 3 and told["status"] == "partial", err
+    assert [each["name"] for each in told["culprits"]] == [lab.address("nas1")]
+    assert {each["client"] for each in told["missing"]} == {"pc2"}
+    # ARP of the others alone.
+    assert sum(lab.sent_bytes("pc2")) - sum(before) < 100_000
+    wait_until_clean(lab, tmp_path)
+
+
+@pytest.mark.long
+def test_after_an_interrupt_there_is_one_document_and_the_run_goes_on(lab, fleet, tmp_path):
+    process = fleet("--json", "-")
+    wait_for(process, "round 2 of")
+    wait_for_a_test(lab)
+    process.send_signal(signal.SIGINT)
+    code, told, err = ended(process)
+    assert code == 130 and told["status"] == "interrupted"
+    assert err.splitlines()[-1] == "bottleneck: interrupted; continue with --resume"
+    wait_until_clean(lab, tmp_path)
+    code, told, err = ended(fleet())
+    assert code == 64 and "use --resume" in err
+    code, told, err = ended(fleet("--json", "-", "--resume"))
+    assert len(told["culprits"]) == 1 and told["status"] == "complete", err
+
+
+@pytest.mark.long
+def test_a_killed_coordinator_leaves_nothing_on_any_host(lab, fleet, tmp_path):
+    process = fleet("--json", "-")
+    wait_for_a_test(lab)
+    process.kill()
+    process.communicate()
+    wait_until_clean(lab, tmp_path)
+    code, told, _ = ended(fleet("--json", "-", "--resume"))
+    assert code == 0 and told["status"] == "complete"
+
+
+def test_a_wrong_password_is_refused_once_by_each_server(lab, fleet, tmp_path):
+    code, told, err = ended(fleet("--json", "-", password="wrong"))
+    assert code == 77 and told["status"] == "failed" and told["culprits"] == []
+    # No more than the first round: accounts are locked after a few.
+    servers = [each["server"] for each in told["missing"]]
+    assert servers and len(servers) == len(set(servers))
+    assert "no pair was measured" in err.splitlines()[-1]
+    wait_until_clean(lab, tmp_path)
+
+
+@pytest.mark.long
+def test_a_full_disk_of_a_client_costs_its_own_pairs(lab, fleet, tmp_path):
+    full = tmp_path / "full"
+    full.mkdir()
+    hosts.call("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", full)
+    try:
+        (full / "filled").write_bytes(bytes(1020 << 10))
+        code, told, err = ended(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
+        assert [each.name for each in full.iterdir()] == ["filled"]
+    finally:
+        hosts.call("umount", full)
+    assert code == 3 and told["status"] == "partial", err
+    assert {each["client"] for each in told["missing"]} == {"pc1"}
+    wait_until_clean(lab, tmp_path)

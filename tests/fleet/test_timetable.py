@@ -1,6 +1,7 @@
 """No two tests of a round share a host or an uplink, and the rounds are as few as they can be."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -97,6 +98,14 @@ def test_a_host_without_a_report_is_tried_no_more():
     untested = (Node("client", "pc0"), Node("client", "pc2"))
     pairs = adaptive.next_pairs(of, [found(untested=untested)], made, 10, dead)
     assert [pair.client for pair in pairs] == ["pc2"]
+
+
+def test_a_fast_pair_is_not_measured_again():
+    of = fleet(3, 1)
+    made = Counter(timetable.all_pairs(of, Random(1)))
+    assert adaptive.next_pairs(of, [found(untested=of.hosts)], made, 10) == []
+    slow = replace(found(untested=of.hosts), unexplained=(Pair("pc1", "nas0"),))
+    assert Pair("pc1", "nas0") in adaptive.next_pairs(of, [slow], made, 10)
 
 
 def test_no_more_are_asked_for_than_are_left():

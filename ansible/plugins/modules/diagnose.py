@@ -16,6 +16,7 @@ description:
   - Returns the report of the program.
   - The report names what limits the copies, for example a disk, the network or a CPU.
   - Test files of the run are removed at its end. Nothing else on the host or the share changes.
+  - The run ends early if nothing waits for its answer any more, as after an interrupt.
 author:
   - the copy-bottleneck authors (@copy-bottleneck)
 options:
@@ -115,6 +116,9 @@ exit_code:
 
 import json
 import os
+import select
+import signal
+import threading
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -138,6 +142,18 @@ def command_of(wanted):
     if wanted["allow_guest"]:
         words.append("--allow-guest")
     return words
+
+
+def end_with_caller(process):
+    """Interrupts the program when the other end of our output is gone."""
+
+    def wait():
+        ended = select.poll()
+        ended.register(1, 0)
+        ended.poll()
+        process.send_signal(signal.SIGINT)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def main():
@@ -175,7 +191,8 @@ def main():
         limit + command_of(wanted),
         environ_update=environment,
         cwd=os.path.expanduser("~"),
-        handle_exceptions=True,
+        expand_user_and_vars=False,
+        before_communicate_callback=end_with_caller,
     )
     last = (err.strip().splitlines() or ["no message"])[-1][:300]
     try:

@@ -1,0 +1,62 @@
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, the copy-bottleneck authors
+# MIT License (see LICENSE or https://opensource.org/licenses/MIT)
+# SPDX-License-Identifier: MIT
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: answers
+type: notification
+short_description: Keep what each host answered to a measurement
+version_added: 0.1.0
+description:
+  - Writes the report of M(copy_bottleneck.smb.diagnose) of each host to a file of the controller.
+  - A host without a report gets a file with the reason.
+author:
+  - the copy-bottleneck authors (@copy-bottleneck)
+options:
+  folder:
+    description:
+      - Directory of the files, each of which is named after its host.
+    type: path
+    required: true
+    env:
+      - name: BOTTLENECK_ANSWERS
+"""
+
+import json
+import os
+
+from ansible.plugins.callback import CallbackBase
+
+ACTION = "copy_bottleneck.smb.diagnose"
+LONGEST_REASON = 300
+
+
+class CallbackModule(CallbackBase):
+    """One file for each host and round, written when its measurement has ended."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "copy_bottleneck.smb.answers"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def _keep(self, told, **more):
+        if told._task.action != ACTION:
+            return
+        found = told._result
+        words = str(found.get("msg") or "no report").strip().split("\n")[0]
+        answer = {
+            "report": found.get("report") or {},
+            "reason": words[:LONGEST_REASON],
+            "exit_code": found.get("exit_code"),
+        }
+        path = os.path.join(self.get_option("folder"), told._host.get_name() + ".json")
+        with open(path, "w") as file:
+            json.dump(answer, file)
+
+    v2_runner_on_ok = _keep
+    v2_runner_on_failed = _keep
+    v2_runner_on_unreachable = _keep
