@@ -19,7 +19,7 @@ def next_pairs(
     """At most so many pairs that decide between suspects; none: nothing is left to decide.
 
     made: how often each pair was measured or tried; dead: hosts that gave no report. A pair is
-    repeated where no other is left, and it is slow: once is enough to be fast.
+    repeated where no other is left and it is slow.
     """
     most, results = max(0, most), tuple(found)
     doubts = [each for told in results for each in told.undecided]

@@ -97,7 +97,7 @@ def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[s
     A login that all refuse is tried once: more would lock the account.
     Errors: KeyboardInterrupt, when ansible-playbook has ended; found has what is known by then.
     """
-    made = Counter(found.made)
+    made, before = Counter(found.made), found.reported()
     pairs = [pair for pair in first if not made[pair]]
     with _started() as (work, own):
         while pairs:
@@ -107,7 +107,7 @@ def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[s
                 say(f"round {at} of {len(rounds)}: {len(each)} tests: {names}")
                 _round(run, each, found, work, own)
                 made.update(each)
-                if not found.reported() and found.refused.issuperset(each):
+                if found.reported() == before and found.refused.issuperset(each):
                     return
             judged = of_pairs(found.seen, run.fleet, run.usual_bytes_per_second)
             left = 0 if run.every else run.fleet.most_tests - made.total()
@@ -130,9 +130,12 @@ def _round(run: Run, pairs: Sequence[Pair], found: Collected, work: Path, own: O
     variables.write_text(json.dumps(told))
     command = [program("ansible-playbook"), "--inventory", str(run.inventory.absolute())]
     command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
-    last = _played(command, run, work, own)
-    for pair in pairs:
-        _take(run.keep, pair, work / ANSWERS / f"{pair.client}.json", found, last)
+    last = "interrupted"
+    try:
+        last = _played(command, run, work, own)
+    finally:
+        for pair in pairs:
+            _take(run.keep, pair, work / ANSWERS / f"{pair.client}.json", found, last)
 
 
 def _new_name(keep: Path, pair: Pair) -> str:

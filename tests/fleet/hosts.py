@@ -114,6 +114,24 @@ class Lab:
         path.write_text(json.dumps({"all": {"hosts": hosts, "children": sites}}))
         return path
 
+    @contextmanager
+    def full_disk(self, client: str, folder: Path) -> Iterator[Path]:
+        """A disk without room in an empty folder, which only the client sees; its files from here.
+
+        It is mounted where the client's sshd is: with that it goes, however a test ends.
+        """
+        pids = call("ip", "netns", "pids", self.spaces[client]).split()
+        pid = next(each for each in pids if "[listener]" in _command(each))
+        inside = ("nsenter", f"--mount=/proc/{pid}/ns/mnt")
+        call(*inside, "mount", "-t", "tmpfs", "-o", f"size={MIB}", "tmpfs", folder)
+        try:
+            seen = Path(f"/proc/{pid}/root{folder}")
+            with (seen / "filler").open("wb") as file, contextlib.suppress(OSError):
+                file.write(bytes(2 * MIB))
+            yield seen
+        finally:
+            call(*inside, "umount", "--lazy", folder)
+
     def left_behind(self) -> list[str]:
         """Files on any host, and processes in any namespace that a run may have left."""
         found = [

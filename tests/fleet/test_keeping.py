@@ -13,7 +13,7 @@ from probes.records import Access
 from probes.stage import Refused
 
 PLAYBOOK = """#!{python}
-import json, os, sys
+import json, os, signal, sys
 told = json.load(open(next(each[1:] for each in sys.argv if each.startswith("@"))))
 seen = {{**told, "cwd": os.getcwd(), "environment": dict(os.environ)}}
 seen["blocking"] = os.get_blocking(1) and os.get_blocking(2)
@@ -21,7 +21,9 @@ json.dump(seen, open({folder!r} + "/seen.json", "w"))
 for client in told["bottleneck_round"]:
     if {answer!r} is not None:
         open(os.environ["BOTTLENECK_ANSWERS"] + "/" + client + ".json", "w").write({answer!r})
+{then}
 """
+INTERRUPT = "os.kill(os.getppid(), signal.SIGINT), signal.pause()"
 PAIR = Pair("pc1", "nas1")
 
 
@@ -32,9 +34,9 @@ def measured(monkeypatch, tmp_path):
     hosts.write_text("pc1\n")
     keep = tmp_path / "kept"
 
-    def made(answer=None, resume=False):
+    def made(answer=None, resume=False, then=""):
         script = tmp_path / "playbook"
-        told = {"python": sys.executable, "folder": str(tmp_path), "answer": answer}
+        told = {"python": sys.executable, "folder": str(tmp_path), "answer": answer, "then": then}
         script.write_text(PLAYBOOK.format(**told))
         script.chmod(0o700)
         monkeypatch.setattr(run, "program", lambda name: str(script))
@@ -172,12 +174,22 @@ def test_whatever_a_failed_client_says_costs_its_own_pair(measured, told, reason
     assert list(found.missing) == [PAIR] and not found.reported()
 
 
-def test_a_refused_login_is_tried_once(measured, monkeypatch):
+def test_what_a_client_answered_before_an_interrupt_is_kept(measured, report_of, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        measured(answered(report_of(*PAIR)), then=INTERRUPT)
+    assert (tmp_path / "kept" / "pc1@nas1.json").exists()
+
+
+@pytest.mark.parametrize("before", [(), ("pc1", "nas2")], ids=["first", "resumed"])
+def test_a_refused_login_is_tried_once(measured, report_of, monkeypatch, tmp_path, before):
+    (tmp_path / "kept").mkdir(mode=0o700)
+    if before:
+        (tmp_path / "kept" / "pc1@nas2.json").write_text(json.dumps(report_of(*before)))
     monkeypatch.setattr(run.timetable, "rounds", lambda fleet, pairs: [(PAIR,)] * 3)
     rounds = []
     kept = run._round
     monkeypatch.setattr(run, "_round", lambda *told: rounds.append(told) or kept(*told))
-    found = measured(answered(reason="wrong password", code=77))
+    found = measured(answered(reason="wrong password", code=77), resume=True)
     assert len(rounds) == 1 and found.refused == {PAIR}
 
 

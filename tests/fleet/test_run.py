@@ -13,7 +13,7 @@ from tests.fleet import hosts
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: namespaces need root")
 ROOT = Path(__file__).parents[2]
-FAST, SLOW = 100_000_000, 25_000_000
+FAST, SLOW = 100_000_000, 40_000_000
 CLIENTS = ("pc0", "pc1", "pc2")
 DEAD = {"ansible_port": 1}
 
@@ -33,7 +33,7 @@ def fleet(lab, tmp_path):
     def start(*more, password=hosts.PASSWORD, **by_client):
         path = lab.inventory(tmp_path, "2MiB", **by_client)
         shares = [word for share in lab.shares.values() for word in ("--share", share)]
-        words = ["--user", hosts.USER, "--yes", "--budget", "10", "--keep", tmp_path / "kept"]
+        words = ["--user", hosts.USER, "--yes", "--budget", "12", "--keep", tmp_path / "kept"]
         process = subprocess.Popen(
             [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *shares, *words, *more],
             stdin=subprocess.DEVNULL,
@@ -132,6 +132,7 @@ def test_a_killed_coordinator_leaves_nothing_on_any_host(lab, fleet, tmp_path):
     assert code == 0 and told["status"] == "complete"
 
 
+@pytest.mark.long
 def test_a_wrong_password_is_refused_once_by_each_server(lab, fleet, tmp_path):
     code, told, err = ended(fleet("--json", "-", password="wrong"))
     assert code == 77 and told["status"] == "failed" and told["culprits"] == []
@@ -146,13 +147,9 @@ def test_a_wrong_password_is_refused_once_by_each_server(lab, fleet, tmp_path):
 def test_a_full_disk_of_a_client_costs_its_own_pairs(lab, fleet, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
-    hosts.call("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", full)
-    try:
-        (full / "filled").write_bytes(bytes(1020 << 10))
+    with lab.full_disk("pc1", full) as seen:
         code, told, err = ended(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
-        assert [each.name for each in full.iterdir()] == ["filled"]
-    finally:
-        hosts.call("umount", full)
+        assert [each.name for each in seen.iterdir()] == ["filler"]
     assert code == 3 and told["status"] == "partial", err
     assert {each["client"] for each in told["missing"]} == {"pc1"}
     wait_until_clean(lab, tmp_path)
