@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-from bottleneck import __version__, bootstrap, credentials, dialling, told, wire
+from bottleneck import __version__, bootstrap, credentials, dialling, replies, wire
 from bottleneck.replies import AgentLost, StageError, Stream
 from probes.host import tools
 from probes.host.child import apart
@@ -134,10 +134,10 @@ class Host(Stream):
         except queue.Empty:
             trouble = f"sent nothing for {timeout_seconds:.0f} s"
         if "refused" in self.about:
-            raise self._checked(told.refusal, self.about["refused"])
+            raise self._checked(replies.refusal, self.about["refused"])
         version = self.about.get("version")
         if not trouble and version != __version__:
-            words = told.words(version)[:LONGEST_VERSION]
+            words = replies.words(version)[:LONGEST_VERSION]
             trouble = f"has version {words}, but this host has {__version__}"
         if trouble:
             if self.lost or self.process.poll() is not None:
@@ -157,7 +157,7 @@ class Host(Stream):
     def _answer(self, request: dict[str, Any], until: float, step: str) -> Any:
         number = self.send(request)
         try:
-            return self._checked(told.answer, self.next(number, until, step))
+            return self._checked(replies.answer, self.next(number, until, step))
         finally:
             self.replies.forget(number)
 
@@ -194,7 +194,7 @@ class Host(Stream):
         try:
             reply = self.next(number, time.monotonic() + opening_seconds, name)
             opened = True
-            held = self._checked(told.endpoint, reply)
+            held = self._checked(replies.endpoint, reply)
             yield held if held.access else replace(held, access=peer.access)
         finally:
             self._close_hold(number, name, opened)
@@ -268,9 +268,9 @@ class Host(Stream):
             while True:
                 reply = self.next(number, until, name)
                 if "details" in reply:
-                    details = self._checked(told.details, reply["details"])
+                    details = self._checked(wire.details, reply["details"])
                     break
-                samples.append(self._checked(told.sample, reply.get("sample")))
+                samples.append(self._checked(replies.sample, reply.get("sample")))
                 if finish is not None and reply.get("last"):
                     until += _seconds_of(_finished, samples, finish)
                 if "counters" in reply and len(own) < 2:
@@ -289,7 +289,7 @@ class Host(Stream):
             raise PartlyRan(str(error), tuple(samples), isinstance(error, AgentLost)) from None
         finally:
             self.replies.forget(number)
-        if len(own) < 2 or not told.is_window(samples):
+        if len(own) < 2 or not replies.is_window(samples):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
         return Ran(tuple(samples), details, _ends(own), _ends(other) if other else None)
 

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bottleneck import told, wire
+from bottleneck import typed, wire
 from probes.host.child import one_line
 from probes.host.system import os
 from probes.host.waiting import select
-from probes.stage import Unavailable
+from probes.records import Endpoint, Sample, run_rate
+from probes.stage import Refused, Unavailable
 
 MOST_BYTES = 2 << 20
 """Of all replies to one request: a run of a minute has 6 KB of samples."""
@@ -36,6 +37,8 @@ UNASKED = "sent data that was not requested"
 WRITE_SECONDS = 10.0
 LONGEST_WORDS_BYTES = 500
 MOST_BANNER_LINES = 20
+REFUSALS = frozenset({"usage", "unreachable", "share", "login", "permission", "space"})
+"""Kinds of probes.stage.Refused."""
 T = TypeVar("T")
 
 
@@ -232,14 +235,14 @@ class Stream:
                 f"{self.side}: the agent did not answer in {step}; check that the host is up"
             ) from None
         if "lost" in reply:
-            how = told.words(reply["lost"])
+            how = words(reply["lost"])
             raise AgentLost(f"{self.side}: the agent {how} in {step}{self._last_words()}")
         if "skipped" in reply:
-            raise Unavailable(told.words(reply["skipped"]))
+            raise Unavailable(words(reply["skipped"]))
         if "refused" in reply:
-            raise self._checked(told.refusal, reply["refused"])
+            raise self._checked(refusal, reply["refused"])
         if "failed" in reply:
-            raise StageError(told.words(reply["failed"]))
+            raise StageError(words(reply["failed"]))
         return reply
 
     def _checked(self, check: Callable[[Any], T], value: object) -> T:
@@ -248,3 +251,52 @@ class Stream:
             return check(value)
         except ValueError as error:
             raise StageError(f"{self.side}: invalid data from the agent: {error}") from None
+
+
+# -- what an agent tells: nothing is taken on trust. Errors: ValueError, where and what -----------
+
+
+def answer(reply: dict[str, Any]) -> Any:
+    """What a question's reply answers; whoever asked knows what it must be."""
+    if "answer" not in reply:
+        raise typed.NotTyped("the reply holds no answer")
+    return reply["answer"]
+
+
+def endpoint(reply: dict[str, Any]) -> Endpoint:
+    """Where what a host holds can be met."""
+    if "endpoint" not in reply:
+        raise typed.NotTyped("the reply holds no endpoint")
+    return wire.from_plain(Endpoint, reply["endpoint"])
+
+
+def refusal(value: object) -> Refused:
+    """A refusal of a kind that exists, with its reason."""
+    found = typed.mapping(value, "refused")
+    kind = typed.text(found.get("kind"), "refused.kind")
+    if kind not in REFUSALS:
+        raise typed.NotTyped("refused.kind is unknown")
+    return Refused(kind, words(typed.text(found.get("text"), "refused.text")))
+
+
+def words(value: object) -> str:
+    """Whatever is told as a reason, in one line."""
+    return " ".join(str(value).split())
+
+
+def sample(value: object) -> Sample:
+    """A sample of two amounts, elapsed seconds and bytes moved so far."""
+    found = typed.array(value, "sample")
+    if len(found) != 2:
+        raise typed.NotTyped("sample must be two numbers")
+    moved = typed.number(found[1], "sample.moved_bytes")
+    return Sample(typed.number(found[0], "sample.elapsed_seconds"), int(moved))
+
+
+def is_window(samples: list[Sample]) -> bool:
+    """Whether time passed, nothing ran backwards, and the rate is one that a report may hold."""
+    pairs = list(zip(samples, samples[1:], strict=False))
+    lasted = any(a.elapsed_seconds < b.elapsed_seconds for a, b in pairs) and all(
+        a.elapsed_seconds <= b.elapsed_seconds and a.moved_bytes <= b.moved_bytes for a, b in pairs
+    )
+    return lasted and run_rate(tuple(samples)) <= typed.LARGEST

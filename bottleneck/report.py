@@ -12,13 +12,12 @@ import json
 import stat
 import statistics
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bottleneck import bounded, document_file, typed
-from bottleneck.told import details
-from bottleneck.wire import to_plain, told_to_plain
+from bottleneck.wire import details, to_plain, told_to_plain
 from probes.host.system import os
 from probes.records import (
     SIDES,
@@ -81,6 +80,15 @@ class Report:
     notes: tuple[str, ...] = ()
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy; None: none was asked for."""
+
+
+def started_utc(report: Report) -> datetime | None:
+    """When a run began; None: its time has no offset, or lies beyond the calendar."""
+    try:
+        told = datetime.fromisoformat(report.started)
+        return told.astimezone(UTC) if told.tzinfo else None
+    except (OverflowError, ValueError):
+        return None
 
 
 # -- writing -----------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def greeting(version: str, python: str, host: str) -> bytes:
 
 
 def refusal(kind: str, text: str) -> bytes:
-    """What stands in for a greeting where no agent will come; told.refusal reads it."""
+    """What stands in for a greeting where no agent will come; replies.refusal reads it."""
     return MARK + encode({"protocol": PROTOCOL, "refused": {"kind": kind, "text": text}})
 
 
@@ -145,3 +145,12 @@ def from_plain(kind: Type[T], value: Any) -> T:
         return typed.record(kind, value, kind.__name__, exact=True)
     except typed.NotTyped as error:
         raise WireError(str(error)) from None
+
+
+def details(value: object, where: str = "details") -> Message:
+    """Details whose one key that rates() computes with is right; rules read the rest with care."""
+    found = typed.mapping(value, where)
+    name = "window_rates_bytes_per_second"
+    for at, rate in enumerate(typed.array(found.get(name, []), f"{where}.{name}")):
+        typed.number(rate, f"{where}.{name}[{at}]")
+    return found

@@ -93,11 +93,12 @@ def said(arguments: list[str]) -> str:
             texts.append(each.read())
     # How old a report is depends on today.
     out_text = re.sub(r'("age_seconds": )[\d.]+', r"\1...", texts[0])
+    out_text = re.sub(r", \d+ (min|h|d) ago$", r", ... ago", out_text, flags=re.MULTILINE)
     return f"exit code {code}\n== stdout\n{out_text}== stderr\n{texts[1]}"
 
 
 def _call(arguments: list[str], out: int, err: int) -> NoReturn:
-    from bottleneck.cli.program import main as program
+    from bottleneck.__main__ import main as program
 
     code = 70
     with Path(os.devnull).open() as nothing:

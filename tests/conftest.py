@@ -76,7 +76,7 @@ def begin(arguments, out, err, cwd, environment):
         os.environ.update(environment)
         os.chdir(cwd or ".")
         sys.argv = ["bottleneck", *arguments]
-        from bottleneck.cli.program import main
+        from bottleneck.__main__ import main
 
         main()
     except SystemExit as end:

@@ -57,9 +57,35 @@ def under(*folders: str) -> list[Path]:
     return [path for path in MODULES if any(path.is_relative_to(folder) for folder in folders)]
 
 
-def test_probes_know_nothing_of_the_coordinator_and_its_libraries() -> None:
-    for path in under("probes"):
-        assert not reaches(path, "bottleneck", "rich", "typer", "click"), path
+COMMANDS, REPORTS = "bottleneck/cli", "bottleneck/reports"
+DRIVERS = tuple(f"probes/smb/impacket_{name}.py" for name in ("session", "server"))
+HOUSE = ("bottleneck", "probes")
+FORBIDDEN = [
+    (("probes",), (), ("bottleneck", "rich", "typer", "click")),
+    ((REPORTS,), (), ("bottleneck.cli", "bottleneck.session", "bottleneck.hosts")),
+    ((REPORTS,), (), ("bottleneck.agent", "psutil")),
+    (HOUSE, (COMMANDS, "bottleneck/__main__.py"), ("typer", "bottleneck.cli")),
+    (HOUSE, (COMMANDS, REPORTS), ("rich",)),
+    # Security software flags impacket: it may be absent, and these have to cope.
+    (HOUSE, DRIVERS, ("impacket",)),
+    # Both take an importable `bottleneck` for the numeric package.
+    (HOUSE, (), ("pandas", "xarray")),
+]
+"""Below some folders, but for others, no file imports from these packages."""
+
+
+@pytest.mark.parametrize(("folders", "but", "packages"), FORBIDDEN)
+def test_a_room_reaches_into_no_other_than_its_own(
+    folders: tuple[str, ...], but: tuple[str, ...], packages: tuple[str, ...]
+) -> None:
+    for path in set(under(*folders)) - set(under(*but)):
+        assert not reaches(path, *packages), path
+
+
+def test_reports_know_of_the_probes_the_records_alone() -> None:
+    for path in under(REPORTS):
+        house = reaches(path, "probes") - {"probes"}
+        assert house == reaches(path, "probes.records"), path
 
 
 @pytest.mark.long
@@ -115,36 +141,6 @@ print(*sorted({set(CLOCK_AND_CHANCE) - {"random", "secrets"}!r} & (set(sys.modul
     assert done.stdout.split() == []
 
 
-def test_reports_decide_nothing_and_measure_nothing() -> None:
-    for path in under("bottleneck/reports"):
-        assert not reaches(path, "bottleneck.cli", "bottleneck.session", "bottleneck.hosts"), path
-        assert not reaches(path, "bottleneck.agent", "typer", "psutil"), path
-        house = reaches(path, "probes") - {"probes"}
-        assert house == reaches(path, "probes.records"), path
-
-
-@pytest.mark.long
-def test_only_the_commands_know_typer() -> None:
-    for path in MODULES:
-        if not path.is_relative_to("bottleneck/cli"):
-            assert not reaches(path, "typer", "bottleneck.cli") or path.name == "__main__.py", path
-
-
-@pytest.mark.long
-def test_nothing_below_the_commands_and_the_reports_prints_with_rich() -> None:
-    for path in MODULES:
-        if not any(path.is_relative_to(at) for at in ("bottleneck/cli", "bottleneck/reports")):
-            assert not reaches(path, "rich"), path
-
-
-@pytest.mark.long
-def test_impacket_is_imported_in_its_drivers_alone() -> None:
-    """Security software flags impacket: it may be absent, and these have to cope."""
-    drivers = {Path(f"probes/smb/impacket_{name}.py") for name in ("session", "server")}
-    for path in set(MODULES) - drivers:
-        assert not reaches(path, "impacket"), path
-
-
 def test_every_stage_is_in_the_list_of_stages_and_describes_itself() -> None:
     stages = import_module("probes").STAGES
     assert isinstance(stages, tuple)
@@ -159,13 +155,6 @@ def test_every_stage_is_in_the_list_of_stages_and_describes_itself() -> None:
 def test_no_folder_of_tests_is_a_package() -> None:
     """tests/probes/__init__.py would hide the real probes/."""
     assert not list((ROOT / "tests").rglob("__init__.py"))
-
-
-@pytest.mark.long
-def test_this_project_does_not_use_pandas_or_xarray() -> None:
-    """Both take an importable `bottleneck` for the numeric package."""
-    for path in [*MODULES, *(at.relative_to(ROOT) for at in (ROOT / "tests").rglob("*.py"))]:
-        assert not reaches(path, "pandas", "xarray"), path
 
 
 @pytest.mark.parametrize("path", TRAVELLING, ids=str)
@@ -193,41 +182,25 @@ def test_what_travels_calls_nothing_newer_than_python_3_9() -> None:
     assert "incompatible versions" not in done.stdout, done.stdout
 
 
-def test_importing_the_commands_loads_no_smb_library() -> None:
-    """Each costs 130-160 ms, and `--help` has 200."""
-    libraries = ("impacket", "smbprotocol", "smbclient", "spnego", "cryptography", "psutil")
-    code = f"""
-import sys, bottleneck.cli
-print(*[name for name in {libraries!r} if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []
-
-
-def test_importing_a_stage_loads_no_smb_library() -> None:
-    code = """
-import sys, probes
-print(*[name for name in ("impacket", "smbprotocol", "cryptography") if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []
-
-
-def test_looking_a_request_up_loads_no_smb_library() -> None:
-    """An agent does so in its own process; its child imports what carries the request out."""
-    code = """
-import sys
+LOADS = {
+    "the commands": "import bottleneck.cli.app",
+    "a stage": "import probes",
+    # An agent does so in its own process; its child imports what carries the request out.
+    "a request": """
 from bottleneck import agent_requests as requests
 from probes import STAGES
 for do, listed in requests.LISTED.items():
     for name in (*listed, *(STAGES if do in requests.OF_STAGES else ())):
-        assert requests.takes(do, name).keys is not None
-print(*[name for name in ("impacket", "smbprotocol", "cryptography") if name in sys.modules])
-"""
+        assert requests.takes(do, name).keys is not None""",
+}
+
+
+@pytest.mark.parametrize("loaded", LOADS)
+def test_what_comes_before_a_child_loads_no_smb_library(loaded: str) -> None:
+    """Each costs 130-160 ms, and `--help` has 200."""
+    libraries = ("impacket", "smbprotocol", "smbclient", "spnego", "cryptography")
+    code = f"import sys\n{LOADS[loaded]}\n"
+    code += f"print(*[name for name in {libraries!r} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

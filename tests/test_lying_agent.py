@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bottleneck import __version__, hosts, plan, report, session, told, wire
+from bottleneck import __version__, hosts, plan, replies, report, session, wire
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.bench import Bench
 from bottleneck.cli import exits
@@ -228,4 +228,4 @@ def test_a_refusal_that_is_one_stays_one():
 
 
 def test_every_kind_of_refusal_has_its_exit_code():
-    assert set(exits.OF_REFUSAL) == told.REFUSALS
+    assert set(exits.OF_REFUSAL) == replies.REFUSALS

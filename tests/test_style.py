@@ -188,24 +188,3 @@ def test_sentences_are_counted_across_lines_and_not_across_rows():
     assert not [each for part in paragraphs(f"{head}\n  {tail}") for each in long_sentences(part)]
     assert [len(long_sentences(each)) for each in paragraphs(f"- {head}\n  {tail}")] == [1]
     assert list(paragraphs(row)) == []
-
-
-def test_a_figure_with_its_unit_is_one_word():
-    assert not long_sentences(" ".join(["25.0 MB/s"] * WORDS))
-    assert long_sentences(" ".join(["25.0 MB/s"] * (WORDS + 1)))
-
-
-def test_of_a_verdict_the_words_behind_because_count():
-    copy = "Pulling a file that is not in the server's cache runs at 24.5 MB/s because "
-    assert not long_sentences(copy + "word " * WORDS)
-    assert long_sentences(copy + "word " * (WORDS + 1))
-
-
-def test_code_of_a_page_is_left_out_and_its_cells_are_not():
-    text = "# Cap\n\n`cap` is\n\n```\nladder\n```\n\n| a |\n|---|\n| rung |\n\n[lift](cap.md)\n"
-    assert [terms_in(each) for each in prose_of_page(text)] == [["Cap"], [], [], ["rung"], ["lift"]]
-
-
-def test_sentences_in_json_are_read():
-    kept = 'a: {"sentence": "Its cap is full.", "cause": "cap"}\n== test_a_cap\n- no ladder'
-    assert [terms_in(each) for each in prose_of_kept(kept)] == [["cap"], [], ["ladder"]]

@@ -6,18 +6,24 @@ As text and as JSON here; the forms of monitoring systems are in reports/.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from bottleneck.analysis.finding import Diagnosis
+from bottleneck.analysis.finding import Diagnosis, Verdict
 from bottleneck.report import Report
 from bottleneck.safe import safe
+from bottleneck.units import rate_text, seconds_text, share_text
 
 SCHEMA = "copy-bottleneck/check/1"
 LONGEST_SENTENCE, LONGEST_MESSAGE = 2000, 600
+LONGEST_TEXT = 300
+"""Characters of a name or a message: a monitoring system shows a line of it."""
 State = Literal["ok", "warning", "critical", "unknown"]
 EXIT_CODES: dict[State, int] = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
 """Of Nagios' plugins."""
+ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")
+"""The worst first."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +103,47 @@ def to_json(judgement: Judgement) -> str:
         if chosen.bytes_per_second is not None:
             found["headline"]["bytes_per_second"] = chosen.bytes_per_second
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+# -- what every form of it says alike ------------------------------------------------------------
+
+
+def quantity_text(value: float, unit: str) -> str:
+    """A metric's figure for a person."""
+    texts: dict[str, Callable[[float], str]] = {
+        "bytes_per_second": rate_text,
+        "seconds": seconds_text,
+    }
+    return texts.get(unit, share_text)(value)
+
+
+def worst_first(judgement: Judgement) -> list[Judged]:
+    """The expectations, the worst first; in the order that they were asked for otherwise."""
+    return sorted(judgement.judged, key=lambda each: ORDER.index(each.state))
+
+
+def value_text(judged: Judged) -> str:
+    """What was found, for a person: `70 MB/s`, `12 ms`, `3 %`; empty: no number."""
+    if judged.value is None:
+        return ""
+    return quantity_text(judged.value, judged.unit) if judged.unit else f"{judged.value:g}"
+
+
+def verdict_of(judgement: Judgement, judged: Judged) -> Verdict | None:
+    """The verdict on the copy that an expectation speaks of; None: it speaks of no copy."""
+    if judgement.diagnosis is None:
+        return None
+    chosen = judgement.diagnosis.chosen
+    copies = [] if chosen is None else [chosen]
+    copies += judgement.diagnosis.copies
+    name, _, dialect = judged.metric.removeprefix("cap.").partition("@")
+    for copy in copies:
+        if name in ("headline", "cap") or copy.copy == name and dialect in ("", copy.dialect):
+            return copy.verdict
+    return None
+
+
+def share_of(judgement: Judgement) -> str:
+    """The share or folder that was measured; empty: nobody knows."""
+    told = judgement.report.target.get("share") if judgement.report else None
+    return safe(told, LONGEST_TEXT) if isinstance(told, str) else ""

@@ -8,7 +8,7 @@ measured is unknown, never OK. Bytes that were altered on the way are critical, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bottleneck.analysis.doubts import CLEAR_CONFIDENCE
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
@@ -16,15 +16,13 @@ from bottleneck.analysis.unknown import ALTERED, FAILED
 from bottleneck.gate import baseline as baselines
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
-from bottleneck.gate.judged import Judged, Judgement, State
+from bottleneck.gate.judged import ORDER, Judged, Judgement, State, quantity_text
 from bottleneck.gate.metrics import Reading
 from bottleneck.report import Report
-from bottleneck.units import rate_text, seconds_text, share_text
+from bottleneck.units import rate_text
 from bottleneck.words import cap_text, stage_text
 from probes.records import Failed, Skipped
 
-ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")
-"""The worst first."""
 AHEAD_SECONDS = 300.0
 """What clocks of two hosts may differ by: a report from later than that is of a wrong clock."""
 NOT_ENDED = ("interrupted", "failed")
@@ -203,15 +201,6 @@ def _behind(told: Reading) -> str:
     if told.copy.verdict.component == "unknown":
         return f"{which}; bottleneck not identified"
     return f"{which}; limited by {cap_text(told.copy.verdict)}"
-
-
-def quantity_text(value: float, unit: str) -> str:
-    """A metric's figure for a person."""
-    texts: dict[str, Callable[[float], str]] = {
-        "bytes_per_second": rate_text,
-        "seconds": seconds_text,
-    }
-    return texts.get(unit, share_text)(value)
 
 
 def _cap(wanted: Cap, told: Reading) -> Judged:

@@ -12,7 +12,6 @@ from bottleneck import words
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Part
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
-from bottleneck.reports.chain import ends, flow
 from bottleneck.reports.document import COMMON, Block, Column, Table, Text
 from bottleneck.safe import safe
 from bottleneck.units import rate_text
@@ -40,7 +39,7 @@ def answer(report: Report, diagnosis: Diagnosis, kept: bool = False) -> Iterator
     if chosen is not None and chosen.bytes_per_second:
         yield from copies.target(chosen)
         yield _copies(diagnosis, chosen)
-        yield from flow(report, diagnosis, chosen)
+        yield from copies.flow(report, diagnosis, chosen)
     left_out = tuple(_left_out(report, diagnosis))
     yield from left_out
     alone = not left_out
@@ -132,7 +131,7 @@ def _copies(diagnosis: Diagnosis, chosen: CopyDiagnosis) -> Table:
         inset=True,
     )
     for copy in shown:
-        sender, receiver = ends(copy)
+        sender, receiver = copies.ends(copy)
         source = f"{sender} cache" if copy.copy.endswith(".cached") else f"{sender} disk"
         table.add(
             safe(copy.copy, 40),
@@ -190,7 +189,7 @@ def _unmeasured(copy: CopyDiagnosis) -> Iterator[str]:
     """The parts that every byte passes and that have no limit."""
     if not copy.bytes_per_second:
         return
-    sender, receiver = ends(copy)
+    sender, receiver = copies.ends(copy)
     known = {each.part for each in copy.ceilings}
     wanted: list[Part] = [("network", "path"), ("disk", receiver)]
     if not copy.copy.endswith(".cached"):

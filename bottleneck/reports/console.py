@@ -17,9 +17,7 @@ from bottleneck.reports.disks import disk_points, jobs, zone_curves
 from bottleneck.reports.document import Block, Text, points
 from bottleneck.reports.formats import ALL, SECTIONS
 from bottleneck.reports.hosts import interface_points, path
-from bottleneck.reports.runs import runs
 from bottleneck.reports.terminal import show
-from bottleneck.reports.transfers import transfers
 from bottleneck.safe import safe
 from bottleneck.units import explorer_note
 from bottleneck.words import dialect_text
@@ -82,7 +80,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from stages.costly(report)
         case "measurements":
             yield from (*stages.stages(report), *jobs(report))
-            yield from (*runs(report), *transfers(report))
+            yield from (*stages.runs(report), *stages.transfers(report))
         case "skipped":
             yield from stages.missing(report)
             yield from points("Notes", report.notes)

@@ -1,31 +1,37 @@
-"""The copies of a run, each with its cap, and as a grid of directions and caches.
+"""The copies of a run, each with its cap: as a table, as a grid, and as the chain of its parts.
 
-What a person made of the file (pull, push; cached, uncached) stands in the grid's places.
+What a person made of the file (pull, push; cached, uncached) stands in the grid's places. A page
+draws the parts as one pipe around the copy's stream, logarithmic over the copy's own rate: limits
+lie a hundredfold apart.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bottleneck import words
-from bottleneck.analysis import finding
+from bottleneck.analysis import steps
+from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis, Part, Rung, Verdict
 from bottleneck.analysis.model import looks_like
+from bottleneck.analysis.sentences import name_with_verb
 from bottleneck.report import Report
 from bottleneck.reports import document
 from bottleneck.safe import safe
 from bottleneck.units import bits_beside, link_text, rate_text, size_text
-from probes.records import Measured
+from probes.records import SIDES, Measured
 
 LEAST_IN_GRID = 2
 LONGEST_BAR, SHORTEST_BAR = 40, 4
 LEAST_RUNGS = 2
 _NAME = re.compile(r"(server\.)?(push|pull)\.(cached|uncached)")
 _WIDE = document.VERY_WIDE
-Place = tuple[str, str]
+VerbAndCache = tuple[str, str]
 
 
-def copies(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
+def copies(diagnosis: Diagnosis) -> Iterator[document.Block]:
     """A line for each copy; a wide terminal has room for what comes after its cap."""
     if not diagnosis.copies:
         return
@@ -69,9 +75,9 @@ def cache_growth(report: Report) -> Iterator[document.Block]:
     yield from document.points("Growth of the sender's page cache", told)
 
 
-def grid(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
+def grid(diagnosis: Diagnosis) -> Iterator[document.Block]:
     """Push and pull down, cached and uncached across, for each dialect and who starts the copy."""
-    groups: dict[str, dict[Place, float]] = {}
+    groups: dict[str, dict[VerbAndCache, float]] = {}
     for copy in diagnosis.copies:
         named = _NAME.fullmatch(copy.copy)
         if named and copy.bytes_per_second:
@@ -103,7 +109,7 @@ def grid(diagnosis: finding.Diagnosis) -> Iterator[document.Block]:
     yield table
 
 
-def ceilings(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
+def ceilings(copy: CopyDiagnosis) -> Iterator[document.Block]:
     """What holds a copy: its own rate and every ceiling; nothing where neither is known."""
     rate = copy.bytes_per_second
     if not rate or not copy.ceilings:
@@ -138,12 +144,12 @@ def ceilings(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
     yield table
 
 
-def name_text(copy: finding.CopyDiagnosis) -> str:
+def name_text(copy: CopyDiagnosis) -> str:
     """A copy by its name and dialect: `pull.uncached over SMB 3.1.1`."""
     return f"{safe(copy.copy, 40)} {over_text(copy)}"
 
 
-def over_text(copy: finding.CopyDiagnosis) -> str:
+def over_text(copy: CopyDiagnosis) -> str:
     """What moved it: `over SMB 3.1.1`, `with the operating system's copy`."""
     apart = {"native": "with the operating system's copy", "none": "without SMB"}
     return apart.get(copy.dialect, f"over {words.dialect_text(copy.dialect)}")
@@ -153,7 +159,7 @@ def _ceiling_bar(width: int) -> int:
     return 12 if width < document.WIDE else 30 if width < document.VERY_WIDE else 80
 
 
-def longest_bar(copy: finding.CopyDiagnosis, rate: float) -> float:
+def longest_bar(copy: CopyDiagnosis, rate: float) -> float:
     """Bytes per second that the longest bar beside a copy's rate stands for.
 
     The scale reaches to the next ceiling; an idle core's may be a hundred times as high.
@@ -162,13 +168,13 @@ def longest_bar(copy: finding.CopyDiagnosis, rate: float) -> float:
     return max(2 * rate, min(8 * rate, 1.05 * beyond))
 
 
-def is_cap(named: finding.Verdict | finding.Rung, ceiling: finding.Ceiling) -> bool:
+def is_cap(named: Verdict | Rung, ceiling: Ceiling) -> bool:
     """Whether it is this ceiling that a verdict or a rung names."""
     alike = named.ceiling_bytes_per_second == ceiling.bytes_per_second
     return alike and named.named == ceiling.named
 
 
-def _remark(ceiling: finding.Ceiling) -> str:
+def _remark(ceiling: Ceiling) -> str:
     if ceiling.component in ("network", "bus"):
         return bits_beside(ceiling.bytes_per_second)
     if ceiling.standing == "measured":
@@ -176,7 +182,7 @@ def _remark(ceiling: finding.Ceiling) -> str:
     return {"at-least": "at least", "estimated": "estimated"}.get(ceiling.standing, "inferred")
 
 
-def ladder(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
+def ladder(copy: CopyDiagnosis) -> Iterator[document.Block]:
     """What holds a copy once all that is lower is lifted, and what it then runs at."""
     if len(copy.ladder) < LEAST_RUNGS:
         return
@@ -196,7 +202,7 @@ def ladder(copy: finding.CopyDiagnosis) -> Iterator[document.Block]:
     yield table
 
 
-def _rung_remark(at: int, rung: finding.Rung) -> str:
+def _rung_remark(at: int, rung: Rung) -> str:
     """What a rung's rate stands on, in few words: the assumed link, or why there is none."""
     if at == 0:
         return "today"
@@ -207,7 +213,7 @@ def _rung_remark(at: int, rung: finding.Rung) -> str:
     return "" if match is None else f"with {link_text(match.bits_per_second)}"
 
 
-def target(copy: finding.CopyDiagnosis) -> Iterator[document.Points]:
+def target(copy: CopyDiagnosis) -> Iterator[document.Points]:
     """What it takes to bring a copy to the wanted rate; nothing where none was asked for."""
     target = copy.target
     if target is None:
@@ -221,3 +227,119 @@ def target(copy: finding.CopyDiagnosis) -> Iterator[document.Points]:
     nothing = ["No measured component is in the way."] if not (needs or target.unknown) else []
     title = f"Needed for {wanted}: {name}"
     yield document.Points(title, (*needs, *target.unknown, *nothing))
+
+
+# -- the parts that a copy's data passes ------------------------------------------------------
+
+LOWEST = 3
+"""So many of the lowest limits have a place of their own in the chain."""
+NARROWEST, WIDEST = 22.0, 94.0
+"""Widths of the pipe around the copy's stream, in hundredths of the drawing."""
+SIGNS = {"~": "estimated", ">": "at least", "?": "not measured", "-": "none seen"}
+Room = tuple[str, tuple[Part, ...], bool]
+"""A place by its name, what belongs to it, and whether every copy has it."""
+
+
+def ends(copy: CopyDiagnosis) -> tuple[str, str]:
+    """The sides that the bytes come from and go to."""
+    verb = copy.copy.split(".")[-2] if "." in copy.copy else "pull"
+    sender = steps.sender(verb, copy.initiator)
+    return sender, steps.other(sender)
+
+
+def flow(report: Report, diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[document.Flow]:
+    """The chain of a copy; nothing of one that was not made, or of which no limit is known."""
+    rate = copy.bytes_per_second
+    if not rate or not copy.ceilings:
+        return
+    limits = [each for each in copy.ceilings if not each.tool or each.part == copy.verdict.part]
+    lowest = {each.part for each in limits[:LOWEST]} | {copy.verdict.part}
+    shown = [
+        (name, parts, here)
+        for name, parts, always in _rooms(copy)
+        if (here := [each for each in limits if each.part in parts])
+        and lowest & set(parts)
+        or always
+    ]
+    most = max((each.bytes_per_second for each in limits), default=rate)
+    nearest = next((e for e in limits if e.standing in ("measured", "inferred")), None)
+    places = []
+    for name, parts, here in shown:
+        named = [each for each in here if is_cap(copy.verdict, each)]
+        surer = [each for each in here if each.standing != "at-least"]
+        limit = min(named or surer or here, key=_level, default=None)
+        mark = ""
+        if copy.verdict.part in parts and not diagnosis.healthy:
+            mark = "bottleneck"
+        elif limit is not None and copy.verdict.detail == f"or {name_with_verb(limit)}":
+            mark = "or this"
+        elif copy.verdict.component == "unknown" and limit is not None and limit is nearest:
+            mark = "nearest"
+        label = "" if limit is None else words.cap_text(limit)
+        value = _limit_text(report, limit, parts)
+        places.append(document.Place(name, value, mark, label, _width(limit, rate, most)))
+    signs = (sign for sign in SIGNS if any(each.value.startswith(sign) for each in places))
+    legend = ", ".join(f"{sign} {SIGNS[sign]}" for sign in signs)
+    title = f"Limits of {safe(copy.copy, 40)}, in the order of the data"
+    yield document.Flow(title, _joined(places), legend)
+
+
+def _rooms(copy: CopyDiagnosis) -> Iterator[Room]:
+    sender, receiver = ends(copy)
+    if copy.copy.endswith(".cached"):
+        yield f"{sender} cache", (("memory", sender), ("disk", sender)), True
+    else:
+        yield f"{sender} disk", (("disk", sender),), True
+        yield f"{sender} memory", (("memory", sender),), False
+    yield from _inside(copy, sender)
+    yield "SMB", tuple(("smb", side) for side in (*SIDES, "path")), False
+    yield "TCP", tuple(("tcp", side) for side in SIDES), False
+    yield "network", tuple(("network", side) for side in (*SIDES, "path")), True
+    yield from reversed(tuple(_inside(copy, receiver)))
+    yield f"{receiver} memory", (("memory", receiver),), False
+    yield f"{receiver} disk", (("disk", receiver),), True
+
+
+def _inside(copy: CopyDiagnosis, side: str) -> Iterator[Room]:
+    yield f"{side} CPU", (("cpu", side),), True
+    if copy.verdict.part == ("instrument", side):
+        yield f"this tool ({side})", (copy.verdict.part,), True
+    yield f"{side} bus", (("bus", side),), False
+
+
+def _limit_text(report: Report, limit: Ceiling | None, parts: tuple[Part, ...]) -> str:
+    """A limit with its sign; `-`: none was seen; `?`: it was not measured."""
+    if limit is not None:
+        sign = words.DOUBT_SIGNS[limit.standing].strip()
+        return f"{sign}{rate_text(limit.bytes_per_second)}"
+    component, side = parts[0]
+    seen = component == "memory" or component == "cpu" and (side == "client" or report.server)
+    return "-" if seen else "?"
+
+
+def _level(limit: Ceiling) -> float:
+    return limit.bytes_per_second
+
+
+def _width(limit: Ceiling | None, rate: float, most: float) -> float | None:
+    if limit is None:
+        return None
+    if most <= rate or limit.bytes_per_second <= rate:
+        return NARROWEST
+    share = math.log(limit.bytes_per_second / rate) / math.log(most / rate)
+    return NARROWEST + (WIDEST - NARROWEST) * share
+
+
+def _joined(places: Sequence[document.Place]) -> tuple[document.Place, ...]:
+    """With the widths where a place meets its neighbours; one without a limit keeps its own."""
+
+    def joint(own: document.Place, beside: document.Place) -> float:
+        if own.width is None or beside.width is None:
+            return own.width or WIDEST
+        return (own.width + beside.width) / 2
+
+    before, behind = (places[0], *places[:-1]), (*places[1:], places[-1])
+    return tuple(
+        replace(own, begin=joint(own, one), end=joint(own, other))
+        for own, one, other in zip(places, before, behind, strict=True)
+    )

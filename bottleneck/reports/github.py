@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.gate.expectation import age_text
-from bottleneck.gate.judged import Judgement, State
-from bottleneck.reports.judgement import LONGEST_TEXT, share_of, value_text, worst_first
+from bottleneck.gate.judged import LONGEST_TEXT, Judgement, State, share_of, value_text, worst_first
 from bottleneck.reports.markdown import at_start
 from bottleneck.safe import safe
 from bottleneck.units import rate_text

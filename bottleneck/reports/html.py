@@ -23,7 +23,6 @@ from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import copies, stages
 from bottleneck.reports.answer import advice
-from bottleneck.reports.chain import flow
 from bottleneck.reports.comparisons import figures
 from bottleneck.reports.disks import disk_points, jobs
 from bottleneck.reports.document import Block, Facts, Points, Text, Verbatim, points
@@ -34,9 +33,7 @@ from bottleneck.reports.plots.copies import timeline, trend_plots
 from bottleneck.reports.plots.shapes import TEMPLATES, sheet
 from bottleneck.reports.plots.stages import latencies, requests, sweeps, windows
 from bottleneck.reports.plots.zones import zones
-from bottleneck.reports.runs import runs
 from bottleneck.reports.ticket import command_words
-from bottleneck.reports.transfers import transfers
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 from bottleneck.units import explorer_note, rate_text, seconds_text
@@ -165,7 +162,9 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     yield Group("Copies", made, "copies")
     if chosen is not None:
         yield Group(
-            "Limits in the order of the data", tuple(flow(report, diagnosis, chosen)), "chain"
+            "Limits in the order of the data",
+            tuple(copies.flow(report, diagnosis, chosen)),
+            "chain",
         )
         limits = (*copies.ceilings(chosen), *copies.ladder(chosen), *copies.target(chosen))
         yield Group("Limits", limits, "ladder")
@@ -181,7 +180,12 @@ def _sections(report: Report, diagnosis: Diagnosis, trends: Sequence[Trend]) -> 
     below = (*path(report), *interface_points(report), *disk_points(report))
     yield Group("Hosts", (*_group("beside", hosts), *below), "hosts")
     yield Group("Settings", tuple(stages.costly(report)), "costs")
-    measured = (*stages.stages(report), *jobs(report), *runs(report), *transfers(report))
+    measured = (
+        *stages.stages(report),
+        *jobs(report),
+        *stages.runs(report),
+        *stages.transfers(report),
+    )
     yield Group("Measurements", measured, "stages")
     yield Group("Not measured", tuple(stages.missing(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")

@@ -10,10 +10,9 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, value_text, verdict_of
 from bottleneck.gate.judging import judge
-from bottleneck.report import Report
-from bottleneck.reports.judgement import LONGEST_TEXT, share_of, started_utc, value_text, verdict_of
+from bottleneck.report import Report, started_utc
 from bottleneck.safe import safe
 from bottleneck.trend import Trend
 

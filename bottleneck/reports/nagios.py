@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from nagiosplugin import Performance, Range
 
 from bottleneck.gate.expectation import age_text
-from bottleneck.gate.judged import Judged, Judgement
-from bottleneck.reports.judgement import LONGEST_TEXT, share_of, worst_first
+from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, worst_first
 from bottleneck.safe import safe
 
 LONGEST_STATUS = 100

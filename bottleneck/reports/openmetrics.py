@@ -18,10 +18,9 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from bottleneck.analysis.finding import CopyDiagnosis
-from bottleneck.gate.judged import EXIT_CODES, Judged, Judgement
+from bottleneck.gate.judged import EXIT_CODES, LONGEST_TEXT, Judged, Judgement, share_of
 from bottleneck.gate.judging import COPY_STAGES
-from bottleneck.report import STATUSES, Report
-from bottleneck.reports.judgement import LONGEST_TEXT, share_of, started_utc
+from bottleneck.report import STATUSES, Report, started_utc
 from bottleneck.safe import safe
 from bottleneck.words import stage_text
 from probes.records import Measured, rates

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.analysis.rules.registry import CAUSES
-from bottleneck.cli import completion
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of
 from bottleneck.units import STYLES
@@ -68,12 +66,6 @@ def test_the_formats_that_are_completed_are_those_that_are_taken(bottleneck, com
 
 def test_every_command_is_completed(bottleneck):
     assert candidates(bottleneck, "bottleneck ") == list(commands_of(tree()))
-
-
-def test_a_list_completes_what_it_does_not_have_yet():
-    complete = completion.list_of(CAUSES["tcp"])
-    assert complete("") == list(CAUSES["tcp"])
-    assert complete("send-buffer,s") == []
 
 
 def test_completing_reads_no_configuration(bottleneck):

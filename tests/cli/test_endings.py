@@ -94,8 +94,9 @@ def test_json_that_stops_being_writable_is_one_complaint_and_the_run_goes_on(
     assert len(complaints) == 1 and str(folder) in complaints[0]
 
 
+@pytest.mark.parametrize("older", [None, ValueError("broken before")])
 def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
-    tmp_path, monkeypatch, capsys
+    monkeypatch, capsys, older
 ):
     """A demonstration's server and folder are closed around the run itself."""
     from bottleneck.cli import running
@@ -104,7 +105,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
         try:
             raise KeyboardInterrupt
         finally:
-            raise OSError("the folder is not empty")
+            raise OSError("the folder is not empty") from older
 
     monkeypatch.setattr(running, "choose", closing)
     assert app.run(["probe", "loopback", "--json", "-"]) == exits.INTERRUPTED
@@ -165,7 +166,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
 
 MEETING = """
 import os, sys
-from bottleneck.cli import program
+from bottleneck import __main__ as program
 from bottleneck.cli import interrupts
 hold = interrupts.hold
 def told():
@@ -267,7 +268,7 @@ def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path,
 
 HANGING = """
 import sys, time
-from bottleneck.cli import program
+from bottleneck import __main__ as program
 from bottleneck.cli import running
 running.LATE_SECONDS, running.CLOSING_SECONDS, running.END_LOADINGS = -4.5, 0.2, 0.0
 def measure(bench):

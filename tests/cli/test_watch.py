@@ -33,7 +33,7 @@ while True:
 LATE = """
 import os, signal
 from bottleneck import watch
-from bottleneck.cli import program
+from bottleneck import __main__ as program
 closing = watch.Watch.__exit__
 def close(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
@@ -42,7 +42,7 @@ watch.Watch.__exit__ = close
 program.main()
 """
 BROKEN = """
-from bottleneck.cli import program
+from bottleneck import __main__ as program
 from bottleneck.cli import documents
 real = documents.diagnose
 def diagnose(report):

@@ -22,7 +22,7 @@ from typing import Any
 
 import json_mutation
 
-from bottleneck import agent, hosts, told, typed, wire
+from bottleneck import agent, hosts, replies, typed, wire
 from probes.host.counters import Counters, Watched, usage
 from probes.host.facts import Readiness
 from probes.loopback import Setting
@@ -69,11 +69,11 @@ def lines(data: bytes) -> None:
 
 def values(message: dict[str, Any]) -> None:
     """What is told of in a message: what was asked for, or ValueError."""
-    for check in (told.answer, told.endpoint):
+    for check in (replies.answer, replies.endpoint):
         with contextlib.suppress(ValueError):
             check(message)
     for value in message.values():
-        for check in (told.refusal, told.sample, told.details, told.words):
+        for check in (replies.refusal, replies.sample, wire.details, replies.words):
             with contextlib.suppress(ValueError):
                 check(value)
     for kind in KINDS_OF_RECORD:
@@ -220,7 +220,7 @@ def observed(host: hosts.Host) -> None:
 
 def ran(host: hosts.Host) -> None:
     found = host.initiate("loopback", Setting(), Endpoint(), 1.0, watch_too=host)
-    assert told.is_window(list(found.samples))
+    assert replies.is_window(list(found.samples))
 
 
 # -- the agent ---------------------------------------------------------------------------------

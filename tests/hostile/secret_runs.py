@@ -26,7 +26,7 @@ from pathlib import Path
 real = secrets.token_urlsafe
 password = Path(os.environ["LEAKS_SECRET"]).read_text().split("\\n")[0]
 secrets.token_urlsafe = lambda length=None: password if length == 16 else real(length)
-from bottleneck.cli.program import main
+from bottleneck.__main__ import main
 sys.argv[0] = "bottleneck"
 main()
 """

@@ -9,8 +9,6 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.reports.answer import advice
-from bottleneck.words import cap_text, first_line
 
 ROOT = Path(__file__).parents[2]
 STORED = [
@@ -40,20 +38,6 @@ def test_the_answer_is_one_screen(shown, golden, stored, width):
     golden(f"answer/{name}-{width}", text)
 
 
-def test_the_first_line_tells_a_log_what_it_needs(shown, stored):
-    _, known = stored
-    diagnosis = diagnose(known)
-    line = shown(known, 80).splitlines()[0]
-    chosen = diagnosis.chosen
-    assert len(line) <= 80
-    if chosen is None or chosen.verdict.component == "unknown":
-        made = any(each.bytes_per_second for each in diagnosis.copies)
-        assert line == f"Bottleneck: not identified{'' if made else ' (no copy was made)'}"
-    elif not diagnosis.healthy:
-        assert line == first_line(diagnosis)
-        assert line.removeprefix("Bottleneck: ").startswith(cap_text(chosen.verdict).split(":")[0])
-
-
 def test_advice_does_not_ask_to_buy_what_somebody_configured(stored):
     """12 of 31 reports asked for a faster disk or link where a cgroup or a shaper was the limit."""
     _, known = stored
@@ -71,22 +55,6 @@ def test_no_advice_is_given_for_a_gain_that_is_not_worth_it(stored):
         if after is not None and copy.verdict.component not in ("unknown", "instrument"):
             worth = after.median >= LEAST_GAIN_RATIO * copy.bytes_per_second
             assert worth != ("alone gains less than 15%" in copy.advice[0]), copy.advice
-
-
-def test_the_expected_rate_of_the_advice_is_the_one_that_is_predicted(stored):
-    _, known = stored
-    for copy in diagnose(known).copies:
-        expected = [each for each in copy.advice if each.startswith("Expected: ")]
-        assert len(expected) <= 1
-        assert not expected or copy.predicted_bytes_per_second is not None
-
-
-def test_nothing_is_called_a_fault_where_no_fault_was_found(shown, stored):
-    _, known = stored
-    diagnosis = diagnose(known)
-    if diagnosis.healthy:
-        assert advice(diagnosis, diagnosis.chosen)[0].startswith("Nothing, unless")
-        assert "bottleneck" not in shown(known, 100).split("More:")[0].lower()
 
 
 def test_no_comparison_finds_no_difference_where_its_copies_have_a_cause_for_one(stored):

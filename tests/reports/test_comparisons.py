@@ -13,7 +13,6 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.report import Step
 from bottleneck.reports.comparisons import TABLES
-from bottleneck.reports.tcp_tables import TABLES as OF_TCP_ALONE
 from probes.records import Measured, Sample
 
 DATA = Path(__file__).parent.parent / "data"
@@ -49,53 +48,6 @@ def section(text, about) -> list[str]:
 def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(report):
     assert set(TABLES) == set(ABOUTS)
     assert {each.about for each in diagnose(report).comparisons} == set(ABOUTS)
-
-
-@pytest.mark.long
-def test_beside_copies_the_tables_of_tcp_are_left_to_their_section(shown, report, probed):
-    for about in OF_TCP_ALONE:
-        assert TABLES[about].heading not in shown(report)
-        assert TABLES[about].heading in shown(probed)
-    flat = " ".join(shown(report, verbose=True).split())
-    for each in diagnose(report).comparisons:
-        assert " ".join(each.sentence.split()) in flat
-
-
-@pytest.mark.parametrize("stage", ["smb-tax", "smb-matrix", "small-files", "native-copy"])
-def test_a_section_is_there_only_where_its_stage_is(shown, report, stage):
-    about = {"smb-tax": "security", "smb-matrix": "requests", "native-copy": "native"}
-    heading = TABLES[about.get(stage, stage)].heading
-    assert heading in shown(report, verbose=True)
-    left = tuple(entry for entry in report.entries if entry[0].stage != stage)
-    assert heading not in shown(replace(report, entries=left), verbose=True)
-
-
-def lines_of(found) -> int:
-    """A line a row; the cells of a matrix stand in a grid, a line a request size and its head.
-
-    A matrix of windows has a line for the bandwidth-delay product, too.
-    """
-    if found.about == "windows":
-        return len(found.rows) + 2 + len({row["window_bytes"] for row in found.rows})
-    if found.about != "requests":
-        return len(found.rows)
-    applications = [row for row in found.rows if row["application"] is not None]
-    sizes = {row["request_bytes"] for row in found.rows if row["application"] is None}
-    return len(applications) + 1 + len(sizes)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("about", ABOUTS)
-@pytest.mark.parametrize("width", [80, 200])
-def test_every_row_and_every_sentence_is_there_when_asked_for(shown, report, about, width):
-    found = [each for each in diagnose(report).comparisons if each.about == about]
-    lines = section(shown(report, width, verbose=True), about)
-    rows = [line for line in lines[1:] if not line.startswith(("- ", "  ", "* "))]
-    assert len(rows) == sum(lines_of(each) for each in found)
-    unwrapped = " ".join(line.strip() for line in lines)
-    assert all(each.sentence in unwrapped for each in found)
-    assert not any("more with --verbose" in line for line in lines)
-    assert not any("~" in line for line in rows)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])

@@ -64,12 +64,6 @@ def test_no_line_is_wider_than_the_terminal_or_ends_in_a_space(shown, name, widt
         assert line == line.rstrip()
 
 
-def test_verbose_shows_every_copys_reasons(shown):
-    text = shown(load("server-disk"), verbose=True)
-    assert text.count("Evidence (") == 5
-    assert "Evidence (pull.uncached, SMB1)" in text
-
-
 def test_a_copy_alone_is_no_grid(shown):
     report = load("server-disk")
     diagnosis = diagnose(report)

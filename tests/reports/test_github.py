@@ -25,23 +25,6 @@ def commands(text):
     return found
 
 
-def test_what_does_not_hold_is_annotated_the_worst_first(judgement):
-    assert commands(github_text(judgement)) == [
-        ("error", "bottleneck: cap is network", "the cap is disk/server/read"),
-        ("error", "bottleneck: tcp.push < 1 MB/s", "no agent"),
-        ("warning", "bottleneck: pull.uncached < 80 MB/s", "pull.uncached runs at 23.6 MB/s"),
-    ]
-
-
-def test_where_all_holds_there_is_one_notice(judgement, judged):
-    fine = replace(judgement, state="ok", sentence="all hold", judged=judged[2:4])
-    assert commands(github_text(fine)) == [("notice", "bottleneck", "all hold")]
-
-
-def test_no_report_is_an_error(nothing):
-    assert commands(github_text(nothing)) == [("error", "bottleneck", nothing.sentence)]
-
-
 def test_there_are_at_most_ten_and_the_last_says_how_many_more(judgement):
     many = tuple(Judged(f"x{at}", "x", "warning", "slow") for at in range(15))
     found = commands(github_text(replace(judgement, judged=many)))
@@ -53,23 +36,6 @@ def test_there_are_at_most_ten_and_the_last_says_how_many_more(judgement):
 def test_every_recorded_report_is_annotated(judged_report):
     assert commands(github_text(judged_report))
     assert judged_report.state.upper() in github_summary(judged_report)
-
-
-def test_the_summary_has_the_expectations_and_the_copies(judgement):
-    text = github_summary(judgement)
-    assert text.startswith("### bottleneck: CRITICAL\n\nthe server's disk caps pull.uncached at ")
-    assert "| WARNING | pull.uncached \\< 80 MB/s | 23.6 MB/s | pull.uncached runs at " in text
-    assert "| pull.uncached | 3.1.1 | 23.6 MB/s | disk/server/read | 0.99 |" in text
-    assert text.endswith(
-        "//nas/media, measured 2026-11-20T23:45:00+00:00 (3 h ago), "
-        "the run is complete, bottleneck 0.1.0\n"
-    )
-
-
-def test_the_summary_of_nothing_is_the_sentence(nothing):
-    assert github_summary(nothing) == (
-        "### bottleneck: UNKNOWN\n\nthere is no report in /var/lib/reports\n"
-    )
 
 
 def test_the_summary_stays_far_below_what_github_takes(judgement):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from bottleneck import report as reports
@@ -94,62 +93,31 @@ def test_every_fact_survives_a_report_and_its_schema() -> None:
     assert again.server is not None and again.server.interface == EVERYTHING
 
 
-@pytest.mark.parametrize(
-    ("facts", "text"),
-    [
-        (link(), "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500"),
-        (
-            link(duplex="half", rate_bits_per_second=10**8, autonegotiated=False),
-            "enp3s0 (igb), 100 Mbit/s half duplex (set manually), MTU 1500",
-        ),
-        (RADIO, "wlp2s0 (Wi-Fi iwlwifi), 433 Mbit/s, -61 dBm, MTU 1500"),
-        (
-            link(pcie=SLOT),
-            "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500, slot of 1 lane at 5 GT/s (500 MB/s)",
-        ),
-        (
-            link("enx0", driver="r8152", usb_bits_per_second=480_000_000),
-            "enx0 (r8152), 1 Gbit/s full duplex, MTU 1500, USB at 480 Mbit/s",
-        ),
-        (
-            link(pause={"receives": True, "sends": True}),
-            "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500, flow control receives and sends",
-        ),
-        (
-            link(offloads={"tcp_segmentation": False, "generic_receive": True}),
-            "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500, tcp segmentation offload off",
-        ),
-        (
-            link(qdisc="tbf", qdisc_rate_bytes_per_second=12_500_000),
-            "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500, shaped to 100 Mbit/s by tbf",
-        ),
-        (link(qdisc="fq_codel"), "enp3s0 (igb), 1 Gbit/s full duplex, MTU 1500"),
-        (link("wg0", kind="wireguard", virtual=True), "wg0 (wireguard), MTU 1500"),
-        (
-            link("v0", kind="veth", virtual=True, rate_bits_per_second=10**10),
-            "v0 (veth), MTU 1500",
-        ),
-    ],
+LINKS = (
+    link(),
+    link(duplex="half", rate_bits_per_second=10**8, autonegotiated=False),
+    RADIO,
+    link(pcie=SLOT),
+    link("enx0", driver="r8152", usb_bits_per_second=480_000_000),
+    link(pause={"receives": True, "sends": True}),
+    link(pause={"receives": False, "sends": False}),
+    link(offloads={"tcp_segmentation": False, "generic_receive": True}),
+    link(qdisc="tbf", qdisc_rate_bytes_per_second=12_500_000),
+    link(qdisc="fq_codel"),
+    link(qdisc="netem"),
+    link("wg0", kind="wireguard", virtual=True),
+    link("v0", kind="veth", virtual=True, rate_bits_per_second=10**10),
 )
-def test_an_interface_is_one_line(facts: InterfaceFacts, text: str) -> None:
-    assert interface_text(facts) == text
+PORTS = tuple(link(f"veth{at}", kind="veth", virtual=True) for at in range(40))
+BRIDGE = link("br0", kind="bridge", virtual=True, lower=PORTS)
 
 
-def test_what_lies_below_is_listed_under_its_host(shown):
-    lines = shown(interface_points(with_links(link(), EVERYTHING)), 200).splitlines()
-    assert lines[:2] == ["", "Interfaces"]
-    assert lines[2].startswith("- client: enp3s0 (igb), 1 Gbit/s")
-    assert lines[3].startswith("- server: bond0.7 (vlan 7), 1 Gbit/s full duplex")
-    assert lines[4].startswith("- server: below bond0.7: bond0 (bond 802.3ad)")
-    assert lines[5] == "- server: below bond0: enp3s0, enx0"
-
-
-def test_a_bridge_of_many_ports_does_not_fill_the_screen(shown):
-    ports = tuple(link(f"veth{at}", kind="veth", virtual=True) for at in range(40))
-    bridge = link("br0", kind="bridge", virtual=True, lower=ports)
-    told = shown(interface_points(with_links(link(), bridge)))
-    assert len(told.splitlines()) < 12
-    assert "36 more" in told
+def test_an_interface_is_one_line_and_what_lies_below_is_listed_under_its_host(shown, golden):
+    """A bridge of many ports does not fill the screen."""
+    lines = [f"- {interface_text(each)}" for each in LINKS]
+    for server in (EVERYTHING, BRIDGE):
+        lines += shown(interface_points(with_links(link(), server)), 200).splitlines()
+    golden("interfaces", "\n".join(lines) + "\n")
 
 
 def test_without_facts_there_is_no_section(shown):

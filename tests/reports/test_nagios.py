@@ -37,27 +37,6 @@ def parsed(text):
     return match["state"], match["text"], found, match["long"].splitlines()
 
 
-def test_the_first_line_has_the_state_the_sentence_and_each_figure_once(judgement):
-    state, text, figures, lines = parsed(nagios_text(judgement))
-    assert (state, text) == ("CRITICAL", judgement.sentence)
-    assert list(figures) == ["pull.uncached", "path.rtt", "loss"]
-    rate = figures["pull.uncached"]
-    assert (rate["value"], rate["unit"]) == ("23600000", None)
-    assert (rate["warn"], rate["crit"], rate["min"]) == ("80000000:", "10000000:", "0")
-    assert (figures["path.rtt"]["value"], figures["path.rtt"]["unit"]) == ("0.00035", "s")
-    assert lines[0] == "[CRITICAL] cap is network: the cap is disk/server/read"
-    assert lines[2] == "[WARNING] pull.uncached < 80 MB/s: pull.uncached runs at 23.6 MB/s"
-    assert lines[-1] == "//nas/media measured 2026-11-20T23:45:00+00:00, 3 h ago"
-
-
-def test_what_was_not_measured_has_no_figure(judgement):
-    assert "tcp.push" not in parsed(nagios_text(judgement))[2]
-
-
-def test_without_a_report_there_is_the_sentence_alone(nothing):
-    assert nagios_text(nothing) == ("BOTTLENECK UNKNOWN - there is no report in /var/lib/reports\n")
-
-
 def test_every_recorded_report_keeps_to_the_grammar(judged_report):
     parsed(nagios_text(judged_report))
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from itertools import groupby
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
@@ -105,33 +104,6 @@ def test_promtool_has_nothing_to_say(judgement):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_the_samples_of_a_metric_stand_together(judgement):
-    names = re.findall(r"^(\w+)[{ ]", openmetrics_text(judgement), re.MULTILINE)
-    assert len([name for name, _ in groupby(names)]) == len(set(names))
-
-
-def test_rates_and_caps_are_those_of_the_diagnosis(judgement):
-    text = openmetrics_text(judgement)
-    which = {"copy": "pull.uncached", "dialect": "3.1.1", "share": "//nas/media"}
-    cap = {"component": "disk", "side": "server", "cause": "read"}
-    assert values(text, "copy_bytes_per_second", **which) == [23.6e6]
-    assert values(text, "cap_confidence", **which, **cap) == [0.99]
-    assert values(text, "cap_ceiling_bytes_per_second", **which, **cap) == [25e6]
-    assert values(text, "stage_bytes_per_second", step="disk server read uncached") == [25e6]
-    assert values(text, "expectation_seconds", metric="path.rtt") == [0.00035]
-    assert values(text, "report_duration_seconds") == [judgement.report.elapsed_seconds]
-    assert values(text, "report_timestamp_seconds") == [1795218300.0]
-
-
-def test_states_are_one_for_what_is_and_zero_for_what_is_not(judgement):
-    text = openmetrics_text(judgement)
-    assert values(text, "check_state", state="critical") == [1.0]
-    assert values(text, "check_state", state="ok") == [0.0]
-    one = values(text, "expectation_state", expectation="tcp.push < 1 MB/s", state="unknown")
-    assert one == [1.0]
-    assert values(text, "report_status", status="complete") == [1.0]
-
-
 def test_what_was_not_measured_is_absent(judgement, recorded):
     entries = tuple((step, Skipped("no")) for step, _ in recorded.entries)
     report = replace(recorded, entries=entries)
@@ -141,12 +113,6 @@ def test_what_was_not_measured_is_absent(judgement, recorded):
     shown = {name for name, *_ in samples(text)}
     assert not shown & {"copy_bytes_per_second", "cap_confidence", "stage_bytes_per_second"}
     assert "tcp.push" not in re.findall(r'expectation_bytes_per_second{metric="(.*?)"', text)
-
-
-def test_without_a_report_the_state_is_there_and_names_the_share_that_was_asked_for(nothing):
-    text = openmetrics_text(nothing, share="//nas/media")
-    assert {name for name, *_ in samples(text)} == {"check_state"}
-    assert values(text, "check_state", state="unknown", share="//nas/media") == [1.0]
 
 
 def test_words_are_the_contracts(judgement):

@@ -50,12 +50,6 @@ def test_a_ticket_is_one_page_whose_figures_load(path):
     assert ticket_figures.told_report(text.encode()) == report.loads(block.encode())
 
 
-def test_a_ticket_begins_with_the_verdict_and_says_what_to_do(example):
-    text = ticket_of(example)
-    assert text.startswith("# Bottleneck: server disk (read)\n\n## What to do\n\n- Use a disk on")
-    assert "Confidence: high" in text
-
-
 @pytest.mark.long
 def test_a_report_from_elsewhere_gives_no_document_a_command_to_paste(tmp_path, capsys):
     """A stranger's would be run by whoever reads the ticket."""

@@ -11,7 +11,7 @@ from bottleneck import report as reports
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.rules.registry import CAUSES, PLACES
-from bottleneck.reports.chain import NARROWEST, WIDEST, flow
+from bottleneck.reports.copies import NARROWEST, WIDEST, flow
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -1,0 +1,186 @@
+"""The drawings: as they were looked at, their marks where the figures say, and bounded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bottleneck.analysis import steps
+from bottleneck.analysis.comparisons.disks import all_zones
+from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.report import median_run
+from bottleneck.reports.document import Heat, HeatCell
+from bottleneck.reports.html import plots
+from bottleneck.reports.plots.cells import heat_map, within
+from bottleneck.reports.plots.copies import Span, trend_plots
+from bottleneck.trend import Point, Trend
+from probes.records import Measured, Sample
+
+MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_dirty_bytes")
+
+
+def altered(report, stage, **details):
+    """The report with details of a stage replaced."""
+    return measured(report, lambda o: replace(o, details={**o.details, **details}), stage)
+
+
+def measured(report, change, stage=""):
+    """The report with what was measured changed."""
+    entries = (
+        (step, change(o) if isinstance(o, Measured) and stage in ("", step.stage) else o)
+        for step, o in report.entries
+    )
+    return replace(report, entries=tuple(entries))
+
+
+def forgetful(outcome):
+    """Of hosts that do not tell their memory."""
+    own, other = (
+        each and replace(each, **dict.fromkeys(MEMORY))
+        for each in (outcome.initiator, outcome.responder)
+    )
+    return replace(outcome, initiator=own, responder=other)
+
+
+def of_many_cores(report):
+    step, outcome = report.entries[-1]
+    usage = replace(outcome.initiator, core_busy_ratios=(0.5,) * 128)
+    return replace(report, entries=((step, replace(outcome, initiator=usage)),))
+
+
+SLOW = {"latency_seconds": 0.0001, "bandwidth_bytes_per_second": 1e8, "n_half_bytes": 1e4}
+DRAWN = {
+    "stages": ("report", "", lambda report: report),
+    "run": ("example", "", lambda report: report),
+    "other-knee": ("report", "sweep", lambda report: altered(report, "sweep", knee_bytes=12345)),
+    "slow": ("report", "latency", lambda report: altered(report, "latency", fit=SLOW)),
+    "no-fit": ("report", "latency", lambda report: altered(report, "latency", fit={"refused": ""})),
+    "no-memory": ("example", "timeline", lambda report: measured(report, forgetful)),
+    "no-agent": (
+        *("example", "cores"),
+        lambda report: measured(report, lambda outcome: replace(outcome, responder=None)),
+    ),
+    "many-cores": ("example", "cores", of_many_cores),
+}
+"""The report of each golden, the drawings that it holds, and what is changed before."""
+
+
+def shown(drawn):
+    """A drawing with its words and its table."""
+    rows = (" | ".join(row) for row in (drawn.columns, *drawn.rows))
+    return "\n".join((f"{drawn.name}: {drawn.title}", drawn.sentence, *rows, drawn.svg, ""))
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_drawing_is_as_it_was_looked_at(golden, request, name):
+    which, begin, change = DRAWN[name]
+    known = change(request.getfixturevalue(which))
+    found = plots(known, diagnose(known))
+    golden(f"plots/{name}", "\n".join(shown(e) for e in found if e.name.startswith(begin)))
+
+
+def test_trends_are_as_they_were_looked_at(golden):
+    told = trend([1e8, 1.1e8, 6e7], ["network/path/link-rate"] * 2 + ["disk/server/read"])
+    golden("plots/trend", "\n".join(map(shown, trend_plots((told, trend([1e8] * 2, ["x"] * 2))))))
+
+
+def without(report, *stages):
+    left = tuple(each for each in report.entries if each[0].stage not in stages)
+    return replace(report, entries=left)
+
+
+def names(report):
+    return [each.name for each in plots(report, diagnose(report))]
+
+
+def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, report):
+    plot, drawing = drawn(report, "zones-1")
+    (zones,) = all_zones(report)
+    bars = [each for each in drawing.having("", "rect") if "zone" in each.text]
+    assert len(bars) == len(zones.zones) == 9
+    left, width = bars[0].left, bars[-1].right - bars[0].left
+    highest = max(each.bottom - each.top for each in bars)
+    fastest = max(zone.bytes_per_second for zone in zones.zones)
+    for bar, zone in zip(bars, zones.zones, strict=True):
+        assert (bar.left - left) / width == pytest.approx(zone.from_ratio, abs=0.01)
+        share = (bar.bottom - bar.top) / highest
+        assert share == pytest.approx(zone.bytes_per_second / fastest, abs=0.01)
+    assert [row[-1] for row in plot.rows].count("weak") == 1
+
+
+@pytest.mark.parametrize(
+    ("stages", "plot"),
+    [
+        (("sweep",), "sweep-1"),
+        (("latency",), "latency-1"),
+        (("disk",), "zones-1"),
+        (("matrix",), "windows-1"),
+        (("smb-matrix",), "requests-1"),
+        (("smb-copy", "native-copy"), "timeline"),
+    ],
+)
+def test_what_was_not_measured_is_not_drawn(report, stages, plot):
+    assert plot in names(report)
+    assert plot not in names(without(report, *stages))
+
+
+def test_an_empty_report_has_no_plot(report):
+    empty = replace(report, entries=())
+    assert plots(empty, diagnose(empty)) == ()
+
+
+def test_over_time_the_headlines_rate_is_that_of_its_samples(drawn, example):
+    plot, drawing = drawn(example, "timeline")
+    (copy,) = (e for e in steps.copies(example) if e.name == "pull.uncached" and e.made)
+    run = median_run(copy.made.outcome)
+    span = Span(copy, copy.made, run, 0.0)
+    moved = sum((end - begin) * rate for begin, end, rate in span.rates)
+    assert moved == pytest.approx(run[-1].moved_bytes)
+    assert plot.rows[0][:2] == ("1", "pull.uncached")
+    (curve,) = drawing.having("line-accent", "polyline")
+    total = sum(
+        median_run(e.made.outcome)[-1].elapsed_seconds for e in steps.copies(example) if e.made
+    )
+    curves = drawing.having("stroke", "polyline")
+    whole = max(each.right for each in curves) - min(each.left for each in curves)
+    assert curve.width / whole == pytest.approx(run[-1].elapsed_seconds / total, abs=0.01)
+
+
+def test_samples_close_together_are_no_rate_of_their_own():
+    run = [Sample(0.0, 0), *(Sample(at, 10 * at) for at in (1.0, 2.0)), Sample(2.0, 60)]
+    assert Span(None, None, tuple(run), 0.0).rates == [(0.0, 1.0, 10.0), (1.0, 2.0, 50.0)]
+    run += [Sample(3.0, 70), Sample(4.0, 80), Sample(4.001, 100)]
+    *_, last = Span(None, None, tuple(run), 0.0).rates
+    assert last == (3.0, 4.001, pytest.approx(30 / 1.001))
+
+
+def trend(rates, caps, copy="pull.uncached"):
+    points = [
+        Point(f"2026-11-{at + 1:02}T02:00:00+00:00", rate, 0.9 * rate, 1.1 * rate, cap, 0.9)
+        for at, (rate, cap) in enumerate(zip(rates, caps, strict=True))
+    ]
+    return Trend(copy, "3.1.1", tuple(points))
+
+
+def test_one_run_is_no_trend_and_long_ones_are_bounded(drawing):
+    assert trend_plots(()) == ()
+    assert trend_plots((trend([1e8], ["x"]),)) == ()
+    long = Trend("pull.cached", "3.1.1", trend([1e8], ["x"]).points * 1000)
+    (plot,) = trend_plots((long,))
+    assert len(plot.rows) == 120
+    assert "the newest of 1000" in plot.sentence
+    assert len(trend_plots((trend([1e8, 1e8], ["x", "x"]),) * 40)) == 8
+
+
+def test_a_large_map_is_bounded_and_stays_in_its_box(drawing):
+    cells = tuple(HeatCell(at // 100, at % 100, 1e8, "12.3 ms") for at in range(10_000))
+    heat = Heat(cells, "window", "streams", str, str, second="round trip", framed="the knee")
+    assert len(within(cells)) == 16 * 8
+    height, parts = heat_map(heat)
+    marks = drawing(
+        type("P", (), {"svg": f'<svg viewBox="0 0 330 {height}">{"".join(parts)}</svg>'})
+    )
+    assert all(each.left >= 0 and each.right <= 330.1 for each in marks.marks)
+    # So narrow a cell has no room for a second figure.
+    assert "12.3 ms" not in marks.words
