@@ -53,7 +53,7 @@ SLOW = {"latency_seconds": 0.0001, "bandwidth_bytes_per_second": 1e8, "n_half_by
 DRAWN = {
     "stages": ("report", "", lambda report: report),
     "run": ("example", "", lambda report: report),
-    "other-knee": ("report", "sweep", lambda report: altered(report, "sweep", knee_bytes=12345)),
+    "other-knee": ("report", "sweep-1", lambda report: altered(report, "sweep", knee_bytes=12345)),
     "slow": ("report", "latency", lambda report: altered(report, "latency", fit=SLOW)),
     "no-fit": ("report", "latency", lambda report: altered(report, "latency", fit={"refused": ""})),
     "no-memory": ("example", "timeline", lambda report: measured(report, forgetful)),
