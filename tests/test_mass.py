@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
     "lines": 67_250,
     "lines of code": 47_420,
-    "modules": 357,
+    "modules": 351,
     "lines of tests": 63_110,
     "largest file": 400,
     "largest function": 50,
-    "longest import chain": 34,
+    "longest import chain": 32,
     "circles of files": 0,
     "circles of packages": 0,
 }
