@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -84,6 +85,7 @@ def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
     arguments = (tmp_path / "arguments").read_text().split()
     assert arguments[:6] == ["diagnose", "//nas/media", "--json", "-", "--yes", "--quiet"]
     assert arguments[-2:] == ["--user", "anna"]
+    assert arguments[arguments.index("--folder") + 1] == str(Path.home())
     assert (tmp_path / "password").read_text().strip() == secret
     assert secret not in done.stdout + done.stderr
 
@@ -115,6 +117,24 @@ def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
     (shown,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     (play,) = YAML(typ="safe").load(shown)
     assert play["tasks"][0][name]["share"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("ansible-lint",), ("antsibull-docs", "lint-collection-docs", "--plugin-docs", ".")],
+    ids=lambda words: words[0],
+)
+def test_the_tools_of_ansible_have_nothing_to_say(words, tmp_path):
+    program = shutil.which(words[0])
+    if program is None:
+        pytest.skip(f"NOT RUN: {words[0]} is not installed")
+    folder = tmp_path / "ansible_collections" / "copy_bottleneck" / "smb"
+    shutil.copytree(ROOT / "ansible", folder)
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)}
+    done = subprocess.run(
+        (program, *words[1:]), cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_role_never_removes_what_it_did_not_make(ansible, tmp_path):

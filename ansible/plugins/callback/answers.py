@@ -47,7 +47,7 @@ class CallbackModule(CallbackBase):
         if told._task.action != ACTION:
             return
         found = told._result
-        words = str(found.get("msg") or "no report").strip().split("\n")[0]
+        words = str(found.get("msg") or "no report").strip().split("\n", 1)[0]
         answer = {
             "report": found.get("report") or {},
             "reason": words[:LONGEST_REASON],

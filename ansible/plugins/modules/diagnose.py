@@ -54,8 +54,8 @@ options:
   folder:
     description:
       - Directory of the host for test files.
-      - The default is the home directory of the user.
     type: path
+    default: "~"
   agent:
     description:
       - How the host reaches the server for measurements there, for example C(ssh://nas).
@@ -115,7 +115,6 @@ exit_code:
 """
 
 import json
-import os
 import select
 import signal
 import threading
@@ -133,9 +132,7 @@ def command_of(wanted):
     words = list(wanted["command"])
     words += ["probe", stage] if stage else ["diagnose"]
     words += [wanted["share"], "--json", "-", "--yes", "--quiet"]
-    words += ["--budget", "{0:g}".format(wanted["budget"])]
-    if wanted["folder"]:
-        words += ["--folder", wanted["folder"]]
+    words += ["--budget", "{0:g}".format(wanted["budget"]), "--folder", wanted["folder"]]
     for key in ("user", "domain", "agent", "size"):
         if wanted[key]:
             words += ["--" + key, wanted[key]]
@@ -166,7 +163,7 @@ def main():
             allow_guest=dict(type="bool", default=False),
             stage=dict(type="str"),
             budget=dict(type="float", default=20),
-            folder=dict(type="path"),
+            folder=dict(type="path", default="~"),
             agent=dict(type="str"),
             size=dict(type="str"),
             command=dict(
@@ -190,7 +187,7 @@ def main():
     code, out, err = module.run_command(
         limit + command_of(wanted),
         environ_update=environment,
-        cwd=os.path.expanduser("~"),
+        cwd="/",
         expand_user_and_vars=False,
         before_communicate_callback=end_with_caller,
     )
