@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bottleneck import report, target
+from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import OWN_COPIES, CopyDiagnosis, Diagnosis, Words
 from bottleneck.fleet.records import Pair, Seen
@@ -59,7 +60,13 @@ class Collected:
             self.seen.setdefault(copy.copy, []).append(_seen(pair, copy, found))
         if copies:
             self.missing.pop(pair, None)
-        elif not any(each.pair == pair for many in self.seen.values() for each in many):
+            return
+        for each in steps.copies(known):
+            if each.name in OWN_COPIES and each.memory is not None:
+                limit = Seen(pair, each.memory.rate.median, at_most=True)
+                self.seen.setdefault(each.name, []).append(limit)
+        every = (each for many in self.seen.values() for each in many)
+        if not any(each.pair == pair and not each.at_most for each in every):
             told = [*(each.verdict.sentence for each in found.copies), *known.notes]
             self.missing[pair] = told[0] if told else f"no copy ({known.status})"
 
@@ -73,7 +80,7 @@ class Collected:
         self.skipped = {f"file {at}": w for at, w in enumerate(self.skipped.values(), 1)}
 
     def reported(self) -> set[Pair]:
-        """Pairs of which there is a rate."""
+        """Pairs of which there is a rate, or an upper limit."""
         return {each.pair for many in self.seen.values() for each in many}
 
 

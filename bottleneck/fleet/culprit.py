@@ -92,6 +92,15 @@ def by_pair(seen: Iterable[Seen]) -> dict[Pair, Seen]:
     }
 
 
+def telling(seen: Sequence[Seen], usual_bytes_per_second: float | None) -> list[Seen]:
+    """The rates of copies, and of pairs without one the upper limits that are slow."""
+    rates = [each for each in seen if not each.at_most]
+    known = {each.pair for each in rates}
+    usual = usual_bytes_per_second or (_usual(rates) if rates else 0.0)
+    limits = (each for each in seen if each.at_most and each.pair not in known)
+    return [*rates, *(each for each in limits if each.bytes_per_second < SLOW * usual)]
+
+
 def _usual(seen: Iterable[Seen]) -> float:
     best: dict[str, float] = {}
     for each in seen:

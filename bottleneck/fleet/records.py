@@ -102,6 +102,9 @@ class Seen:
     confidence: float = 0.0
     healthy: bool = False
     """Whether that diagnosis found no fault: what it reaches is all that its links carry."""
+    at_most: bool = False
+    """Whether the copy itself was not made in time: the rate is that of one without the client's
+    disk, which no copy exceeds. It shows that a pair is slow, never that it is fast."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import OWN_COPIES, Words
-from bottleneck.fleet.culprit import by_pair, judge
+from bottleneck.fleet.culprit import by_pair, judge, telling
 from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen
 
 MOST_RATE = 1e13
@@ -40,6 +40,8 @@ class Result:
     skipped: tuple[str, ...] = ()
     """Files that are no report of a pair."""
     common: tuple[Common, ...] = ()
+    limited: frozenset[Pair] = frozenset()
+    """Slow pairs of the first copy whose rate is an upper limit; see Seen.at_most."""
     status: str = "complete"
     """As that of a report: complete, partial, interrupted or failed."""
 
@@ -91,11 +93,15 @@ def of_pairs(
     """
     lost = {each.pair: "no valid rate" for many in seen.values() for each in many}
     seen = {
-        copy: [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE]
+        copy: telling(
+            [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE],
+            usual_bytes_per_second,
+        )
         for copy, many in seen.items()
     }
     valid = {each.pair for many in seen.values() for each in many}
-    missing = {pair: why for pair, why in lost.items() if pair not in valid} | dict(missing or {})
+    lost |= missing or {}
+    missing = {pair: why for pair, why in lost.items() if pair not in valid}
     known = fleet or Fleet((), ())
     pairs = valid | missing.keys()
     clients = {**dict.fromkeys(known.clients), **dict.fromkeys(sorted(e.client for e in pairs))}
@@ -118,7 +124,9 @@ def of_pairs(
         for copy, many in seen.items()
     }
     common = [each for told in found[:1] if not told.slow for each in _common(seen[told.copy])]
-    return Result(known, tuple(found), rates, missing, tuple(skipped), tuple(common))
+    first = seen[found[0].copy] if found else []
+    limited = frozenset(each.pair for each in first if each.at_most)
+    return Result(known, tuple(found), rates, missing, tuple(skipped), tuple(common), limited)
 
 
 def _common(seen: Iterable[Seen]) -> list[Common]:

@@ -135,15 +135,17 @@ def _round(run: Run, pairs: Sequence[Pair], found: Collected, work: Path, own: O
         last = _played(command, run, work, own)
     finally:
         for pair in pairs:
-            _take(run.keep, pair, work / ANSWERS / f"{pair.client}.json", found, last)
+            file = work / ANSWERS / f"{pair.client}.json"
+            reason = _taken(run.keep, pair, file, found) if file.exists() else last
+            if pair not in found.reported():
+                found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
 
 
 def _new_name(keep: Path, pair: Pair) -> str:
     """Of a file that is not there: no report is taken for another one."""
     usual = f"{pair.client}@{pair.server}"
-    names = chain((usual,), (f"{usual}.run{at}" for at in count(2)))
-    files = (f"{each}.json" for each in names)
-    return next(each for each in files if not (keep / each).exists())
+    names = chain((f"{usual}.json",), (f"{usual}.run{at}.json" for at in count(2)))
+    return next(each for each in names if not (keep / each).exists())
 
 
 def _played(command: list[str], run: Run, work: Path, own: OwnFolder) -> str:
@@ -196,29 +198,23 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _take(keep: Path, pair: Pair, file: Path, found: Collected, last: str) -> None:
-    """Adds what a pair's client answered, and keeps its report; or why there is none."""
-    reason: Any = last
+def _taken(keep: Path, pair: Pair, file: Path, found: Collected) -> Any:
+    """Adds what a pair's client answered, and keeps its report; returns why it has no rate."""
     try:
         told = bounded.loads(file.read_bytes())
         file.unlink()
-        if told["report"]:
-            kept = keep / _new_name(keep, pair)
-            document_file.write(kept, json.dumps(told["report"]), 0o600)
-            found.read(kept)
-            reason = found.skipped.get(kept.name) or found.missing.get(pair, last)
-        else:
-            reason = told["reason"]
         if told["exit_code"] == REFUSED:
             found.refused.add(pair)
-    except FileNotFoundError:
-        pass
+        if not told["report"]:
+            return told["reason"]
+        kept = keep / _new_name(keep, pair)
+        document_file.write(kept, json.dumps(told["report"]), 0o600)
+        found.read(kept)
+        return found.skipped.get(kept.name) or found.missing.get(pair)
     except OSError as error:
-        reason = f"{keep}: {error.strerror}"
+        return f"{keep}: {error.strerror}"
     except (ValueError, KeyError, TypeError):
-        reason = "what it answered cannot be read"
-    if pair not in found.reported():
-        found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
+        return "what it answered cannot be read"
 
 
 @contextmanager

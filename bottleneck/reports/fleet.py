@@ -68,12 +68,16 @@ def headline(result: Result) -> str:
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {who}"
     found = result.found[0]
     if count := len(found.unexplained):
-        pairs = f"{count} slow pair{'s' * (count > 1)}"
-        return f"Bottleneck: not identified, no shared host explains {pairs}"
+        return f"Bottleneck: not identified, no shared host explains {_pairs(count, 'slow ')}"
     usual, least = rate_text(found.usual_bytes_per_second), SLOW * found.usual_bytes_per_second
     below = any(rate < least for rate in result.rates[found.copy].values())
     who = "no pair with a faster link" if below else "no pair"
-    return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}"
+    lost = f" ({_pairs(len(result.missing))} not measured)" if result.missing else ""
+    return f"No fault found: {who} is slower than {percent_text(SLOW)} of {usual}{lost}"
+
+
+def _pairs(count: int, kind: str = "") -> str:
+    return f"{count} {kind}pair{'s' * (count != 1)}"
 
 
 def _named(culprit: Culprit) -> str:
@@ -93,6 +97,11 @@ def sentences(result: Result) -> Iterator[str]:
         yield (
             f"{one.agreeing} of {one.measured} pairs of {servers} name the same limit: "
             f"{cap_text(one.verdict)}. The usual rate is {rate_text(found.usual_bytes_per_second)}."
+        )
+    if result.limited:
+        yield (
+            f"{_pairs(len(result.limited), 'slow ')} had no time for a whole copy (use a larger "
+            "--budget): the rate is that of a copy without the client's disk."
         )
     if found.unexplained:
         shown = first_text(map(pair_text, found.unexplained), "; ")
@@ -161,7 +170,7 @@ def matrix(result: Result, most_clients: int, most_servers: int) -> Table:
     clients, servers = _worst_first(result.fleet, found)
     shown = servers[:most_servers]
     table = Table(
-        f"{found.copy}: rates of {found.measured} pairs",
+        f"{found.copy}: rates of {_pairs(found.measured)}",
         (Column("client"), *(Column(safe(each, 16), right=True) for each in shown)),
         note=f"* slower than {percent_text(SLOW)} of the usual rate "
         f"({rate_text(found.usual_bytes_per_second)}); -: not measured",

@@ -47,6 +47,7 @@ def to_json(result: Result, more: dict[str, Any] | None = None) -> str:
                 "bytes_per_second": {
                     copy: rates[pair] for copy, rates in result.rates.items() if pair in rates
                 },
+                "at_most": pair in result.limited,
                 "explained_by": [each._asdict() for each in slow.get(pair, ())],
             }
             for pair in pairs

@@ -220,3 +220,17 @@ def test_groups_within_themselves_end():
     assert inventory.groups_of(told) == {"a": ("x", "y"), "b": ("y", "x")}
     assert inventory.groups_of(["strange"]) == {}
     assert inventory.groups_of({"a": "strange", "_meta": {}}) == {"a": ()}
+
+
+def test_a_pair_that_had_time_for_a_copy_to_memory_alone_is_slow(fleet, reports):
+    folder = reports(slow_nas2)
+    for file in folder.glob("*nas2*"):
+        told = json.loads(file.read_text())
+        for step in told["steps"]:
+            if step["stage"] == "smb-copy" and step["setting"].get("end") != "memory":
+                step["outcome"] = {"kind": "skipped", "reason": "out of time"}
+        file.write_text(json.dumps(told))
+    ended = fleet("--reports", folder, "--json", "-")
+    told = json.loads(ended.out)
+    assert [each["name"] for each in told["culprits"]] == ["nas2"], told
+    assert told["missing"] == [] and any("6 slow pairs had" in each for each in told["evidence"])

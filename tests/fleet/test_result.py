@@ -1,5 +1,6 @@
 """What a fleet's result says in its headline, its state and its cases is the same in each."""
 
+import json
 import math
 
 import pytest
@@ -96,3 +97,28 @@ def test_documents_are_made_where_no_pair_has_a_rate(rate):
     assert found.culprits == () and len(found.missing) == (18 if rate else 0)
     assert rows.to_json(found) and shown.page(found) and shown.ticket(found)
     assert list(shown.blocks(found)) and shown.judgement(found).judged
+
+
+def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_rate():
+    """One without a disk in between is as slow: then no copy is faster."""
+    slow = {pair: 20e6 for pair in PAIRS if pair.server == "nas2"}
+    seen = [Seen(each, slow.get(each, USUAL), at_most=each in slow) for each in PAIRS]
+    found = of_pairs({COPY: seen}, missing=dict.fromkeys(slow, "out of time"))
+    assert [each.node for each in found.culprits] == [Node("server", "nas2")]
+    assert found.missing == {} and found.limited == slow.keys()
+    assert any(
+        "6 slow pairs had no time for a whole copy" in each for each in shown.sentences(found)
+    )
+    assert [each["at_most"] for each in json.loads(rows.to_json(found))["pairs"]].count(True) == 6
+
+
+def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
+    fast, slow = PAIRS[4], PAIRS[5]
+    seen = [Seen(each, USUAL) for each in PAIRS if each != fast]
+    limits = [Seen(fast, USUAL, at_most=True), Seen(slow, 20e6, at_most=True)]
+    found = of_pairs({COPY: seen + limits}, missing={fast: "out of time"})
+    assert found.missing == {fast: "out of time"} and fast not in found.rates[COPY]
+    assert found.found[0].slow == () and not found.limited
+    assert shown.headline(found).endswith("(1 pair not measured)")
+    alone = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
+    assert alone.missing == {slow: "out of time"} and not alone.found
