@@ -71,10 +71,6 @@ def wait_until_clean(lab, folder):
     assert left == []
 
 
-def wait_for(process, text):
-    assert any(text in line for line in process.stderr)
-
-
 def wait_for_a_test(lab):
     until = time.monotonic() + 60
     while not any("diagnose" in each for each in lab.left_behind()):
@@ -108,7 +104,7 @@ def test_a_dead_client_costs_its_own_pairs(lab, fleet, tmp_path):
 @pytest.mark.long
 def test_after_an_interrupt_there_is_one_document_and_the_run_goes_on(lab, fleet, tmp_path):
     process = fleet("--json", "-")
-    wait_for(process, "round 2 of")
+    assert any("round 2 of" in line for line in process.stderr)
     wait_for_a_test(lab)
     process.send_signal(signal.SIGINT)
     code, told, err = ended(process)
