@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from bottleneck.fleet.adaptive import deciding
@@ -92,12 +92,16 @@ def by_pair(seen: Iterable[Seen]) -> dict[Pair, Seen]:
     }
 
 
-def telling(seen: Sequence[Seen], usual_bytes_per_second: float | None) -> list[Seen]:
-    """The rates of copies, and of pairs without one the upper limits that are slow."""
+def telling(
+    seen: Sequence[Seen], rated: Set[Pair], usual_bytes_per_second: float | None
+) -> list[Seen]:
+    """The rates of copies, and the upper limits that are slow of pairs without any rate.
+
+    rated: pairs with a rate of any copy.
+    """
     rates = [each for each in seen if not each.at_most]
-    known = {each.pair for each in rates}
     usual = usual_bytes_per_second or (_usual(rates) if rates else 0.0)
-    limits = (each for each in seen if each.at_most and each.pair not in known)
+    limits = (each for each in seen if each.at_most and each.pair not in rated)
     return [*rates, *(each for each in limits if each.bytes_per_second < SLOW * usual)]
 
 

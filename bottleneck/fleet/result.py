@@ -41,7 +41,7 @@ class Result:
     """Files that are no report of a pair."""
     common: tuple[Common, ...] = ()
     limited: frozenset[Pair] = frozenset()
-    """Slow pairs of the first copy whose rate is an upper limit; see Seen.at_most."""
+    """Slow pairs whose rates are upper limits; see Seen.at_most."""
     status: str = "complete"
     """As that of a report: complete, partial, interrupted or failed."""
 
@@ -93,12 +93,11 @@ def of_pairs(
     """
     lost = {each.pair: "no valid rate" for many in seen.values() for each in many}
     seen = {
-        copy: telling(
-            [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE],
-            usual_bytes_per_second,
-        )
+        copy: [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE]
         for copy, many in seen.items()
     }
+    rated = {each.pair for many in seen.values() for each in many if not each.at_most}
+    seen = {copy: telling(many, rated, usual_bytes_per_second) for copy, many in seen.items()}
     valid = {each.pair for many in seen.values() for each in many}
     lost |= missing or {}
     missing = {pair: why for pair, why in lost.items() if pair not in valid}
@@ -124,8 +123,7 @@ def of_pairs(
         for copy, many in seen.items()
     }
     common = [each for told in found[:1] if not told.slow for each in _common(seen[told.copy])]
-    first = seen[found[0].copy] if found else []
-    limited = frozenset(each.pair for each in first if each.at_most)
+    limited = frozenset(each.pair for many in seen.values() for each in many if each.at_most)
     return Result(known, tuple(found), rates, missing, tuple(skipped), tuple(common), limited)
 
 

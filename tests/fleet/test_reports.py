@@ -230,7 +230,6 @@ def test_a_pair_that_had_time_for_a_copy_to_memory_alone_is_slow(fleet, reports)
             if step["stage"] == "smb-copy" and step["setting"].get("end") != "memory":
                 step["outcome"] = {"kind": "skipped", "reason": "out of time"}
         file.write_text(json.dumps(told))
-    ended = fleet("--reports", folder, "--json", "-")
-    told = json.loads(ended.out)
+    told = json.loads(fleet("--reports", folder, "--json", "-").out)
     assert [each["name"] for each in told["culprits"]] == ["nas2"], told
     assert told["missing"] == [] and any("6 slow pairs had" in each for each in told["evidence"])

@@ -114,9 +114,10 @@ def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_
 
 def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     fast, slow = PAIRS[4], PAIRS[5]
-    seen = [Seen(each, USUAL) for each in PAIRS if each != fast]
+    seen = [Seen(each, USUAL) for each in PAIRS if each not in (fast, slow)]
     limits = [Seen(fast, USUAL, at_most=True), Seen(slow, 20e6, at_most=True)]
-    found = of_pairs({COPY: seen + limits}, missing={fast: "out of time"})
+    other = [Seen(slow, USUAL)]
+    found = of_pairs({COPY: seen + limits, "push.cached": other}, missing={fast: "out of time"})
     assert found.missing == {fast: "out of time"} and fast not in found.rates[COPY]
     assert found.found[0].slow == () and not found.limited
     assert shown.headline(found).endswith("(1 pair not measured)")
