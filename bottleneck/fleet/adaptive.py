@@ -22,12 +22,14 @@ def next_pairs(
     repeated where no other is left and it is slow.
     """
     most, results = max(0, most), tuple(found)
-    doubts = [each for told in results for each in told.undecided]
+    named = {each.node for told in results for each in told.culprits}
+    doubts = [each for told in results for each in told.undecided if each.node not in named]
+    doubts.sort(key=lambda each: -each.confidence)
     suspects = {each.node for told in results for each in (*told.culprits, *told.undecided)}
     made = Counter(made)
     wanted: list[Pair] = []
-    for doubt in sorted(doubts, key=lambda each: -each.confidence):
-        between = (doubt.node, *doubt.alternatives)
+    # Several copies have the same doubt: the tests are of all of them.
+    for between in dict.fromkeys((each.node, *each.alternatives) for each in doubts):
         pairs = deciding(fleet, between, suspects, made, dead)[:EACH_TESTS]
         made.update(pairs)
         wanted += pairs

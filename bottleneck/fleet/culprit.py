@@ -95,10 +95,7 @@ def by_pair(seen: Iterable[Seen]) -> dict[Pair, Seen]:
 def telling(
     seen: Sequence[Seen], rated: Set[Pair], usual_bytes_per_second: float | None
 ) -> list[Seen]:
-    """The rates of copies, and the upper limits that are slow of pairs without any rate.
-
-    rated: pairs with a rate of any copy.
-    """
+    """The rates of copies, and the upper limits that are slow, of pairs that no copy has rated."""
     rates = [each for each in seen if not each.at_most]
     usual = usual_bytes_per_second or (_usual(rates) if rates else 0.0)
     limits = (each for each in seen if each.at_most and each.pair not in rated)

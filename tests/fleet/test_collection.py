@@ -120,21 +120,16 @@ def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("ansible-lint",), ("antsibull-docs", "lint-collection-docs", "--plugin-docs", ".")],
-    ids=lambda words: words[0],
+    "command", ["ansible-lint", "antsibull-docs lint-collection-docs --plugin-docs ."]
 )
-def test_the_tools_of_ansible_have_nothing_to_say(words, tmp_path):
-    program = shutil.which(words[0])
-    if program is None:
+def test_the_tools_of_ansible_have_nothing_to_say(command, tmp_path):
+    words = command.split()
+    if shutil.which(words[0]) is None:
         pytest.skip(f"NOT RUN: {words[0]} is not installed")
     folder = tmp_path / "ansible_collections" / "copy_bottleneck" / "smb"
     shutil.copytree(ROOT / "ansible", folder)
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(tmp_path)}
-    done = subprocess.run(
-        (program, *words[1:]), cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    subprocess.run(words, cwd=folder, env=environment, check=True)
 
 
 def test_the_role_never_removes_what_it_did_not_make(ansible, tmp_path):

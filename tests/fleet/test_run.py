@@ -32,6 +32,7 @@ def fleet(lab, tmp_path):
 
     def start(*more, password=hosts.PASSWORD, **by_client):
         path = lab.inventory(tmp_path, "2MiB", **by_client)
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
         shares = [word for share in lab.shares.values() for word in ("--share", share)]
         words = ["--user", hosts.USER, "--yes", "--budget", "12", "--keep", tmp_path / "kept"]
         process = subprocess.Popen(
@@ -40,12 +41,7 @@ def fleet(lab, tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "BOTTLENECK_PASSWORD": password,
-                "TMPDIR": str(tmp_path),
-            },
+            env={**environment, "PYTHONPATH": str(ROOT), "BOTTLENECK_PASSWORD": password},
         )
         running.append(process)
         return process

@@ -108,6 +108,14 @@ def test_a_fast_pair_is_not_measured_again():
     assert Pair("pc1", "nas0") in adaptive.next_pairs(of, [slow], made, 10)
 
 
+def test_several_copies_doubts_of_a_host_are_one_and_none_of_a_host_that_one_of_them_names():
+    of, doubted = fleet(3, 3), doubt(Node("client", "pc0"))
+    once = adaptive.next_pairs(of, [found(doubted)], Counter(), 10)
+    assert once and adaptive.next_pairs(of, [found(doubted)] * 2, Counter(), 10) == once
+    named = replace(found(), culprits=(doubted,))
+    assert adaptive.next_pairs(of, [found(doubted), named], Counter(), 10) == []
+
+
 def test_no_more_are_asked_for_than_are_left():
     of = fleet(8, 4)
     asked = found(*(doubt(node) for node in of.hosts), untested=of.hosts)
