@@ -1,4 +1,7 @@
-"""docs/measuring-copies.md: each line runs as it stands, and so does the line that it replaces."""
+"""docs/measuring-copies.md: each line runs as it stands, beside the line that it replaces.
+
+In a world whose link and disk are slow, so that both measure those and not this machine.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +9,54 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
+import statistics
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of, options_of
-from tests.conftest import PASSWORD, target_of
+from bottleneck.cli.knobs import KNOBS
+from tests import test_measuring
 
-PAGE = (Path(__file__).parents[1] / "docs/measuring-copies.md").read_text()
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tests" / "lab"))
+import world as worlds  # noqa: E402
+from plant import Caps, Plant  # noqa: E402
+
+PAGE = (ROOT / "docs/measuring-copies.md").read_text()
 LINES = re.findall(r"^\|[^|]+\| `(bottleneck [^`]+)` \| `([^`]+)` \|$", PAGE, re.M)
-RATE_BYTES = 8 << 20
-JOB = f"""[global]
-ioengine=psync
+LINK_BITS_PER_SECOND, DISK_BYTES_PER_SECOND = 100_000_000, 100_000_000
+PHOTOS, PHOTO_BYTES = 40, 200_000
+JOB = """[global]
+ioengine=libaio
+direct=1
 bs=64k
 size=8m
-runtime=2s
+runtime=3s
 time_based
 [reader]
 rw=read
-rate={RATE_BYTES}
 """
-"""Shaped by its own rate: both programs measure that, and not this machine."""
+SMBCLIENT_AVERAGE = r"^(putting|getting) .*\(average ([\d.]+) [kK]\w*/s"
 NOISE_RATIO = 0.1
+"""By which two tools may differ that measure the same link or disk: one counts its opening."""
 
 
 def test_each_row_of_the_page_is_a_line_that_is_tried():
     rows = [line for line in PAGE.splitlines() if line.startswith("|") and "`bottleneck " in line]
     assert rows and len(rows) == len(LINES)
+
+
+def test_each_knob_and_each_option_of_a_copy_has_its_line():
+    lines = [*(ours for ours, _ in LINES), *(each.ours for each in test_measuring.LINES)]
+    told = {word for line in lines for word in shlex.split(line)}
+    of_copies = {"--dialect", "--signing", "--encryption", "--file", "--tree", "--native-command"}
+    assert {f"--{each.name}" for each in KNOBS} | of_copies <= told
 
 
 @pytest.mark.parametrize("ours", [ours for ours, _ in LINES])
@@ -43,48 +65,113 @@ def test_each_option_of_a_line_is_one_of_probe(ours):
     assert {each for each in shlex.split(ours) if each.startswith("--")} <= known
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("ours", "theirs"), LINES, ids=[ours for ours, _ in LINES])
-def test_both_lines_run_and_measure_what_they_say(bottleneck, samba, tmp_path, ours, theirs):
-    server, shared = samba
-    mounted, own = tmp_path / "mounted", tmp_path / "own"
-    mounted.mkdir()
-    own.mkdir()
-    (own / "my.fio").write_text(JOB)
-    (own / "testfile").write_bytes(bytes(16 << 20))
-    for folder in (own / "photos", shared / "photos"):
-        folder.mkdir(exist_ok=True)
-        for number in range(50):
-            (folder / f"{number}").write_bytes(bytes(20_000))
+@pytest.fixture(scope="module")
+def world() -> Iterator[Any]:
+    """A client with a slow disk, and a server behind a slow link; the lines' files lie on both."""
+    missing = [*worlds.missing(), *(() if shutil.which("hyperfine") else ("needs hyperfine",))]
+    if missing:
+        pytest.skip(f"NOT TESTED: {'; '.join(missing)}")
+    disk = {f"disk_{verb}_bytes_per_second": DISK_BYTES_PER_SECOND for verb in ("read", "write")}
+    client = Caps(sends_bits_per_second=LINK_BITS_PER_SECOND, **disk)
+    server = Caps(sends_bits_per_second=LINK_BITS_PER_SECOND)
+    with ExitStack() as stack:
+        made = stack.enter_context(worlds.world(Plant(client, server)))
+        files = f"""
+            mkdir own own/photos mounted
+            for n in $(seq {PHOTOS}); do head -c {PHOTO_BYTES} /dev/urandom >own/photos/$n; done
+        """
+        made.client.run(["sh", "-ec", f"cd {made.client.folder}; {files}"])
+        (made.work / "my.fio").write_text(JOB)
+        on_client(made, f"cp {made.work}/my.fio .")
+        on_client(
+            made, placed("smbclient //nas/media -U alice -c 'recurse; prompt; mput photos'", made)
+        )
+        yield made
 
-    def placed(line):
-        line = line.replace("//nas/media", target_of(server)).replace("alice", server.username)
-        line = line.replace("/mnt/media", str(mounted))
-        return re.sub(r"(--seconds |--runtime=)10\b", r"\g<1>1", line)
 
-    words = [*shlex.split(placed(ours))[1:], "--yes", "--json", own / "told.json"]
-    ended = bottleneck(*words, *("--budget", "15"), password=PASSWORD, cwd=own)
-    assert ended.code in {0, 3}, ended
-    steps = json.loads((own / "told.json").read_text())["steps"]
-    measured = [each for each in steps if each["outcome"]["kind"] == "measured"]
-    assert measured and not [each for each in steps if each["outcome"]["kind"] == "failed"]
+def made_file(made: Any, line: str) -> None:
+    """The file of a row, as long as our line says."""
+    size = re.search(r"--size (\d+)MiB", line)
+    if size:
+        on_client(made, f"dd if=/dev/urandom of=testfile bs=1M count={size[1]} conv=fsync")
 
-    program, *rest = shlex.split(placed(theirs))
-    if shutil.which(program) is None:
-        pytest.skip(f"ours ran, NOT COMPARED: {program} is not installed")
-    if program == "smbclient":
-        share = f"//{server.host}/{server.share}"
-        rest = [share, "-p", str(server.port), *rest[1:], "--password", PASSWORD]
-    done = subprocess.run(
-        [program, *rest, *(["--output-format=json"] if program == "fio" else [])],
-        capture_output=True,
-        text=True,
-        cwd=own,
-        timeout=100,
+
+def placed(line: str, made: Any) -> str:
+    """A line with this world's names, and in a third of the time."""
+    line = line.replace("//nas/media", made.share.target).replace("alice", made.share.user)
+    line = line.replace("/mnt/media", str(made.client.folder / "mounted"))
+    line = re.sub(r"^smbclient", f"smbclient --password {made.share.password}", line)
+    return re.sub(r"(--seconds |--runtime=)10\b", r"\g<1>3", line)
+
+
+def on_client(made: Any, line: str) -> str:
+    """What a line prints there, in the folder of its files."""
+    own = str(made.client.folder / "own")
+    told = {"BOTTLENECK_PASSWORD": made.share.password, "PYTHONPATH": str(ROOT)}
+    done = made.client.run(
+        ["env", "-C", own, *shlex.split(line)], environment=told, seconds=120, check=False
     )
-    assert done.returncode == 0, done
-    if "my.fio" in ours:
-        (step,) = measured
-        rate = step["outcome"]["bytes_per_second"]["median"]
-        peer = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["read"]["bw_bytes"]
-        assert abs(rate / peer - 1) <= NOISE_RATIO, (rate, peer)
+    assert done.returncode in {0, 3}, done
+    return f"{done.stdout}{'' if '--json' in line else done.stderr}"
+
+
+def rates(made: Any, line: str) -> dict[str, list[float]]:
+    """Bytes per second of the runs of our line, by what was copied, or read."""
+    words = f"{sys.executable} -m bottleneck {line.partition(' ')[2]}"
+    steps = json.loads(on_client(made, f"{words} --yes --budget 20 --json -"))["steps"]
+    found: dict[str, list[float]] = {}
+    for step in steps:
+        assert step["outcome"]["kind"] != "failed", step
+        if step["outcome"]["kind"] == "measured" and step["setting"].get("end") != "memory":
+            name = step["setting"].get("copy") or step["setting"]["verb"]
+            runs = [run for run in step["outcome"]["runs"] if run[-1][0] > run[0][0]]
+            made_now = [(run[-1][1] - run[0][1]) / (run[-1][0] - run[0][0]) for run in runs]
+            found.setdefault(name, []).extend(made_now)
+    return found
+
+
+def of_smbclient(made: Any, line: str) -> dict[str, float]:
+    """Its own averages of what it put and got, the middle of three runs."""
+    told: dict[str, list[float]] = {}
+    for _ in range(3):
+        averages = re.findall(SMBCLIENT_AVERAGE, on_client(made, line), re.M)
+        # the last average of a run is that of all its files
+        for verb, rate in dict(averages).items():
+            told.setdefault({"putting": "push", "getting": "pull"}[verb], []).append(float(rate))
+    return {verb: 1024 * statistics.median(rates) for verb, rates in told.items()}
+
+
+def of_fio(made: Any, line: str) -> dict[str, float]:
+    """What its jobs read."""
+    printed = on_client(made, f"{line} --output-format=json")
+    jobs = json.loads(printed[printed.index("{") :])["jobs"]
+    return {"read": float(jobs[0]["read"]["bw_bytes"])}
+
+
+def of_hyperfine(made: Any, line: str) -> dict[str, float]:
+    """The file over the middle of its times."""
+    line = line.replace("hyperfine", "hyperfine --export-json /dev/stdout --style none", 1)
+    printed = on_client(made, line)
+    shown = json.loads(printed[printed.index('{\n  "results"') :].partition("\n}\n")[0] + "\n}")
+    size_bytes = int(on_client(made, "stat -c %s testfile"))
+    return {"push": size_bytes / shown["results"][0]["median"]}
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(("ours", "theirs"), LINES, ids=[ours for ours, _ in LINES])
+def test_each_line_finds_what_the_other_tool_finds(world, ours, theirs):
+    made_file(world, ours)
+    tools = {"smbclient": of_smbclient, "fio": of_fio, "hyperfine": of_hyperfine}
+    told = tools[theirs.split()[0]](world, placed(theirs, world))
+    found = rates(world, placed(ours, world))
+    assert told
+    for verb, other in told.items():
+        named = next(
+            name for name in (verb, f"file.{verb}.cached", f"{verb}.cached") if name in found
+        )
+        one = statistics.median(found[named])
+        print(
+            f"{ours}: {named} {one:.4g}, {theirs.split()[0]} {other:.4g} ({one / other - 1:+.1%})"
+        )
+        spread = (max(found[named]) - min(found[named])) / max(found[named])
+        assert abs(one / other - 1) <= max(NOISE_RATIO, spread), (named, one, other)
