@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_250,
-    "lines of code": 47_420,
+    "lines": 67_330,
+    "lines of code": 47_470,
     "modules": 351,
     "lines of tests": 63_110,
     "largest file": 400,

@@ -8,6 +8,7 @@ from typing import Literal
 
 from bottleneck.analysis import model
 from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.claim import TRUST
 from bottleneck.analysis.finding import Claim, Part
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
@@ -80,7 +81,7 @@ def _despite_scatter(cap: Cap) -> Cap | None:
     A neighbour on the cores or on the link scatters the runs: that is its mark, no doubt of it.
     """
     ceiling = cap.claim.ceiling
-    shared = (ceiling.component, ceiling.cause) == ("network", "contention")
+    shared = ceiling.cause == "contention" and ceiling.component in ("cpu", "network")
     if ceiling.component == "instrument" or not (cap.claim.reached is True or shared):
         return None
     return replace(cap, confidence=min(cap.confidence, SCATTERED_TRUST))
@@ -137,7 +138,7 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
             _by_spread(cap.ceiling.low_bytes_per_second, level, cap.ceiling.high_bytes_per_second)
         )
         if rate.median < REACHED_RATIO * level:
-            bounds.append(0.7)
+            bounds.append(TRUST["gap"])
         elif rate.median < 0.9 * level:
             bounds.append(0.95)
         if rate.runs == 1:

@@ -167,6 +167,7 @@ class Cell:
     request_bytes: Positive | None = None
     depth: Positive | None = None
     bytes_per_second: Positive | None = None
+    request_seconds_median: Positive | None = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ OF_MADE_COPIES: tuple[Rule, ...] = (
     *(contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule),
     *(receive_window.rule, send_buffer.rule, congestion_control.rule, loss.rule, delay.rule),
     *(mtu.rule, running.rule, read.rule, cache_size.rule, writeback.rule, swap.rule),
-    *(write.rule, sync.rule, quota.rule),
+    *(write.rule, sync.rule, quota.rule, quota.shared),
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""
 
@@ -63,7 +63,7 @@ BY_WORDS: dict[tuple[str, str], Cause] = {
         wrong_path.CAUSE,
         *(receive_window.CAUSE, send_buffer.CAUSE, congestion_control.CAUSE),
         *(round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION),
-        *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, cores.CONTENTION),
+        *(server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION),
         *(cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE),
     )
 }

@@ -23,7 +23,6 @@ from probes.records import SIDES
 
 ONE_CORE = Cause("cpu", "one-core", "one core")
 ALL_CORES = Cause("cpu", "all-cores", "all cores")
-CONTENTION = Cause("cpu", "contention", "other processes", stays=True)
 IDLE_RATIO = 0.02
 """Below it a load says nothing of where it would end."""
 PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4
@@ -133,15 +132,13 @@ def _taken(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
         its_share = share >= SHARE_RATIO and awake >= ASLEEP_RATIO
         surely = awake >= NEVER_SLEPT_RATIO or share >= ITS_SHARE_RATIO and awake >= QUEUED_RATIO
         yield _claim(
-            *(CONTENTION, given.made, side, share),
+            *(quota.CONTENTION, given.made, side, share),
             f"other processes use {taken} of the {side}'s CPU, which is full",
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
             reached=share >= SHARE_RATIO if told is None else awake >= QUEUED_RATIO or its_share,
-            source="measured" if surely else "gap",
-            remedy=(
-                f"Find the other processes on the {side} with `top`. Then stop them, move them or "
-                "lower their priority (`renice`)"
-            ),
+            # The other host's cores may be taken too; and the waits of idle threads are counted.
+            source="measured" if surely and not given.lone else "gap",
+            remedy=quota.FIND_OTHERS.format(side),
         )
     own = min(1.0, seen.copy_ratio)
     free = replace(seen, others_ratio=0.0, all_cores_ratio=own, waiting_ratio=None)

@@ -1,14 +1,17 @@
-"""cpu/quota, as a client without an agent sees it: a server that works in bursts of even distance.
+"""cpu/quota and contention, as a client without an agent sees them: a server that stops and goes.
 
 A CPU quota stops the processes of a group for the rest of its period once they used it up, and lets
 all of them go when the next begins. Their client sees replies in bursts that begin at even
-distances, the period. What the load of a host itself shows of its quota is in cores.py.
+distances, the period. Where other processes take the cores in turn, most requests are answered at
+once, and some only after a pause of the scheduler's own length. What the load of a host itself
+shows of its quota is in cores.py.
 Source: Documentation/scheduler/sched-bwc.rst; systemd, Docker and Kubernetes leave it at 100 ms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from bottleneck.analysis import hardware_limits, interface_facts, steps
 from bottleneck.analysis.claim import Cause, claim
@@ -21,6 +24,11 @@ from bottleneck.report import Report
 from bottleneck.units import percent_text, seconds_text
 
 CAUSE = Cause("cpu", "quota", "quota", stays=True)
+CONTENTION = Cause("cpu", "contention", "other processes", stays=True)
+FIND_OTHERS = (
+    "Find the other processes on the {} with `top`. Then stop them, move them or lower their "
+    "priority (`renice`)"
+)
 PERIOD_SECONDS = 0.1
 PERIOD_TOLERANCE_RATIO = 0.015
 """A Wi-Fi beacon comes every 102.4 ms, as evenly."""
@@ -34,6 +42,14 @@ LEAST_REPLIES = 2.0
 OWN_STOPS_RATIO = 0.05
 DISK_RATIO = 2.0
 """The client's disk alone over a copy that comes from it: it gives no reason to stop."""
+SMALL_BYTES = 256 << 10
+"""In flight, up to which a request waits for no other: its time is the server's own."""
+PAUSES_RATIO, STOPS_RATIO = 2.0, 10.0
+"""Mean over median time of such requests: others take half of the cores; more than a rival does."""
+LEAST_SHAPES = 3
+LOST_RATIO = 1e-3
+NEAR_SECONDS = 2e-3
+"""RTT, above which the mean has a far path's own waits in it."""
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
@@ -63,6 +79,55 @@ def rule(given: Evidence) -> Iterator[Claim]:
             "it. A traffic shaper with a burst every 100 ms looks the same.",
         ),
     )
+
+
+def shared(given: Evidence) -> Iterator[Claim]:
+    """The copy's own rate, where the server answered single requests quickly or after pauses.
+
+    A likeness: it counts where no ceiling is reached.
+    """
+    report = given.report
+    if not given.lone or _by_radio(report) or _client_stops(given.made):
+        return
+    for found in steps.measured(report, "smb-matrix"):
+        ratio = _pauses_ratio(found)
+        calm = not _lossy(given.made) and (found.details.rtt_seconds or 1.0) < NEAR_SECONDS
+        if PAUSES_RATIO <= ratio < STOPS_RATIO and calm and not _client_stops(found):
+            yield claim(
+                CONTENTION,
+                "server",
+                given.made,
+                f"the server answers most requests quickly but some after pauses, {ratio:.1f} "
+                "times their median on average, as where other processes use its CPU",
+                steps=(given.made.index, found.index),
+                standing="inferred",
+                reached=False,
+                partly="likeness",
+                evidence=(
+                    "The client cannot see the server's CPU; an agent on the server (--agent) "
+                    "measures it. A file server that pauses looks the same.",
+                ),
+                remedy=FIND_OTHERS.format("server"),
+            )
+            return
+
+
+def _lossy(found: Found) -> bool:
+    """Whether packets of a copy were lost, and not only sent twice because a reply came late."""
+    told = found.details.sockets
+    return bool(told.out_of_order_segments) or (
+        told.retransmitted_bytes > LOST_RATIO * found.moved_bytes
+    )
+
+
+def _pauses_ratio(found: Found) -> float:
+    """Mean over median time of small requests, the median of their shapes; 0: not measured."""
+    ratios = []
+    for each in found.details.cells:
+        size, rate = (each.request_bytes or 0) * (each.depth or 0), each.bytes_per_second
+        if rate and each.request_seconds_median and 0 < size <= SMALL_BYTES:
+            ratios.append(size / rate / each.request_seconds_median)
+    return median(ratios) if len(ratios) >= LEAST_SHAPES else 0.0
 
 
 def _by_radio(report: Report) -> bool:
