@@ -183,3 +183,25 @@ def test_cells_beyond_the_link_are_said_and_left_out(world):
     (told,) = [each for each in found.comparisons if each.about == "requests"]
     assert told.sentence.startswith("Not credible: 2 results of up to 342 MB/s")
     assert max(row["bytes_per_second"] for row in told.rows) <= 118e6
+
+
+@pytest.mark.parametrize("others_seconds", [0.0, 1.0])
+def test_full_cores_are_a_limit_at_the_copys_own_rate_whatever_another_copy_reached(
+    between, others_seconds
+):
+    """91 % busy, or less of what others leave: what is missing to all of it is no room."""
+    world = between(900, 900)
+    load = {"core_busy_ratios": (0.905,), "other_cpu_seconds": others_seconds}
+    full = {**load, "copy_cpu_seconds": 2.4, "run_delay_seconds": 1.5}
+    world.copy("push.uncached", 170, dialect="NT1", server=full)
+    world.copy("push.cached", 230, dialect="NT1")
+    found = lawful(world)
+    assert found[0].verdict.named == ("cpu", "server", "all-cores")
+
+
+def test_nor_is_a_full_core_of_several_refuted_by_another_copy(between):
+    world = between(900, 900)
+    load = {"core_busy_ratios": (0.905, 0.1), "busiest_process_ratio": 0.905}
+    world.copy("push.uncached", 170, dialect="NT1", server=load)
+    world.copy("push.cached", 230, dialect="NT1")
+    assert lawful(world)[0].verdict.named == ("cpu", "server", "one-core")

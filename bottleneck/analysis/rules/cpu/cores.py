@@ -40,6 +40,8 @@ ASLEEP_RATIO = 0.4
 LEAST_SHARE_RATIO = 0.01
 ROUND_BYTES_PER_SECOND, LEAST_CORES = 1e8, 0.01
 """A rate that a reader can scale, and the least of its cost that is worth a figure."""
+FULL_RATIO = 0.92
+"""Least of full cores that counts as used: the ceiling is within a tenth of the copy's own rate."""
 PARTLY_BUSY_RATIO = 0.8
 """Less than full on average over a window whose last part waits for the disk."""
 
@@ -174,6 +176,8 @@ def _cores(given: Evidence, side: str, seen: Load) -> Iterator[Claim]:
     # What others use is not the copy's to grow into.
     used = (seen.all_cores_ratio - seen.others_ratio) / max(IDLE_RATIO, 1 - seen.others_ratio)
     own = seen.cores == 1 and own_thread and seen.process_ratio >= SATURATED_RATIO
+    # What is missing to all of full cores is no room: another copy's faster moment refutes nothing.
+    used = max(used, SATURATED_RATIO) if seen.full else used
     if used > IDLE_RATIO and not _filled(seen) and not own:
         count = "1 core" if seen.cores == 1 else f"{seen.cores} cores"
         yield _claim(
@@ -230,7 +234,8 @@ def _claim(
     remedy: str = "",
     detail: str = "",
 ) -> Claim:
-    scale = 1 / min(1.0, used_ratio)
+    full = FULL_RATIO if used_ratio >= SATURATED_RATIO else 0.0
+    scale = 1 / min(1.0, max(used_ratio, full))
     return claim(
         cause,
         side,
