@@ -2,9 +2,8 @@
 
 A CPU quota stops the processes of a group for the rest of its period once they used it up, and lets
 all of them go when the next begins. Their client sees replies in bursts that begin at even
-distances, the period. Where other processes take the cores in turn, most requests are answered at
-once, and some only after a pause of the scheduler's own length. What the load of a host itself
-shows of its quota is in cores.py.
+distances, the period. Where others take the cores in turn, some replies alone come after a pause.
+What the load of a host itself shows of its quota is in cores.py.
 Source: Documentation/scheduler/sched-bwc.rst; systemd, Docker and Kubernetes leave it at 100 ms.
 """
 
@@ -45,9 +44,8 @@ DISK_RATIO = 2.0
 SMALL_BYTES = 256 << 10
 """In flight, up to which a request waits for no other: its time is the server's own."""
 PAUSES_RATIO, STOPS_RATIO = 2.0, 10.0
-"""Mean over median time of such requests: others take half of the cores; more than a rival does."""
-LEAST_SHAPES = 3
-LOST_RATIO = 1e-3
+"""Mean over median time of such requests: from a rival's half of the cores to no rival's."""
+LEAST_SHAPES, LOST_RATIO = 3, 1e-3
 NEAR_SECONDS = 2e-3
 """RTT, above which the mean has a far path's own waits in it."""
 
@@ -82,51 +80,54 @@ def rule(given: Evidence) -> Iterator[Claim]:
 
 
 def shared(given: Evidence) -> Iterator[Claim]:
-    """The copy's own rate, where the server answered single requests quickly or after pauses.
+    """The copy's own rate, where the server's replies pause as beside other processes."""
+    words = "pauses before some replies: they take {:.1f} times their median on average, as where "
+    words += "other processes use its CPU"
+    seen = "The client cannot see the server's CPU. A file server that pauses looks the same."
+    remedy = FIND_OTHERS.format("server")
+    return paused(given, (PAUSES_RATIO, STOPS_RATIO), CONTENTION, words, seen, remedy)
 
-    A likeness: it counts where no ceiling is reached.
+
+def paused(
+    given: Evidence, ratios: tuple[float, float], cause: Cause, words: str, seen: str, remedy: str
+) -> Iterator[Claim]:
+    """The copy's own rate, where small requests take so many times their median on average.
+
+    A likeness, which counts where no ceiling is reached; nothing where a quota, this end or the
+    path may be why.
     """
-    report = given.report
-    if not given.lone or _by_radio(report) or _client_stops(given.made):
+    report, told = given.report, given.details.sockets
+    # What is sent twice because a reply came late is little.
+    again_ratio = told.retransmitted_bytes / given.made.moved_bytes
+    lost = told.out_of_order_segments or again_ratio > LOST_RATIO
+    if not given.lone or lost or _by_radio(report) or _client_stops(given.made) or seen_in(report):
         return
     for found in steps.measured(report, "smb-matrix"):
-        ratio = _pauses_ratio(found)
-        calm = not _lossy(given.made) and (found.details.rtt_seconds or 1.0) < NEAR_SECONDS
-        if PAUSES_RATIO <= ratio < STOPS_RATIO and calm and not _client_stops(found):
+        ratio, rtt = _pauses_ratio(found), found.details.rtt_seconds
+        near = rtt is not None and rtt < NEAR_SECONDS
+        if near and ratios[0] <= ratio < ratios[1] and not _client_stops(found):
             yield claim(
-                CONTENTION,
+                cause,
                 "server",
                 given.made,
-                f"the server answers most requests quickly but some after pauses, {ratio:.1f} "
-                "times their median on average, as where other processes use its CPU",
+                f"the server {words.format(ratio)}",
                 steps=(given.made.index, found.index),
                 standing="inferred",
                 reached=False,
                 partly="likeness",
-                evidence=(
-                    "The client cannot see the server's CPU; an agent on the server (--agent) "
-                    "measures it. A file server that pauses looks the same.",
-                ),
-                remedy=FIND_OTHERS.format("server"),
+                evidence=(seen,),
+                remedy=remedy,
             )
             return
-
-
-def _lossy(found: Found) -> bool:
-    """Whether packets of a copy were lost, and not only sent twice because a reply came late."""
-    told = found.details.sockets
-    return bool(told.out_of_order_segments) or (
-        told.retransmitted_bytes > LOST_RATIO * found.moved_bytes
-    )
 
 
 def _pauses_ratio(found: Found) -> float:
     """Mean over median time of small requests, the median of their shapes; 0: not measured."""
     ratios = []
     for each in found.details.cells:
-        size, rate = (each.request_bytes or 0) * (each.depth or 0), each.bytes_per_second
-        if rate and each.request_seconds_median and 0 < size <= SMALL_BYTES:
-            ratios.append(size / rate / each.request_seconds_median)
+        size, usual = (each.request_bytes or 0) * (each.depth or 0), each.request_seconds_median
+        if each.bytes_per_second and usual and 0 < size <= SMALL_BYTES:
+            ratios.append(size / each.bytes_per_second / usual)
     return median(ratios) if len(ratios) >= LEAST_SHAPES else 0.0
 
 

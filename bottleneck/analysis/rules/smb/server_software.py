@@ -1,14 +1,16 @@
 """smb/server-software: requests wait in a file server whose host has nothing to do.
 
 What is left when all else is known to be idle: the kernel's queues show that the file server and
-nobody else keeps the bytes waiting, its CPU rests, and path and disks carry far more. It needs an
-agent beside the file server: without one its CPU and disk may as well be the reason. A copy in one
-direction alone may wait for what was not measured, such as dirty memory: then a setting of the
-server has to explain it, or the other direction has to wait as well.
+nobody else keeps the bytes waiting, its CPU rests, and path and disks carry far more. That needs
+an agent beside the file server: without one its CPU and disk may as well be the reason, and long
+stops between replies are a likeness. A copy in one direction alone may wait for what was not
+measured, such as dirty memory: then a setting of the server has to explain it, or the other
+direction has to wait as well.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from bottleneck.analysis import model, steps
@@ -17,6 +19,7 @@ from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rtt import rtt
+from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.steps import Copy, Found
 from bottleneck.report import Report
@@ -30,6 +33,7 @@ CAUSE = Cause(
     title="file server software",
     stays=True,
 )
+LOOK = "Check the modules, virus scanner, log and version of the {}'s file server"
 MORE_RATIO = 1.5
 """What all else allows, one stage after the other, over the copy's rate."""
 IDLE_THREAD_RATIO, IDLE_CORES_RATIO = 0.5, 0.7
@@ -56,6 +60,14 @@ _OPTIONS = (
     *("aio read size", "aio write size", "aio max threads", "use sendfile", "min receivefile size"),
 )
 """Of smb.conf, those that make smbd itself wait."""
+
+
+def rule(given: Evidence) -> Iterator[Claim]:
+    """The copy's own rate, where a server that nobody sees stops for longer than for neighbours."""
+    words = "stands still between replies: they take {:.0f} times their median on average"
+    seen = "The client cannot see why. A CPU quota or a paused virtual machine looks the same."
+    stops = (quota.STOPS_RATIO, math.inf)
+    return quota.paused(given, stops, CAUSE, words, seen, LOOK.format("server"))
 
 
 def refine(given: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
@@ -203,7 +215,7 @@ def _claim(
     if given.copy.verb == "pull":
         waits = f"The {side}'s send queue was mostly empty, because its file server sent nothing."
     quick = seconds_text(seconds * given.rate.median / beyond)
-    remedy = f"Check the modules, virus scanner, log and version of the {side}'s file server"
+    remedy = LOOK.format(side)
     if settings:
         remedy = f"Change the {side}'s smb.conf: {'; '.join(each.remedy for each in settings)}"
     return claim(
