@@ -175,3 +175,25 @@ def test_the_pages_picture_is_one_of_the_size_that_the_script_makes():
     content = (PICTURES / "page.png").read_bytes()
     assert content.startswith(b"\x89PNG")
     assert struct.unpack(">II", content[16:24]) == (script().WIDTH, script().HEIGHT)
+
+
+def test_the_cores_for_faster_links_follow_from_the_measured_costs():
+    told = (ROOT / "benchmarks/RESULTS.md").read_text()
+    cell = re.compile(
+        r"^(\S+)\.(\S+)\.(read|write) +([\d.]+) ([MG])B/s .* ([\d.]+)   [\d.]+$", re.M
+    )
+    measured = {
+        f"SMB{dialect} {'' if how == 'plain' else how + ' '}{verb}": (
+            float(rate) / (1000 if unit == "M" else 1),
+            float(cost),
+        )
+        for name, how, verb, rate, unit, cost in cell.findall(told)
+        for dialect in ["1" if name == "nt1" else f" {name}"]
+    }
+    table = re.findall(r"^\| (SMB.*?) \|(.*)\|$", (ROOT / "docs/scale.md").read_text(), re.M)
+    assert len(table) == 10
+    for copy, cells in table:
+        rate, cost = measured[copy]
+        cores = [f"{cost * gigabits * 0.9415 / 8:.1f}" for gigabits in (10, 25, 100)]
+        wanted = [f"{cost:.2f}", f"{1 / cost:.2f} GB/s", f"{rate:.2f} GB/s", *cores]
+        assert [each.strip() for each in cells.split("|")] == wanted, copy
