@@ -161,7 +161,8 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     unmade = stages.grouped(
         (copy.verdict.sentence, copy.copy)
         for copy in diagnosis.copies
-        if copy.bytes_per_second is None and chosen is not copy
+        if copy.bytes_per_second is None
+        and (chosen is None or chosen is not copy and chosen.dialect == copy.dialect)
     )
     if chosen is not None and not chosen.bytes_per_second:
         unmade.pop(chosen.verdict.sentence, None)
