@@ -8,6 +8,7 @@ from typing import Literal
 
 from bottleneck.analysis import model
 from bottleneck.analysis.ceilings import Ladder
+from bottleneck.analysis.claim import TRUST
 from bottleneck.analysis.finding import Claim, Part
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
@@ -137,7 +138,7 @@ def _confidence(copy: Copy, made: Found, ladder: Ladder, cap: Claim, rival: Clai
             _by_spread(cap.ceiling.low_bytes_per_second, level, cap.ceiling.high_bytes_per_second)
         )
         if rate.median < REACHED_RATIO * level:
-            bounds.append(0.65)
+            bounds.append(TRUST["gap"])
         elif rate.median < 0.9 * level:
             bounds.append(0.95)
         if rate.runs == 1:

@@ -45,7 +45,9 @@ SMALL_BYTES = 256 << 10
 """In flight, up to which a request waits for no other: its time is the server's own."""
 PAUSES_RATIO, STOPS_RATIO = 2.0, 10.0
 """Mean over median time of such requests: from a rival's half of the cores to no rival's."""
-LEAST_SHAPES, LOST_RATIO = 3, 1e-3
+LEAST_SHAPES = 3
+LOST_RATIO = 1e-3
+"""Of what a copy moved, sent again: more is a path that loses packets."""
 NEAR_SECONDS = 2e-3
 """RTT, above which the mean has a far path's own waits in it."""
 
