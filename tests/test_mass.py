@@ -12,7 +12,7 @@ CEILINGS = {
     "lines": 67_340,
     "lines of code": 47_480,
     "modules": 351,
-    "lines of tests": 63_340,
+    "lines of tests": 63_460,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

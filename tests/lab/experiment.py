@@ -117,7 +117,7 @@ def experiment(chosen: LabWorld, terms: Terms) -> Ran:
             told = ["diagnose", *size_options(chosen), *cold_from]
             code, elapsed, message = product(lab, told, file, budget_seconds, agent=terms.agent)
         text = file.read_text() if file.exists() else ""
-        left = tuple(_left_behind(lab))
+        left = tuple(left_behind(lab))
     if terms.reports is not None and text:
         terms.reports.mkdir(parents=True, exist_ok=True)
         (terms.reports / f"{chosen.name}.json").write_text(text)
@@ -227,7 +227,8 @@ def _lay_old_files(lab: World, cached: bool) -> None:
     lab.server.run(["sh", "-ec", script], seconds=120)
 
 
-def _left_behind(lab: World) -> list[str]:
+def left_behind(lab: World) -> list[str]:
+    """Files of a run that are still on either host."""
     left = []
     for host in (lab.client, lab.server):
         search: list[str | Path] = ["find", host.folder, "-mindepth", "1", "("]

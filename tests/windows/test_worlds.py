@@ -1,0 +1,118 @@
+"""Under wine a Windows client names the cap that the lab planted, ends as promised, and leaves
+nothing behind. The path is real, the cards and disks are the host's."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.conftest import PASSWORD, target_of
+from tests.windows import bed
+
+sys.path.append(str(bed.ROOT / "tests" / "lab"))
+import experiment  # noqa: E402
+import judge  # noqa: E402
+import truth  # noqa: E402
+import world as lab  # noqa: E402
+
+LINK_RATIO = 0.03
+"""By which a link may be told wrongly."""
+SECONDS = 60
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def windows():
+    if lacks := lab.missing():
+        pytest.skip("NOT TESTED: " + "; ".join(lacks))
+    try:
+        return bed.make()
+    except bed.Missing as error:
+        pytest.skip(f"NOT TESTED UNDER WINDOWS' PYTHON: {error}")
+
+
+def kept(windows):
+    """Files of runs in the Windows user's own folders."""
+    return [str(each) for each in (windows.folder / "prefix/drive_c").rglob("bottleneck-*")]
+
+
+@pytest.mark.parametrize("name", ["link-10", "link-100", "link-1000", "rtt-20-credits"])
+def test_a_windows_client_names_the_planted_cap(windows, name):
+    chosen = truth.WORLDS[name]
+    with lab.world(chosen.plant) as made:
+        file = made.work / "report.json"
+        command = windows.command(
+            *("diagnose", made.share.target, "--user", made.share.user, "--yes", "--quiet"),
+            *("--budget", str(SECONDS), "--json", bed.windows_path(file)),
+        )
+        environment = windows.environment(BOTTLENECK_PASSWORD=made.share.password)
+        done = made.client.run(command, environment=environment, seconds=3 * SECONDS, check=False)
+        assert file.exists(), done
+        told = json.loads(file.read_text())
+        left = experiment.left_behind(made)
+    assert not left and not kept(windows)
+    terms = experiment.Terms(agent=False, beside=False)
+    ran = experiment.judged(chosen, told, terms)
+    assert {each.grade for each in ran.verdicts} == {judge.RIGHT, judge.NOT_COUNTED}, ran
+    assert not ran.unlawful
+    for copy in told["diagnosis"]["copies"]:
+        verdict = copy["verdict"]
+        if verdict["cause"] == "link-rate":
+            shaped = chosen.plant.payload_bytes_per_second(copy["copy"].partition(".")[0])
+            assert abs(verdict["ceiling_bytes_per_second"] / shaped - 1) <= LINK_RATIO, copy
+
+
+def ended(windows, target, user, password):
+    """Exit code and stderr of a run from Windows."""
+    command = windows.command("diagnose", target, "--user", user, "--yes", "--budget", "30")
+    done = subprocess.run(
+        command,
+        cwd=bed.ROOT,
+        env=windows.environment(BOTTLENECK_PASSWORD=password),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_wrong_password_ends_with_77_and_a_dead_host_with_69(windows, samba):
+    server, _ = samba
+    code, told = ended(windows, target_of(server), server.username, "wrong")
+    assert code == 77 and "Traceback" not in told, told
+    code, told = ended(windows, "//127.0.0.1:9/share", server.username, PASSWORD)
+    assert code == 69 and "Traceback" not in told, told
+    assert not kept(windows)
+
+
+def test_a_run_from_windows_that_is_killed_leaves_nothing(windows, samba):
+    """Its files are deleted on close, by the server and by this host."""
+    server, shared = samba
+    before = {each for each in shared.rglob("*") if each.is_file()}
+    command = windows.command(
+        *("diagnose", target_of(server), "--user", server.username, "--yes", "--budget", "60")
+    )
+    run = subprocess.Popen(
+        command,
+        cwd=bed.ROOT,
+        env=windows.environment(BOTTLENECK_PASSWORD=PASSWORD),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    until = time.monotonic() + SECONDS
+    while not {each for each in shared.rglob("*") if each.is_file()} - before:
+        assert time.monotonic() < until and run.poll() is None
+        time.sleep(0.05)
+    run.kill()
+    run.wait()
+    while left := {each for each in shared.rglob("*") if each.is_file()} - before:
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
+    assert not kept(windows)
