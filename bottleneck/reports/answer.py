@@ -155,9 +155,13 @@ def _place(copy: CopyDiagnosis) -> int:
 
 
 def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
-    """What was not measured and how to get it, what was skipped, and settings to look at."""
+    """A folder of the user's, what was not measured and how to get it, and settings to look at."""
     chosen = diagnosis.chosen
-    lines = []
+    lines = [
+        f"{each.sentence.partition('. ')[0]}."
+        for each in diagnosis.comparisons
+        if each.about == "small-files" and report.entries[each.steps[0]][0].setting.get("tree")
+    ]
     unmade = stages.grouped(
         (copy.verdict.sentence, copy.copy)
         for copy in diagnosis.copies

@@ -67,15 +67,17 @@ def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, t
     begin = "./" if pushed else f"{own.name}/"
     ended = bottleneck(
         *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
-        *("--size", "2MiB", "--budget", "12", "--json", "-"),
+        *("--size", "2MiB", "--budget", "12", "--json", tmp_path / "told.json"),
         *("--tree", f"{begin}film", "--file", f"{begin}film/one.bin"),
         password=PASSWORD,
         cwd=tmp_path,
     )
     assert ended.code in {exits.DONE, exits.INCOMPLETE}
     found = {
-        each["setting"].get("copy", each["stage"]): each for each in json.loads(ended.out)["steps"]
+        each["setting"].get("copy", each["stage"]): each
+        for each in json.loads((tmp_path / "told.json").read_text())["steps"]
     }
+    assert "\nThe 2 files of the folder, " in ended.out
     tree = found["small-files"]
     assert tree["setting"]["verb"] == ("push" if pushed else "pull")
     assert tree["outcome"]["details"]["files"] == 2, "the link leads out"
