@@ -268,8 +268,8 @@ def test_what_an_agent_found_by_the_runs_own_folder_may_be_worked_in(tmp_path):
         setting = source_file.Setting(found, 1 << 12, 5.0, "00")
         with host.hold("source-file", setting, Endpoint(), 20):
             assert host.ask("usable-bytes", folder=found) > 0
-        with host.hold("loopback", loopback.Setting(seconds=0.2), Endpoint(), 20) as peer:
-            assert host.initiate("loopback", loopback.Setting(seconds=0.2), peer, 20).samples
+        with host.hold("loopback", loopback.Setting(seconds=1.0), Endpoint(), 20) as peer:
+            assert host.initiate("loopback", loopback.Setting(seconds=1.0), peer, 20).samples
         with pytest.raises(Refused, match="own"):
             host.initiate("loopback", loopback.Setting(), Endpoint(port=22), 20)
 

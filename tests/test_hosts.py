@@ -37,7 +37,7 @@ def test_what_travels_needs_nothing_but_python(tmp_path):
     command = [sys.executable, "-I", "-S", "-c", bootstrap.STARTER]
     host = hosts.Host.start("server", command, bootstrap.program())
     with host:
-        setting = loopback.Setting("push", 1, seconds=0.4)
+        setting = loopback.Setting("push", 1, seconds=1.0)
         with host.hold("loopback", setting, Endpoint(), 20) as peer:
             ran = host.initiate("loopback", setting, peer, 20)
         assert ran.samples[-1].moved_bytes > 0

@@ -14,7 +14,7 @@ from probes.records import Endpoint
 @pytest.mark.long
 def test_an_agent_behind_ssh_serves_both_ends_of_a_transfer(ssh_on_path):
     with hosts.start_there("ssh://nas") as server, hosts.start_here() as client:
-        setting = tcp.Setting("push", 1, seconds=0.4, address="127.0.0.1")
+        setting = tcp.Setting("push", 1, seconds=1.0, address="127.0.0.1")
         with server.hold("tcp", setting, Endpoint(), 20) as peer:
             ran = client.initiate("tcp", setting, peer, 20, watch_too=server)
     assert ran.samples[-1].moved_bytes > 0

@@ -42,7 +42,7 @@ def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(run, ve
 
 
 def test_loopback_is_the_tcp_stage_to_oneself():
-    setting = loopback.Setting("push", 1, seconds=0.4)
+    setting = loopback.Setting("push", 1, seconds=1.0)
     with loopback.respond(setting) as peer:
         samples = list(loopback.initiate(setting, peer))
     assert samples[-1].moved_bytes > 0
@@ -50,7 +50,7 @@ def test_loopback_is_the_tcp_stage_to_oneself():
 
 
 def test_the_port_is_closed_with_the_session():
-    setting = tcp.Setting("pull", 1, seconds=0.4, address="127.0.0.1")
+    setting = tcp.Setting("pull", 1, seconds=1.0, address="127.0.0.1")
     with tcp.respond(setting) as peer:
         pass
     with pytest.raises(ConnectionRefusedError):

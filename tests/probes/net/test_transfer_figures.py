@@ -77,7 +77,7 @@ def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred)
         over.wait(10)
 
     with responder(work) as peer:
-        samples, moved = transferred(Shape("push", seconds=0.4), peer)
+        samples, moved = transferred(Shape("push", seconds=1.0), peer)
     assert samples[-1].moved_bytes == 100_000
     assert moved.receiver["moved_bytes"] == 100_000
 
@@ -104,7 +104,7 @@ def test_the_payload_does_not_compress(responder, transferred):
             kept.extend(connection.recv(1 << 18))
 
     with responder(work) as peer, pytest.raises((RuntimeError, OSError)):
-        transferred(Shape("push", seconds=0.4), peer)
+        transferred(Shape("push", seconds=1.0), peer)
     assert len(zlib.compress(bytes(kept), 1)) > 0.99 * len(kept)
 
 
@@ -157,7 +157,7 @@ def test_a_window_is_set_at_both_ends_and_only_for_who_asked(transferred, verb, 
     for window_bytes in (0, 64 << 10):
         seen.clear()
         with transfer.respond(HERE, SECONDS, window_bytes) as peer:
-            transferred(Shape(verb, 2, seconds=0.2, window_bytes=window_bytes), peer)
+            transferred(Shape(verb, 2, seconds=1.0, window_bytes=window_bytes), peer)
         is_set = window_bytes > 0
         assert len(seen) == 2
         for move, locks in seen:
@@ -172,7 +172,7 @@ def test_a_window_that_the_system_cuts_is_told_as_it_is_and_not_as_asked_for(tra
     if asked <= most:
         pytest.skip("NOT RUN: this system grants whatever may be asked for")
     with transfer.respond(HERE, SECONDS, asked) as peer:
-        _, moved = transferred(Shape("push", seconds=0.2, window_bytes=asked), peer)
+        _, moved = transferred(Shape("push", seconds=1.0, window_bytes=asked), peer)
     assert 0 < moved.sender["granted_bytes"] <= 2 * most < asked
 
 
@@ -198,7 +198,7 @@ def test_the_congestion_control_told_is_the_sending_sockets(transferred, verb, l
             peer = responder.__enter__()
         try:
             with path.client.entered():
-                _, moved = transferred(Shape(verb, seconds=0.3), peer)
+                _, moved = transferred(Shape(verb, seconds=1.0), peer)
         finally:
             responder.__exit__(None, None, None)
     assert moved.congestion_control == (own if verb == "push" else other)
