@@ -81,7 +81,7 @@ def ended(windows, target, user, password):
     return done.returncode, done.stderr
 
 
-def test_a_wrong_password_ends_with_77_and_a_dead_host_with_69(windows, samba):
+def test_a_wrong_password_ends_with_77_and_a_closed_port_with_69(windows, samba):
     server, _ = samba
     code, told = ended(windows, target_of(server), server.username, "wrong")
     assert code == 77 and "Traceback" not in told, told
