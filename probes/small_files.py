@@ -105,7 +105,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     ECHOs on the idle session), hash_ok. Raises Refused, Unavailable, Broken, and ValueError for a
     setting that makes no sense.
     """
-    if setting.verb not in VERBS or setting.files < (not setting.tree) or setting.seconds <= 0:
+    least_files = 0 if setting.tree else 1
+    if setting.verb not in VERBS or setting.files < least_files or setting.seconds <= 0:
         raise ValueError(f"no such files: {setting.verb} of {setting.files}")
     if setting.tree:
         return (yield from _tree(setting, peer))

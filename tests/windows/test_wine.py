@@ -14,14 +14,6 @@ OF_THIS_HOST = ("config", "history nowhere/there-is-none.sqlite")
 """Commands that name folders of the system, or have the system's words for an error."""
 
 
-@pytest.fixture(scope="module")
-def windows():
-    try:
-        return bed.make()
-    except bed.Missing as error:
-        pytest.skip(f"NOT TESTED UNDER WINDOWS' PYTHON: {error}")
-
-
 @pytest.mark.long
 def test_under_wine_help_and_offline_commands_say_the_same(windows):
     stub = bed.windows_path(Path(__file__).with_name("stub.py"))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from tests.conftest import PASSWORD, target_of
@@ -24,23 +25,27 @@ SECONDS = 60
 pytestmark = pytest.mark.lab
 
 
-@pytest.fixture(scope="module")
-def windows():
-    if lacks := lab.missing():
-        pytest.skip("NOT TESTED: " + "; ".join(lacks))
-    try:
-        return bed.make()
-    except bed.Missing as error:
-        pytest.skip(f"NOT TESTED UNDER WINDOWS' PYTHON: {error}")
-
-
 def kept(windows):
     """Files of runs in the Windows user's own folders."""
-    return [str(each) for each in (windows.folder / "prefix/drive_c").rglob("bottleneck-*")]
+    return [str(each) for each in (windows.folder / "prefix/drive_c").rglob("*bottleneck-*")]
+
+
+def running(windows):
+    """Processes of the Windows Python."""
+    found = psutil.process_iter(["name", "environ"])
+    prefix = windows.environment()["WINEPREFIX"]
+    return [
+        each.pid
+        for each in found
+        if each.info["name"] == "python.exe"
+        and (each.info["environ"] or {}).get("WINEPREFIX") == prefix
+    ]
 
 
 @pytest.mark.parametrize("name", ["link-10", "link-100", "link-1000", "rtt-20-credits"])
 def test_a_windows_client_names_the_planted_cap(windows, name):
+    if lacks := lab.missing():
+        pytest.skip("NOT TESTED: " + "; ".join(lacks))
     chosen = truth.WORLDS[name]
     with lab.world(chosen.plant) as made:
         file = made.work / "report.json"
@@ -91,7 +96,7 @@ def test_a_wrong_password_ends_with_77_and_a_closed_port_with_69(windows, samba)
 
 
 def test_a_run_from_windows_that_is_killed_leaves_nothing(windows, samba):
-    """Its files are deleted on close, by the server and by this host."""
+    """Its processes end with it; its files are deleted on close, by the server and by this host."""
     server, shared = samba
     before = {each for each in shared.rglob("*") if each.is_file()}
     command = windows.command(
@@ -110,8 +115,12 @@ def test_a_run_from_windows_that_is_killed_leaves_nothing(windows, samba):
     while not {each for each in shared.rglob("*") if each.is_file()} - before:
         assert time.monotonic() < until and run.poll() is None
         time.sleep(0.05)
+    assert running(windows)
     run.kill()
     run.wait()
+    while left := running(windows):
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
     while left := {each for each in shared.rglob("*") if each.is_file()} - before:
         assert time.monotonic() < until, left
         time.sleep(0.05)

@@ -63,7 +63,7 @@ _OPTIONS = (
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
-    """The copy's own rate, where a server that nobody sees stops for longer than for neighbours."""
+    """The copy's own rate, where replies pause for longer than other processes explain."""
     words = "stands still between replies: they take {:.0f} times their median on average"
     seen = "The client cannot see why. A CPU quota or a paused virtual machine looks the same."
     stops = (quota.STOPS_RATIO, math.inf)
