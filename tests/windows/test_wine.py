@@ -32,3 +32,22 @@ def test_under_wine_help_and_offline_commands_say_the_same(windows):
     for name, ending in there.items():
         if name not in OF_THIS_HOST:
             assert ending == here[name], name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("limits, told", [("9", "hello"), ("999", "WinError 87")])
+def test_a_child_without_its_memory_limit_does_no_work(windows, limits, told):
+    """Windows refuses limits of a kind that it does not know; the reason gets to the parent."""
+    root = bed.windows_path(ROOT)
+    code = f"import sys; sys.path[:0] = [{root!r}]; from probes.host.windows import process"
+    code += f"; process.EXTENDED_LIMITS = {limits}; process.child()"
+    done = subprocess.run(
+        [bed.WINE, str(windows.python), "-c", code],
+        cwd=ROOT,
+        env=windows.environment(),
+        input=b'["tests.windows.child_work", "say_hello", []]\n',
+        capture_output=True,
+        timeout=60,
+    )
+    assert told in done.stdout.decode(), done
+    assert ("hello" in done.stdout.decode()) == (told == "hello")

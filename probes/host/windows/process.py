@@ -11,6 +11,7 @@ import sys
 
 assert sys.platform == "win32"
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -56,26 +57,33 @@ class _Limits(ctypes.Structure):
 
 
 def keep_private() -> None:
-    """What this process starts ends with it. Windows writes no core and shows its memory to no
-    other user."""
-    _bind()
+    """What this process starts ends with it, where Windows lets it have a job: without one only
+    the end of children when this process is killed is lost. Windows writes no core and shows its
+    memory to no other user."""
+    with contextlib.suppress(OSError):
+        _bind()
 
 
 def _bind(memory_bytes: int = 0) -> None:
-    """Puts this process into a job of its own; where that cannot be, nothing is lost but the end
-    of children when this process is killed."""
+    """Puts this process into a job of its own. Errors: OSError, with Windows' own number."""
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     kernel.CreateJobObjectW.restype = kernel.GetCurrentProcess.restype = wintypes.HANDLE
-    job = kernel.CreateJobObjectW(None, None)
+    job = _made(kernel.CreateJobObjectW(None, None))
     limits = _Limits(flags=KILL_ON_JOB_CLOSE)
     if memory_bytes:
         limits.flags |= PROCESS_MEMORY
         limits.process_memory = memory_bytes
     told = (ctypes.byref(limits), ctypes.sizeof(limits))
-    kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *told)
+    _made(kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *told))
     this = wintypes.HANDLE(kernel.GetCurrentProcess())
-    kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this)
+    _made(kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this))
     _jobs.append(job)
+
+
+def _made(told: Optional[int]) -> int:
+    if not told:
+        raise ctypes.WinError(ctypes.get_last_error())
+    return told
 
 
 def overwrite_variable(name: bytes) -> None:
@@ -142,7 +150,6 @@ def spawn(work: Work) -> Child:
 
 def child() -> None:
     """What a spawned Python runs: the work that its first line of input names."""
-    _bind(MEMORY_LIMIT_BYTES + STARTED_BYTES)
     control_fd, events_fd = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
@@ -155,6 +162,7 @@ def child() -> None:
             line = line[calls.write(events_fd, line) :]
 
     try:
+        _bind(MEMORY_LIMIT_BYTES + STARTED_BYTES)
         getattr(importlib.import_module(module), name)(*arguments, tell, control_fd)
     except BrokenPipeError:
         os._exit(1)
