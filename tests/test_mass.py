@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_340,
-    "lines of code": 47_480,
+    "lines": 67_350,
+    "lines of code": 47_490,
     "modules": 351,
-    "lines of tests": 63_460,
+    "lines of tests": 63_500,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,
