@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_350,
-    "lines of code": 47_490,
+    "lines": 67_480,
+    "lines of code": 47_590,
     "modules": 351,
-    "lines of tests": 63_500,
+    "lines of tests": 63_590,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

@@ -48,6 +48,7 @@ class Sockets:
     rtt_seconds_median: Positive | None = None
     min_rtt_seconds: Positive | None = None
     receiver_rtt_seconds_median: Positive | None = None
+    receiver_min_rtt_seconds: Positive | None = None
     segment_bytes: Positive | None = None
     in_flight_bytes_median: Positive | None = None
     in_flight_bytes_high: Positive | None = None

@@ -75,6 +75,20 @@ def startup(given: Evidence) -> Startup | None:
     return Startup(seconds, seconds / made.seconds, rate, rtt, carried, growing)
 
 
+def is_all(given: Evidence) -> float | None:
+    """The round trip of a copy by a lone client that took no longer than its connection's slow
+    start; None: it took longer, or something else held it as well."""
+    if given.copy.made is None or not given.lone:
+        return None
+    made, told = given.made, given.details.sockets
+    rtt = told.min_rtt_seconds or given.details.rtt_seconds
+    if rtt is None or rtt < FAR_SECONDS or told.by in BUFFERS or told.retransmitted_bytes:
+        return None
+    # The last window doubled is all that went before; a first request and a last reply travel too.
+    start = growing_seconds(made, made.moved_bytes / rtt, rtt) + 2 * rtt
+    return rtt if made.seconds <= START_SLACK_RATIO * start else None
+
+
 def explains(given: Evidence) -> bool:
     """Whether its start is what held a copy, and no end's buffer."""
     start = startup(given)

@@ -53,6 +53,13 @@ def test_what_the_time_of_a_small_file_goes_to(world, plant, steps, says):
     says(plant(world, *steps))
 
 
+def test_a_folder_of_the_users_own_is_told_by_its_files(world, says):
+    """4 MB/s in 400 files of whatever size."""
+    at = world.small_files("push", 0.004, 0.0002)
+    world.entries[at][0].setting["tree"] = "/home/ann/project"
+    says(world)
+
+
 def test_without_an_agent_the_server_is_not_looked_at(empty_world, plant, says):
     says(plant(empty_world(agent=False), FAR))
 

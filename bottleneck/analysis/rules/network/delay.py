@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.claim import claim as claimed
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate
-from bottleneck.analysis.evidence.startup import SHORT_RATIO, SMALL_RATIO, startup
+from bottleneck.analysis.evidence.startup import SHORT_RATIO, SMALL_RATIO, is_all, startup
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.tcp.receive_window import LARGEST_BYTES, limit
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("network", "delay", "delay", stays=True)
+REMEDY = "Copy small files in parallel or as one archive, or shorten the path"
 
 
 def rule(given: Evidence) -> Iterator[Claim | str]:
@@ -26,7 +27,20 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     if found is not None and found.window_bytes >= LARGEST_BYTES:
         remedy = "Use several connections (SMB multichannel), or several copies in parallel"
         yield found.claim(CAUSE, "path", "one connection's TCP window", "law", remedy)
-    yield from _short(given)
+    trip = is_all(given)
+    if trip is None:
+        yield from _short(given)
+        return
+    yield claimed(
+        CAUSE,
+        "path",
+        given.made,
+        f"its connection was still in slow start when it ended, at an RTT of {seconds_text(trip)}",
+        standing="inferred",
+        reached=True,
+        source="law",
+        remedy=REMEDY,
+    )
 
 
 def _short(given: Evidence) -> Iterator[Claim | str]:
@@ -56,5 +70,5 @@ def _short(given: Evidence) -> Iterator[Claim | str]:
         reached=True,
         source="seen" if given.alone and given.details.sockets.by == "network" else "law",
         evidence=(apart,),
-        remedy="Copy small files in parallel or as one archive, or shorten the path",
+        remedy=REMEDY,
     )

@@ -18,6 +18,7 @@ from bottleneck.analysis.evidence.copies import (
     best_alike,
     client_bound,
     diskless,
+    even_rate,
     foreign_rate,
     hindered,
     steady_rate,
@@ -50,8 +51,10 @@ WITHOUT_DISK_RATIO = 0.95
 STEADY_RATIO = 0.9
 """Of the fastest, which all that a link caps reaches, whatever it moves."""
 LEAST_ALIKE = 3
-PACED_RATIO, SILENT_RATIO = 0.98, 0.01
-"""The same of pulls alone, and the share of their time without data, where a path is all they show.
+EXACT_RATIO = 0.98
+"""The same of pulls alone; and of copies whose rate no server that stops now and then keeps to."""
+SILENT_RATIO, BEHIND_RATIO = 0.01, 0.06
+"""Share of a pull's time without data, where a path is all it shows; and where packets were lost.
 """
 LEAST_WINDOW_BYTES = 16 << 10
 """No window of today is smaller."""
@@ -233,6 +236,10 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
 
 def _inferred(given: Evidence) -> Iterator[Claim]:
     """The link's payload rate, inferred from what this client moved over SMB that way."""
+    even = even_rate(given) if given.lone else None
+    if even is not None and given.looks_like(even) is None:
+        yield _even(given, even)
+        return
     moved = alike(given.report, given.sender)
     found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
     best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
@@ -261,6 +268,25 @@ def _inferred(given: Evidence) -> Iterator[Claim]:
         )
     elif given.lone:
         yield from _unlike(given, best, found, rate)
+
+
+def _even(given: Evidence, rate: float) -> Claim:
+    """A path of no standard rate that holds both ways alike."""
+    return claim(
+        CAUSE,
+        "path",
+        best_alike(given.report, given.sender),
+        f"copies in both directions come to {rate_text(rate)} once they have started, which seems "
+        "to be what the path carries",
+        level=rate,
+        standing="inferred",
+        reached=True if _filled(given, rate) else None,
+        source="law",
+        evidence=(
+            "What this client sends queues on the path. An agent on the server (--agent) measures "
+            "the network.",
+        ),
+    )
 
 
 def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> Iterator[Claim]:
@@ -335,14 +361,17 @@ def _paced(given: Evidence, found: list[Found], rate: float) -> bool:
     if given.copy.verb != "pull" or told.by == "receiver" or given.details.rtt_seconds is None:
         return False
     dialects = {each.setting.dialect for each in found if each.step.stage == "smb-copy"}
-    even = told.receiver_seen and told.silent_ratio <= SILENT_RATIO
+    # What comes behind a lost packet waits for it.
+    silent = BEHIND_RATIO if told.out_of_order_segments else SILENT_RATIO
+    even = told.receiver_seen and told.silent_ratio <= silent
     close = rate * given.details.rtt_seconds < LEAST_WINDOW_BYTES
-    return even and close and len(dialects) > 1 and _steady(given.report, found, rate, PACED_RATIO)
+    return even and close and len(dialects) > 1 and _steady(given.report, found, rate, EXACT_RATIO)
 
 
 def _steady(report: Report, found: list[Found], rate: float, least: float = STEADY_RATIO) -> bool:
-    """Whether all copies that way came to the same rate, evenly."""
+    """Whether all copies that way came to the same rate, evenly or quite exactly: a server that
+    stops now and then serves each in its own time."""
     copies = [each for each in found if each.step.stage == "smb-copy"]
-    same = all(steady_rate(each) >= least * rate for each in copies)
-    even = not any(quota.stopped(report, each) for each in copies)
-    return same and even and len(copies) >= LEAST_ALIKE
+    lowest = min(map(steady_rate, copies), default=0.0)
+    even = lowest >= EXACT_RATIO * rate or not any(quota.stopped(report, each) for each in copies)
+    return lowest >= least * rate and even and len(copies) >= LEAST_ALIKE

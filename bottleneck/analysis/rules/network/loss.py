@@ -57,6 +57,8 @@ SCARCE_RATIO = 1.3
 ONE_END_RATIO = 2.5e-3
 """Of the packets, as one end counts them: less than that any full link drops now and then."""
 SHORT_SECONDS = 2e-3
+RECEIVER_QUEUED_RATIO = 3.0
+"""A receiver's own round trip, which has waits of other kinds in it, over the shortest one."""
 USUAL_CONTROL = "cubic"
 """Of a server that nobody looked at: the usual one, whose law reaches higher."""
 POLICER = (
@@ -241,9 +243,11 @@ def _of_pull(given: Evidence) -> tuple[float, float, Bracket] | None:
     """The same from the packets that came after a hole, if the client took what came at once."""
     told = given.details.sockets
     trip, window = told.receiver_rtt_seconds_median, told.own_window_bytes_median
-    unread = told.unread_bytes_median
+    unread, least = told.unread_bytes_median, told.receiver_min_rtt_seconds
     if trip is None or unread is None or window is None:
         return None
+    if least is not None and trip > RECEIVER_QUEUED_RATIO * least:
+        return None  # a full link drops what its queue cannot hold
     segment = model.payload_bytes(steps.mtu_bytes(given.report) or model.ETHERNET_MTU_BYTES)
     flying = given.rate.median * trip
     events = told.out_of_order_segments / max(1.0, flying / segment)

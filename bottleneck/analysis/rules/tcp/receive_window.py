@@ -31,7 +31,7 @@ CARRIES_MORE_RATIO = 1.3
 """TCP alone over the copy's rate, from which on the path is not what holds the copy."""
 LARGEST_BYTES = 16 << 20
 """A window from which on its host is set up for long paths: the delay is the cause."""
-LOW_RATIO, HIGH_RATIO = 0.75, 1.2
+LOW_RATIO, HIGH_RATIO = 0.65, 1.2
 """From one end: rate over one window a round trip; one that the kernel tunes is at least twice as
 large."""
 FULL_RATIO = 0.3

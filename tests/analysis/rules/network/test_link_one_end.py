@@ -99,6 +99,7 @@ QUEUED = {
     "own_window_bytes_median": None,
     "receiver_seen": False,
 }
+BURSTS = {"silent_ratio": 0.6, "bursts": 9, "burst_count_median": 6}
 QUEUES = {
     "with more behind it": (LINK, {}),
     "the sender is slow": (NOBODY, {"by": "sender"}),
@@ -109,7 +110,8 @@ QUEUES = {
     "seldom full": (NOBODY, {"send_queue_full_ratio": 0.2}),
     "not seen": (NOBODY, {"sender_seen": False}),
     "the copies do not agree: a CPU, a disk, somebody else": (NOBODY, {"rate": 4.5}),
-    "a quota": (NOBODY, {"replies": {"silent_ratio": 0.6, "bursts": 9, "burst_count_median": 6}}),
+    "a quota": (NOBODY, {"rate": 5.5, "replies": BURSTS}),
+    "replies that come late because the link is slow": (LINK, {"replies": BURSTS}),
     "two copies are too few to agree": (NOBODY, {"rate": None}),
 }
 
@@ -153,6 +155,9 @@ EVEN = {"by": "unknown", "receiver_seen": True, "silent_ratio": 0.0}
 PACED = {
     "a shaper of no standard rate": (LINK, {}),
     "pauses are a server's": (NOBODY, {"silent_ratio": 0.05}),
+    "but what comes behind a lost packet waits": (
+        *(LINK, {"silent_ratio": 0.05, "out_of_order_segments": 240}),
+    ),
     "nobody looked": (NOBODY, {"receiver_seen": False}),
     "the client does not take what comes": (NOBODY, {"by": "receiver"}),
     "a window may set the rate of a longer path": (NOBODY, {"rtt": 0.002}),
@@ -165,7 +170,8 @@ PACED = {
 @pytest.mark.parametrize(("named", "changes"), PACED.values(), ids=PACED)
 def test_pulls_that_come_evenly_at_one_rate_show_the_path(alone, named, changes):
     """200 Mbit/s, which are no card's: memory, folder and the other dialect agree."""
-    seen = {**EVEN, **{key: changes[key] for key in changes if key in EVEN}}
+    known = (*EVEN, "out_of_order_segments")
+    seen = {**EVEN, **{key: changes[key] for key in changes if key in known}}
     told = {"rtt_seconds": changes.get("rtt", 0.0001), "sockets": seen}
     alone.copy("pull.cached", 23.73, details=told)
     step, outcome = alone.entries[-1]
@@ -185,6 +191,36 @@ RECORDED = (
     *((1.290, 9437184), (1.466, 11534336), (1.725, 13631488), (1.804, 14680064)),
 )
 """A pull of 100 Mbit/s at 80 ms: a slow start, 2 MB each 0.18 s, and replies that come late."""
+
+
+BOTH_WAYS = {
+    "500 Mbit/s, both dialects": (LINK, {}),
+    "the start blurs what is seen of a push": (LINK, {"in_flight_bytes_median": 3_150_000}),
+    "another rate the other way": (NOBODY, {"pull": 40.0}),
+    "one copy that way is no rate to rely on": (NOBODY, {"dialects": ("3.1.1",)}),
+    "both windows end early: nothing queues": (NOBODY, {"rtt_seconds_median": 0.0405}),
+    "a near path has no start that explains 52 beside 59": (NOBODY, {"min_rtt_seconds": 0.002}),
+    "the client is slow": (NOBODY, {"by": "sender"}),
+    "its shortest round trip is not known": (NOBODY, {"min_rtt_seconds": None}),
+}
+
+
+@pytest.mark.parametrize(("named", "changes"), BOTH_WAYS.values(), ids=BOTH_WAYS)
+def test_a_path_that_holds_both_ways_alike_is_named(alone, sockets, named, changes, says):
+    """Pushes of 51 and pulls of 59 MB/s that came to 60 once they had started, at 40 ms."""
+    rtt = changes.get("min_rtt_seconds", 0.04)
+    seen = sockets(
+        by=changes.get("by", "network"),
+        min_rtt_seconds=rtt,
+        rtt_seconds_median=changes.get("rtt_seconds_median", 0.056),
+        in_flight_bytes_median=changes.get("in_flight_bytes_median", 3_360_000),
+        segment_bytes=1448,
+    )
+    told = {"rtt_seconds": rtt, "sockets": seen, "acknowledged_bytes_per_second": 55e6}
+    for dialect in changes.get("dialects", ("3.1.1", "smb1")):
+        alone.copy("push.cached", 52, dialect=dialect, details=told)
+        alone.copy("pull.cached", changes.get("pull", 59.4), dialect=dialect, details=FAR)
+    says(alone, named)
 
 
 def test_a_far_pull_shows_the_link_between_its_start_and_its_end(alone, says):

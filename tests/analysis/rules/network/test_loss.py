@@ -235,6 +235,7 @@ PULLS = {
     "a full link with a short queue": (None, 10.8, {"out_of_order_segments": 4000}),
     "the window is all that there is": (None, 0.81, {"own_window_bytes_median": 18_000}),
     "the client does not take what came": (None, 0.81, {"unread_bytes_median": 40_000}),
+    "a queue stands before a full link": (None, 0.81, {"receiver_min_rtt_seconds": 0.002}),
     "no round trip of a receiver": (None, 0.81, {"receiver_rtt_seconds_median": None}),
     "not told what is unread": (None, 0.81, {"unread_bytes_median": None}),
     "not told its window": (None, 0.81, {"own_window_bytes_median": None}),

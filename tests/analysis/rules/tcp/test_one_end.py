@@ -27,7 +27,7 @@ PULL = {
 }
 
 
-@pytest.mark.parametrize("rate", [3.8, 4.8, 5.1])
+@pytest.mark.parametrize("rate", [3.3, 4.8, 5.1])
 def test_a_pull_of_one_window_a_round_trip_is_held_by_it(alone, rate, says):
     alone.copy("pull.cached", (rate, rate, rate), details={"sockets": PULL, **TRIP})
     says(alone, "tcp/client/receive-window")
@@ -41,7 +41,6 @@ WITH_ROOM = {
     "not told how large": ({"own_window_bytes_median": None}, TRIP),
     "no round trip is known": ({}, {}),
     "a path too short": ({"own_window_bytes_median": 2400}, {"rtt_seconds": 0.0005}),
-    "as large as can be": ({"own_window_bytes_median": 20 << 20}, {"rtt_seconds": 4.2}),
 }
 
 
@@ -49,6 +48,12 @@ WITH_ROOM = {
 def test_a_pull_with_room_in_its_window_is_not(alone, changes, trip, says):
     alone.copy("pull.cached", (4.7, 4.8, 4.9), details={"sockets": {**PULL, **changes}, **trip})
     says(alone, NOBODY)
+
+
+def test_the_largest_window_is_the_paths_affair(alone, says):
+    seen = {**PULL, "own_window_bytes_median": 20 << 20}
+    alone.copy("pull.cached", 4.8, details={"sockets": seen, "rtt_seconds": 4.2})
+    says(alone, "network/path/delay")
 
 
 def test_a_busy_client_says_nothing_of_its_window_and_an_agent_has_the_word(alone, world, says):
@@ -105,6 +110,36 @@ def test_a_push_that_something_else_holds_is_not(alone, sockets, changes, says):
     told = without(sockets(**{**SERVERS, **changes}))
     alone.copy("push.cached", (4.7, 4.8, 4.9), details={"sockets": told})
     says(alone, NOBODY)
+
+
+# -- pushes: the client's own congestion window --------------------------------------------------
+
+STILL = {
+    **{"by": "network", "segment_bytes": 1448, "retransmitted_bytes": 0},
+    **{"unsent_bytes_median": 223_000, "send_queue_full_ratio": 0.94, "loss_ratio": 0.0},
+    **{"in_flight_bytes_median": 144_799, "in_flight_bytes_high": 144_799},
+    **{"rtt_seconds_median": 0.0507, "min_rtt_seconds": 0.0502},
+    **{"peer_window_bytes_median": 737_280, "congestion_window_bytes_median": 144_800},
+}
+CLAMPED = {
+    "never larger in 80 round trips": ("tcp/client/congestion-control", {}),
+    "it grew": (NOBODY, {"in_flight_bytes_high": 269_000}),
+    "not told whether": (NOBODY, {"in_flight_bytes_high": None}),
+    "packets were lost": (NOBODY, {"retransmitted_bytes": 9000}),
+    "a queue on the path": (NOBODY, {"rtt_seconds_median": 0.07}),
+    "nothing more to send": (NOBODY, {"unsent_bytes_median": 0}),
+    "a few round trips": (
+        "network/path/delay",
+        {"min_rtt_seconds": 0.39, "rtt_seconds_median": 0.4},
+    ),
+}
+
+
+@pytest.mark.parametrize(("named", "changes"), CLAMPED.values(), ids=CLAMPED)
+def test_a_congestion_window_that_never_grows_holds_a_push(alone, sockets, named, changes, says):
+    """100 segments at 50 ms, by the route's own limit."""
+    alone.copy("push.cached", 2.71, details={"sockets": sockets(**{**STILL, **changes})})
+    says(alone, named)
 
 
 # -- pushes: the client's own send buffer --------------------------------------------------------
