@@ -16,9 +16,9 @@ TRUST: dict[Source, float] = {
     "counted": 0.99,
     "measured": 0.98,
     "seen": 0.98,
-    "alone": 0.9,
-    "one-end": 0.79,
-    "law": 0.79,
+    "alone": 0.94,
+    "one-end": 0.88,
+    "law": 0.88,
     "gap": 0.65,
     "likeness": 0.6,
 }
