@@ -2,9 +2,11 @@
 nothing behind. The path is real, the cards and disks are the host's."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import psutil
 import pytest
@@ -21,6 +23,7 @@ import world as lab  # noqa: E402
 LINK_RATIO = 0.03
 """By which a link may be told wrongly."""
 SECONDS = 60
+INTERRUPTED_SECONDS = 20
 
 pytestmark = pytest.mark.lab
 
@@ -95,33 +98,60 @@ def test_a_wrong_password_ends_with_77_and_a_closed_port_with_69(windows, samba)
     assert not kept(windows)
 
 
-def test_a_run_from_windows_that_is_killed_leaves_nothing(windows, samba):
-    """Its processes end with it; its files are deleted on close, by the server and by this host."""
+@contextmanager
+def under_way(windows, samba, *more):
+    """A run from Windows that has files on the share; then that nothing is left of it."""
     server, shared = samba
-    before = {each for each in shared.rglob("*") if each.is_file()}
+
+    def files():
+        return {each for each in shared.rglob("*") if each.is_file()}
+
+    before = files()
     command = windows.command(
-        *("diagnose", target_of(server), "--user", server.username, "--yes", "--budget", "60")
+        *("diagnose", target_of(server), "--user", server.username, "--yes", "--budget", "60"),
+        *more,
     )
     run = subprocess.Popen(
         command,
         cwd=bed.ROOT,
         env=windows.environment(BOTTLENECK_PASSWORD=PASSWORD),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
     )
     until = time.monotonic() + SECONDS
-    while not {each for each in shared.rglob("*") if each.is_file()} - before:
+    while not files() - before:
         assert time.monotonic() < until and run.poll() is None
         time.sleep(0.05)
     assert running(windows)
-    run.kill()
-    run.wait()
-    while left := running(windows):
-        assert time.monotonic() < until, left
-        time.sleep(0.05)
-    while left := {each for each in shared.rglob("*") if each.is_file()} - before:
+    yield run
+    while left := [*running(windows), *files() - before]:
         assert time.monotonic() < until, left
         time.sleep(0.05)
     assert not kept(windows)
+
+
+def test_a_run_from_windows_that_is_killed_leaves_nothing(windows, samba):
+    """Its processes end with it; its files are deleted on close, by the server and by this host."""
+    with under_way(windows, samba) as run:
+        run.kill()
+        run.communicate(timeout=SECONDS)
+
+
+def test_ctrl_c_of_a_run_from_windows_is_130_and_its_documents_and_leaves_nothing(
+    windows, samba, tmp_path
+):
+    """wine makes a CTRL_C_EVENT of SIGINT; Windows' Python has no signal of POSIX there."""
+    report, page = tmp_path / "report.json", tmp_path / "report.html"
+    documents = ("--json", bed.windows_path(report), "--html", bed.windows_path(page))
+    with under_way(windows, samba, *documents) as run:
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=INTERRUPTED_SECONDS)
+    complaints = [line for line in told.splitlines() if line.startswith("bottleneck: ")]
+    assert run.returncode == 130, told
+    assert complaints == ["bottleneck: interrupted; both hosts were cleaned up"]
+    assert json.loads(report.read_text())["status"] == "interrupted"
+    assert "run was interrupted" in page.read_text()
+    assert {each.name for each in tmp_path.iterdir()} == {report.name, page.name}
