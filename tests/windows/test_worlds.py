@@ -3,10 +3,12 @@ nothing behind. The path is real, the cards and disks are the host's."""
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 import psutil
 import pytest
@@ -23,7 +25,7 @@ import world as lab  # noqa: E402
 LINK_RATIO = 0.03
 """By which a link may be told wrongly."""
 SECONDS = 60
-INTERRUPTED_SECONDS = 20
+INTERRUPTED_SECONDS, ENDED_SECONDS = 20, 60
 
 pytestmark = pytest.mark.lab
 
@@ -83,7 +85,7 @@ def ended(windows, target, user, password):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=ENDED_SECONDS,
         check=False,
     )
     return done.returncode, done.stderr
@@ -96,6 +98,32 @@ def test_a_wrong_password_ends_with_77_and_a_closed_port_with_69(windows, samba)
     code, told = ended(windows, "//127.0.0.1:9/share", server.username, PASSWORD)
     assert code == 69 and "Traceback" not in told, told
     assert not kept(windows)
+
+
+@contextmanager
+def never_accepting():
+    """A port whose queue is full: the kernel drops what else comes to it, as a firewall does."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening, ExitStack() as waiting:
+        for _ in range(3):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            with suppress(BlockingIOError):
+                one.connect(listening.getsockname())
+        yield listening
+
+
+@pytest.mark.parametrize(
+    ("port", "said"),
+    [
+        (partial(socket.create_server, ("127.0.0.1", 0)), "negotiate: no answer in 10 s"),
+        (never_accepting, "connect: no answer within 5 s"),
+    ],
+)
+def test_a_host_that_never_answers_ends_with_69(windows, port, said):
+    with port() as silent:
+        code, told = ended(windows, f"//127.0.0.1:{silent.getsockname()[1]}/share", "a", "p")
+    assert code == 69 and said in told and "Traceback" not in told, told
+    assert not kept(windows) and not running(windows)
 
 
 @contextmanager
