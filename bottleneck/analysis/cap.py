@@ -32,7 +32,7 @@ FLUSHED_RATIO = 1.5
 """Of a disk's rate, over a flush that began after some of the bytes were written."""
 TURNS_TRUST, GUESSED_TRUST = 0.6, 0.55
 """Of two stages in turn: where a copy without one of them proves it; where only figures fit."""
-STAGES = ("disk", "network")
+STAGES = ("disk", "network", "tcp")
 """Components that all bytes pass one after the other."""
 
 Manner = Literal["reached", "turns", "partly"]

@@ -117,11 +117,12 @@ def _passes(copy: Copy, each: Moved, claim: Claim) -> bool:
             return _same_ends(copy, each.found)
         case "smb" if ceiling.cause == "round-trips":
             return with_as_few(copy, each)
-        case "cpu" | "instrument" if ceiling.standing == "estimated" and not claim.reached:
-            # Without a disk of its own the initiator has less to do for each byte.
-            as_much = ceiling.side != copy.initiator or each.found.setting.end == "folder"
+        case "cpu" | "instrument" if ceiling.standing == "estimated":
+            # Without a disk of its own the initiator has less to do for each byte; a copy that was
+            # seen to fill its cores may have been beside others.
+            alike = ceiling.side != copy.initiator or each.found.setting.end == "folder"
             clearly = each.bytes_per_second > DISKLESS_RATIO * ceiling.bytes_per_second
-            return (as_much or clearly) and as_secure(copy, each)
+            return (clearly or (alike and not claim.reached)) and as_secure(copy, each)
         case "disk":
             return _same_disk(copy, each.found, str(ceiling.side))
     return False

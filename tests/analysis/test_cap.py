@@ -171,6 +171,22 @@ def test_two_stages_take_turns_where_the_cached_copy_shows_it(empty_world, cache
     says(world)
 
 
+def test_a_disk_and_a_window_take_turns(empty_world, sockets, says):
+    """2 MB/s from the disk, 5 through a window of 126 KiB at 25 ms: 1.57 with both."""
+    world = empty_world()
+    world.tcp("pull", 11.9)
+    world.disk("server", "read", 2.0)
+    held = {
+        **{"by": "receive-window", "receive_window_limited_ratio": 0.95, "min_rtt_seconds": 0.025},
+        **{"rtt_seconds_median": 0.0286, "peer_window_bytes_median": 129_152},
+        **{"in_flight_bytes_median": 128_000, "unread_bytes_median": 0},
+    }
+    world.copy("pull.cached", 4.75, details={"sockets": sockets(**held)})
+    seldom = {**held, "receive_window_limited_ratio": 0.29, "in_flight_bytes_median": 0}
+    world.copy("pull.uncached", 1.57, details={"sockets": sockets(**seldom)})
+    says(world, "tcp/client/receive-window", "disk/server/read")
+
+
 def test_stages_that_no_copy_leaves_out_take_no_turns(empty_world, says):
     world = empty_world()
     world.tcp("push", 117.6)

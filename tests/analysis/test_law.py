@@ -205,3 +205,13 @@ def test_nor_is_a_full_core_of_several_refuted_by_another_copy(between):
     world.copy("push.uncached", 170, dialect="NT1", server=load)
     world.copy("push.cached", 230, dialect="NT1")
     assert lawful(world)[0].verdict.named == ("cpu", "server", "one-core")
+
+
+def test_full_cores_far_below_another_copy_are_those_of_another_moment(between):
+    """Others took them: the same programs moved 2.5 times as much before."""
+    world = between(900, 900)
+    load = {"core_busy_ratios": (0.99,), "copy_cpu_seconds": 3.9, "run_delay_seconds": 0.1}
+    world.copy("pull.cached", 56, dialect="NT1")
+    world.copy("pull.uncached", 22, dialect="NT1", client=load)
+    (found,) = [each for each in lawful(world) if each.copy == "pull.uncached"]
+    assert ("cpu", "client", "all-cores") not in {each.named for each in found.ceilings}
