@@ -12,7 +12,7 @@ CEILINGS = {
     "lines": 67_480,
     "lines of code": 47_590,
     "modules": 351,
-    "lines of tests": 63_660,
+    "lines of tests": 63_680,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

@@ -29,6 +29,8 @@ STALLED_RATIO = 0.05
 USUAL_REQUEST_BYTES = 1 << 20
 PLAUSIBLE_RATIO = 0.6
 """Requests alone that are further below what the round trip allows were held by something else."""
+MOSTLY_RATIO = 0.85
+"""Of the rate at which its requests were answered, which a copy has that mostly waits for them."""
 FULL_RATIO = 0.5
 """Share of the requests that waited for credits, from which on the window was always full."""
 WAITING_RATIO = 0.7
@@ -143,10 +145,12 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
     made, by_server = given.made, bool(stalls(given.made)) or _short_of(given)
     took = made.details.request_seconds_median
     waits = starved(given)
-    if waits and took is not None and made.rate.median * took < in_flight:
+    # A FLUSH at the end has no request beside it.
+    rate = max(made.rate.median, made.details.acknowledged_bytes_per_second or 0.0)
+    if waits and took is not None and rate * took < in_flight:
         # The most that ever was in flight is told; what mostly was follows by Little's law.
-        in_flight = made.rate.median * took
-        most = max(made.rate.median, in_flight / seen.seconds)
+        in_flight = rate * took
+        most = max(rate, in_flight / seen.seconds)
         level = Level(most, max(most, in_flight / seen.low_seconds), "inferred", level.steps)
     if waits:
         # What as few requests moved at another time they can move.
@@ -175,7 +179,7 @@ def _claim(given: Evidence, seen: Rtt, in_flight: float, level: Level) -> Claim:
         high=level.high,
         steps=tuple(dict.fromkeys((made.index, *seen.steps, *level.steps))),
         standing=level.standing,
-        reached=True if waits else None,
+        reached=True if waits and made.rate.median >= MOSTLY_RATIO * rate else None,
         source="measured" if seen.echoed else "law",
         evidence=(f"The RTT of the idle path was {trip} (by {how}){took_text}.",),
         remedy=remedy,

@@ -204,3 +204,17 @@ def test_the_copys_own_round_trip_comes_first_then_echoes_then_the_connect(world
 def test_a_round_trip_that_cannot_be_is_none(world, seconds):
     world.small_files("pull", 0.05, seconds)
     assert rtt(world.report(target={"connect_seconds": seconds})) is None
+
+
+def test_a_flush_has_no_requests_beside_it(empty_world, sockets, says):
+    """Few credits let 20 MB/s be answered; what took the rest of the time is not theirs."""
+    alone = empty_world(agent=False)
+    alone.disk("client", "read", 900)
+    told = {
+        **window(576 << 10, 64 << 10, stalls=180),
+        **{"rtt_seconds": 0.0128, "request_seconds_median": 0.0136},
+        **{"flush_seconds": 1.085, "acknowledged_bytes_per_second": 20.04e6},
+    }
+    alone.copy("push.cached", 2.55, details={**told, "sockets": sockets(by="sender")})
+    alone.matrix("push", {(65536, 1): 4.9}, 0.0128)
+    says(alone, NOBODY)
