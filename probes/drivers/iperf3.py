@@ -18,6 +18,7 @@ from typing import Any
 from probes.host import tools
 from probes.host.child import end_with_parent
 from probes.meaning import Count, Rate, Seconds, Text
+from probes.net.windows import window_rates
 from probes.records import Details, Endpoint, Sample
 from probes.stage import Last, Running, Unavailable
 
@@ -80,6 +81,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             yield each
     yield Last(found.elapsed_seconds, found.moved_bytes)
     limits: Details = {"by": "unknown"}
+    settled = [each for each in found.intervals if each.elapsed_seconds >= WARM_UP_SECONDS]
     if found.retransmitted_segments is not None:
         limits["retransmitted_segments"] = found.retransmitted_segments
     if found.rtt_seconds is not None:
@@ -88,22 +90,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "engine": found.version or "iperf3",
         "limits": limits,
         "congestion_control": found.congestion_control,
-        "window_rates_bytes_per_second": window_rates(found.intervals),
+        "window_rates_bytes_per_second": window_rates(settled, last=-1),
     }
-
-
-def window_rates(intervals: tuple[Sample, ...], windows: int = 3) -> list[float]:
-    """Bytes per second of consecutive parts, the start of TCP left out; none where too short."""
-    after = [each for each in intervals if each.elapsed_seconds >= WARM_UP_SECONDS]
-    if len(after) < 3 * windows:
-        return []
-    size = len(after) // windows
-    edges = [*(after[i * size] for i in range(windows)), after[-1]]
-    return [
-        (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds)
-        for a, b in zip(edges, edges[1:], strict=False)
-        if b.elapsed_seconds > a.elapsed_seconds
-    ]
 
 
 def arguments(setting: Setting, peer: Endpoint) -> list[str]:

@@ -23,6 +23,7 @@ from typing import Callable, List, Optional, Sequence, Tuple
 
 from probes.host import tcp_info
 from probes.net import port
+from probes.net.callers import plain
 from probes.records import Details, Endpoint
 from probes.stage import Unavailable
 
@@ -140,8 +141,7 @@ _MESSAGE_START = struct.pack(">I", 16_000) + b"\xfeSMB" + struct.pack("<H58x", 6
 
 def overhead_bytes(address: str) -> int:
     """What an IP packet carries beside the segment that the SYN's MSS speaks of (RFC 6691)."""
-    mapped = address.startswith("::ffff:")
-    over_ipv6 = ":" in address and not mapped
+    over_ipv6 = ":" in plain(address)
     return _TCP_HEADER_BYTES + (_IPV6_HEADER_BYTES if over_ipv6 else _IPV4_HEADER_BYTES)
 
 

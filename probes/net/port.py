@@ -146,7 +146,7 @@ def meet(
         made += [_connect(peer, number, index, options) for index in range(connections)]
         meeting = Meeting(made[0], made[1:], request)
         meeting.tell({"connections": connections, **request})
-        _read_exactly(meeting.control, 1, time.monotonic() + CONNECT_SECONDS)
+        read_exactly(meeting.control, 1, time.monotonic() + CONNECT_SECONDS)
     except (EOFError, ConnectionError):
         _close(made)
         raise RuntimeError(f"{peer.host}: the data connection was closed before its end") from None
@@ -316,7 +316,7 @@ def _admit(
 
 def _hello(connection: socket.socket, nonce: str) -> Optional[Tuple[int, int]]:
     """The meeting's number and the connection's in it; None: a stranger."""
-    hello = _read_exactly(connection, _HELLO.size, time.monotonic() + HELLO_SECONDS)
+    hello = read_exactly(connection, _HELLO.size, time.monotonic() + HELLO_SECONDS)
     magic, told, number, index = _HELLO.unpack(hello)
     known = magic == _MAGIC and hmac.compare_digest(told, nonce.encode())
     return (number, index) if known and (index < MOST_CONNECTIONS or index == _CONTROL) else None
@@ -334,7 +334,8 @@ def _serve(meeting: Meeting, serve: Serve) -> None:
         meeting.close()
 
 
-def _read_exactly(connection: socket.socket, size: int, deadline: float) -> bytes:
+def read_exactly(connection: socket.socket, size: int, deadline: float) -> bytes:
+    """So many bytes. Raises EOFError where they are not there by then, of time.monotonic()."""
     got = b""
     while len(got) < size:
         left = deadline - time.monotonic()

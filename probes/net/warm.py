@@ -244,25 +244,12 @@ def _take(listener: socket.socket, token: bytes) -> None:
             connection.close()
             continue
         # A stranger, or an initiator that is gone: there is nobody to tell.
-        with connection, contextlib.suppress(OSError, ValueError):
-            connection.settimeout(port.HELLO_SECONDS)
-            told = _head(connection)
-            if told is not None and hmac.compare_digest(told, token):
+        with connection, contextlib.suppress(OSError, EOFError, ValueError):
+            until = time.monotonic() + port.HELLO_SECONDS
+            if hmac.compare_digest(port.read_exactly(connection, _TOKEN_BYTES, until), token):
                 connection.settimeout(port.STALL_SECONDS)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 exchange.answer(connection)
-
-
-def _head(connection: socket.socket) -> Optional[bytes]:
-    """What a stranger has two seconds in all to say: it comes in one segment from our own."""
-    parts: List[bytes] = []
-    until = time.monotonic() + port.HELLO_SECONDS
-    while sum(map(len, parts)) < _TOKEN_BYTES:
-        part = connection.recv(_TOKEN_BYTES - sum(map(len, parts)))
-        if not part or time.monotonic() > until:
-            return None
-        parts.append(part)
-    return b"".join(parts)
 
 
 def timed(
