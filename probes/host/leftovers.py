@@ -23,9 +23,8 @@ from probes.host.reader import reader
 from probes.host.system import os
 from probes.meaning import Folder, LeftoverPath, Number, Text
 
-RUN = r"bottleneck-[0-9a-f]{16}"
+RUN = re.compile(r"bottleneck-[0-9a-f]{16}")
 """Name of a run's folder on a share."""
-RUN_FILE = removal.RUN_FILE.pattern
 MOST_FOUND = 1000
 MOST_ENTRIES = 200_000
 FOLDER_SECONDS = 20.0
@@ -94,7 +93,7 @@ def remove(path: LeftoverPath, older_seconds: Number) -> str:
     place, name = os.path.split(path)
     if why == "" or (why and not _is_there(path)):
         return why
-    if not re.fullmatch(RUN, name):
+    if not RUN.fullmatch(name):
         return why or "its name is not that of a leftover"
     return _named_removed(place, name, older_seconds)
 
@@ -159,7 +158,7 @@ def _in_folder(place: str, older_seconds: float, users: _Users) -> Iterator[Left
         yield Leftover(place, _words(error))
         return
     try:
-        for name in filter(re.compile(RUN).fullmatch, os.listdir(parent)):
+        for name in filter(RUN.fullmatch, os.listdir(parent)):
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
                 yield _seen(parent, place, name, older_seconds, users)
     except OSError as error:

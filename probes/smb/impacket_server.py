@@ -7,7 +7,6 @@ connections of named hosts; in a child process that goes with its starter.
 from __future__ import annotations
 
 import configparser
-import ipaddress
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.host.child import Event, spawn
+from probes.host.sock_diag import plain_address
 from probes.records import Access, Endpoint
 from probes.stage import Unavailable
 
@@ -78,15 +78,9 @@ def _only_for(server: Any, allow: tuple[str, ...]) -> Any:
 
         def verify_request(self, request: Any, client_address: Any) -> bool:
             """See socketserver.BaseServer."""
-            return _plain(client_address[0]) in allow
+            return str(plain_address(client_address[0])) in allow
 
     return OnlyFor
-
-
-def _plain(text: str) -> str:
-    """A connection's address as single_address() has them."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _configuration(folder: Path, share: str) -> configparser.ConfigParser:

@@ -7,7 +7,6 @@ while anybody, the run itself for one, has it open; only a handle that was given
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +24,9 @@ from smbprotocol.open import (
 )
 
 from probes.host import journal
-from probes.host.leftovers import MOST_FOUND, RUN, RUN_FILE, Leftover
+from probes.host.leftovers import MOST_FOUND, RUN, Leftover
 from probes.host.leftovers import OnShare as Setting
+from probes.host.removal import RUN_FILE
 from probes.records import Endpoint
 from probes.smb.pipe import DELETE_ON_CLOSE as DOOMED
 from probes.smb.pipe import EXISTING, FILE, FOLDER, SHARE_ALL
@@ -62,7 +62,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         wanted = frozenset(setting.remove)
         there = list(entries(session, peer.folder, "bottleneck-*"))
         for entry in there:
-            if not matches(RUN, entry.name) or (wanted and entry.name not in wanted):
+            if not RUN.fullmatch(entry.name) or (wanted and entry.name not in wanted):
                 continue
             if len(found) >= MOST_FOUND - 1 or time.monotonic() > until:
                 why = "too many for one cleanup: run it once more"
@@ -73,7 +73,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             seen = _seen(session, peer.folder, entry, now, setting.older_seconds)
             if entry.name in wanted and not seen.why_left:
                 path = joined(peer.folder, entry.name)
-                seen = replace(seen, why_left=remove(session, path, RUN_FILE, until))
+                seen = replace(seen, why_left=remove(session, path, until))
                 if not seen.why_left:
                     removed.append(entry.name)
                     continue
@@ -110,7 +110,7 @@ def _seen(
         for each in entries(session, path, "*") if not why else ():
             changed = max(changed, each.changed)
             files, size = files + 1, size + each.size_bytes
-            if not matches(RUN_FILE, each.name) or not each.is_plain_file:
+            if not RUN_FILE.fullmatch(each.name) or not each.is_plain_file:
                 why = f"it contains {each.name!r}, which is not from a run"
                 break
     except Refused as refused:
@@ -151,11 +151,6 @@ class Entry:
         return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_REPARSE_POINT)
 
 
-def matches(pattern: str, name: str) -> bool:
-    """Whether a name is one that the pattern describes, to its end."""
-    return re.fullmatch(pattern, name) is not None
-
-
 def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     """What lies in a folder of the share and matches the server's pattern, all of it.
 
@@ -180,14 +175,14 @@ def withheld(session: Smb2Session, path: str) -> str:
     return ""
 
 
-def remove(session: Smb2Session, path: str, own_names: str, until: float) -> str:
+def remove(session: Smb2Session, path: str, until: float) -> str:
     """Deletes a run's folder and its files, each once it is ours alone; empty, or why it stays.
 
     until: by time.monotonic(); it begins nothing more then.
     """
     try:
         for each in entries(session, path, "*"):
-            if not matches(own_names, each.name) or not each.is_plain_file:
+            if not RUN_FILE.fullmatch(each.name) or not each.is_plain_file:
                 return f"it contains {each.name!r}, which is not from a run"
             if time.monotonic() > until:
                 return "the server took too long: a part of it remains"

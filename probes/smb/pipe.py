@@ -127,10 +127,6 @@ class Pipe(ABC):
         """Sends data, which may be reused at once; one that affords() allowed."""
 
     @abstractmethod
-    def ask(self, verb: Verb, tag: int, body: bytes) -> None:
-        """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
-
-    @abstractmethod
     def turn(self, file_id: bytes, start: int = 0) -> None:
         """READ, WRITE and FLUSH go to that open file from now on (Handle.id).
 
@@ -144,6 +140,10 @@ class Pipe(ABC):
     @abstractmethod
     def opened(self, body: bytes) -> Created:
         """What the reply to create() or open() tells. Raises Broken where it is too short."""
+
+    def ask(self, verb: Verb, tag: int, body: bytes) -> None:
+        """Sends a request of another kind, made of body; its Reply has the tag as its offset."""
+        self._send(verb, tag, body)
 
     def flush(self) -> None:
         """Asks the server to make durable what was written so far."""
@@ -170,6 +170,9 @@ class Pipe(ABC):
     def limit(self, deadline: float) -> None:
         """Sets the absolute deadline, by time.monotonic(), of all that follows."""
         self._wire.deadline = deadline
+
+    @abstractmethod
+    def _send(self, verb: Verb, offset: int, body: bytes) -> None: ...
 
     @abstractmethod
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes: ...

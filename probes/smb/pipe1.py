@@ -146,9 +146,6 @@ class Pipe1(Pipe):
         )
         self._send("write", offset, body, payload=data)
 
-    def ask(self, verb: Verb, tag: int, body: bytes) -> None:
-        self._send(verb, tag, body)
-
     def turn(self, file_id: bytes, start: int = 0) -> None:
         self._link.file_id, self._start = int.from_bytes(file_id, "little"), start
 

@@ -17,8 +17,9 @@ import pytest
 
 from probes.drivers import samba, smbclient
 from probes.host import free_space, open_files
+from probes.host.sock_diag import plain_address
 from probes.records import Access, Endpoint
-from probes.smb import client_share, impacket_server
+from probes.smb import client_share
 from probes.smb.client_share import Setting
 from probes.stage import Refused, Unavailable
 from tests import living
@@ -211,7 +212,7 @@ def test_it_answers_no_more_than_single_addresses(tmp_path: Path, told: str) -> 
 
 def test_an_address_is_compared_without_its_scope_and_in_one_spelling() -> None:
     assert client_share.single_address("fe80:0::1%eth0") == "fe80::1"
-    assert impacket_server._plain("::ffff:192.0.2.7") == client_share.single_address("192.0.2.7")
+    assert str(plain_address("::ffff:192.0.2.7")) == client_share.single_address("192.0.2.7")
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from probes.host import journal
-from probes.host.leftovers import RUN_FILE
 from probes.records import Endpoint
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
@@ -107,9 +106,9 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
         monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))
         until = time.monotonic() + 30
-        assert leftovers.remove(session, NAMES[0], RUN_FILE, until) == "it is no longer empty"
+        assert leftovers.remove(session, NAMES[0], until) == "it is no longer empty"
         (folder / NAMES[1] / "source").unlink()
-        assert leftovers.remove(session, NAMES[1], RUN_FILE, until) == ""
+        assert leftovers.remove(session, NAMES[1], until) == ""
     finally:
         session.disconnect()
     assert (folder / NAMES[0] / "source").exists()
