@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_480,
-    "lines of code": 47_590,
+    "lines": 67_426,
+    "lines of code": 47_544,
     "modules": 351,
-    "lines of tests": 63_680,
+    "lines of tests": 63_676,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

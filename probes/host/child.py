@@ -10,10 +10,10 @@ import os
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Callable, List, TypeVar
 
 from probes.host.events import MEMORY_LIMIT_BYTES, Event, Tell, Work, failure, one_line
+from probes.host.proc import text
 
 if sys.platform == "win32":
     from probes.host.windows.process import (
@@ -90,8 +90,4 @@ def answered(what: str, until: float, work: Callable[[], T]) -> T:
 
 def is_held(task: str) -> bool:
     """Whether a process (PID) or thread (PID/task/TID) waits uninterruptibly: proc(5), state D."""
-    try:
-        text = Path("/proc", task, "stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[:1] == ["D"]
+    return text(f"/proc/{task}/stat").rpartition(")")[2].split()[:1] == ["D"]

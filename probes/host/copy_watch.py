@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from probes import meaning
+from probes.host.child import is_held
 from probes.host.memory import read_dirty_limit, read_memory
-from probes.host.proc import DeviceCounts, Moved, text
+from probes.host.proc import DeviceCounts, Moved
 from probes.host.reader import reader
 from probes.host.running_copies import ANY_PORT, MOST_LOOKED_AT, counted
 from probes.host.sock_diag import Seen, Sockets
@@ -287,11 +288,6 @@ class Tally:
         return self.most
 
 
-def parse_state(stat: str) -> str:
-    """The state in a line of /proc/PID/stat; empty: there is no such line."""
-    return stat.rpartition(")")[2].strip()[:1]
-
-
 def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
     """Whether any thread of the processes is in uninterruptible sleep now; None: none is left.
 
@@ -304,10 +300,9 @@ def waits_for_disk(pids: Iterable[int]) -> Optional[bool]:
         with contextlib.suppress(OSError):
             for thread in _turned(os.listdir(f"/proc/{pid}/task"))[:left]:
                 left -= 1
-                with contextlib.suppress(OSError):
-                    seen = parse_state(text(f"/proc/{pid}/task/{thread}/stat")) == "D"
-                    if seen:
-                        return True
+                seen = is_held(f"{pid}/task/{thread}")
+                if seen:
+                    return True
         if not left:
             break
     return seen

@@ -1,7 +1,7 @@
 """What a host counts, read at one moment: cores, the copy's processes, memory, interface, device.
 
 Cheap (a few milliseconds), so that it may be read at both ends of a measured window; two
-readings become a Usage in usage.py. A plain record, so that it crosses the wire.
+readings become a Usage. A plain record, so that it crosses the wire.
 """
 
 from __future__ import annotations

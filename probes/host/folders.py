@@ -33,6 +33,16 @@ class MountEntry(NamedTuple):
     root: str = "/"
     """The folder of the file system that the mount shows; another than / under a bind mount."""
 
+    @property
+    def remote(self) -> bool:
+        """Whether another system, or a FUSE daemon, holds the data: its page cache is not ours."""
+        return self.filesystem in REMOTE_FILESYSTEMS or self.filesystem.startswith("fuse.")
+
+    @property
+    def told(self) -> Dict[str, str]:
+        """Values of the options by name."""
+        return _options(self.options)
+
 
 def parse_mountinfo(mountinfo: str) -> list[MountEntry]:
     """The mounts of /proc/PID/mountinfo (proc(5)); lines that are none are left out."""
@@ -203,7 +213,7 @@ class Mount:
     source: str
     options: str
     remote: bool
-    """Whether another system, or a FUSE daemon, holds the data: its page cache is not ours."""
+    """As MountEntry.remote."""
     server: Optional[str]
     """Name or address, as the mount's source has it."""
     address: Optional[str]
@@ -237,7 +247,7 @@ def parse(mountinfo: str, path: str) -> Optional[Mount]:
     entry = mount_of(path, parse_mountinfo(mountinfo))
     if entry is None:
         return None
-    options = _options(entry.options)
+    options = entry.told
     smb = entry.filesystem in SMB_FILESYSTEMS
     place = _remote_place(entry, options, path)
     return Mount(
@@ -246,7 +256,7 @@ def parse(mountinfo: str, path: str) -> Optional[Mount]:
         filesystem=entry.filesystem,
         source=entry.source,
         options=_without_secrets(entry.options),
-        remote=entry.filesystem in REMOTE_FILESYSTEMS or entry.filesystem.startswith("fuse."),
+        remote=entry.remote,
         server=place.server,
         address=options.get("addr") or None,
         share=place.share,

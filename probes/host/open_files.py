@@ -70,12 +70,7 @@ def inodes(pid: int) -> Set[int]:
 
 def holders(inode: int, pids: List[int]) -> Tuple[int, ...]:
     """Those of the processes that hold a socket; empty: the kernel itself, or not ours to see."""
-    found = []
-    for pid in pids if inode else ():
-        with contextlib.suppress(OSError):
-            if inode in inodes(pid):
-                found.append(pid)
-    return tuple(found)
+    return tuple(pid for pid in pids if inode and inode in sockets(pid))
 
 
 def regular_files(pid: int) -> List[OpenFile]:
@@ -98,7 +93,7 @@ def regular_files(pid: int) -> List[OpenFile]:
                 if entry is None:
                     continue
                 size_bytes = None
-                if not _is_remote(entry):
+                if not entry.remote:
                     told = os.stat(f"/proc/{pid}/fd/{fd}")  # noqa: PTH116 - the link is the file
                     if not stat.S_ISREG(told.st_mode):
                         continue
@@ -153,12 +148,7 @@ def place(pid: int, file: OpenFile) -> Optional[Place]:
 
 
 def _place(entry: MountEntry, folder: str) -> Place:
-    options: Dict[str, str] = {}
-    for each in entry.options.split(","):
-        name, _, value = each.partition("=")
-        options[name] = value
-    kind = entry.filesystem
-    remote = _is_remote(entry)
+    options, kind, remote = entry.told, entry.filesystem, entry.remote
     port = options.get("port", "")
     smb = kind in folders.SMB_FILESYSTEMS
     return Place(
@@ -173,15 +163,10 @@ def _place(entry: MountEntry, folder: str) -> Place:
     )
 
 
-def _is_remote(entry: MountEntry) -> bool:
-    kind = entry.filesystem
-    return kind in folders.REMOTE_FILESYSTEMS or kind.startswith("fuse.")
-
-
 def _is_ours(folder: str) -> bool:
     """Whether we see that folder on this host too: what we have there may be another host's."""
     entry = folders.mount_of(folder, folders.mounts())
-    return entry is not None and not _is_remote(entry) and os.path.isdir(folder)  # noqa: PTH112 - where it may not be looked at, it is none
+    return entry is not None and not entry.remote and os.path.isdir(folder)  # noqa: PTH112 - where it may not be looked at, it is none
 
 
 def _mounts(pid: int) -> Dict[str, MountEntry]:

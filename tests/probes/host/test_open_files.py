@@ -217,8 +217,8 @@ def resting(count: int) -> Iterator[None]:
 
 def test_of_many_threads_a_look_asks_some_and_the_next_one_others(monkeypatch):
     asked: list[str] = []
-    real = copy_watch.text
-    monkeypatch.setattr(copy_watch, "text", lambda path: asked.append(path) or real(path))
+    real = copy_watch.is_held
+    monkeypatch.setattr(copy_watch, "is_held", lambda task: asked.append(task) or real(task))
     monkeypatch.setattr(copy_watch, "MOST_THREADS", 5)
     with resting(20):
         for _ in range(200):
