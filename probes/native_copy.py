@@ -15,13 +15,13 @@ import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Callable, Iterator, Optional, Tuple, TypeVar
+from typing import Iterator, Optional, Tuple
 
 from probes.host import copy_program, free_space, page_cache, payload, source_file
 from probes.host.child import NoAnswer, answered
 from probes.host.copy_program import CopyBroke, Program, started
 from probes.host.folders import read_mount
-from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of
+from probes.host.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.host.served_file import SOURCE, check_name
 from probes.host.system import os
 from probes.meaning import Command, Folder, Seconds, Size, Text
@@ -45,8 +45,6 @@ CHECK_LEAST_SECONDS = 1.0
 """Reading a push back takes as long as the copy took, or this: more would cost the next copy."""
 REMOVE_SECONDS = 2.0
 BLOCK_BYTES = 4 * 1024 * 1024
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         check_name(os.path.basename(each))  # noqa: PTH119
     ring = payload.ring(bytes.fromhex(setting.seed))
     with speaking_of(setting.target_folder):
-        shown = _waited(setting, lambda: read_mount(setting.target_folder))
-        same = _waited(setting, lambda: _same_filesystem(setting))
+        shown = waited(setting.target_folder, lambda: read_mount(setting.target_folder))
+        same = waited(setting.target_folder, lambda: _same_filesystem(setting))
     program = copy_program.find(same)
     if setting.command:
         program = copy_program.of_user(setting.command)
@@ -113,7 +111,7 @@ def _pull(
     path = os.path.join(peer.folder, SOURCE)  # noqa: PTH118
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
-        fd = _waited(setting, lambda: _shortened(path, setting.size_bytes, ring, True))
+        fd = waited(setting.target_folder, lambda: _shortened(path, setting.size_bytes, ring, True))
     with _closing(fd):
         with speaking_of(setting.target_folder):
             # A user's first copy finds nothing of the file in this host's own cache of the mount.
@@ -234,7 +232,8 @@ def _copied(
             copying.ready()
             pushes = setting.copy.startswith("push")
             into = setting.target_folder if pushes else setting.folder
-            room = free_space.Watch(into, _waited(setting, lambda: free_space.told(into)[0]))
+            free, _ = waited(setting.target_folder, lambda: free_space.told(into))
+            room = free_space.Watch(into, free)
             yield Sample(0.0, 0)
             window.opened = copying.begin()
             deadline = window.opened + setting.seconds
@@ -281,10 +280,6 @@ def _errno_in(words: str) -> Optional[int]:
         if words.endswith(os.strerror(code)):
             return code
     return None
-
-
-def _waited(setting: Setting, work: Callable[[], T]) -> T:
-    return answered(setting.target_folder, time.monotonic() + ANSWER_SECONDS, work)
 
 
 def _same_filesystem(setting: Setting) -> bool:

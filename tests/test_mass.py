@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_426,
-    "lines of code": 47_544,
+    "lines": 67_422,
+    "lines of code": 47_542,
     "modules": 351,
     "lines of tests": 63_676,
     "largest file": 400,

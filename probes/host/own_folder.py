@@ -252,17 +252,17 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     check_name(name)
     with ExitStack() as stack:
         with speaking_of(setting.folder):
-            made = _waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
+            made = waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
             stack.callback(made.close)
-            free, total = _waited(setting.folder, lambda: free_space.told(setting.folder))
+            free, total = waited(setting.folder, lambda: free_space.told(setting.folder))
             size_bytes = free_space.fitting_in(
                 setting.size_bytes, setting.folder, free, total, setting.parts
             )
             path = os.path.join(setting.folder, name)  # noqa: PTH118
             opened: list[int] = []
             stack.callback(_removed, path, made, opened)
-            _waited(setting.folder, made.create)
-            opened.append(_waited(setting.folder, lambda: made.new_file(SOURCE)))
+            waited(setting.folder, made.create)
+            opened.append(waited(setting.folder, lambda: made.new_file(SOURCE)))
             began = time.monotonic()
             written = _filled(opened[0], setting, size_bytes)
             seconds = time.monotonic() - began
@@ -306,7 +306,8 @@ def refused(folder: str, error: OSError) -> Exception:
     return RuntimeError(f"{folder}: {words}")
 
 
-def _waited(folder: str, work: Callable[[], T]) -> T:
+def waited(folder: str, work: Callable[[], T]) -> T:
+    """What work() returns or raises, where the folder's mount answers in time; else NoAnswer."""
     return answered(folder, time.monotonic() + ANSWER_SECONDS, work)
 
 
