@@ -12,7 +12,7 @@ CEILINGS = {
     "lines": 67_422,
     "lines of code": 47_542,
     "modules": 351,
-    "lines of tests": 63_676,
+    "lines of tests": 63_672,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,
