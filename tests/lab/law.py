@@ -56,12 +56,12 @@ def _of(report: Report, copy: Copy, told: CopyDiagnosis) -> Iterator[str]:
     level = after.ceiling_bytes_per_second
     if least is not None and level < least:
         yield f"next {after.words} at {level:.4g} is below the verdict's {least:.4g}"
-    for each in told.ceilings:
-        if each.named == after.named and each.bytes_per_second == level:
-            if each.standing == "at-least":
-                yield f"next {after.words} at {level:.4g} is only known to be no lower"
-            elif each.cause == "round-trips":
-                yield from _throttled(copy, each)
+    meant = [e for e in told.ceilings if (e.named, e.bytes_per_second) == (after.named, level)]
+    if meant and all(each.standing == "at-least" for each in meant):
+        yield f"next {after.words} at {level:.4g} is only known to be no lower"
+    for each in meant:
+        if each.cause == "round-trips" and each.standing != "at-least":
+            yield from _throttled(copy, each)
 
 
 def _throttled(copy: Copy, window: Ceiling) -> Iterator[str]:
