@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_422,
-    "lines of code": 47_542,
+    "lines": 67_440,
+    "lines of code": 47_560,
     "modules": 351,
     "lines of tests": 63_672,
     "largest file": 400,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from bottleneck.analysis import hardware_limits, interface_facts, steps
-from bottleneck.analysis.claim import Cause, claim
+from bottleneck.analysis.claim import Cause, Source, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, client_bound
 from bottleneck.analysis.finding import Claim
@@ -62,6 +62,11 @@ def rule(given: Evidence) -> Iterator[Claim]:
     clear = next((each for each in _candidates(report, made) if keeps_time(each)), None)
     if clear is None:
         return
+    source: Source = "one-end" if clear is made else "law"
+    alike = "A traffic shaper with a burst every 100 ms looks the same."
+    if given.copy.verb == "push" and not _pulls_stop(report):
+        source = "likeness"
+        alike = "No pull stops so: a disk that is throttled in such periods looks the same."
     apart = seconds_text(clear.details.replies.burst_seconds_median or 0.0)
     silent = percent_text(min(1.0, made.details.replies.silent_ratio))
     yield claim(
@@ -73,12 +78,19 @@ def rule(given: Evidence) -> Iterator[Claim]:
         steps=tuple(dict.fromkeys((made.index, clear.index))),
         standing="inferred",
         reached=True,
-        source="one-end" if clear is made else "law",
+        source=source,
         evidence=(
             "The client cannot see the size of the quota; an agent on the server (--agent) reads "
-            "it. A traffic shaper with a burst every 100 ms looks the same.",
+            f"it. {alike}",
         ),
     )
+
+
+def _pulls_stop(report: Report) -> bool:
+    """Whether the server stops where nothing is written too: so does a quota, and no disk."""
+    copies = steps.measured(report, "smb-copy")
+    pulls = (each for each in copies if each.setting.copy.startswith("pull"))
+    return any(stopped(report, each, KNOWN_SILENT_RATIO) for each in pulls)
 
 
 def shared(given: Evidence) -> Iterator[Claim]:
