@@ -1,17 +1,17 @@
 """What many tests start: the program itself, and a real Samba of its own."""
 
 import ctypes
+import io
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import pytest
 
 from probes.drivers.samba import private_samba
 from probes.host import tools
+from probes.host.waiting import signal
 from tests.hostile.sshd import own_sshd
 
 PR_CAPBSET_DROP, CAPABILITIES = 24, 64
@@ -102,6 +103,8 @@ def run_bottleneck(*arguments, password=None, seconds=120, cwd=None, environment
     if password is not None:
         environment["BOTTLENECK_PASSWORD"] = password
     environment = {name: str(value) for name, value in environment.items()}
+    if sys.platform == "win32":
+        return in_this_process([str(each) for each in arguments], cwd, environment)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if not child:
@@ -117,6 +120,26 @@ def run_bottleneck(*arguments, password=None, seconds=120, cwd=None, environment
         done = Ended(code, out.read().decode(), err.read().decode())
     assert "Traceback" not in done.err, done.err
     return done
+
+
+def in_this_process(arguments, cwd, environment):
+    """What an offline command ends with and prints, where there is no fork(2)."""
+    from bottleneck.cli import app
+
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2)]
+    here, before = Path.cwd(), dict(os.environ)
+    os.environ.update(environment)
+    os.chdir(cwd or ".")
+    try:
+        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+            code = app.run(arguments)
+    finally:
+        os.chdir(here)
+        os.environ.clear()
+        os.environ.update(before)
+    for each in streams:
+        each.flush()
+    return Ended(code, *(each.buffer.getvalue().decode() for each in streams))
 
 
 @pytest.fixture

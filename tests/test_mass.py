@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_440,
-    "lines of code": 47_560,
+    "lines": 67_465,
+    "lines of code": 47_573,
     "modules": 351,
-    "lines of tests": 63_672,
+    "lines of tests": 63_780,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

@@ -7,7 +7,6 @@ folder was copied: at each moment the run's folder has as many files as the user
 
 from __future__ import annotations
 
-import os
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -15,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from probes.host.system import os
 from probes.records import Details, Endpoint, Sample
 from probes.smb import cold_files, status
 from probes.smb.cold_files import Entry, Passed

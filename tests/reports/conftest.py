@@ -105,8 +105,9 @@ def shown():
 
     def of(what, width=80, encoding="utf-8", verbose=False, sections=(), **options) -> str:
         raw = io.BytesIO()
-        file = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
-        console = Console(file=file, width=width, **options)
+        file = io.TextIOWrapper(raw, encoding=encoding, write_through=True, newline="\n")
+        # As consoles of Windows are since version 10; wine's own is older.
+        console = Console(file=file, width=width, **{"legacy_windows": False, **options})
         if isinstance(what, Report):
             print_report(what, diagnose(what), console, (ALL,) if verbose else sections)
         elif callable(what):

@@ -14,6 +14,7 @@ so no figure that this bed shows is a figure of Windows.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +39,7 @@ NEEDED = {
     "mvn": "maven",
 }
 """Program and Debian's package."""
+TESTING = ("pytest", "pytest-timeout", "jsonschema", "xmlschema")
 DLL = "x86_64-w64-mingw32-"
 FORWARDED = {
     # The stable interface, which wheels ask for; this build comes without it.
@@ -88,7 +91,14 @@ def windows_path(path: Path) -> str:
 
 
 def make(folder: Path = USUAL) -> Bed:
-    """The bed, made where it is not there yet. Errors: Missing."""
+    """The bed, made where it is not there yet, by one process at a time. Errors: Missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _made(folder)
+
+
+def _made(folder: Path) -> Bed:
     lacks = [f"{name} ({package})" for name, package in NEEDED.items() if not shutil.which(name)]
     if lacks:
         raise Missing(f"not installed: {', '.join(lacks)}")
@@ -97,7 +107,6 @@ def make(folder: Path = USUAL) -> Bed:
     stamp = folder / "ready"
     if stamp.exists() and stamp.read_text() == wanted.hexdigest():
         return bed
-    folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     try:
         _python(folder)
@@ -158,15 +167,17 @@ def _forwarder(target: Path, name: str, definition: str) -> None:
 
 
 def _wheels(folder: Path) -> None:
-    """The locked dependencies as Windows wheels."""
-    listed, site = folder / "requirements.txt", folder / "site"
+    """The locked dependencies as Windows wheels, and what the tests there import."""
+    needed, locked, site = (folder / each for each in ("needed.txt", "locked.txt", "site"))
     uv = [sys.executable, "-m", "uv"]
-    chosen = ("--no-dev", "--extra", "smb1", "--no-emit-project")
-    _run(*uv, "export", "--frozen", *chosen, "-o", listed, "--project", ROOT)
+    export = [*uv, "export", "--frozen", "--extra", "smb1", "--no-emit-project", "--project", ROOT]
+    _run(*export, "--no-dev", "-o", needed)
+    _run(*export, "-o", locked)
     shutil.rmtree(site, ignore_errors=True)
     kind = ("--python-platform", "x86_64-pc-windows-msvc", "--python-version", "3.11")
     options = ("--target", site, *kind, "--only-binary", ":all:", "--require-hashes")
-    _run(*uv, "pip", "install", *options, "-r", listed)
+    testing = [f"{name}=={metadata.version(name)}" for name in TESTING]
+    _run(*uv, "pip", "install", *options, "-r", needed, "-c", locked, *testing)
 
 
 def _prefix(bed: Bed) -> None:

@@ -24,7 +24,7 @@ import threading
 from dataclasses import dataclass
 from os import *  # noqa: F403
 from os import environ, path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 O_NONBLOCK = O_NOCTTY = 0
 O_CLOEXEC = _os.O_NOINHERIT
@@ -41,6 +41,10 @@ _BROKEN_PIPE = (errno.EINVAL, errno.EPIPE)
 ADMINISTRATOR, ORDINARY, PRIVATE_MODE, OPEN_MODE = 0, 1000, 0o077, 0o022
 _FIRST_FOLDER = 1 << 28
 """Numbers of folders, which no file has."""
+
+
+Refused = Callable[[OSError], None]
+Walked = Tuple[str, List[str], List[str], int]
 
 
 @dataclass(frozen=True)
@@ -247,6 +251,27 @@ def listdir(place: Union[int, str, None] = None) -> List[str]:
     return _os.listdir(_folders[place].path if isinstance(place, int) else place)
 
 
+def fwalk(top: Any, *, onerror: Optional[Refused] = None) -> Iterator[Walked]:
+    """Each folder from the top down: its path, its folders, its other names, and a descriptor that
+    holds until the next one. One that cannot be opened is told, and passed."""
+    try:
+        at = _folder(_os.fsdecode(top), False)
+    except OSError as error:
+        if onerror is not None:
+            onerror(error)
+        return
+    try:
+        inner: List[str] = []
+        names: List[str] = []
+        for name in listdir(at):
+            (inner if _is_folder(_at(name, at)) else names).append(name)
+        yield _folders[at].path, inner, names, at
+        for name in inner:
+            yield from fwalk(_at(name, at), onerror=onerror)
+    finally:
+        close(at)
+
+
 def fchmod(fd: int, mode: int) -> None:
     """A file here has the rights of its folder."""
 
@@ -298,6 +323,9 @@ class _Room:
     f_bavail: int
     f_blocks: int
     f_frsize: int = 1
+    f_files: int = 0
+    f_favail: int = 0
+    """It has no table of inodes that could be full."""
 
 
 def statvfs(place: Any) -> _Room:
@@ -307,6 +335,9 @@ def statvfs(place: Any) -> _Room:
         place = path.dirname(path.abspath(_paths[place])) if held is None else held.path
     told = shutil.disk_usage(place)
     return _Room(told.free, told.total)
+
+
+fstatvfs = statvfs
 
 
 def set_blocking(fd: int, blocking: bool) -> None:
