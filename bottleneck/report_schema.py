@@ -67,6 +67,8 @@ WORDS: dict[str, str] = {
     "host": "A host before the first test.",
     "host.tcp_settings": "Settings of the host that reduce throughput; absent in old reports.",
     "host.disk_settings": "What reduces throughput below the folder; absent in old reports.",
+    "host.smb_client": "What the system's own SMB client reports; absent in old reports.",
+    "host.smb_settings": "What reduces throughput of that client; absent in old reports.",
     "HostSetting.tested": "False: read by a parser that was not tested on a host of that system.",
     "interface": "The interface that sends packets to the peer.",
     "interface.kind": "ethernet, wifi, loopback, bond, vlan, bridge, veth, wireguard, tun ...",

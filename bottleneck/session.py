@@ -23,6 +23,7 @@ from probes.stage import Refused, Unavailable, described
 
 SAMBA_CONFIG_SECONDS = 8.0
 LOGIN_SECONDS = 45.0
+FACTS_SECONDS = 20.0
 """Name, several addresses, negotiation and login at a slow server, each with its own time-out."""
 
 
@@ -113,7 +114,7 @@ def _learn(bench: Bench) -> None:
     """Facts of both hosts, and which interface and device their counters watch."""
     toward = {"client": bench.address, "server": _own_address(bench.address)}
     for side, host in bench.reached.items():
-        plain = host.ask("facts", toward=toward[side], folder=bench.folder(side))
+        plain = host.ask("facts", FACTS_SECONDS, toward=toward[side], folder=bench.folder(side))
         facts = bench.facts[side] = wire.from_plain(HostFacts, plain)
         # The client's copies are made by its agent alone: a Samba there is another's.
         host.watch(facts, toward[side], file_server=side == "server")

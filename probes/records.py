@@ -287,6 +287,10 @@ class HostFacts:
     """Those that cost throughput."""
     disk_settings: Tuple[HostSetting, ...] = ()
     """What below the folder costs it: forced writes, a degraded RAID, a slow bus."""
+    smb_client: Dict[str, str] = field(default_factory=dict)
+    """What the system's own SMB client says of itself, by its names: dialect, signing ..."""
+    smb_settings: Tuple[HostSetting, ...] = ()
+    """Those of the system's own SMB client that cost its copies throughput."""
 
 
 @dataclass(frozen=True)

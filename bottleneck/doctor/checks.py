@@ -120,6 +120,9 @@ def _client(seen: Looked) -> Iterator[Check]:
     ready, agent = seen.client, seen.wanted.agent
     yield from _common(CLIENT, ready)
     yield from _place(CLIENT, ready.place, "--folder DIR", "disk", "smb-copy")
+    if ready.smb_client is not None:
+        text = f"{ready.smb_client or 'no'} facts of the system's own SMB client (untested)"
+        yield (_ok if ready.smb_client else _costs)(CLIENT, "SMB client", text)
     if seen.mount is not None:
         yield from _place(CLIENT, seen.mount, "another TARGET", "native-copy", name="mount")
     if agent.startswith("ssh://") or agent == "none":

@@ -49,7 +49,7 @@ TECHNICAL = _keys(
     """
 )
 """Keys of what kernels, drivers and packages call themselves."""
-TECHNICAL_TABLES = frozenset(("socket_buffers", "tools", "tool"))
+TECHNICAL_TABLES = frozenset(("socket_buffers", "tools", "tool", "smb_client"))
 """Objects whose texts are all of that kind."""
 TECHNICAL_TEXT = re.compile(r"[\w .,:+()/@~#;-]{0,120}")
 SENTENCES = _keys(

@@ -48,6 +48,9 @@ def _facts(host: HostFacts) -> Iterator[Fact]:
     buffers = [f"{name} {told}" for name, told in sorted(host.socket_buffers.items())]
     if buffers:
         yield "Socket buffers", tuple(map(_name, buffers[:MOST_LINES]))
+    client = [f"{name} {told}" for name, told in sorted(host.smb_client.items())]
+    if client:
+        yield "SMB client of the system", tuple(map(_name, client[:MOST_LINES]))
     yield "Agent", f"Python {_name(host.python)}{', as root' if host.privileged else ''}"
 
 

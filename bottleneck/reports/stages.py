@@ -125,6 +125,8 @@ def costly(report: Report) -> Iterator[Points]:
     yield from points("Settings: smb.conf of the server", _server_settings(report))
     yield from points("Settings: TCP of both hosts", _host_settings(report, "tcp_settings"))
     yield from points("Settings: disks of both hosts", _host_settings(report, "disk_settings"))
+    title = "Settings: the system's own SMB client (known to cost on other systems)"
+    yield from points(title, _host_settings(report, "smb_settings"))
 
 
 def _server_settings(report: Report) -> Iterator[str]:
@@ -140,7 +142,7 @@ def _server_settings(report: Report) -> Iterator[str]:
 
 
 def _host_settings(
-    report: Report, field: Literal["tcp_settings", "disk_settings"]
+    report: Report, field: Literal["tcp_settings", "disk_settings", "smb_settings"]
 ) -> Iterator[str]:
     for side, host in (("client", report.client), ("server", report.server)):
         for each in getattr(host, field) if host else ():

@@ -3,7 +3,8 @@
 Sources: smb.conf(5) and the vfs_*(8) pages of
 Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_write.c and aio.c.
 Documentation/networking/ip-sysctl.rst; xnu's bsd/netinet/tcp_sysctls.c and tcp_subr.c, the defaults
-of macOS 13: no Mac was at hand, and what is told of one is labelled untested.
+of macOS 13. Microsoft's article 948066 and "Performance tuning network adapters" (Windows ignores
+TcpWindowSize). No Mac and no Windows was at hand: what is told of one is labelled untested.
 """
 
 from __future__ import annotations
@@ -165,21 +166,31 @@ net.inet.tcp.sack | 0 | after packet loss, TCP retransmits data that had arrived
 net.inet.tcp.delayed_ack | 3 | acknowledgements wait up to 0.1 s for a sender with Nagle's
     algorithm | set it to 0
 """
+TCP_OF_WINDOWS = r"""
+AutoTuningLevelLocal | disabled restricted highlyrestricted | the receive window does not grow with
+    the path | run `netsh int tcp set global autotuninglevel=normal`
+NetworkThrottlingIndex | 1..70 | while a program plays sound or video, Windows handles only so many
+    packets per millisecond (10 are about 15 MB/s) | run `reg add "HKLM\SOFTWARE\Microsoft\Windows
+    NT\CurrentVersion\Multimedia\SystemProfile" /v NetworkThrottlingIndex /t REG_DWORD /d 0xffffffff
+    /f` and restart Windows
+"""
 SMALL_BYTES = 1 << 20
 """A window that one gigabit a second fills at a round trip of 8 ms."""
 ANSWER_SECONDS = 10.0
 SYSCTL = ("sysctl", "net.inet.tcp", "kern.ipc.maxsockbuf")
 
 
-def tcp_settings() -> Tuple[HostSetting, ...]:
-    """This host's own TCP settings that cost throughput; none where the system does not tell."""
+def tcp_settings(client: Values) -> Tuple[HostSetting, ...]:
+    """This host's own TCP settings that cost throughput; client: smb_client.read's, on Windows."""
+    if sys.platform == "win32":
+        return costly_host(TCP_OF_WINDOWS, client, tested=False)
     if sys.platform == "darwin":
         values = parse_sysctl(tools.printed(SYSCTL, ANSWER_SECONDS))
-        return costly_tcp(TCP_OF_MACOS, values, tested=False)
-    return costly_tcp(TCP_OF_LINUX, {name: sysctl(name) for name, *_ in _rows(TCP_OF_LINUX)})
+        return costly_host(TCP_OF_MACOS, values, tested=False)
+    return costly_host(TCP_OF_LINUX, {name: sysctl(name) for name, *_ in _rows(TCP_OF_LINUX)})
 
 
-def costly_tcp(table: str, values: Values, tested: bool = True) -> Tuple[HostSetting, ...]:
+def costly_host(table: str, values: Values, tested: bool = True) -> Tuple[HostSetting, ...]:
     """Those of a table's settings that cost throughput; values by name, empty: unknown."""
     return tuple(
         HostSetting(name, values[name], why, remedy, tested)

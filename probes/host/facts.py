@@ -27,6 +27,7 @@ from probes.host import (
     nameless,
     page_cache,
     samba_config,
+    smb_client,
     tools,
 )
 from probes.host.child import NoAnswer, answered
@@ -77,6 +78,7 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
     pid = os.getpid()
     memory = read_memory()
     below = tuple(layers.layers(folder, ask_smart=True)) if folder is not None else ()
+    client = smb_client.read(toward) or {}
     return HostFacts(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
@@ -92,8 +94,10 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
         socket_buffers={name: value for name in BUFFER_SYSCTLS if (value := sysctl(name))},
         folder=None if folder is None else replace(folders.folder_facts(folder), layers=below),
         tools=tools.versions(),
-        tcp_settings=tcp_settings(),
+        tcp_settings=tcp_settings(client),
         disk_settings=tuple(layers.costly(below)),
+        smb_client=client,
+        smb_settings=tuple(smb_client.costly(client)),
     )
 
 
@@ -197,6 +201,8 @@ class Readiness:
     driver: Optional[str] = None
     """Whoever answers ethtool's questions about it; None: nobody."""
     place: Optional[Place] = None
+    smb_client: Optional[int] = None
+    """How many facts of the system's own SMB client are known; None: none are on such a system."""
 
 
 def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text = "") -> Readiness:
@@ -209,6 +215,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
     facts = interface.interface_facts(toward) if toward else None
     if folder is None and share:
         folder = _share_folder(share)
+    client = smb_client.read(toward)
     return Readiness(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
@@ -228,6 +235,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         interface=facts.name if facts else None,
         driver=ethtool.read_card(facts.name).driver if facts else None,
         place=None if folder is None else _place(folder),
+        smb_client=None if client is None else len(client),
     )
 
 

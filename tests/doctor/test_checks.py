@@ -165,3 +165,10 @@ def test_without_a_target_this_host_alone_is_judged():
 )
 def test_the_command_is_that_of_the_distribution(families, command):
     assert install("ssh", families) == command
+
+
+@pytest.mark.parametrize("known, word", [(0, "no facts"), (7, "7 facts")])
+def test_the_systems_own_smb_client_is_told_as_untested(known, word):
+    (told,) = [e for e in checks(client=replace(READY, smb_client=known)) if "SMB c" in e.name]
+    assert word in told.sentence and "untested" in told.sentence
+    assert (told.state == OK) == (known > 0)

@@ -116,3 +116,26 @@ def test_under_wine_the_goldens_of_offline_commands_hold(windows, tests):
     told = done.stdout.decode(errors="replace")
     assert done.returncode == 0, told[-4000:]
     assert int(re.findall(r"(\d+) passed", told)[-1]) > LEAST_TESTS, told[-400:]
+
+
+SMB_CLIENT = """import sys, time, winreg; sys.path[:0] = [{root!r}]
+from probes.host import smb_client
+from probes.host.windows.smb_client import PROFILE
+began = time.monotonic()
+with winreg.CreateKeyEx(winreg.HKEY_LOCAL_MACHINE, PROFILE, 0, winreg.KEY_ALL_ACCESS) as key:
+    winreg.SetValueEx(key, "NetworkThrottlingIndex", 0, winreg.REG_DWORD, 10)
+    print(smb_client.read("127.0.0.1"), time.monotonic() - began < smb_client.READ_SECONDS)
+    winreg.DeleteValue(key, "NetworkThrottlingIndex")
+    print(smb_client.read("127.0.0.1"))
+"""
+
+
+@pytest.mark.long
+def test_the_registry_is_read_and_a_powershell_that_says_nothing_is_not_known(windows):
+    """wine's PowerShell ends at once and prints nothing."""
+    code = SMB_CLIENT.format(root=bed.windows_path(ROOT))
+    command = [bed.WINE, str(windows.python), "-c", code]
+    environment = windows.environment()
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": 60}
+    done = subprocess.run(command, cwd=ROOT, env=environment, **quiet)
+    assert done.stdout.decode().split("\r\n") == ["{'NetworkThrottlingIndex': '10'} True", "{}", ""]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.host.costly_settings import TCP_OF_LINUX, TCP_OF_MACOS, costly_tcp, parse_sysctl
+from probes.host.costly_settings import TCP_OF_LINUX, TCP_OF_MACOS, costly_host, parse_sysctl
 
 RECORDED = Path(__file__).with_name("recorded")
 USUAL = {
@@ -21,7 +21,7 @@ def text(name):
 
 
 def test_linux_as_it_comes_costs_nothing():
-    assert costly_tcp(TCP_OF_LINUX, USUAL) == ()
+    assert costly_host(TCP_OF_LINUX, USUAL) == ()
 
 
 @pytest.mark.parametrize(
@@ -35,18 +35,18 @@ def test_linux_as_it_comes_costs_nothing():
     ],
 )
 def test_each_setting_of_linux_that_costs_is_told_with_a_remedy(name, value):
-    (told,) = costly_tcp(TCP_OF_LINUX, {**USUAL, name: value})
+    (told,) = costly_host(TCP_OF_LINUX, {**USUAL, name: value})
     assert (told.option, told.value, told.tested) == (name, value, True)
     assert told.why and told.remedy
 
 
 @pytest.mark.parametrize("value", ["", "many", "1 2", "a b c"])
 def test_what_is_no_setting_costs_nothing(value):
-    assert costly_tcp(TCP_OF_LINUX, {"net.ipv4.tcp_rmem": value}) == ()
+    assert costly_host(TCP_OF_LINUX, {"net.ipv4.tcp_rmem": value}) == ()
 
 
 def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
-    (told,) = costly_tcp(TCP_OF_MACOS, parse_sysctl(text("sysctl_macos.txt")), tested=False)
+    (told,) = costly_host(TCP_OF_MACOS, parse_sysctl(text("sysctl_macos.txt")), tested=False)
     assert told.option == "net.inet.tcp.delayed_ack"
     assert not told.tested
 
@@ -61,6 +61,6 @@ def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
     ],
 )
 def test_each_setting_of_a_mac_that_costs_is_told(name, value):
-    (told,) = costly_tcp(TCP_OF_MACOS, {name: str(value)})
+    (told,) = costly_host(TCP_OF_MACOS, {name: str(value)})
     assert told.option == name
     assert told.remedy

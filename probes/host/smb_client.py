@@ -1,0 +1,181 @@
+"""What the system's own SMB client says of itself: its settings, and its connections to a server.
+
+Windows: cmdlets and the registry; macOS: smbutil(1) and nsmb.conf(5). Neither was at hand. What a
+setting costs: Microsoft's "Performance tuning for file servers" and "Manage SMB Multichannel".
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import Callable, Dict, Iterator, List, Optional
+
+from probes.host import tools
+from probes.host.child import NoAnswer, answered
+from probes.host.costly_settings import costly_host, parse
+from probes.host.proc import text
+from probes.host.system import os
+from probes.records import HostSetting
+
+Record = Dict[str, str]
+
+READ_SECONDS, ANSWER_SECONDS = 6.0, 5.0
+"""Of all that is asked, names of servers included; of one program."""
+NSMB = ("/etc/nsmb.conf", "~/Library/Preferences/nsmb.conf")
+OF_NSMB = re.compile(r"signing_required|protocol_vers_map|mc_\w+|dir_cache_\w+")
+SHARE = ("SMB_VERSION", "SMB_CURR_SIGN_ALGORITHM", "SMB_CURR_ENCRYPT_ALGORITHM")
+CONNECTION = ("Dialect", "Signed", "Encrypted")
+CHANNEL = ("ClientLinkSpeed", "ClientRSSCapable", "ClientRdmaCapable", "CurrentChannels")
+ACTIVE = re.compile(r"\s\S+\s+\((\w+) *\).*\[session active *\]\s+(\S+)\s+\d+\s")
+WIRED = re.compile(r"Client NIC:\s+name: \S+ idx: \d+, type: wired,.*state connected")
+"""Of smbutil multichannel: an interface's kind and the server's address; a wired interface."""
+WINDOWS = """
+EnableBandwidthThrottling | yes | copies over a path with a long RTT are throttled | = $false
+EnableLargeMtu | no | limits each read and write to 64 KiB | = $true
+EnableMultiChannel | no | a copy uses only one connection, and therefore one core | = $true
+ConnectionCountPerRssNetworkInterface | 1 | a copy uses only one connection per interface | = 4
+RequireSecuritySignature | yes | every message is signed, which costs CPU on both hosts
+    | keep it unless the network is trusted; = $false
+DirectoryCacheLifetime | 0 | folders are listed anew each time, which costs small files | = 10
+Dialect | 1.0 1.5 2.0.2 2.02 2.1 2.10 2.1.0 | without SMB 3 there is no AES and no multichannel
+    | enable SMB 3 on the server
+Signed | yes | every message is signed, which costs CPU on both hosts | keep it unless the network
+    is trusted; the client or the server requires it
+Encrypted | yes | every message is encrypted, which costs CPU on both hosts | keep it unless the
+    network is trusted; a Windows server ends it by `Set-SmbShare -Name SHARE -EncryptData $false`
+WithoutRss | 1000000001.. | at this link rate, one core receives all data, because the interface has
+    no RSS | run `Enable-NetAdapterRss -Name *`, or use an interface with RSS
+FasterUnused | 1.. | SMB does not use this faster interface: it prefers interfaces with RSS | run
+    `Enable-NetAdapterRss -Name *`; `Get-SmbMultichannelConnection -IncludeNotSelected` lists them
+"""
+MACOS = """
+signing_required | yes | every message is signed, which costs CPU on both hosts
+    | keep it unless the network is trusted; = no
+mc_on | no | a copy uses only one connection, and therefore one interface | = yes
+dir_cache_off | yes | folders are listed anew each time, which costs small files | = no
+SMB_VERSION | smb_1 smb_2.002 smb_2.1 | without SMB 3 there is no AES and no multichannel
+    | enable SMB 3 on the server, and protocol_vers_map = 6 here
+SMB_CURR_SIGN_ALGORITHM | aes_128_cmac aes_128_gmac | every message is signed, which costs CPU on
+    both hosts | keep it unless the network is trusted
+SMB_CURR_ENCRYPT_ALGORITHM | aes-128-ccm aes-128-gcm aes-256-ccm aes-256-gcm | every message is
+    encrypted, which costs CPU on both hosts | keep it unless the network is trusted
+wifi_beside_wired | yes | copies use Wi-Fi, although a wired interface is connected
+    | set `mc_prefer_wired=yes` in /etc/nsmb.conf and mount the share again
+"""
+"""As costly_settings.OPTIONS; `= X`: the command that sets it to X."""
+CONFIGURATION = re.findall(r"(?m)^(\w+) .*= \S+$", WINDOWS) + ["RequireSecuritySignature"]
+
+
+def costly(values: Record) -> Iterator[HostSetting]:
+    """Those of read()'s values that cost the copies of the system's own client throughput."""
+    for each in costly_host(WINDOWS + MACOS.lstrip(), values, tested=False):
+        command = rf"run `Set-SmbClientConfiguration -{each.option} \1`"
+        if each.option in MACOS:
+            command = rf"set `{each.option}=\1` in /etc/nsmb.conf and mount the share again"
+        yield replace(each, remedy=re.sub(r"= (\S+)$", command, each.remedy))
+
+
+def read(toward: str) -> Optional[Record]:
+    """Values by the system's own names; what is not known is left out. None: not such a system.
+
+    toward: IP address of the server whose connections are meant, or empty.
+    """
+    if sys.platform == "win32":
+        from probes.host.windows.smb_client import printed, registry
+
+        return {**registry(), **_in_time(lambda: of_windows(printed(ANSWER_SECONDS), toward))}
+    return _in_time(lambda: _of_macos(toward)) if sys.platform == "darwin" else None
+
+
+def _in_time(work: Callable[[], Record]) -> Record:
+    with suppress(NoAnswer):
+        return answered("SMB client", time.monotonic() + READ_SECONDS, work)
+    return {}
+
+
+def is_server(name: str, address: str) -> bool:
+    """Whether a name that a client has for a server is an address's."""
+    with suppress(OSError, UnicodeError):
+        found = socket.getaddrinfo(name.replace("._smb._tcp", ""), None) if name else []
+        return address in [each[4][0] for each in found]
+    return False
+
+
+def of_windows(printed: str, toward: str) -> Record:
+    """Values of the records of several cmdlets, as Format-List prints them."""
+    records = parse_records(printed)
+    found: Record = {}
+    for each in records:
+        if "EnableLargeMtu" in each:
+            found.update({name: each.get(name, "") for name in CONFIGURATION})
+        if each.get("AutoTuningLevelEffective") == "Local":  # else a policy's holds
+            found["AutoTuningLevelLocal"] = each.get("AutoTuningLevelLocal", "")
+    named = (each for each in records if "Dialect" in each)
+    ours = next((each for each in named if is_server(each.get("ServerName", ""), toward)), {})
+    found.update({name: ours.get(name, "") for name in CONNECTION})
+    found.update(_channel(records, toward))
+    return {name: value for name, value in found.items() if value}
+
+
+def parse_records(printed: str) -> List[Record]:
+    """The `name : value` lines of Format-List; an empty line is between two records."""
+    blocks = re.split(r"\n\s*\n", printed.replace("\r", ""))
+    return [dict(re.findall(r"(?m)^(\w+) *: *(\S.*?)? *$", block)) for block in blocks]
+
+
+def _channel(records: List[Record], toward: str) -> Record:
+    """The fastest interface that SMB uses to the server, and a faster one that it does not use."""
+    pairs = [each for each in records if _speed(each)]
+    names = [each.get("ServerName") for each in pairs if each.get("ServerIpAddress") == toward]
+    ours = [each for each in pairs if each.get("ServerName") in names]
+    best = max((each for each in ours if each.get("Selected") == "True"), key=_speed, default={})
+    unused = (each for each in ours if each.get("Selected") == each.get("Failed") == "False")
+    other = max(unused, key=_speed, default={})
+    found = {name: best.get(name, "") for name in CHANNEL}
+    if best.get("ClientRSSCapable") == best.get("ClientRdmaCapable") == "False":
+        found["WithoutRss"] = best["ClientLinkSpeed"]
+    if best and _speed(other) > _speed(best):
+        found["FasterUnused"] = other["ClientLinkSpeed"]
+    return found
+
+
+def _speed(pair: Record) -> int:
+    """Bits per second; 0: no record of a pair of interfaces."""
+    return int(re.sub(r"\D.*", "", pair.get("ClientLinkSpeed", "")) or 0)
+
+
+def _of_macos(toward: str) -> Record:
+    shares = tools.printed(("/usr/bin/smbutil", "statshares", "-a"), ANSWER_SECONDS)
+    paths = tools.printed(("/usr/bin/smbutil", "multichannel", "-a"), ANSWER_SECONDS)
+    files = [text(os.path.expanduser(each)) for each in NSMB]  # noqa: PTH111
+    return {**of_nsmb(files, toward), **of_smbutil(shares, paths, toward)}
+
+
+def of_nsmb(files: List[str], toward: str) -> Record:
+    """Settings of all servers and of this one; what two files set differently is not known."""
+    found: Record = {}
+    for sections in map(parse, files):
+        ours = (sections[each] for each in sections if each == "default" or is_server(each, toward))
+        values = {key: value for section in ours for key, value in section.items()}
+        found.update({k: v if found.get(k, v) == v else "" for k, v in values.items()})
+    return {key: value for key, value in found.items() if value and OF_NSMB.match(key)}
+
+
+def of_smbutil(shares: str, paths: str, toward: str) -> Record:
+    """The share of the server in `statshares -a`, and its interfaces in `multichannel -a`."""
+    # The name of a share stands in the first column, its attributes do not.
+    blocks = re.split(r"(?m)^(?=\S)", shares)
+    known = (dict(re.findall(r"(?m)^ +(\w+) +(\S+) *$", each)) for each in blocks)
+    share = next((e for e in known if is_server(e.get("SERVER_NAME", ""), toward)), {})
+    found = {name: share[name] for name in SHARE if name in share}
+    for session in paths.split("Session: ")[1:]:
+        active = ACTIVE.findall(session)
+        if toward in [address for _, address in active]:
+            found["interfaces"] = " ".join(dict.fromkeys(kind for kind, _ in active))
+            if found["interfaces"] == "wifi" and WIRED.search(session):
+                found["wifi_beside_wired"] = "yes"
+    return found

@@ -1,0 +1,45 @@
+"""Asks Windows about its SMB client: PowerShell's cmdlets, and the registry. Changes nothing."""
+
+from __future__ import annotations
+
+import sys
+
+assert sys.platform == "win32"
+
+import winreg
+from contextlib import suppress
+from typing import Dict
+
+from probes.host import tools
+
+POWERSHELL = ("powershell", "-NoProfile", "-NonInteractive", "-Command")
+# Get-SmbConnection prints nothing without an administrator's rights. No module of a user's own
+# folder is loaded.
+SCRIPT = """
+$env:PSModulePath = $PSHOME + '\\Modules'
+[Console]::OutputEncoding = [Text.Encoding]::UTF8
+Get-SmbClientConfiguration | fl * | Out-String -Width 400
+Get-SmbConnection | fl ServerName,Dialect,Signed,Encrypted | Out-String -Width 400
+Get-SmbMultichannelConnection -IncludeNotSelected | fl * | Out-String -Width 400
+Get-NetTCPSetting -SettingName Internet | fl SettingName,AutoT* | Out-String -Width 400
+"""
+PROFILE = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion\Multimedia\SystemProfile"
+TCP = r"SYSTEM\CurrentControlSet\Services\Tcpip\Parameters"
+VALUES = ((PROFILE, "NetworkThrottlingIndex"), (TCP, "TcpWindowSize"), (TCP, "Tcp1323Opts"))
+
+
+def printed(seconds: float) -> str:
+    """What the cmdlets print, each as a list; empty: no PowerShell, or none that ends in time."""
+    script = "; ".join(SCRIPT.strip().splitlines())
+    return tools.printed((*POWERSHELL, script), seconds)
+
+
+def registry() -> Dict[str, str]:
+    """Values of the machine that are numbers; what is not set is left out."""
+    found = {}
+    rights = winreg.KEY_READ | winreg.KEY_WOW64_64KEY
+    for key, name in VALUES:
+        with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, key, 0, rights) as opened:
+            value, kind = winreg.QueryValueEx(opened, name)
+            found[name] = str(value) if kind == winreg.REG_DWORD else ""
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,128 @@
+"""What Windows and macOS print of their SMB client; anything else is not known, and no error."""
+
+from pathlib import Path
+
+import pytest
+
+from probes.host import smb_client
+from probes.host.costly_settings import TCP_OF_WINDOWS, costly_host
+from probes.host.smb_client import costly, of_nsmb, of_smbutil, of_windows
+
+RECORDED = Path(__file__).with_name("recorded")
+NAS = "192.0.2.11"
+
+
+def text(name):
+    return (RECORDED / name).read_text()
+
+
+WINDOWS = text("smb_client_windows.txt")
+SHARES, PATHS = text("smbutil_statshares.txt"), text("smbutil_multichannel.txt")
+
+
+def told(values):
+    found = list(costly(values))
+    assert all(each.why and each.remedy and not each.tested for each in found)
+    return {each.option: each.remedy for each in found}
+
+
+def test_windows_tells_its_configuration_and_this_servers_connection():
+    values = of_windows(WINDOWS.replace("\n", "\r\n"), NAS)
+    assert values == {
+        "ConnectionCountPerRssNetworkInterface": "4",
+        "DirectoryCacheLifetime": "10",
+        "EnableBandwidthThrottling": "True",
+        "EnableLargeMtu": "True",
+        "EnableMultiChannel": "True",
+        "RequireSecuritySignature": "False",
+        **{"Dialect": "3.1.1", "Signed": "True", "Encrypted": "False"},
+        **{"ClientLinkSpeed": "1000000000", "ClientRSSCapable": "True"},
+        **{"ClientRdmaCapable": "False", "CurrentChannels": "2", "FasterUnused": "10000000000"},
+        "AutoTuningLevelLocal": "Normal",
+    }
+    assert told(values).keys() == {"EnableBandwidthThrottling", "Signed", "FasterUnused"}
+
+
+def test_of_another_server_no_connection_is_told():
+    for toward in ("192.0.2.1", ""):
+        values = of_windows(WINDOWS, toward)
+        assert not {"Dialect", "ClientLinkSpeed", "FasterUnused"} & values.keys()
+        assert values["EnableLargeMtu"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("EnableLargeMtu", "False", "-EnableLargeMtu $true`"),
+        ("EnableMultiChannel", "False", "-EnableMultiChannel $true`"),
+        ("ConnectionCountPerRssNetworkInterface", "1", "PerRssNetworkInterface 4`"),
+        ("RequireSecuritySignature", "True", "run `Set-SmbClientConfiguration -RequireSecurity"),
+        ("DirectoryCacheLifetime", "0", "run `Set-SmbClientConfiguration -DirectoryCache"),
+        ("Dialect", "2.1", "server"),
+        ("Encrypted", "True", "Set-SmbShare"),
+        ("mc_on", "no", "set `mc_on=yes` in /etc/nsmb.conf"),
+        ("signing_required", "yes", "trusted; set `signing_required=no` in"),
+        ("dir_cache_off", "yes", "set `dir_cache_off=no` in"),
+        ("SMB_VERSION", "SMB_2.1", "server"),
+    ],
+)
+def test_each_setting_that_costs_is_told_with_its_command(name, value, remedy):
+    assert remedy in told({name: value})[name]
+    assert told({name: "unreadable"}) == {}
+
+
+def test_an_interface_without_rss_costs_beyond_a_gigabit_alone():
+    plain = WINDOWS.replace("ClientRSSCapable            : True", "ClientRSSCapable : False")
+    assert "WithoutRss" not in told(of_windows(plain, NAS))
+    fast = plain.replace(": 1000000000 ", ": 25000000000")
+    assert "Enable-NetAdapterRss" in told(of_windows(fast, NAS))["WithoutRss"]
+    rdma = fast.replace("ClientRdmaCapable           : False", "ClientRdmaCapable : True")
+    assert "WithoutRss" not in told(of_windows(rdma, NAS))
+
+
+def test_a_small_window_of_windows_is_told_unless_a_policy_sets_it():
+    off = WINDOWS.replace("Local            : Normal", "Local            : Disabled")
+    values = {**of_windows(off, NAS), "NetworkThrottlingIndex": "10"}
+    level, index = costly_host(TCP_OF_WINDOWS, values, tested=False)
+    assert "autotuninglevel=normal" in level.remedy
+    assert r'"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Mult' in index.remedy
+    by_policy = off.replace("Effective        : Local", "Effective : GroupPolicy")
+    assert "AutoTuningLevelLocal" not in of_windows(by_policy, NAS)
+    assert costly_host(TCP_OF_WINDOWS, {"NetworkThrottlingIndex": "4294967295"}) == ()
+
+
+def test_a_mac_tells_the_share_and_its_interfaces():
+    values = of_smbutil(SHARES, PATHS, NAS)
+    assert values == {
+        "SMB_VERSION": "SMB_3.1.1",
+        "SMB_CURR_SIGN_ALGORITHM": "AES_128_CMAC",
+        "SMB_CURR_ENCRYPT_ALGORITHM": "OFF",
+    }
+    assert told(values).keys() == {"SMB_CURR_SIGN_ALGORITHM"}
+    assert of_smbutil(SHARES, PATHS, "203.0.113.1") == {"interfaces": "Ethernet"}
+
+
+def test_wifi_in_use_beside_a_wired_interface_is_told():
+    wifi = PATHS.replace(" active ", " gone   ").replace("[session inactive", "[session active  ")
+    assert "mc_prefer_wired=yes" in told(of_smbutil("", wifi, NAS))["wifi_beside_wired"]
+    alone = wifi.replace("2.5 Gb, state connected", "2.5 Gb, state idle")
+    assert of_smbutil("", alone, NAS) == {"interfaces": "wifi"}
+
+
+def test_nsmb_conf_of_all_servers_and_of_this_one():
+    files = ["[default]\nsigning_required=yes\nmc_on = no\nsoft=yes\n# mc_on=yes\n"]
+    assert of_nsmb(files, NAS) == {"signing_required": "yes", "mc_on": "no"}
+    own = f"[default]\nmc_on=yes\n[{NAS}]\nsigning_required=yes\n[192.0.2.1]\ndir_cache_off=yes"
+    assert of_nsmb([*files, own], NAS) == {"signing_required": "yes"}
+
+
+@pytest.mark.parametrize(
+    "noise", ["", "\n\n:\n : \nDialect :", "Get-Smb: \x00\ud800 [", "[[=]]\n="]
+)
+def test_what_cannot_be_read_is_not_known(noise):
+    assert of_windows(noise, NAS) == of_smbutil(noise, f"Session: {noise}", NAS) == {}
+    assert of_nsmb([noise], NAS) == {}
+
+
+def test_on_this_system_nothing_is_read():
+    assert smb_client.read(NAS) is None
