@@ -145,6 +145,8 @@ def _host_settings(
     report: Report, field: Literal["tcp_settings", "disk_settings", "smb_settings"]
 ) -> Iterator[str]:
     for side, host in (("client", report.client), ("server", report.server)):
+        if side == "server" and field == "smb_settings":
+            return  # copies that start there are made by another client
         for each in getattr(host, field) if host else ():
             untested = "" if each.tested else " (untested on such a system)"
             yield f"{side}: {each.option} = {each.value}: {each.why}; {each.remedy}{untested}"

@@ -28,7 +28,6 @@ READ_SECONDS, ANSWER_SECONDS = 6.0, 5.0
 NSMB = ("/etc/nsmb.conf", "~/Library/Preferences/nsmb.conf")
 OF_NSMB = re.compile(r"signing_required|protocol_vers_map|mc_\w+|dir_cache_\w+")
 SHARE = ("SMB_VERSION", "SMB_CURR_SIGN_ALGORITHM", "SMB_CURR_ENCRYPT_ALGORITHM")
-CONNECTION = ("Dialect", "Signed", "Encrypted")
 CHANNEL = ("ClientLinkSpeed", "ClientRSSCapable", "ClientRdmaCapable", "CurrentChannels")
 ACTIVE = re.compile(r"\s\S+\s+\((\w+) *\).*\[session active *\]\s+(\S+)\s+\d+\s")
 WIRED = re.compile(r"Client NIC:\s+name: \S+ idx: \d+, type: wired,.*state connected")
@@ -47,9 +46,9 @@ Signed | yes | every message is signed, which costs CPU on both hosts | keep it 
     is trusted; the client or the server requires it
 Encrypted | yes | every message is encrypted, which costs CPU on both hosts | keep it unless the
     network is trusted; a Windows server ends it by `Set-SmbShare -Name SHARE -EncryptData $false`
-WithoutRss | 1000000001.. | at this link rate, one core receives all data, because the interface has
-    no RSS | run `Enable-NetAdapterRss -Name *`, or use an interface with RSS
-FasterUnused | 1.. | SMB does not use this faster interface: it prefers interfaces with RSS | run
+ClientLinkSpeed without RSS | 1000000001.. | at this rate in bit/s, one core receives all data,
+    because the interface has no RSS | run `Enable-NetAdapterRss -Name *`, or use one with RSS
+ClientLinkSpeed unused | 1.. | SMB prefers an interface with RSS to this faster one (bit/s) | run
     `Enable-NetAdapterRss -Name *`; `Get-SmbMultichannelConnection -IncludeNotSelected` lists them
 """
 MACOS = """
@@ -116,7 +115,7 @@ def of_windows(printed: str, toward: str) -> Record:
             found["AutoTuningLevelLocal"] = each.get("AutoTuningLevelLocal", "")
     named = (each for each in records if "Dialect" in each)
     ours = next((each for each in named if is_server(each.get("ServerName", ""), toward)), {})
-    found.update({name: ours.get(name, "") for name in CONNECTION})
+    found.update({name: ours.get(name, "") for name in ("Dialect", "Signed", "Encrypted")})
     found.update(_channel(records, toward))
     return {name: value for name, value in found.items() if value}
 
@@ -137,9 +136,9 @@ def _channel(records: List[Record], toward: str) -> Record:
     other = max(unused, key=_speed, default={})
     found = {name: best.get(name, "") for name in CHANNEL}
     if best.get("ClientRSSCapable") == best.get("ClientRdmaCapable") == "False":
-        found["WithoutRss"] = best["ClientLinkSpeed"]
+        found["ClientLinkSpeed without RSS"] = best["ClientLinkSpeed"]
     if best and _speed(other) > _speed(best):
-        found["FasterUnused"] = other["ClientLinkSpeed"]
+        found["ClientLinkSpeed unused"] = other["ClientLinkSpeed"]
     return found
 
 

@@ -16,6 +16,7 @@ from bottleneck.analysis.finding import Verdict
 from bottleneck.reports.console import SECTIONS, print_report
 from bottleneck.reports.document import Table, columns
 from bottleneck.words import confidence_text
+from probes.host.smb_client import costly
 
 TESTS = Path(__file__).parent.parent
 NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")
@@ -172,3 +173,15 @@ def test_every_rate_of_a_report_is_in_the_style_that_is_asked_for(shown, name, s
     note = next(line for line in text.splitlines() if "Explorer" in line)
     body = text.replace(note, "").replace(text[text.index(note) :].splitlines()[1], "")
     assert not re.search(rf"(?<![A-Za-z]){strange}", body)
+
+
+def test_settings_of_the_clients_own_smb_client_are_told_with_their_command(shown):
+    """A server's are not: copies that start there are made by another client."""
+    run = load("example")
+    told = tuple(costly({"EnableBandwidthThrottling": "True"}))
+    hosts = {side: replace(getattr(run, side), smb_settings=told) for side in ("client", "server")}
+    text = " ".join(shown(replace(run, **hosts), 200, sections=("settings",)).split())
+    assert "SMB client (known to cost on other systems)" in text
+    command = "`Set-SmbClientConfiguration -EnableBandwidthThrottling $false`"
+    assert f"run {command} (untested on such a system)" in text
+    assert text.count(command) == 1

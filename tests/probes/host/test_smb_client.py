@@ -37,16 +37,20 @@ def test_windows_tells_its_configuration_and_this_servers_connection():
         "RequireSecuritySignature": "False",
         **{"Dialect": "3.1.1", "Signed": "True", "Encrypted": "False"},
         **{"ClientLinkSpeed": "1000000000", "ClientRSSCapable": "True"},
-        **{"ClientRdmaCapable": "False", "CurrentChannels": "2", "FasterUnused": "10000000000"},
+        **{
+            "ClientRdmaCapable": "False",
+            "CurrentChannels": "2",
+            "ClientLinkSpeed unused": "10000000000",
+        },
         "AutoTuningLevelLocal": "Normal",
     }
-    assert told(values).keys() == {"EnableBandwidthThrottling", "Signed", "FasterUnused"}
+    assert told(values).keys() == {"EnableBandwidthThrottling", "Signed", "ClientLinkSpeed unused"}
 
 
 def test_of_another_server_no_connection_is_told():
     for toward in ("192.0.2.1", ""):
         values = of_windows(WINDOWS, toward)
-        assert not {"Dialect", "ClientLinkSpeed", "FasterUnused"} & values.keys()
+        assert not {"Dialect", "ClientLinkSpeed", "ClientLinkSpeed unused"} & values.keys()
         assert values["EnableLargeMtu"] == "True"
 
 
@@ -73,11 +77,11 @@ def test_each_setting_that_costs_is_told_with_its_command(name, value, remedy):
 
 def test_an_interface_without_rss_costs_beyond_a_gigabit_alone():
     plain = WINDOWS.replace("ClientRSSCapable            : True", "ClientRSSCapable : False")
-    assert "WithoutRss" not in told(of_windows(plain, NAS))
+    assert "ClientLinkSpeed without RSS" not in told(of_windows(plain, NAS))
     fast = plain.replace(": 1000000000 ", ": 25000000000")
-    assert "Enable-NetAdapterRss" in told(of_windows(fast, NAS))["WithoutRss"]
+    assert "Enable-NetAdapterRss" in told(of_windows(fast, NAS))["ClientLinkSpeed without RSS"]
     rdma = fast.replace("ClientRdmaCapable           : False", "ClientRdmaCapable : True")
-    assert "WithoutRss" not in told(of_windows(rdma, NAS))
+    assert "ClientLinkSpeed without RSS" not in told(of_windows(rdma, NAS))
 
 
 def test_a_small_window_of_windows_is_told_unless_a_policy_sets_it():
