@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,6 +81,13 @@ def test_a_room_reaches_into_no_other_than_its_own(
 ) -> None:
     for path in set(under(*folders)) - set(under(*but)):
         assert not reaches(path, *packages), path
+
+
+def test_which_system_this_is_is_asked_in_the_rooms_of_hosts_alone() -> None:
+    """What a platform has is asked of probes/host by its own name."""
+    asking = re.compile(r"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b")
+    for path in set(under(*HOUSE)) - set(under("probes/host")):
+        assert not asking.search(path.read_text()), path
 
 
 def test_reports_know_of_the_probes_the_records_alone() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_726,
-    "lines of code": 47_766,
+    "lines": 67_723,
+    "lines of code": 47_761,
     "modules": 353,
-    "lines of tests": 63_955,
+    "lines of tests": 63_963,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 32,

@@ -15,6 +15,11 @@ from typing import Dict, Optional, Sequence, Tuple, Union
 
 Figures = Dict[str, Union[int, float]]
 
+LINUX_OPTIONS = sys.platform.startswith("linux")
+"""Whether a socket has the options of linux/tcp.h, linux/in.h and Linux' asm-generic/socket.h."""
+
+INFO_BYTES = 512
+"""More than any kernel's struct tcp_info."""
 LISTEN = 10
 """The state in which the fields of the queues mean something else (net/tcp_states.h)."""
 _MICRO, _MILLI = 1_000_000, 1_000
@@ -143,23 +148,28 @@ def decode_memory(raw: bytes) -> Figures:
 
 def raw_memory(connection: socket.socket) -> bytes:
     """The connection's SK_MEMINFO now, for decode_memory; empty where the system has none."""
-    if sys.platform.startswith("linux"):
+    if LINUX_OPTIONS:
         # Before Linux 4.12 there is no such option, and the figures go without.
         with contextlib.suppress(OSError):
             return connection.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 64)
     return b""
 
 
+def raw(connection: socket.socket) -> bytes:
+    """The connection's struct tcp_info now, for decode; empty where the system has none."""
+    if not LINUX_OPTIONS:
+        return b""
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
+
+
 def read(connection: socket.socket) -> Figures:
     """The connection's tcp_info and buffers now; nothing where the system has none."""
-    if not sys.platform.startswith("linux"):
-        return {}
-    figures = decode(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512))
-    return {**figures, **decode_memory(raw_memory(connection))}
+    told = raw(connection)
+    return {**decode(told), **decode_memory(raw_memory(connection))} if told else {}
 
 
 def _queue(connection: socket.socket, request: int) -> Optional[int]:
-    if not sys.platform.startswith("linux"):
+    if not LINUX_OPTIONS:
         return None
     import fcntl
 

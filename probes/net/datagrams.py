@@ -6,12 +6,11 @@ import errno
 import hmac
 import socket
 import struct
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
-from probes.host.tcp_info import RECEIVING, SILENT, wait_at_most
+from probes.host.tcp_info import LINUX_OPTIONS, RECEIVING, SILENT, wait_at_most
 from probes.net.callers import plain
 from probes.records import Details
 
@@ -115,7 +114,6 @@ HELLO = (1 << 64) - 1
 """The number of a datagram that only makes the way known."""
 HELLO_INTERVAL_SECONDS = 0.05
 
-_LINUX = sys.platform.startswith("linux")
 # asm-generic/socket.h and linux/in.h, in6.h; Python 3.9 has no names for them
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS, _SO_MEMINFO = 33, 35, 55
 _DROPS_AT = 8  # SK_MEMINFO_DROPS of linux/sock_diag.h
@@ -133,7 +131,7 @@ def beside(control: socket.socket) -> socket.socket:
     made = socket.socket(family, socket.SOCK_DGRAM)
     try:
         made.bind((own[0], 0, *own[2:]))
-        if _LINUX:
+        if LINUX_OPTIONS:
             # past net.core.rmem_max where we may: else 3 ms of our own absence are drops
             try:
                 made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
@@ -168,7 +166,7 @@ def connect(made: socket.socket, control: socket.socket, port: int) -> None:
 
 def largest_payload_bytes(made: socket.socket) -> Optional[int]:
     """What a datagram of a connected socket holds in one packet of its route; None: not told."""
-    if not _LINUX:
+    if not LINUX_OPTIONS:
         return None
     if made.family == socket.AF_INET:
         return made.getsockopt(socket.IPPROTO_IP, _IP_MTU) - 28
@@ -180,7 +178,7 @@ def dropped(made: socket.socket) -> Optional[int]:
 
     Source: SO_MEMINFO (Linux 4.12), the same counter as SO_RXQ_OVFL's.
     """
-    if not _LINUX:
+    if not LINUX_OPTIONS:
         return None
     try:
         raw = made.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 64)

@@ -11,7 +11,6 @@ import mmap
 import os
 import socket
 import struct
-import sys
 import tempfile
 import threading
 import time
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Iterator, List
 
 from probes.host import payload
-from probes.host.tcp_info import WHOLE
+from probes.host.tcp_info import LINUX_OPTIONS, WHOLE
 
 REGION_BYTES = 128 << 10
 """Of payload, over and over, as iperf3 does: it stays in a core's cache, where 4 MiB cost a tenth
@@ -91,7 +90,7 @@ class Flow:
 
     def pace(self, bytes_per_second: float) -> None:
         """Has the kernel send no faster, all connections together. RuntimeError: it cannot."""
-        if not sys.platform.startswith("linux"):
+        if not LINUX_OPTIONS:
             raise RuntimeError("this system cannot pace a TCP connection")
         each = min(_MOST_PACED, max(1, round(bytes_per_second / len(self.connections))))
         for connection in self.connections:
@@ -103,7 +102,7 @@ class Flow:
         The kernel wakes a reader for every few segments, MSG_WAITALL or not, and the core that
         delivers them pays for it (SO_RCVLOWAT; tcp_data_ready in net/ipv4/tcp_input.c).
         """
-        if not sys.platform.startswith("linux"):
+        if not LINUX_OPTIONS:
             return
         each = GATHER_SECONDS * bytes_per_second / len(self.connections)
         for index, connection in enumerate(self.connections):

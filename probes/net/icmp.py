@@ -18,11 +18,11 @@ from __future__ import annotations
 import select
 import socket
 import struct
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
+from probes.host.tcp_info import LINUX_OPTIONS
 from probes.records import Details
 from probes.stage import Unavailable
 
@@ -64,7 +64,7 @@ def datagrams(host: str) -> socket.socket:
 
     host: an IP address, for its family. Raises Unavailable where the system has no such thing.
     """
-    if not sys.platform.startswith("linux"):
+    if not LINUX_OPTIONS:
         raise Unavailable("only root can read ICMP messages on this system")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sender = socket.socket(family, socket.SOCK_DGRAM)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any, List, Sequence, Tuple
@@ -20,21 +19,12 @@ from probes.host.limits import Glimpse
 from probes.net.flow import Flow
 from probes.records import Details
 
-INFO_BYTES = 512
-"""More than any kernel's struct tcp_info."""
 TIE_SECONDS = 0.001
 """A count that took longer to read is of no moment: the reader was kept waiting meanwhile."""
 ATTEMPTS = 5
 _RECEIVED = struct.Struct("@Q"), 128
 _OUT_OF_ORDER = struct.Struct("@I"), 224
 _SO_MEMINFO, _MEMINFO_BYTES = 55, 36
-
-
-def raw_info(connection: socket.socket) -> bytes:
-    """The connection's struct tcp_info; empty where the system has none."""
-    if not sys.platform.startswith("linux"):
-        return b""
-    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO_BYTES)
 
 
 @dataclass(frozen=True)
@@ -94,7 +84,7 @@ class Arrivals:
         connection = self._flow.connections[index]
         # What the application has read comes first: what it reads meanwhile is counted as unread.
         moved = self._flow.moved[index]
-        info = raw_info(connection)
+        info = tcp_info.raw(connection)
         if len(info) < _RECEIVED[1] + 8:
             waiting = tcp_info.unread_bytes(connection) or 0
             return moved + waiting, 0, info, waiting
@@ -106,7 +96,7 @@ class Arrivals:
         if seen != self._since[index][0]:
             self._since[index] = seen, received
         queued, room = _memory(connection)
-        info = raw_info(connection)
+        info = tcp_info.raw(connection)
         received, again = _at(info, _RECEIVED), _at(info, _OUT_OF_ORDER)
         # Nothing waits; or all has come since that any hole could have lain in: the window's span.
         if again == seen and (not queued or received - self._since[index][1] >= room):
@@ -160,7 +150,7 @@ class Sampling:
     def at_sender(self) -> None:
         """One look at sockets that send."""
         when = time.monotonic() - self.began
-        infos = [raw_info(each) for each in self.flow.connections]
+        infos = [tcp_info.raw(each) for each in self.flow.connections]
         memories = [tcp_info.raw_memory(each) for each in self.flow.connections]
         self.seen.append((when, infos, memories, ()))
 

@@ -56,7 +56,7 @@ def test_each_message_is_told_by_its_kind_its_sender_and_its_mtu(control, saying
 
 
 def test_a_system_without_an_error_queue_is_a_reason(monkeypatch):
-    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr("probes.net.icmp.LINUX_OPTIONS", False)
     with pytest.raises(Unavailable, match="root"):
         datagrams("127.0.0.1")
 

@@ -94,12 +94,12 @@ def test_a_segment_out_of_order_makes_a_hole_until_nothing_waits_behind_one(told
 
 
 def test_a_kernel_that_does_not_count_segments_out_of_order_has_no_holes(told, monkeypatch):
-    monkeypatch.setattr(arrivals, "raw_info", lambda _: struct.pack("=128xQ88x", 4711))
+    monkeypatch.setattr(arrivals.tcp_info, "raw", lambda _: struct.pack("=128xQ88x", 4711))
     assert Arrivals(Flow([told])).count().beyond_bytes == 0
 
 
 def test_a_system_without_the_kernels_count_has_the_applications_and_what_is_unread(monkeypatch):
-    monkeypatch.setattr(arrivals, "raw_info", lambda _: b"")
+    monkeypatch.setattr(arrivals.tcp_info, "raw", lambda _: b"")
     with connected() as (one, other):
         flow = Flow([other])
         counting = Arrivals(flow)
