@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import re
-import select
 import socket
 import ssl
 import time
@@ -20,7 +18,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from bottleneck.credentials import PART_BYTES
+from probes.host.system import os
 from probes.host.tcp_info import keep_alive
+from probes.host.waiting import select
 
 CHUNK_BYTES = 1 << 16
 LOOK_SECONDS = 0.25
@@ -188,16 +188,17 @@ class Relay:
         os.set_blocking(self.sink, False)
         stream.flush()
         self._hear()
+        connection = stream.connection
         while not self._is_over():
-            reads: list[int] = []
+            reads: list[int | socket.socket] = []
             if self.source_open and not stream.unsent:
                 reads.append(self.source)
             if not stream.ended and not self.passing:
-                reads.append(stream.connection.fileno())
-            writes = [stream.connection.fileno()] if stream.unsent else []
+                reads.append(connection)
+            writes: list[int | socket.socket] = [connection] if stream.unsent else []
             writes += [self.sink] if self.passing else []
             readable, writable, _ = select.select(reads, writes, [], LOOK_SECONDS)
-            if stream.connection.fileno() in readable:
+            if connection in readable:
                 stream.hear()
                 self._hear()
             if self.source in readable:

@@ -9,13 +9,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_723,
-    "lines of code": 47_761,
-    "modules": 353,
-    "lines of tests": 63_963,
+    "lines": 67_787,
+    "lines of code": 47_799,
+    "modules": 354,
+    "lines of tests": 64_250,
     "largest file": 400,
     "largest function": 50,
-    "longest import chain": 32,
+    "longest import chain": 33,
     "circles of files": 0,
     "circles of packages": 0,
 }

@@ -97,7 +97,7 @@ def versions() -> dict[str, str]:
 
 def parse_version(text: str) -> str | None:
     """The first version in what a program says: "OpenSSH_9.2p1 Debian-2 ..." has 9.2p1."""
-    found = re.search(r"(?<![\w.])(?:[A-Za-z]+[-_])?v?(\d+\.\d+[\w.]*)", text)
+    found = re.search(r"(?<![\w.])(?:[A-Za-z]+[-_])*v?(\d+\.\d+[\w.]*)", text)
     return found[1] if found else None
 
 

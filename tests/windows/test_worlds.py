@@ -2,6 +2,7 @@
 nothing behind. The path is real, the cards and disks are the host's."""
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,9 @@ from functools import partial
 import psutil
 import pytest
 
+from bottleneck.credentials import TOKEN_VARIABLE
 from tests.conftest import PASSWORD, target_of
+from tests.living import until
 from tests.windows import bed
 
 sys.path.append(str(bed.ROOT / "tests" / "lab"))
@@ -47,26 +50,49 @@ def running(windows):
     ]
 
 
-@pytest.mark.parametrize("name", ["link-10", "link-100", "link-1000", "rtt-20-credits"])
-def test_a_windows_client_names_the_planted_cap(windows, name):
+@contextmanager
+def listening(made):
+    """Option and variables of an agent that listens on the lab's server."""
+    command = [sys.executable, "-m", "bottleneck", "agent", "--listen", f"{made.server_address}:0"]
+    log = made.work / "agent.log"
+    with made.server.running(command, log):
+        assert until(lambda: "token: " in log.read_text())
+        port, token = re.search(r":(\d+) until[^\n]*\ntoken: (\S+)", log.read_text()).groups()
+        yield ("--agent", f"tcp://{made.server_address}:{port}"), {TOKEN_VARIABLE: token}
+
+
+@contextmanager
+def nobody(made):
+    """Without an agent."""
+    yield (), {}
+
+
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        *((name, nobody) for name in ("link-10", "link-100", "link-1000", "rtt-20-credits")),
+        *((name, listening) for name in ("link-100", "server-read", "server-quota")),
+    ],
+)
+def test_a_windows_client_names_the_planted_cap(windows, name, agent):
     if lacks := lab.missing():
         pytest.skip("NOT TESTED: " + "; ".join(lacks))
     chosen = truth.WORLDS[name]
-    with lab.world(chosen.plant) as made:
+    with lab.world(chosen.plant) as made, agent(made) as (option, variables):
         file = made.work / "report.json"
         command = windows.command(
             *("diagnose", made.share.target, "--user", made.share.user, "--yes", "--quiet"),
-            *("--budget", str(SECONDS), "--json", bed.windows_path(file)),
+            *("--budget", str(SECONDS), "--json", bed.windows_path(file), *option),
         )
-        environment = windows.environment(BOTTLENECK_PASSWORD=made.share.password)
+        environment = windows.environment(BOTTLENECK_PASSWORD=made.share.password, **variables)
         done = made.client.run(command, environment=environment, seconds=3 * SECONDS, check=False)
         assert file.exists(), done
         told = json.loads(file.read_text())
         left = experiment.left_behind(made)
     assert not left and not kept(windows)
-    terms = experiment.Terms(agent=False, beside=False)
+    terms = experiment.Terms(agent=agent is listening, beside=False)
     ran = experiment.judged(chosen, told, terms)
-    assert {each.grade for each in ran.verdicts} == {judge.RIGHT, judge.NOT_COUNTED}, ran
+    assert {each.grade for each in ran.verdicts} - {judge.NOT_COUNTED} == {judge.RIGHT}, ran
     assert not ran.unlawful
     for copy in told["diagnosis"]["copies"]:
         verdict = copy["verdict"]
@@ -75,13 +101,13 @@ def test_a_windows_client_names_the_planted_cap(windows, name):
             assert abs(verdict["ceiling_bytes_per_second"] / shaped - 1) <= LINK_RATIO, copy
 
 
-def ended(windows, target, user, password):
+def ended(windows, target, user, password, *more, **variables):
     """Exit code and stderr of a run from Windows."""
-    command = windows.command("diagnose", target, "--user", user, "--yes", "--budget", "30")
+    command = windows.command("diagnose", target, "--user", user, "--yes", "--budget", "30", *more)
     done = subprocess.run(
         command,
         cwd=bed.ROOT,
-        env=windows.environment(BOTTLENECK_PASSWORD=password),
+        env=windows.environment(BOTTLENECK_PASSWORD=password, **variables),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -127,7 +153,7 @@ def test_a_host_that_never_answers_ends_with_69(windows, port, said):
 
 
 @contextmanager
-def under_way(windows, samba, *more):
+def under_way(windows, samba, *more, **variables):
     """A run from Windows that has files on the share; then that nothing is left of it."""
     server, shared = samba
 
@@ -142,21 +168,21 @@ def under_way(windows, samba, *more):
     run = subprocess.Popen(
         command,
         cwd=bed.ROOT,
-        env=windows.environment(BOTTLENECK_PASSWORD=PASSWORD),
+        env=windows.environment(BOTTLENECK_PASSWORD=PASSWORD, **variables),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    until = time.monotonic() + SECONDS
+    deadline = time.monotonic() + SECONDS
     while not files() - before:
-        assert time.monotonic() < until and run.poll() is None
+        assert time.monotonic() < deadline and run.poll() is None
         time.sleep(0.05)
     assert running(windows)
     yield run
     while left := [*running(windows), *files() - before]:
-        assert time.monotonic() < until, left
+        assert time.monotonic() < deadline, left
         time.sleep(0.05)
     assert not kept(windows)
 

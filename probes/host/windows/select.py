@@ -12,6 +12,8 @@ import select as _select
 import time
 from typing import Any, List, Optional, Sequence, Tuple
 
+from probes.host.windows import pipes
+
 PIPE_BUF = 512
 LOOK_SECONDS = 0.005
 Found = Tuple[List[Any], List[Any], List[Any]]
@@ -23,17 +25,17 @@ def select(
     others: Sequence[Any],
     seconds: Optional[float] = None,
 ) -> Found:
-    """Sockets, and descriptors of pipes; one that is written to never waits here."""
-    pipes = [each for each in readers if _is_pipe(each)]
-    ready = [each for each in writers if _is_pipe(each)]
-    if not pipes and not ready:
+    """Sockets, and descriptors of pipes."""
+    if not any(map(_is_pipe, (*readers, *writers))):
         return _select.select(readers, writers, others, seconds)
-    sockets = [each for each in readers if not _is_pipe(each)]
+    sockets = [[each for each in part if not _is_pipe(each)] for part in (readers, writers)]
     until = None if seconds is None else time.monotonic() + seconds
     while True:
-        found = [each for each in pipes if _has_data(each)]
-        if sockets:
-            found += _select.select(sockets, [], [], 0)[0]
+        found = [each for each in readers if _is_pipe(each) and _has_data(each)]
+        ready = [each for each in writers if _is_pipe(each) and not _is_full(each)]
+        if any(sockets):
+            readable, writable, _ = _select.select(*sockets, [], 0)
+            found, ready = found + readable, ready + writable
         left = LOOK_SECONDS if until is None else until - time.monotonic()
         if found or ready or left <= 0:
             return found, ready, []
@@ -45,9 +47,17 @@ def _is_pipe(each: Any) -> bool:
     return not hasattr(each, "getsockname")
 
 
+def _number(pipe: Any) -> int:
+    return pipe if isinstance(pipe, int) else int(pipe.fileno())
+
+
+def _is_full(pipe: Any) -> bool:
+    """As far as it is known: whether what was written last waits for its reader."""
+    return pipes.is_writing(_number(pipe))
+
+
 def _has_data(pipe: Any) -> bool:
-    fd = pipe if isinstance(pipe, int) else pipe.fileno()
     try:
-        return _winapi.PeekNamedPipe(msvcrt.get_osfhandle(fd), 0)[0] > 0
+        return _winapi.PeekNamedPipe(msvcrt.get_osfhandle(_number(pipe)), 0)[0] > 0
     except OSError:
         return True  # its end, or no pipe: reading says which

@@ -17,6 +17,7 @@ from probes.host.tools import others_can_change, safe_folders
         ("fio-3.33\n", "3.33"),
         ("fio-3.41-12-gabc\n", "3.41"),
         ("OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL 3.0.17 1 Jul 2025\n", "9.2p1"),
+        ("OpenSSH_for_Windows_9.5p1, LibreSSL 3.8.2\n", "9.5p1"),
         ("Version 4.17.12-Debian\n", "4.17.12"),
         ("command not found", None),
         ("", None),

@@ -1,0 +1,153 @@
+"""An agent on the server, from a Windows client under wine: by ssh, whose program is a stand-in
+that passes its streams to this host's ssh and a real sshd (ssh_exe.py), and by TLS."""
+
+import json
+import signal
+import subprocess
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from bottleneck.bootstrap import STARTER
+from bottleneck.credentials import TOKEN_VARIABLE
+from tests.conftest import PASSWORD, target_of
+from tests.living import until
+from tests.test_listening import started
+from tests.windows import bed, ssh_exe
+from tests.windows.test_worlds import (
+    INTERRUPTED_SECONDS,
+    SECONDS,
+    ended,
+    kept,
+    running,
+    under_way,
+)
+
+pytestmark = pytest.mark.long
+WAYS = ("ssh", "tcp")
+
+
+def agents():
+    """Those that travelled to this host, and ssh's that lead to them."""
+    found = psutil.process_iter(["cmdline"])
+    return [
+        each.pid for each in found if any(STARTER in part for part in each.info["cmdline"] or ())
+    ]
+
+
+@pytest.fixture
+def ssh(windows, sshd):
+    """What a client's environment needs to have this sshd as `nas`."""
+    with ssh_exe.planted(windows, sshd.folder / "bin" / "ssh") as variables:
+        yield variables
+
+
+@contextmanager
+def agent(way, ssh, folder):
+    """Option and variables of an agent that is reached this way."""
+    if way == "ssh":
+        yield ("--agent", "ssh://nas"), ssh
+        return
+    with started(folder, "--idle", "60") as listener:
+        yield ("--agent", listener.spec), {TOKEN_VARIABLE: listener.token}
+
+
+def measured(report, stage, **setting):
+    return [
+        each["outcome"]
+        for each in report["steps"]
+        if each["stage"] == stage
+        and each["outcome"]["kind"] == "measured"
+        and setting.items() <= each["setting"].items()
+    ]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_server_is_measured_by_its_agent(windows, samba, ssh, tmp_path, way):
+    server, _ = samba
+    file = tmp_path / "report.json"
+    with agent(way, ssh, tmp_path) as (option, variables):
+        code, told = ended(
+            *(windows, target_of(server), server.username, PASSWORD),
+            *(*option, "--json", bed.windows_path(file)),
+            **variables,
+        )
+        assert code in (0, 3), told
+        report = json.loads(file.read_text())
+        broken = [each for each in report["steps"] if each["outcome"]["kind"] == "failed"]
+        assert not broken
+    assert report["hosts"]["server"]["system"].startswith("Linux")
+    for verb in ("push", "pull"):
+        (alone, *_) = measured(report, "tcp", verb=verb)
+        assert alone["usage"]["server"]["busiest_core_ratio"] > 0
+        assert alone["details"]["limits"]
+    assert measured(report, "disk", side="server")
+    copies = measured(report, "smb-copy")
+    assert copies and all(each["usage"]["server"] for each in copies)
+    assert not kept(windows) and not running(windows)
+    assert until(lambda: not agents())
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("nobody-of-that-name@nas", "Permission denied"),
+        ("nowhere.invalid", "Could not resolve hostname"),
+        ("nas:9", "Connection refused"),
+    ],
+)
+def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(windows, samba, ssh, place, said):
+    server, _ = samba
+    target = target_of(server)
+    option = ("--agent", f"ssh://{place}")
+    code, told = ended(windows, target, server.username, PASSWORD, *option, **ssh)
+    complaints = [line for line in told.splitlines() if line.startswith("bottleneck: ")]
+    assert code == 69 and len(complaints) == 1 and said in complaints[0], told
+    assert not kept(windows) and not running(windows) and not agents()
+
+
+def test_a_wrong_token_ends_with_77_and_a_closed_port_with_69(windows, samba, tmp_path):
+    server, _ = samba
+    base = (windows, target_of(server), server.username, PASSWORD, "--agent")
+    with started(tmp_path, "--idle", "60") as listener:
+        last = "b" if listener.token[-1] == "a" else "a"
+        wrong = {TOKEN_VARIABLE: listener.token[:-1] + last}
+        code, told = ended(*base, listener.spec, **wrong)
+        assert code == 77 and "wrong token" in told, told
+        code, told = ended(*base, "tcp://127.0.0.1:9", **wrong)
+        assert code == 69 and "the agent at 127.0.0.1 port 9" in told, told
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        # A pipe of Windows makes its writer wait: the deadline of a request would not be kept.
+        ("write_without_waiting", f"{1 << 20} True True True"),
+        # Round trips take less than a tick of Windows' usual clock.
+        ("read_the_clock", "probes.host.system True"),
+    ],
+)
+def test_pipes_and_clock_are_as_the_stages_need_them(windows, work, said):
+    code = f"import sys; sys.path[:0] = [{bed.windows_path(bed.ROOT)!r}]"
+    code += f"; from tests.windows import child_work; child_work.{work}()"
+    done = subprocess.run(
+        [bed.WINE, str(windows.python), "-c", code],
+        env=windows.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert " ".join(done.stdout.split()) == said, done
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_ended_run_leaves_no_agent(windows, samba, ssh, number):
+    with under_way(windows, samba, "--agent", "ssh://nas", **ssh) as run:
+        assert agents()
+        run.send_signal(number)
+        _, told = run.communicate(timeout=INTERRUPTED_SECONDS)
+    if number == signal.SIGINT:
+        assert run.returncode == 130 and "both hosts were cleaned up" in told, told
+    assert until(lambda: not agents(), SECONDS)
