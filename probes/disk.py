@@ -47,6 +47,8 @@ VERBS = {
 }
 BY_FIO = ("sequential", "zones", "random", "job")
 """Patterns that fio carries out; the others' loops are our own."""
+WITHOUT_FIO = ("probes.storage.unbuffered", "measure")
+"""What measures the sequential pattern where this tool cannot use fio."""
 LOOKED_AT = ("sequential", "zones", "file", "random")
 """Patterns whose uncached reads are preceded by a look at what others do."""
 LOOK_FROM_SECONDS = 1.0
@@ -71,7 +73,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "cached",
     ):
         raise ValueError(f"no disk stage {setting.pattern} {setting.verb} {setting.cache}")
-    fio_version = fio.version() if setting.pattern in BY_FIO else None
+    own = setting.pattern == "sequential" and not setting.chosen and not fio.RUNS_HERE
+    fio_version = fio.version() if setting.pattern in BY_FIO and not own else None
     if setting.device:
         device = layers.kernel_name(setting.device) or None
         below = layers.device_layers(device) if device else []
@@ -85,6 +88,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
         before = others.quiet(device)
     module, function = CHOSEN if setting.chosen else ROOMS[setting.pattern]
+    module, function = WITHOUT_FIO if own else (module, function)
     measure = getattr(importlib.import_module(module), function)
     details = yield from _counted(measure(setting, peer), setting.verb, device)
     common: Details = {

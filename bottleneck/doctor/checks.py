@@ -289,7 +289,7 @@ def _common(where: str, ready: Readiness) -> Iterator[Check]:
         yield _ok(where, "usage", f"CPU and memory are read from {by}")
     if ready.quotas:
         yield _ok(where, "cgroup", "a CPU quota can be detected")
-    else:
+    elif ready.proc:
         text = "cgroup file system not found: a CPU quota cannot be detected"
         yield _costs(where, "cgroup", text, "mount /sys/fs/cgroup, in a container read-only")
     if ready.interface is not None and ready.interface != "lo":
@@ -304,6 +304,9 @@ def _fio(where: str, ready: Readiness) -> Check:
     version = ready.programs.get("fio")
     remedy = install("fio", ready.families)
     numbers = tuple(int(word) for word in re.findall(r"\d{1,4}", version or "")[:2])
+    if ready.without_fio:
+        text = "disk rates are measured without fio, which this tool cannot use on this system"
+        return _costs(where, "fio", text, "", "disk zones")
     if version is None:
         text = "fio not found: the disk is not measured"
     elif version == "?":

@@ -52,7 +52,13 @@ def version() -> str:
     return told
 
 
+RUNS_HERE = hasattr(os, "memfd_create")
+"""It is given its files, and gives its report, through /proc/self/fd, which Linux alone has."""
+
+
 def _program() -> str:
+    if not RUNS_HERE:
+        raise Unavailable(f"fio on {socket.gethostname()} cannot be used: it takes Linux")
     path = tools.find("fio")
     if path is None:
         raise Unavailable(f"fio is not installed on {socket.gethostname()} (apt install fio)")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
+from probes.drivers import fio
 from probes.host import (
     cgroup,
     ethtool,
@@ -186,6 +187,8 @@ class Readiness:
     """Versions of those that are installed; "?": it does not say."""
     engines: Tuple[str, ...] = ()
     """Of ENGINES, those that fio has."""
+    without_fio: bool = False
+    """fio cannot be used on such a system: the disk is read and written by this tool itself."""
     psutil: Optional[str] = None
     """Its version; None: not installed for this Python."""
     proc: bool = False
@@ -227,6 +230,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         encoding=locale.getpreferredencoding(False),
         programs=_programs(),
         engines=parse_engines(tools.printed(("fio", "--enghelp"), tools.ANSWER_SECONDS)),
+        without_fio=not fio.RUNS_HERE,
         psutil=_psutil(),
         proc=Path("/proc/self/stat").exists() and Path("/proc/meminfo").exists(),
         cache=_cache(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from urllib.parse import unquote
 
 from probes.host import free_space
 from probes.host.proc import text, word
+from probes.host.system import os
 from probes.meaning import Folder
 from probes.records import FolderFacts
 

@@ -9,7 +9,6 @@ volume lies in a container, a disk that is made up, which names the partition th
 
 from __future__ import annotations
 
-import os
 import plistlib
 import re
 import stat
@@ -19,6 +18,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Set
 from xml.parsers.expat import ExpatError
 
 from probes.host import block, folders, tools
+from probes.host.system import os
 from probes.records import Details, HostSetting
 
 MOST_LAYERS = 32

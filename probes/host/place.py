@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
 import struct
 import sys
 from pathlib import Path
 from typing import Iterable, List, NamedTuple, Optional, Tuple
 
 from probes.host import block, folders
+from probes.host.system import os
 from probes.records import Details
 
 MOST_SPANS = 32

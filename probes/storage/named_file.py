@@ -47,12 +47,14 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         if size_bytes == 0:
             raise Unavailable(f"{setting.path} is smaller than 1 MiB: too small to measure a rate")
         device = _device_below(setting.path, status.st_dev)
-        direct = _reads_direct(fd)
+        direct = setting.cache == "uncached" and page_cache.pass_by(fd)
+        if setting.cache == "cached":
+            page_cache.warm(fd, size_bytes)
         held = page_cache.state(fd, size_bytes)
         before = others.look(device)
         yield Sample(0.0, 0)
         run = Pass(fd, size_bytes, setting.seconds, DEPTH if direct else 1)
-        samples = yield from _watched(run, setting.seconds + GRACE_SECONDS)
+        samples = yield from watched(run, setting.seconds + GRACE_SECONDS)
         # What was still on its way to the disk has a place by now: direct reads had to wait for it.
         lies = place.place(fd)
     counted = others.around(device, before, others.look(device), read_bytes=run.moved_bytes)
@@ -66,7 +68,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         "cache": cache_details(
             setting,
             getattr(held, "cached_ratio", None),
-            _proven(counted["device_read_bytes"], run.moved_bytes, held),
+            _proven(setting, counted["device_read_bytes"], run.moved_bytes, held),
         ),
         "latency_seconds": middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
@@ -85,7 +87,7 @@ def _device_below(path: str, number: int) -> Optional[str]:
     return device
 
 
-def _watched(run: Pass, left_seconds: float) -> Generator[Sample, None, List[Sample]]:
+def watched(run: Pass, left_seconds: float) -> Generator[Sample, None, List[Sample]]:
     """Yields and returns the samples of a pass; stops it, also where it takes longer than that."""
     samples = [Sample(0.0, 0)]
     try:
@@ -119,7 +121,8 @@ def opened(path: str) -> Iterator[int]:
         kind = os.fstat(found).st_mode
         if not stat.S_ISREG(kind):
             raise Unavailable(f"{path} on {host} is {_called(kind)}: only a regular file is read")
-        fd = _for_reading(f"/proc/self/fd/{found}" if hasattr(os, "O_PATH") else path)
+        seen = f"/proc/self/fd/{found}"
+        fd = _for_reading(seen if os.path.exists(seen) else path)  # noqa: PTH110
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise Unavailable(f"{path} on {host} cannot be read: {why}") from None
@@ -140,23 +143,15 @@ def _for_reading(path: str) -> int:
     return os.open(path, flags)
 
 
-def _reads_direct(fd: int) -> bool:
-    """Has the descriptor's reads pass the page cache, where its file system can (O_DIRECT)."""
-    import fcntl
-
-    if not hasattr(os, "O_DIRECT"):
-        return False
-    try:
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_DIRECT)
-    except OSError:
-        return False
-    return True
-
-
 def _proven(
-    device_read_bytes: int | None, moved_bytes: int, held: page_cache.CacheState | None
+    setting: Setting,
+    device_read_bytes: int | None,
+    moved_bytes: int,
+    held: page_cache.CacheState | None,
 ) -> bool:
-    """Whether all came from the device: it read as much, or the cache held nothing before."""
+    """Whether all came from where it was to: the device read as much, or the cache held nothing."""
+    if setting.cache == "cached":
+        return page_cache.proven(held, cached=True)
     if device_read_bytes is not None:
         return device_read_bytes >= moved_bytes
     return page_cache.proven(held, cached=False)

@@ -63,6 +63,8 @@ HOST = {
     "old fio": {"programs": {**READY.programs, "fio": "2.19"}},
     "fio that does not start": {"programs": {**READY.programs, "fio": "?"}},
     "fio without libaio": {"engines": ()},
+    "fio of no use": {"without_fio": True, "programs": {}},
+    "no cgroups on such a system": {"quotas": False, "proc": False},
     "no root": {"privileged": False},
     "no page cache": {"cache": ""},
     "mincore": {"cache": "mincore"},

@@ -5,12 +5,14 @@
 
 import json
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from probes import disk
+from probes.drivers import fio
 from probes.host import folders, page_cache, source_file
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
@@ -54,6 +56,30 @@ def check_shape(samples, details):
     json.dumps(details, allow_nan=False)
 
 
+@pytest.fixture(params=[True, False], ids=["by fio", "by threads of our own"])
+def by_fio(request, monkeypatch):
+    monkeypatch.setattr(fio, "RUNS_HERE", request.param)
+    return request.param
+
+
+def test_without_fio_all_is_written_and_flushed_past_the_cache(carried_out, on_disk, monkeypatch):
+    monkeypatch.setattr(fio, "RUNS_HERE", False)
+    samples, details = carried_out(setting(on_disk, "write", "uncached", seconds=30.0), Endpoint())
+    check_shape(samples, details)
+    assert samples[-1].moved_bytes == 16 * MIB
+    assert details["direct"]
+    assert details["fio_version"] is None
+    assert details["device_written_bytes"] is None or details["device_written_bytes"] >= 16 * MIB
+
+
+def test_without_fio_zones_are_refused_with_the_reason(carried_out, on_disk, monkeypatch):
+    monkeypatch.setattr(fio, "RUNS_HERE", False)
+    wanted = replace(setting(on_disk, "read", "uncached"), pattern="zones")
+    with pytest.raises(Unavailable, match="cannot be used: it takes Linux"):
+        carried_out(wanted, Endpoint())
+
+
+@pytest.mark.usefixtures("by_fio")
 def test_an_uncached_read_is_proven_and_reads_each_byte_once(carried_out, on_disk, source):
     # It ends with the file; the seconds are for a disk that others keep busy.
     samples, details = carried_out(setting(on_disk, "read", "uncached", seconds=30.0), source)

@@ -139,3 +139,28 @@ def test_the_registry_is_read_and_a_powershell_that_says_nothing_is_not_known(wi
     quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": 60}
     done = subprocess.run(command, cwd=ROOT, env=environment, **quiet)
     assert done.stdout.decode().split("\r\n") == ["{'NetworkThrottlingIndex': '10'} True", "{}", ""]
+
+
+@pytest.mark.long
+def test_the_disk_of_a_windows_client_is_read_and_written_and_left_as_it_was(windows, tmp_path):
+    report = windows.folder / "disk.json"
+    told = ("--json", bed.windows_path(report), "--folder", bed.windows_path(tmp_path), "--yes")
+    done = subprocess.run(
+        windows.command("probe", "disk", *told, "--budget", "60"),
+        cwd=tmp_path,
+        env=windows.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done
+    measured = {}
+    for step in json.loads(report.read_text())["steps"]:
+        setting, outcome = step["setting"], step["outcome"]
+        measured[setting["pattern"], setting["verb"], setting["cache"]] = outcome
+    for wanted in (("read", "cached"), ("read", "uncached"), ("write", "uncached")):
+        outcome = measured["sequential", *wanted]
+        assert outcome["details"]["direct"] == (wanted != ("read", "cached"))
+        assert outcome["details"]["zones"][0]["bytes_per_second"] > 0
+    assert "cannot be used: it takes Linux" in measured["zones", "read", "uncached"]["reason"]
+    assert not list(tmp_path.iterdir())

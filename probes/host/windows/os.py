@@ -15,6 +15,7 @@ assert sys.platform == "win32"
 import _winapi
 import ctypes
 import errno
+import io
 import itertools
 import msvcrt
 import os as _os
@@ -42,6 +43,7 @@ _SHARE_READ, _SHARE_WRITE, _SHARE_DELETE = 1, 2, 4
 _READ, _WRITE, _DELETE = 0x80000000, 0x40000000, 0x10000
 _NEW, _CREATE, _EXISTING, _ALWAYS, _TRUNCATE = 1, 2, 3, 4, 5
 _BACKUP, _OPEN_LINK, _DELETE_ON_CLOSE, _NORMAL = 0x02000000, 0x00200000, 0x04000000, 0x80
+_NO_BUFFERING = 0x20000000
 _BROKEN_PIPE = (errno.EINVAL, errno.EPIPE)
 """What the C library says of a pipe that nobody reads."""
 
@@ -138,7 +140,8 @@ def _long(place: str) -> str:
 def _folder(place: str, link: bool) -> int:
     whole = path.abspath(place)
     attributes = _BACKUP | (_OPEN_LINK if link else 0)
-    share = _SHARE_READ | _SHARE_WRITE
+    # A folder stays where it is while it is open; a file is only looked at.
+    share = _SHARE_READ | _SHARE_WRITE | (0 if _is_folder(place) else _SHARE_DELETE)
     handle = _winapi.CreateFile(whole, _READ, share, 0, _EXISTING, attributes, 0)
     number = next(_numbers)
     _folders[number] = _Folder(handle, whole)
@@ -313,11 +316,11 @@ def pread(fd: int, size: int, offset: int) -> bytes:
 
 
 def preadv(fd: int, buffers: Sequence[Any], offset: int) -> int:
-    """Into one buffer, as far as the file goes."""
+    """Into one buffer, as far as the file goes, and into no other on the way."""
     (buffer,) = buffers
-    content = pread(fd, len(buffer), offset)
-    buffer[: len(content)] = content
-    return len(content)
+    with _positions, io.FileIO(fd, closefd=False) as file:
+        file.seek(offset)
+        return file.readinto(buffer) or 0
 
 
 def pwrite(fd: int, data: Any, offset: int) -> int:
@@ -325,6 +328,25 @@ def pwrite(fd: int, data: Any, offset: int) -> int:
     with _positions:
         _os.lseek(fd, offset, _os.SEEK_SET)
         return _os.write(fd, data)
+
+
+def pass_cache(fd: int) -> None:
+    """Has reads and writes of whole sectors, at page starts in memory, pass the file cache.
+
+    Errors: OSError. Source: ReOpenFile, FILE_FLAG_NO_BUFFERING.
+    """
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel.ReOpenFile.argtypes = (ctypes.c_void_p, *[ctypes.c_uint32] * 3)
+    kernel.ReOpenFile.restype = ctypes.c_void_p
+    share, handle = _SHARE_READ | _SHARE_WRITE | _SHARE_DELETE, msvcrt.get_osfhandle(fd)
+    for access in (_READ | _WRITE, _READ):
+        again = kernel.ReOpenFile(handle, access, share, _NO_BUFFERING)
+        if again not in (None, ctypes.c_void_p(-1).value):
+            other = msvcrt.open_osfhandle(again, _os.O_BINARY | _os.O_NOINHERIT | _os.O_RDWR)
+            _os.dup2(other, fd, inheritable=False)
+            _os.close(other)
+            return
+    raise ctypes.WinError(ctypes.get_last_error())
 
 
 @dataclass(frozen=True)
@@ -358,6 +380,9 @@ def makedev(major: int, minor: int) -> int:
 def major(device: Optional[int]) -> int:
     """No device has such a number here."""
     return -1
+
+
+minor = major
 
 
 def kill(pid: int, number: int) -> None:

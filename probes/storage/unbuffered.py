@@ -1,0 +1,82 @@
+"""Sequential read and write by threads of this process, where the system's fio cannot be used.
+
+Windows and macOS. Uncached, they pass the page cache: FILE_FLAG_NO_BUFFERING, F_NOCACHE.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from probes.host import folders, free_space, page_cache, payload, source_file
+from probes.host.system import os
+from probes.records import Details, Endpoint, Sample
+from probes.stage import Running
+from probes.storage import Setting, named_file, others, written
+from probes.storage.named_file import BLOCK_BYTES, DEPTH, GRACE_SECONDS, Pass
+from probes.storage.sequential import LEAST_WINDOWS, window_rates
+
+
+def measure(setting: Setting, peer: Endpoint) -> Running:
+    """Sequential throughput of the folder's disk; samples are payload read, or written and flushed.
+
+    peer.path is the file to read. Returns what probes/storage/named_file.py does. Errors:
+    Unavailable (no room, no file to read), Refused (no such folder, no right to write in it),
+    OSError of the disk.
+    """
+    if setting.verb == "read":
+        if setting.cache == "uncached":
+            with named_file.opened(peer.path) as fd:
+                page_cache.evict(fd)
+        return (yield from named_file.measure(replace(setting, path=peer.path), peer))
+    fd = source_file.open_new(setting.folder)
+    try:
+        size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
+        size_bytes = size_bytes // BLOCK_BYTES * BLOCK_BYTES
+        if not size_bytes:
+            raise written.no_room(setting)
+        return (yield from _written(setting, fd, size_bytes))
+    finally:
+        os.close(fd)
+
+
+def _written(setting: Setting, fd: int, size_bytes: int) -> Running:
+    device = folders.folder_facts(setting.folder).device
+    direct = page_cache.pass_by(fd)
+    before = others.look(device)
+    yield Sample(0.0, 0)
+    run = _Puts(fd, size_bytes, setting)
+    samples = yield from named_file.watched(run, setting.seconds + GRACE_SECONDS)
+    rate = run.moved_bytes / run.elapsed_seconds
+    details: Details = {
+        **others.around(device, before, others.look(device), written_bytes=run.moved_bytes),
+        "device": device,
+        "direct": direct,
+        "latency_seconds": written.middle_and_worst(run.latencies_seconds),
+        "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
+    }
+    windows = window_rates(samples)
+    if len(windows) >= LEAST_WINDOWS:
+        details["window_rates_bytes_per_second"] = windows
+    return details
+
+
+class _Puts(Pass):
+    """They write payload, each block at its place, and have all on the disk when they end."""
+
+    def __init__(self, fd: int, size_bytes: int, setting: Setting) -> None:
+        self._ring = payload.ring(bytes.fromhex(setting.seed))
+        super().__init__(fd, size_bytes, setting.seconds, DEPTH)
+
+    def _work(self) -> None:
+        super()._work()
+        os.fsync(self._fd)
+        with self.lock:
+            self.ended = time.monotonic()
+
+    def _take(self, view: memoryview, offset: int) -> None:
+        view[:] = payload.block(self._ring, offset, BLOCK_BYTES)
+        done = 0
+        while done < BLOCK_BYTES:
+            with view[done:] as rest:
+                done += os.pwrite(self._fd, rest, offset + done)
