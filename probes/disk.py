@@ -9,7 +9,7 @@ import importlib
 from contextlib import closing
 
 from probes.drivers import fio
-from probes.host import cgroup, folders, layers
+from probes.host import cgroup, folders, layers, tools
 from probes.records import Details, Endpoint
 from probes.stage import Last, Running, Stage, no_agent
 from probes.storage import Setting, others
@@ -73,7 +73,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "cached",
     ):
         raise ValueError(f"no disk stage {setting.pattern} {setting.verb} {setting.cache}")
-    own = setting.pattern == "sequential" and not setting.chosen and not fio.RUNS_HERE
+    own = setting.pattern == "sequential" and not setting.chosen and not tools.TAKE_OPEN_FILES
     fio_version = fio.version() if setting.pattern in BY_FIO and not own else None
     if setting.device:
         device = layers.kernel_name(setting.device) or None

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_787,
-    "lines of code": 47_799,
-    "modules": 354,
-    "lines of tests": 64_250,
+    "lines": 67_925,
+    "lines of code": 47_897,
+    "modules": 355,
+    "lines of tests": 64_303,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

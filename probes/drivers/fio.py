@@ -52,12 +52,8 @@ def version() -> str:
     return told
 
 
-RUNS_HERE = hasattr(os, "memfd_create")
-"""It is given its files, and gives its report, through /proc/self/fd, which Linux alone has."""
-
-
 def _program() -> str:
-    if not RUNS_HERE:
+    if not tools.TAKE_OPEN_FILES:
         raise Unavailable(f"fio on {socket.gethostname()} cannot be used: it takes Linux")
     path = tools.find("fio")
     if path is None:

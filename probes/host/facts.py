@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
-from probes.drivers import fio
 from probes.host import (
     cgroup,
     ethtool,
@@ -230,7 +229,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         encoding=locale.getpreferredencoding(False),
         programs=_programs(),
         engines=parse_engines(tools.printed(("fio", "--enghelp"), tools.ANSWER_SECONDS)),
-        without_fio=not fio.RUNS_HERE,
+        without_fio=not tools.TAKE_OPEN_FILES,
         psutil=_psutil(),
         proc=Path("/proc/self/stat").exists() and Path("/proc/meminfo").exists(),
         cache=_cache(),

@@ -30,6 +30,9 @@ ANSWER_SECONDS = 3.0
 ROOTS_FOLDERS = ("/", "/home", "/tmp", "/var", "/var/tmp")
 """On every host root's own (hier(7))."""
 
+TAKE_OPEN_FILES = hasattr(os, "memfd_create")
+"""Whether a program can be given open files by name, as fio needs: /proc/self/fd is Linux' own."""
+
 VERSION_OPTIONS = {"fio": "--version", "ssh": "-V", "smbd": "--version"}
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from probes import disk
-from probes.drivers import fio
-from probes.host import folders, page_cache, source_file
+from probes.host import folders, page_cache, source_file, tools
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
 from probes.storage import others, sequential
@@ -58,12 +57,12 @@ def check_shape(samples, details):
 
 @pytest.fixture(params=[True, False], ids=["by fio", "by threads of our own"])
 def by_fio(request, monkeypatch):
-    monkeypatch.setattr(fio, "RUNS_HERE", request.param)
+    monkeypatch.setattr(tools, "TAKE_OPEN_FILES", request.param)
     return request.param
 
 
 def test_without_fio_all_is_written_and_flushed_past_the_cache(carried_out, on_disk, monkeypatch):
-    monkeypatch.setattr(fio, "RUNS_HERE", False)
+    monkeypatch.setattr(tools, "TAKE_OPEN_FILES", False)
     samples, details = carried_out(setting(on_disk, "write", "uncached", seconds=30.0), Endpoint())
     check_shape(samples, details)
     assert samples[-1].moved_bytes == 16 * MIB
@@ -73,7 +72,7 @@ def test_without_fio_all_is_written_and_flushed_past_the_cache(carried_out, on_d
 
 
 def test_without_fio_zones_are_refused_with_the_reason(carried_out, on_disk, monkeypatch):
-    monkeypatch.setattr(fio, "RUNS_HERE", False)
+    monkeypatch.setattr(tools, "TAKE_OPEN_FILES", False)
     wanted = replace(setting(on_disk, "read", "uncached"), pattern="zones")
     with pytest.raises(Unavailable, match="cannot be used: it takes Linux"):
         carried_out(wanted, Endpoint())
