@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_925,
-    "lines of code": 47_897,
+    "lines": 67_931,
+    "lines of code": 47_901,
     "modules": 355,
-    "lines of tests": 64_303,
+    "lines of tests": 64_300,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

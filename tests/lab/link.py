@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from cgroups import call
 from delay import MTU_BYTES, Line, joined
@@ -50,20 +49,18 @@ def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
                 shape(host, caps.sends_bits_per_second)
         yield
         return
-    rates = [caps.sends_bits_per_second for caps in (plant.client, plant.server)]
-    told = [rate for rate in rates if rate is not None]
-    rate = min(told) / 8 if told else None
-    if rate is not None and plant.mtu_bytes is None:
-        rate *= PAYLOAD_RATIO  # its packets are long: what a frame's headers cost is taken off here
+    # Its packets are long: what a frame's headers cost is taken off here.
+    ratio = PAYLOAD_RATIO if plant.mtu_bytes is None else 1.0
     ends = (client.pid, INTERFACE, CLIENT_ADDRESS), (server.pid, INTERFACE, SERVER_ADDRESS)
-    line = Line(
-        plant.round_trip_seconds / 2,
-        rate,
-        loss_ratio=plant.loss_ratio,
-        queue_bytes=plant.queue_bytes,
-    )
     out, back = (
-        replace(line, largest_bytes=caps.largest_bytes) for caps in (plant.client, plant.server)
+        Line(
+            plant.round_trip_seconds / 2,
+            caps.sends_bits_per_second and ratio * caps.sends_bits_per_second / 8,
+            loss_ratio=plant.loss_ratio,
+            queue_bytes=plant.queue_bytes,
+            largest_bytes=caps.largest_bytes,
+        )
+        for caps in (plant.client, plant.server)
     )
     with joined(ends, out, back, plant.mtu_bytes or MTU_BYTES):
         yield

@@ -33,6 +33,8 @@ QUEUED_RATIO = 1.3
 """Round trip under load over the shortest one, from which on a queue stands on the path."""
 DELAYED_RATIO = 1.1
 """The same where copies of both ways agree: on a far path a queue is a small part of a trip."""
+STANDING_RATIO, STANDING_SECONDS = 5.0, 1e-3
+"""A queue that no end makes: that often the shortest round trip, or a thousandth of a second."""
 EVEN_RATIO, FAR_EVEN_RATIO = 1.03, 1.1
 """Between rates that one path holds; on a far one a start blurs what is seen of a push."""
 BACKLOG_SEGMENTS = 4
@@ -359,7 +361,11 @@ def even_rate(given: Evidence) -> float | None:
 def _delayed(told: Sockets) -> bool:
     """Whether packets waited on the path; a window that ends early leaves its queues empty."""
     rtt, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds
-    return told.by == "network" and least is not None and rtt >= DELAYED_RATIO * least
+    if least is None:
+        return False
+    # Whatever else held it back at times, most of its bytes under way stood in that queue.
+    standing = rtt >= STANDING_RATIO * max(least, STANDING_SECONDS)
+    return standing or told.by == "network" and rtt >= DELAYED_RATIO * least
 
 
 def foreign_rate(report: Report, found: Found, sender: str) -> float | None:
