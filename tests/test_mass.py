@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_931,
-    "lines of code": 47_901,
+    "lines": 67_973,
+    "lines of code": 47_931,
     "modules": 355,
-    "lines of tests": 64_300,
+    "lines of tests": 64_326,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

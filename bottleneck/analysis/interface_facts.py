@@ -37,6 +37,14 @@ def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
             yield side, host.interface
 
 
+def tunnel(report: Report) -> str | None:
+    """The client's interface as a sentence without its full stop, if it is a tunnel's."""
+    link = dict(interfaces(report)).get("client")
+    if link is None or link.kind not in TUNNELS:
+        return None
+    return f"The copy goes through {link.name}, a tunnel ({link.kind})"
+
+
 @dataclass(frozen=True)
 class Behind:
     """What at an interface, as it is set or as it is, is behind the rate of a link."""

@@ -55,7 +55,7 @@ TUN = Path("/dev/net/tun")
 OWN_NAMESPACE = Path("/proc/thread-self/ns/net")
 
 _CLONE_NEWNET = 0x40000000  # sched.h
-_TUNSETIFF, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0002, 0x1000  # linux/if_tun.h
+_TUNSETIFF, _IFF_TUN, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0001, 0x0002, 0x1000  # linux/if_tun.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -134,16 +134,19 @@ def joined(
     line: Line,
     back: Line,
     mtu_bytes: int = MTU_BYTES,
+    *,
+    tunnel: bool = False,
 ) -> Iterator[None]:
     """Such a path between two hosts that are up: of each the process, device and address.
 
-    line, back: what the first one's packets meet, and what the second one's do.
+    line, back: what the first one's packets meet, and what the second one's do. tunnel: of packets
+    without a frame, as a VPN's device has them; else the devices look like a machine's own cards.
     """
     with ExitStack() as stack:
         devices = []
         for pid, name, address in ends:
             with _inside(Path(f"/proc/{pid}/ns/net")):
-                devices.append(_device(stack, name, address, mtu_bytes))
+                devices.append(_device(stack, name, address, mtu_bytes, tunnel=tunnel))
         stack.enter_context(_carrying((devices[0], devices[1]), line, back))
         yield
 
@@ -184,11 +187,14 @@ def _end(stack: ExitStack, address: str, mtu_bytes: int) -> tuple[End, int]:
         _enter(before)
 
 
-def _device(stack: ExitStack, name: str, address: str, mtu_bytes: int) -> int:
+def _device(
+    stack: ExitStack, name: str, address: str, mtu_bytes: int, *, tunnel: bool = False
+) -> int:
     """A device in the namespace that this process is in; its packets' descriptor."""
     device = os.open(TUN, os.O_RDWR | os.O_NONBLOCK)
     stack.callback(os.close, device)
-    fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH", name.encode(), _IFF_TAP | _IFF_NO_PI))
+    kind = (_IFF_TUN if tunnel else _IFF_TAP) | _IFF_NO_PI
+    fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH", name.encode(), kind))
     for command in (
         "ip link set lo up",
         f"ip link set {name} mtu {mtu_bytes} txqueuelen {QUEUED_PACKETS} up",

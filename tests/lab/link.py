@@ -62,7 +62,8 @@ def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
         )
         for caps in (plant.client, plant.server)
     )
-    with joined(ends, out, back, plant.mtu_bytes or MTU_BYTES):
+    # A far path beside a plain link is an overlay on it.
+    with joined(ends, out, back, plant.mtu_bytes or MTU_BYTES, tunnel=plant.beside):
         yield
 
 

@@ -13,7 +13,7 @@ from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.steps import OWN, Copy, Found
 from bottleneck.report import Report, median_run
-from probes.records import SIDES, HostFacts, Sample, Spread
+from probes.records import HostFacts, Sample, Spread
 
 FOREIGN_RATIO = 0.15
 """More bytes at the interface than the copy's own packets, from which on it is not our framing."""
@@ -31,12 +31,6 @@ KEEPS_UP_RATIO = 0.25
 """Unread bytes over the window, and share of looks with much unread, of a reader that waits."""
 QUEUED_RATIO = 1.3
 """Round trip under load over the shortest one, from which on a queue stands on the path."""
-DELAYED_RATIO = 1.1
-"""The same where copies of both ways agree: on a far path a queue is a small part of a trip."""
-STANDING_RATIO, STANDING_SECONDS = 5.0, 1e-3
-"""A queue that no end makes: that often the shortest round trip, or a thousandth of a second."""
-EVEN_RATIO, FAR_EVEN_RATIO = 1.03, 1.1
-"""Between rates that one path holds; on a far one a start blurs what is seen of a push."""
 BACKLOG_SEGMENTS = 4
 """Unsent at the sender: it had more to send than its congestion window let go."""
 STEADY_FROM_RATIO = 1 / 3
@@ -274,7 +268,7 @@ def steady_rate(found: Found) -> float:
     its socket had under way in each. Never less than the step's own rate, and no more than a start
     explains.
     """
-    rate, details, far = found.rate.median, found.details, _far_seconds(found)
+    rate, details, far = found.rate.median, found.details, far_seconds(found)
     run = median_run(found.outcome)
     moved = found.moved_bytes
     steady = 0.0
@@ -312,7 +306,7 @@ def _usual_rate(samples: Sequence[Sample]) -> float:
     return median(rates) if len(rates) >= LEAST_INTERVALS else 0.0
 
 
-def _far_seconds(found: Found) -> float | None:
+def far_seconds(found: Found) -> float | None:
     """The round trip of a far path; None: it is near, or not known."""
     rtt = found.details.sockets.min_rtt_seconds or found.details.rtt_seconds
     return rtt if rtt is not None and rtt >= FAR_SECONDS else None
@@ -330,42 +324,6 @@ def diskless(report: Report, sender: str) -> Iterator[Found]:
         whole = found.step.stage != "smb-copy" or found.setting.end == "memory"
         if whole and hardware_limits.impossible(report, found) is None:
             yield found
-
-
-def likely_path_rate(given: Evidence) -> float | None:
-    """What the path seems to carry that way, where the client alone saw copies reach it."""
-    best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
-    rate = None if best is None or not given.lone else steady_rate(best)
-    if rate is not None and given.looks_like(rate) is not None:
-        return rate
-    return even_rate(given) if given.lone else None
-
-
-def even_rate(given: Evidence) -> float | None:
-    """Bytes per second of a path that holds both ways alike: once they have started, copies of both
-    directions come to one rate, and those that the client sends queue; None: it is not seen."""
-    ways = []
-    for sender in SIDES:
-        copies = [each for each in alike(given.report, sender) if each.step.stage == "smb-copy"]
-        most = max(map(steady_rate, copies), default=0.0)
-        ways.append([each for each in copies if steady_rate(each) * EVEN_RATIO >= most])
-    rates = [steady_rate(each) for way in ways for each in way]
-    sent = ways[SIDES.index("client")]
-    far = all(_far_seconds(each) is not None for each in sent)
-    even = min(map(len, ways)) > 1 and max(rates) <= (
-        (FAR_EVEN_RATIO if far else EVEN_RATIO) * min(rates)
-    )
-    return max(rates) if even and all(_delayed(each.details.sockets) for each in sent) else None
-
-
-def _delayed(told: Sockets) -> bool:
-    """Whether packets waited on the path; a window that ends early leaves its queues empty."""
-    rtt, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds
-    if least is None:
-        return False
-    # Whatever else held it back at times, most of its bytes under way stood in that queue.
-    standing = rtt >= STANDING_RATIO * max(least, STANDING_SECONDS)
-    return standing or told.by == "network" and rtt >= DELAYED_RATIO * least
 
 
 def foreign_rate(report: Report, found: Found, sender: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The start of a copy on a long path, told apart from its rate.
+"""The start of a copy on a long path, told apart from its rate, and what the path seems to carry.
 
 TCP begins with 10 segments (RFC 6928) and doubles them each round trip until the path is full
 (RFC 5681 3.1); a first request and a last reply travel as well. A copy that is short beside it gets
@@ -7,16 +7,24 @@ less than the path carries, though nothing keeps a longer one from it.
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis.evidence.copies import (
     FAR_SECONDS,
     START_SLACK_RATIO,
+    USUAL_SEGMENT_BYTES,
     Evidence,
+    alike,
+    diskless,
+    far_seconds,
     growing_seconds,
-    likely_path_rate,
+    steady_rate,
 )
-from bottleneck.analysis.steps import OWN
+from bottleneck.analysis.evidence.details import Sockets
+from bottleneck.analysis.steps import OWN, Found
+from probes.records import SIDES
 
 SHORT_RATIO, SMALL_RATIO = 0.3, 0.1
 """Of a copy's time: its start matters more than the path's rate; it no longer matters."""
@@ -25,6 +33,15 @@ FILLED_RATIO = 0.85
 MOSTLY_RATIO = 0.5
 """Of a copy's time, from which on its connection mostly grew, or waited for an end."""
 
+DELAYED_RATIO = 1.1
+"""The same where copies of both ways agree: on a far path a queue is a small part of a trip."""
+STANDING_RATIO, STANDING_SECONDS = 5.0, 1e-3
+"""A queue that no end makes: that often the shortest round trip, or a thousandth of a second."""
+MOST_LOST = 30.0
+"""Lost share times segments in flight squared, up to which the losses alone may hold that window
+(Mathis et al. 1997: 0.5 to 1.5, with the tolerances of rules/network/loss.py): no queue does."""
+EVEN_RATIO, FAR_EVEN_RATIO = 1.03, 1.1
+"""Between rates that one path holds; on a far one a start blurs what is seen of a push."""
 
 BUFFERS = ("send-buffer", "receive-window")
 """What a connection waited for that no start explains."""
@@ -95,3 +112,50 @@ def explains(given: Evidence) -> bool:
     if start is None:
         return False
     return start.matters or start.growing_seconds >= MOSTLY_RATIO * given.made.seconds
+
+
+def likely_path_rate(given: Evidence) -> float | None:
+    """What the path seems to carry that way, where the client alone saw copies reach it."""
+    best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
+    rate = None if best is None or not given.lone else steady_rate(best)
+    if rate is not None and given.looks_like(rate) is not None:
+        return rate
+    return even_rate(given) if given.lone else None
+
+
+def even_rate(given: Evidence) -> float | None:
+    """Bytes per second of a path that holds both ways alike: once they have started, copies of both
+    directions come to one rate, and those that the client sends queue; None: it is not seen."""
+    made = [
+        [each for each in alike(given.report, sender) if each.step.stage == "smb-copy"]
+        for sender in SIDES
+    ]
+    sent = made[SIDES.index("client")]
+    far = all(far_seconds(each) is not None for each in sent)
+    ratio = FAR_EVEN_RATIO if far else EVEN_RATIO
+    ways = [[each for each in way if _fastest(each, way, ratio)] for way in made]
+    copies = [each for way in ways for each in way]
+    rates = [steady_rate(each) for each in copies]
+    if min(map(len, ways)) < 2 or max(rates) > ratio * min(rates):
+        return None
+    if not all(_delayed(each.details.sockets) for each in copies if each in sent):
+        return None
+    # The start of a far push is blurred: its steady rate may lie above what the path carries.
+    return max(statistics.median(rates), *(each.rate.median for each in copies))
+
+
+def _fastest(found: Found, way: Sequence[Found], ratio: float) -> bool:
+    """Whether a copy is one of the fastest of its direction."""
+    return steady_rate(found) * ratio >= max(map(steady_rate, way))
+
+
+def _delayed(told: Sockets) -> bool:
+    """Whether packets waited on the path; a window that ends early leaves its queues empty."""
+    rtt, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds
+    if least is None:
+        return False
+    # Whatever else held it back at times, most of its bytes under way stood in that queue.
+    standing = rtt >= STANDING_RATIO * max(least, STANDING_SECONDS)
+    flying = (told.in_flight_bytes_median or 0.0) / (told.segment_bytes or USUAL_SEGMENT_BYTES)
+    lossy = 0 < (told.loss_ratio or 0.0) * flying**2 <= MOST_LOST
+    return standing or told.by == "network" and rtt >= DELAYED_RATIO * least and not lossy

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
-from bottleneck.analysis.claim import Cause, Source, claim
+from bottleneck.analysis.claim import TRUST, Cause, Source, claim
 from bottleneck.analysis.evidence.copies import (
     Evidence,
     alike,
     best_alike,
     client_bound,
     diskless,
-    even_rate,
     foreign_rate,
     hindered,
     steady_rate,
     streams,
 )
-from bottleneck.analysis.evidence.startup import FILLED_RATIO, SHORT_RATIO, startup
+from bottleneck.analysis.evidence.startup import FILLED_RATIO, SHORT_RATIO, even_rate, startup
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import hindrance, load
 from bottleneck.analysis.noise import SINGLE_RATIO
@@ -80,7 +80,8 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     if found:
         yield from _from_tcp(given, _best(found))
     elif not given.on_one_host:
-        yield from _inferred(given)
+        tunnel = interface_facts.tunnel(given.report) if given.lone else None
+        yield from (_through(tunnel, each) if tunnel else each for each in _inferred(given))
 
 
 def likeness(match: model.LinkMatch | None) -> str:
@@ -237,12 +238,13 @@ def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
 def _inferred(given: Evidence) -> Iterator[Claim]:
     """The link's payload rate, inferred from what this client moved over SMB that way."""
     even = even_rate(given) if given.lone else None
-    if even is not None and given.looks_like(even) is None:
-        yield _even(given, even)
-        return
     moved = alike(given.report, given.sender)
     found = [each for each in moved if hardware_limits.impossible(given.report, each) is None]
     best = max(diskless(given.report, given.sender), key=steady_rate, default=None)
+    unlike = best is None or given.looks_like(steady_rate(best)) is None
+    if even is not None and (unlike or given.looks_like(even) is None):
+        yield _even(given, even)
+        return
     if best is None:
         return
     rate, most = steady_rate(best), max(each.rate.median for each in found)
@@ -327,6 +329,16 @@ def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> It
         source=source,
         evidence=(f"{why} An agent on the server (--agent) measures the network.",),
     )
+
+
+def _through(tunnel: str, found: Claim) -> Claim:
+    """The same of a tunnel, which may lie on a faster network: only the server's end shows it."""
+    why = (
+        f"{tunnel}. Whether a faster path reaches the server is not known: an agent (--agent) asks "
+        "each of them."
+    )
+    trust = min(found.trust, TRUST["gap"])
+    return replace(found, trust=trust, evidence=(*found.evidence, why))
 
 
 def _source(given: Evidence, rate: float) -> Source:

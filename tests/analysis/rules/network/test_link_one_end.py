@@ -54,6 +54,20 @@ def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(alone,
     assert pull.component == "network" and pull.confidence <= 0.6
 
 
+@pytest.mark.parametrize("kind", ["tun", "wireguard", "tap"])
+def test_a_client_in_a_tunnel_cannot_see_whether_a_faster_path_exists(alone, kind):
+    """A tap is a virtual machine's own card: no tunnel."""
+    link = replace(alone.client.interface, kind=kind, name="vpn0")
+    alone.client = replace(alone.client, interface=link)
+    alone.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
+    found = alone.diagnosed("push.cached")
+    assert found.verdict.words == LINK
+    told = f"The copy goes through vpn0, a tunnel ({kind})."
+    assert (found.verdict.confidence < 0.7, any(told in line for line in found.evidence)) == (
+        *(kind != "tap", kind != "tap"),
+    )
+
+
 def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(alone, says):
     """10.8 MB/s on the whole, and 11.8 from its third reply on: 100 Mbit/s."""
     alone.copy("pull.cached", 10.8, memory=10.8)
@@ -202,6 +216,10 @@ BOTH_WAYS = {
     "a near path has no start that explains 52 beside 59": (NOBODY, {"min_rtt_seconds": 0.002}),
     "the client is slow": (NOBODY, {"by": "sender"}),
     "its shortest round trip is not known": (NOBODY, {"min_rtt_seconds": None}),
+    "losses alone may hold what is in flight": (
+        *(NOBODY, {"loss_ratio": 0.015, "in_flight_bytes_median": 14_480}),
+    ),
+    "the losses are a queue's that overflows": (LINK, {"loss_ratio": 0.005}),
 }
 
 
@@ -215,6 +233,7 @@ def test_a_path_that_holds_both_ways_alike_is_named(alone, sockets, named, chang
         rtt_seconds_median=changes.get("rtt_seconds_median", 0.056),
         in_flight_bytes_median=changes.get("in_flight_bytes_median", 3_360_000),
         segment_bytes=1448,
+        loss_ratio=changes.get("loss_ratio", 0.0),
     )
     told = {"rtt_seconds": rtt, "sockets": seen, "acknowledged_bytes_per_second": 55e6}
     for dialect in changes.get("dialects", ("3.1.1", "smb1")):
