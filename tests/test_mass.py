@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 67_973,
-    "lines of code": 47_931,
+    "lines": 68_064,
+    "lines of code": 47_993,
     "modules": 355,
-    "lines of tests": 64_326,
+    "lines of tests": 64_402,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

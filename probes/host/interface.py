@@ -27,16 +27,26 @@ MOST_PORTS = 16
 def interface_facts(toward: str) -> InterfaceFacts | None:
     """The interface towards an IP address and all that lies below it.
 
-    None: no route, or a system without rtnetlink.
+    None: no route, or a system that tells neither by rtnetlink nor by psutil.
     """
     try:
         address = rtnetlink.source_address(toward)
+        if rtnetlink.FAMILY is None:
+            return _by_psutil(address)
         index = rtnetlink.outgoing_index(toward)
         known = rtnetlink.read_links()
     except (OSError, ValueError):
         return None
     link = next((each for each in known if each.index == index), None)
     return None if link is None else _facts(link, known, address, MOST_LEVELS)
+
+
+def _by_psutil(address: str) -> InterfaceFacts | None:
+    try:
+        from probes.host import psutil_counters
+    except Exception:  # whatever a broken installation raises
+        return None
+    return psutil_counters.interface(address)
 
 
 def counts(name: str) -> dict[str, int]:

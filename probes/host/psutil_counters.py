@@ -24,6 +24,7 @@ from probes.host.proc import (
     ProcessStat,
     ThreadTimes,
 )
+from probes.records import InterfaceFacts
 
 OLDEST = (5, 6)
 """Before it some of what is read here is missing."""
@@ -91,6 +92,19 @@ def traffic(interface: str) -> Optional[Tuple[int, int]]:
     """Bytes sent and received by an interface; None: there is none of the name."""
     told = psutil.net_io_counters(pernic=True, nowrap=False).get(interface)
     return (told.bytes_sent, told.bytes_recv) if told else None
+
+
+def interface(address: str) -> Optional[InterfaceFacts]:
+    """The interface with an address of this host, where no rtnetlink tells more of it; None: none.
+
+    Its duplex stays unknown: psutil takes every Windows card's for full.
+    """
+    for name, addresses in psutil.net_if_addrs().items():
+        if address in (each.address.partition("%")[0] for each in addresses):
+            told = psutil.net_if_stats()[name]
+            rate = told.speed * 1_000_000 or None
+            return InterfaceFacts(name, address, rate, None, told.mtu or None, None, None)
+    return None
 
 
 def devices() -> Dict[str, DeviceCounts]:

@@ -18,6 +18,8 @@ from typing import Dict, Optional, Tuple
 
 from probes.meaning import Called, Port, Seconds
 
+FAMILY = getattr(socket, "AF_NETLINK", None)
+"""None: this system has no rtnetlink."""
 NETLINK_ROUTE = 0
 NLM_F_REQUEST = 0x001
 NLM_F_DUMP = 0x300
@@ -40,12 +42,11 @@ def dump(kind: int, body: bytes) -> bytes:
     kind: RTM_GETLINK, RTM_GETQDISC ...; body: its fixed part. Errors: OSError, also where the
     system has no rtnetlink or does not answer within a second.
     """
-    family = getattr(socket, "AF_NETLINK", None)
-    if family is None:
+    if FAMILY is None:
         raise OSError("this system has no rtnetlink")
     until = time.monotonic() + ANSWER_SECONDS
     answer = b""
-    with socket.socket(family, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
+    with socket.socket(FAMILY, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
         kernel.settimeout(ANSWER_SECONDS)
         length = HEADER.size + len(body)
         kernel.send(HEADER.pack(length, kind, NLM_F_REQUEST | NLM_F_DUMP, 1, 0) + body)
@@ -122,10 +123,9 @@ def source_address(toward: str) -> str:
 
 def outgoing_index(toward: str) -> int | None:
     """Index of the interface that the kernel routes packets to an IP address by."""
-    family = getattr(socket, "AF_NETLINK", None)
-    if family is None:
+    if FAMILY is None:
         return None
-    with socket.socket(family, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
+    with socket.socket(FAMILY, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
         kernel.settimeout(ANSWER_SECONDS)
         kernel.send(route_request(toward))
         return parse_route(kernel.recv(65536))

@@ -22,6 +22,7 @@ from tests.windows import bed
 sys.path.append(str(bed.ROOT / "tests" / "lab"))
 import experiment  # noqa: E402
 import judge  # noqa: E402
+import link  # noqa: E402
 import truth  # noqa: E402
 import world as lab  # noqa: E402
 
@@ -94,6 +95,8 @@ def test_a_windows_client_names_the_planted_cap(windows, name, agent):
     ran = experiment.judged(chosen, told, terms)
     assert {each.grade for each in ran.verdicts} - {judge.NOT_COUNTED} == {judge.RIGHT}, ran
     assert not ran.unlawful
+    card = told["hosts"]["client"]["interface"]
+    assert (card["name"], card["address"]) == (link.INTERFACE, made.client_address)
     for copy in told["diagnosis"]["copies"]:
         verdict = copy["verdict"]
         if verdict["cause"] == "link-rate":

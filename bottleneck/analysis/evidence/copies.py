@@ -139,6 +139,15 @@ class Evidence:
         return self.by_client and self.report.server is None
 
     @property
+    def other_dialects(self) -> Iterator[Evidence]:
+        """The same copy as this tool's client made it over other dialects."""
+        for copy in steps.copies(self.report):
+            other = Evidence(self.report, copy)
+            same = copy.name == self.copy.name and copy.dialect != self.copy.dialect
+            if same and copy.made is not None and other.by_client:
+                yield other
+
+    @property
     def own(self) -> Connection:
         """Its own connection, whoever saw it."""
         return Connection(self.made, self.details.sockets, own=True)

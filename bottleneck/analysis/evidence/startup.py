@@ -8,7 +8,6 @@ less than the path carries, though nothing keeps a longer one from it.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bottleneck.analysis.evidence.copies import (
@@ -19,11 +18,12 @@ from bottleneck.analysis.evidence.copies import (
     alike,
     diskless,
     far_seconds,
+    foreign_rate,
     growing_seconds,
     steady_rate,
 )
 from bottleneck.analysis.evidence.details import Sockets
-from bottleneck.analysis.steps import OWN, Found
+from bottleneck.analysis.steps import OWN
 from probes.records import SIDES
 
 SHORT_RATIO, SMALL_RATIO = 0.3, 0.1
@@ -43,6 +43,8 @@ MOST_LOST = 30.0
 EVEN_RATIO, FAR_EVEN_RATIO = 1.03, 1.1
 """Between rates that one path holds; on a far one a start blurs what is seen of a push."""
 
+LEAST_EVEN = 2
+"""Copies of each direction: one is no rate to rely on."""
 BUFFERS = ("send-buffer", "receive-window")
 """What a connection waited for that no start explains."""
 
@@ -125,28 +127,29 @@ def likely_path_rate(given: Evidence) -> float | None:
 
 def even_rate(given: Evidence) -> float | None:
     """Bytes per second of a path that holds both ways alike: once they have started, copies of both
-    directions come to one rate, and those that the client sends queue; None: it is not seen."""
-    made = [
-        [each for each in alike(given.report, sender) if each.step.stage == "smb-copy"]
+    directions, with others' traffic beside them, come to one rate, and those that the client sends
+    queue; None: it is not seen."""
+    made = {
+        sender: [each for each in alike(given.report, sender) if each.step.stage == "smb-copy"]
         for sender in SIDES
-    ]
-    sent = made[SIDES.index("client")]
-    far = all(far_seconds(each) is not None for each in sent)
+    }
+    far = all(far_seconds(each) is not None for each in made["client"])
     ratio = FAR_EVEN_RATIO if far else EVEN_RATIO
-    ways = [[each for each in way if _fastest(each, way, ratio)] for way in made]
-    copies = [each for way in ways for each in way]
-    rates = [steady_rate(each) for each in copies]
-    if min(map(len, ways)) < 2 or max(rates) > ratio * min(rates):
-        return None
-    if not all(_delayed(each.details.sockets) for each in copies if each in sent):
+    rates, sent = [], []
+    for sender, copies in made.items():
+        beside = [foreign_rate(given.report, each, sender) or 0.0 for each in copies]
+        carried = [steady_rate(each) + more for each, more in zip(copies, beside, strict=True)]
+        fastest = [at for at, rate in enumerate(carried) if rate * ratio >= max(carried)]
+        if len(fastest) < LEAST_EVEN:
+            return None
+        rates += [(carried[at], copies[at].rate.median + beside[at]) for at in fastest]
+        sent += [copies[at] for at in fastest if sender == "client"]
+    once_started = [each for each, _ in rates]
+    even = max(once_started) <= ratio * min(once_started)
+    if not even or not all(_delayed(each.details.sockets) for each in sent):
         return None
     # The start of a far push is blurred: its steady rate may lie above what the path carries.
-    return max(statistics.median(rates), *(each.rate.median for each in copies))
-
-
-def _fastest(found: Found, way: Sequence[Found], ratio: float) -> bool:
-    """Whether a copy is one of the fastest of its direction."""
-    return steady_rate(found) * ratio >= max(map(steady_rate, way))
+    return max(statistics.median(once_started), *(whole for _, whole in rates))
 
 
 def _delayed(told: Sockets) -> bool:

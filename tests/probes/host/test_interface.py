@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bottleneck import typed
@@ -37,6 +38,15 @@ def test_loopback_is_named_lo():
 
 def test_no_address_is_no_interface():
     assert interface.interface_facts("not an address") is None
+
+
+def test_without_rtnetlink_psutil_tells_the_same_of_name_address_and_mtu(monkeypatch):
+    known = interface.interface_facts("127.0.0.1")
+    monkeypatch.setattr(interface.rtnetlink, "FAMILY", None)
+    told = interface.interface_facts("127.0.0.1")
+    assert told == InterfaceFacts(*("lo", "127.0.0.1", None, None, known.mtu_bytes, None, None))
+    monkeypatch.setattr(psutil, "net_if_addrs", dict)
+    assert interface.interface_facts("127.0.0.1") is None
 
 
 WATCH = """

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.claim import TRUST, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, hindered
+from bottleneck.analysis.evidence.copies import Evidence, alike, hindered
 from bottleneck.analysis.evidence.views import LEAST
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.shown import through_disk
+from bottleneck.analysis.steps import dialect_name
 from bottleneck.units import percent_text, rate_text, seconds_text, size_text
 
 CAUSE = Cause("disk", "write", "write")
@@ -33,6 +34,9 @@ MIDWAY_RATIO = 0.7
 """Share of a push's time that FLUSHes on its way take, while nothing is sent."""
 PARTS_RATIO = 0.7
 """As SLOWER_RATIO, of FLUSHes on the way: each has a journal to write too."""
+NEAR_RATIO, FREE_RATIO = 1.05, 1.2
+"""A copy over its disk as another dialect shows it; what comes back over the same path is faster by
+as much at least, so that neither path nor window holds both."""
 FOREIGN_RATIO = 0.25
 """Of a copy's bytes, moved by others on its disk: a FLUSH then waits for them too."""
 SAME = (
@@ -119,10 +123,10 @@ def _of_the_disk(given: Evidence) -> Flushed | None:
     return None if counted > (1 + FOREIGN_RATIO) * moved else seen
 
 
-def _waited(given: Evidence, seen: Flushed) -> str:
+def _waited(given: Evidence, seen: Flushed, copy: str = "The copy") -> str:
     when = "between its parts" if seen.parts else "after the data had arrived"
     return (
-        f"The copy waited {percent_text(seen.ratio)} of its time for the {given.receiver}'s disk "
+        f"{copy} waited {percent_text(seen.ratio)} of its time for the {given.receiver}'s disk "
         f"flush, {when}."
     )
 
@@ -135,14 +139,23 @@ def _shown(given: Evidence, seen: Flushed) -> Iterator[str]:
 
 
 def rule(given: Evidence) -> Iterator[Claim]:
-    """The server's disk as a push shows it that waits for its FLUSHes."""
+    """The server's disk as a push shows it that waits for its FLUSHes, in this dialect or another.
+
+    Without an agent; a disk that was measured alone has its limit by that, which a copy's FLUSHes
+    may confirm.
+    """
     if given.copy.verb != "push" or not given.by_client:
         return
+    if any(disk_steps(given.report, "server", "write", "sequential")):
+        return
+    own = list(_by_flushes(given))
+    other = [] if any(each.reached for each in own) else list(_as_over_another(given))
+    yield from other or own
+
+
+def _by_flushes(given: Evidence, copy: str = "The copy") -> Iterator[Claim]:
     seen, rate = flushed(given) if given.lone else _of_the_disk(given), given.rate.median
     if seen is None or seen.ratio < MOSTLY_RATIO:
-        return
-    # A disk that was measured alone has its limit by that, which a copy's FLUSHes may confirm.
-    if any(disk_steps(given.report, "server", "write", "sequential")):
         return
     level = max(rate, seen.bytes_per_second)
     most = max(level, through_disk(given.report, given.copy, "server"))
@@ -157,5 +170,28 @@ def rule(given: Evidence) -> Iterator[Claim]:
         standing="inferred",
         reached=True if limits or seen.parts else None,
         source="gap" if given.lone else "one-end",
-        evidence=(_waited(given, seen), SAME) if given.lone else (_waited(given, seen),),
+        evidence=(_waited(given, seen, copy), SAME) if given.lone else (_waited(given, seen),),
     )
+
+
+def _as_over_another(given: Evidence) -> Iterator[Claim]:
+    """The disk that the same push over another dialect waits for, where this one comes near it.
+
+    SMB1 writes in pieces so small that its data arrive as slowly as the disk takes them.
+    """
+    pulled = [each.rate.median for each in alike(given.report, "server")]
+    if not given.lone or given.rate.median * FREE_RATIO > max(pulled, default=0.0):
+        return
+    for other in given.other_dialects:
+        over = f"ver {dialect_name(other.copy.dialect)} the same copy"
+        seen = flushed(other)
+        level = 0.0 if seen is None else max(other.rate.median, seen.bytes_per_second)
+        near = CLOSE_RATIO * level <= given.rate.median <= NEAR_RATIO * level
+        for each in _by_flushes(other, f"O{over}"):
+            if each.reached and near:
+                yield replace(
+                    each,
+                    ceiling=replace(each.ceiling, steps=(given.made.index, *each.ceiling.steps)),
+                    words=f"o{over} waits for the server's disk, which takes about "
+                    f"{rate_text(level)}",
+                )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import interface_facts
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
+from bottleneck.analysis.evidence.startup import even_rate
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
 
@@ -73,7 +74,8 @@ def _capacity(given: Evidence, total: float) -> float | None:
         for each in transfers(given.report, given.sender)
     ]
     match = given.looks_like(total)
-    most = max(carried, default=None if match is None else match.payload_bytes_per_second)
+    seen = even_rate(given) if match is None and given.lone else None
+    most = max(carried, default=seen if match is None else match.payload_bytes_per_second)
     bound = interface_facts.shaped(given)
     near = most and bound and abs(most / bound.bytes_per_second - 1) <= BOUND_RATIO
     return bound.bytes_per_second if bound and near else most

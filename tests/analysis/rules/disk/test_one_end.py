@@ -66,6 +66,32 @@ def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(alone):
     assert found["smb1"].verdict.ceiling_bytes_per_second == pytest.approx(47e6)
 
 
+OVER_ANOTHER = {
+    "near the disk that SMB 3.1.1 waits for": (DISK, 50, 118),
+    "far below it": (NOBODY, 30, 118),
+    "above it: that was no limit of the disk's": (NOBODY, 70, 118),
+    "what comes back is no faster: the path may hold both": (NOBODY, 50, 52),
+    "over SMB 3.1.1 it hardly waits either": (NOBODY, 50, 118, 1.4),
+}
+
+
+@pytest.mark.parametrize("given", OVER_ANOTHER.values(), ids=OVER_ANOTHER)
+def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(alone, given, says):
+    """Its data come as slowly as the disk takes them, so that its own FLUSHes are short."""
+    named, rate, pull, *last = given
+    last = last[0] if last else 3.3
+    details = told(47, 118, last, last + 0.1)
+    alone.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=details)
+    parts = told(rate, rate, 0.001, 0.8, flushes=5, waits=0.05, by="network")
+    alone.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
+    alone.copy("pull.cached", pull, dialect="smb1", proven=False)
+    says(alone)
+    found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
+    verdict = found["push.cached", "smb1"].verdict
+    assert "/".join(filter(None, verdict.named)) == named
+    assert verdict.confidence < 0.7
+
+
 def test_a_pull_is_not_judged_by_them(alone, says):
     alone.copy("pull.cached", (16.0, 16.3, 16.5), details=told(16.3, 118, 3.5, 3.6))
     says(alone, NOBODY)
@@ -186,6 +212,17 @@ def test_writes_that_wait_from_the_first_one_on_are_forced(alone, changes, says)
     forced(alone, **changes)
     says(alone)
     assert alone.named("push.cached") == ("disk", "server", "sync")
+
+
+@pytest.mark.parametrize(("by", "cause"), [("sender", "sync"), ("network", "inconclusive")])
+def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(alone, by, cause, says):
+    """Its requests are shorter, so that it waits more often."""
+    forced(alone)
+    details = told(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
+    alone.copy("push.cached", (7.6, 7.7, 7.8), dialect="smb1", details=details)
+    says(alone)
+    found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
+    assert found["push.cached", "smb1"].verdict.cause == cause
 
 
 OTHERWISE = {

@@ -242,6 +242,27 @@ def test_a_path_that_holds_both_ways_alike_is_named(alone, sockets, named, chang
     says(alone, named)
 
 
+SHARED = {
+    "the sum is what comes back": ("network/path/contention", {}),
+    "it is less": (NOBODY, {"pull": 80.0}),
+    "nothing queues": (NOBODY, {"rtt": 0.002}),
+}
+
+
+@pytest.mark.parametrize(("named", "changes"), SHARED.values(), ids=SHARED)
+def test_pushes_that_queue_beside_others_fill_a_path_of_no_standard_rate(
+    alone, sockets, named, changes, says
+):
+    """40 MB/s and 19 of others: 500 Mbit/s, as the pulls have them."""
+    seen = sockets(min_rtt_seconds=0.002, rtt_seconds_median=changes.get("rtt", 0.018))
+    told = {"rtt_seconds": 0.002, "sockets": seen}
+    for dialect in ("3.1.1", "smb1"):
+        sent = {"interface_sent_bytes": int(4 * 59.4 * MB / (1448 / 1514))}
+        alone.copy("push.cached", 40.0, dialect=dialect, details=told, client=sent)
+        alone.copy("pull.cached", changes.get("pull", 59.4), dialect=dialect)
+    says(alone, named)
+
+
 def test_a_far_pull_shows_the_link_between_its_start_and_its_end(alone, says):
     """8.1 MB/s in all, 11.9 once started: the delay is what held this short one."""
     for end in ("memory", "folder"):
