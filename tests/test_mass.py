@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_064,
-    "lines of code": 47_993,
+    "lines": 68_090,
+    "lines of code": 48_014,
     "modules": 355,
-    "lines of tests": 64_402,
+    "lines of tests": 64_413,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

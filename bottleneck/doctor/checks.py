@@ -38,20 +38,24 @@ SSH_WORDS = (
     ),
 )
 """What ssh or the other end says, and what to do about it."""
+OTHER_SYSTEMS = frozenset(("win32", "darwin"))
+"""As Readiness.families has them; no ethtool tells of their interfaces."""
 _MANAGERS = {
     **dict.fromkeys(("debian", "ubuntu"), "apt"),
     **dict.fromkeys(("fedora", "rhel", "centos"), "dnf"),
     **dict.fromkeys(("suse", "opensuse", "sles"), "zypper"),
     **dict.fromkeys(("opensuse-leap", "opensuse-tumbleweed"), "zypper"),
-    **{"alpine": "apk", "arch": "pacman"},
+    **{"alpine": "apk", "arch": "pacman", "win32": "winget", "darwin": "brew"},
 }
-"""By ID and ID_LIKE of os-release(5)."""
+"""By ID and ID_LIKE of os-release(5), or by the name of another system."""
 _COMMANDS = {
     "apt": "apt install",
     "dnf": "dnf install",
     "zypper": "zypper install",
     "apk": "apk add",
     "pacman": "pacman -S",
+    "winget": "winget install",
+    "brew": "brew install",
 }
 _NAMES = {
     ("smbclient", "dnf"): "samba-client",
@@ -62,8 +66,11 @@ _NAMES = {
     ("ssh", "dnf"): "openssh-clients",
     ("ssh", "zypper"): "openssh-clients",
     ("ssh", "pacman"): "openssh",
+    ("ssh", "brew"): "openssh",
     ("smartctl", ""): "smartmontools",
     ("python3", "pacman"): "python",
+    ("ssh", "winget"): "Microsoft.OpenSSH.Preview",
+    ("smartctl", "winget"): "smartmontools.smartmontools",
 }
 
 
@@ -111,7 +118,9 @@ def _program(seen: Looked) -> Iterator[Check]:
         yield _ok(CLIENT, "encoding", "output is UTF-8")
     else:
         text = f"output is {program.encoding}: bars and foreign names are shown in ASCII"
-        yield _costs(CLIENT, "encoding", text, "export LC_ALL=C.UTF-8")
+        windows = "win32" in seen.client.families
+        remedy = "set PYTHONUTF8=1" if windows else "export LC_ALL=C.UTF-8"
+        yield _costs(CLIENT, "encoding", text, remedy)
     shows = "terminal" if program.terminal else "no terminal: progress is one line per test"
     yield _ok(CLIENT, "terminal", shows)
 
@@ -136,7 +145,9 @@ def _client(seen: Looked) -> Iterator[Check]:
             "Samba not found here: the share for copies started by the server uses impacket, "
             "which is slow, if installed"
         )
-        remedy = install("smbd", ready.families) + ", or --client-share //CLIENT/SHARE"
+        remedy = "--client-share //CLIENT/SHARE"
+        if "win32" not in ready.families:
+            remedy = f"{install('smbd', ready.families)}, or {remedy}"
         yield _costs(CLIENT, "smbd", text, remedy, STARTED_THERE)
 
 
@@ -292,7 +303,7 @@ def _common(where: str, ready: Readiness) -> Iterator[Check]:
     elif ready.proc:
         text = "cgroup file system not found: a CPU quota cannot be detected"
         yield _costs(where, "cgroup", text, "mount /sys/fs/cgroup, in a container read-only")
-    if ready.interface is not None and ready.interface != "lo":
+    if ready.interface not in (None, "lo") and not OTHER_SYSTEMS.intersection(ready.families):
         yield _driver(where, ready.interface, ready.driver)
 
 
@@ -322,10 +333,12 @@ def _fio(where: str, ready: Readiness) -> Check:
 
 
 def _root(where: str, ready: Readiness) -> Check:
+    windows = "win32" in ready.families
+    who = "administrator" if windows else "root"
     if ready.privileged:
-        return _ok(where, "rights", "root: disks and processes of other users are readable")
-    text = "not root: --device, SMART, and sockets and files of other users are not readable"
-    as_root = "as root: sudo bottleneck ..."
+        return _ok(where, "rights", f"{who}: disks and processes of other users are readable")
+    text = f"not {who}: --device, SMART, and sockets and files of other users are not readable"
+    as_root = "start the terminal as administrator" if windows else "as root: sudo bottleneck ..."
     if where == SERVER:
         as_root = "--agent ssh://root@HOST, or exec: with a command that ends in sudo -n"
     return _costs(where, "rights", text, as_root, "disk zones of --device", "watch")

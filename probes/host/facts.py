@@ -222,7 +222,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
         distribution=about.get("PRETTY_NAME"),
-        families=tuple([about.get("ID", ""), *about.get("ID_LIKE", "").split()]),
+        families=_families(about),
         python=platform.python_version(),
         privileged=hasattr(os, "geteuid") and os.geteuid() == 0,
         clock_seconds=time.time(),
@@ -265,6 +265,13 @@ def _psutil() -> Optional[str]:
     except Exception:  # whatever a broken installation raises
         return None
     return str(getattr(psutil, "__version__", "?"))
+
+
+def _families(about: Dict[str, str]) -> Tuple[str, ...]:
+    """The distribution and those that it is like; of another system its name in sys.platform."""
+    if not sys.platform.startswith("linux"):
+        return (sys.platform,)
+    return tuple([about.get("ID", ""), *about.get("ID_LIKE", "").split()])
 
 
 def _cache() -> str:

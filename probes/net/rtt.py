@@ -28,6 +28,12 @@ from probes.stage import Unavailable
 
 LATE_SECONDS, LATE_TIMES = 0.25, 4.0
 """An answer that comes later than that, or than so many of the slowest round trips, is lost."""
+_WORDS = {
+    errno.ECONNREFUSED: "Connection refused",
+    errno.ETIMEDOUT: "Connection timed out",
+    errno.EHOSTUNREACH: "No route to host",
+}
+"""What Windows' C library does not know of its sockets' codes."""
 _UNDER_WAY = (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -141,7 +147,8 @@ def _finish(key: selectors.SelectorKey) -> Tuple[int, Optional[float]]:
 
 
 def _unavailable(error: int, host: str, port: int) -> Unavailable:
-    return Unavailable(f"{host} port {port} cannot be reached ({os.strerror(error)})")
+    why = _WORDS.get(error) or os.strerror(error)
+    return Unavailable(f"{host} port {port} cannot be reached ({why})")
 
 
 PACE_SECONDS = 0.025

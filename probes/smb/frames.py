@@ -7,7 +7,6 @@ request leaves as header and payload that were never joined.
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import struct
 import time
@@ -160,4 +159,4 @@ def _rest(parts: list[Buffer], sent: int) -> list[Buffer]:
 
 
 def _reason(error: OSError) -> str:
-    return os.strerror(error.errno).lower() if error.errno else str(error)
+    return error.strerror.lower() if error.strerror else str(error)

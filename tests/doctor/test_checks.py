@@ -77,6 +77,11 @@ HOST = {
     "nearly full folder": {"place": Place("/srv", "", "ext4", True, 64 << 20)},
     "folder without O_TMPFILE": {"place": Place("/srv", "", "vfat", False, 1 << 40)},
     "fio alone, of Rocky": {"programs": {"fio": "3.33"}, "families": ("rocky", "rhel", "fedora")},
+    "no program, of Windows": {
+        **{"programs": {}, "families": ("win32",), "without_fio": True, "driver": None},
+        "privileged": False,
+    },
+    "of macOS": {"programs": {}, "families": ("darwin",), "without_fio": True, "driver": None},
     "no program, of Rocky": {"programs": {}, "families": ("rocky", "rhel", "fedora")},
 }
 SSH = (
@@ -115,6 +120,10 @@ SEEN_OTHERWISE = {
     "clock ahead": {"ahead_seconds": 90.0},
     "clock far behind": {"ahead_seconds": -4000.0},
     "ASCII": {"program": replace(PROGRAM, encoding="ascii")},
+    "ASCII of Windows": {
+        "program": replace(PROGRAM, encoding="cp1252"),
+        "client": replace(READY, families=("win32",)),
+    },
     **{
         words: {
             "server": None,
@@ -162,6 +171,8 @@ def test_without_a_target_this_host_alone_is_judged():
         (("opensuse-leap", "suse"), "zypper install openssh-clients"),
         (("alpine",), "apk add openssh-client"),
         (("arch",), "pacman -S openssh"),
+        (("win32",), "winget install Microsoft.OpenSSH.Preview"),
+        (("darwin",), "brew install openssh"),
         (("",), "install openssh-client"),
     ],
 )
