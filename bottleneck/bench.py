@@ -313,7 +313,10 @@ class Bench:
         side: plan.Side = "client" if step.initiator == "client" else "server"
         other: plan.Side = "server" if side == "client" else "client"
 
+        opened: list[float] = []
+
         def progress(sample: Sample) -> None:
+            opened.append(self.elapsed() - sample.elapsed_seconds)
             self.tell(step.stage, sample=sample)
 
         with watching(self, step, peer, seconds) as watches:
@@ -327,7 +330,10 @@ class Bench:
                 finish,
                 watches.copied,
             )
-        return watches.shown(ran)
+        shown = watches.shown(ran)
+        # When, since the run began: what several hosts do at once is compared by it.
+        known = {"opened_after_seconds": opened[0]} if opened else {}
+        return replace(shown, details={**shown.details, **known})
 
     def take(self, step: Step, ran: Ran, details: dict[str, Any] | None = None) -> None:
         """A run of a step into the ledger, with what is known of it beside its own details."""

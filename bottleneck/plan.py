@@ -95,12 +95,19 @@ class Options:
     """Fields of the stage's Setting that the user chose, where one stage alone is made."""
     copy_settings: Mapping[str, Any] = field(default_factory=dict)
     """The same of the copies over SMB alone, whatever else is made."""
+    copy: str = ""
+    """The only one of COPIES that is made, once; empty: all of them."""
     runs: int = 0
     """How often all of it is made, after a run that is not counted; 0: as the time allows."""
     target_rate_bytes_per_second: float | None = None
     """The rate that the user wants of each copy."""
     outlived: bool = True
     """Whether the server lives on when this run is killed with all that it started."""
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """Those that are made, in their order."""
+        return (self.copy,) if self.copy else COPIES
 
 
 @dataclass(frozen=True)

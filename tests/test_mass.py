@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_090,
-    "lines of code": 48_014,
+    "lines": 68_133,
+    "lines of code": 48_045,
     "modules": 355,
-    "lines of tests": 64_413,
+    "lines of tests": 64_439,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

@@ -90,6 +90,7 @@ def probe(
     others: options.Others,
     disk: options.Disk,
     copies: options.Copies,
+    one: options.Chosen,
     how: options.Knobs,
     repeats: options.Repeats,
     time: options.Time,
@@ -114,7 +115,7 @@ def probe(
         target = f"//{running.host_text(others.tcp_peer)}/-"
     about, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in about.needs, stage == "disk" and agent
-    _check_options(stage, others, disk, copies)
+    _check_options(stage, others, disk, copies, one)
     settings, runs = knobs.settings(stage, how.given), repeats.runs or 0
     chosen = running.choose(
         target or "//localhost/-",
@@ -123,7 +124,7 @@ def probe(
         stages=(stage,),
         without_target=target is None,
     )
-    chosen = replace(chosen, settings=settings, runs=runs)
+    chosen = replace(chosen, settings=settings, runs=runs, copy=one.copy or "")
     _check_target(about, target, chosen, agent)
     access = running.log_in_as(who, chosen.target) if over_smb or at_server else Access()
     if about.writes and not (stage == "disk" and (chosen.file or chosen.device)):
@@ -162,17 +163,24 @@ def _check_target(
 
 
 def _check_options(
-    stage: str, others: options.Others, disk: options.Disk, copies: options.Copies
+    stage: str,
+    others: options.Others,
+    disk: options.Disk,
+    copies: options.Copies,
+    one: options.Chosen,
 ) -> None:
     """Raises Refused, "usage", where a stage makes nothing of what was given."""
-    from bottleneck.cli import knobs
-    from probes.stage import Refused
+    from bottleneck.cli import completion, knobs
+    from probes.stage import COPIES, Refused
 
+    if one.copy:
+        completion.checked("--copy", one.copy, COPIES)
     secured = copies.signing or copies.encryption
     for given, fits, names, other in (
         (others.file or disk.device, ("disk", "smb-copy"), "--file and --device", "disk"),
         (others.cold_from, ("smb-copy",), "--cold-from", "smb-copy"),
         (others.tree, ("smb-copy",), "--tree", "smb-copy"),
+        (one.copy, ("smb-copy",), "--copy", "smb-copy"),
         (copies.native_command, ("native-copy",), "--native-command", "native-copy"),
         (secured, knobs.stages_with("security"), "--signing and --encryption", "smb-copy"),
     ):

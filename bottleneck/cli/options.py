@@ -19,6 +19,7 @@ from bottleneck.cli import completion, knobs
 from bottleneck.reports.formats import FORMATS, SECTIONS
 from bottleneck.units import STYLES
 from probes.records import DIALECTS
+from probes.stage import COPIES
 
 Command = Callable[..., int]
 T = TypeVar("T")
@@ -205,6 +206,18 @@ class Copies:
         "COMMAND",
         "Copy to and from a mounted share with this program, as 'rsync -a {source} {target}'.",
         usual="cp",
+    )
+
+
+@group("Copies")
+class Chosen:
+    """Which of the copies are made."""
+
+    copy: str | None = value(
+        "NAME",
+        f"Make only this copy, once: {', '.join(COPIES)}.",
+        usual="all",
+        complete=completion.one_of(*COPIES),
     )
 
 

@@ -58,7 +58,7 @@ def measure_copies(bench: Bench, endpoint: Endpoint) -> None:
         if dialect == opened:
             files.copy_file(bench, dialect, labels)
             files.copy_tree(bench, dialect)
-        if dialect == opened and not bench.options.runs:
+        if dialect == opened and not (bench.options.runs or bench.options.copy):
             _explained(bench, endpoint, labels)
     bench.ledger.why = ""
 
@@ -124,8 +124,12 @@ def _smb1(bench: Bench, endpoint: Endpoint, cache: str = "") -> bool:
 
 
 def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
-    """The copies without the client's disk; the first push fills the source of the pulls."""
+    """The copies without the client's disk; the first push fills the source of the pulls.
+
+    Of one copy that was chosen, only what makes that possible.
+    """
     bench.ledger.why = "the copy without the client's disk"
+    pulls = any(each.startswith("pull") for each in bench.options.copies)
     if not bench.source_bytes:
         # A short run has no time to be careful where the bare network's rate is known.
         by_tcp = any(name.startswith("tcp.") for name in _rates(bench))
@@ -134,7 +138,10 @@ def _to_memory(bench: Bench, dialect: str, labels: dict[str, Any]) -> None:
         stalls = turns.dropped(bench, "push") or turns.dropped(bench, "pull")
         if not (stalls or by_tcp and short):
             _calibrate(bench, dialect)
-        _copy(bench, dialect, labels, "push.cached", "memory")
+        if pulls:
+            _copy(bench, dialect, labels, "push.cached", "memory")
+    if bench.options.copy:
+        return
     in_time = bench.left() >= USUAL_COPIES * _overhead_seconds(bench)
     if dialect == bench.share.facts["dialect"] and in_time:
         _copy(bench, dialect, labels, "pull.cached", "memory")
@@ -189,6 +196,8 @@ def _round(
     # Where only its rate shows that a source was cold, the cached one's is known first.
     order = plan.COPIES if bench.server_path else (*plan.COPIES[:2], "pull.cached", "pull.uncached")
     for copy in (each for each in order if each.endswith(f".{cache}" if cache else "")):
+        if copy not in bench.options.copies:
+            continue
         if number == 0 and not extra or _fits(bench, dialect, copy):
             _copy(bench, dialect, labels, copy, "folder")
         elif number == 0:
@@ -261,7 +270,7 @@ def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float |
         if step.setting["dialect"] == dialect
     }
     # Those that come after it get their share of what is left.
-    waiting = (end == "memory") + len(set(plan.COPIES) - made)
+    waiting = (end == "memory") + len(set(bench.options.copies) - made)
     share = bench.left() / max(1, waiting) - _overhead_seconds(bench)
     seconds = max(USEFUL_SECONDS / 2, min(usual, share))
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:

@@ -44,7 +44,7 @@ def hold_sources(bench: Bench, stack: ExitStack) -> None:
     Raises:
         Refused: the client's folder cannot be written to; pushes would have no source.
     """
-    if _only_reads(bench):
+    if _only_reads(bench) or bench.options.copy.startswith("pull"):
         return
     for side, host in bench.reached.items():
         folder = bench.folder(side)

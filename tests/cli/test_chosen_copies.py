@@ -17,6 +17,11 @@ from tests.conftest import PASSWORD, target_of
         (["smb-tax", "//192.0.2.1/x", "--encryption", "on"], "probe smb-tax: --signing and"),
         (["native-copy", ".", "--encryption", "on"], "probe native-copy: --signing and"),
         (["small-files", ".", "--encryption", "on"], "--encryption: TARGET must be //host/share"),
+        (
+            ["small-files", "//192.0.2.1/x", "--copy", "pull.cached"],
+            "probe small-files: --copy not",
+        ),
+        (["smb-copy", "//192.0.2.1/x", "--copy", "pull"], "--copy 'pull': must be one of pull.c"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "./none"], "--tree './none': no such file or"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "/dev/null"], "--tree '/dev/null': not a folder"),
         (["smb-copy", "//192.0.2.1/x", "--tree", "a/../b"], "--tree 'a/../b': not a name below"),
@@ -52,6 +57,27 @@ def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_pa
         assert (made["dialect"], made["encryption"]) == ("3.0", "aes-128-ccm")
         assert (made["request_bytes"], made["depth"]) == (65536, 3)
         assert each["setting"]["encryption"] == "aes-128-ccm"
+
+
+@pytest.mark.parametrize(
+    ("copy", "made"),
+    [("pull.cached", ["push.cached", "pull.cached"]), ("push.cached", ["push.cached"])],
+)
+def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy, made):
+    server, shared = samba
+    ended = bottleneck(
+        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
+        *("--copy", copy, "--seconds", "0.5", "--folder", tmp_path, "--json", "-"),
+        password=PASSWORD,
+    )
+    assert ended.code == exits.DONE
+    told = json.loads(ended.out)
+    assert [each["setting"]["copy"] for each in told["steps"]] == made
+    last = told["steps"][-1]["outcome"]
+    assert last["bytes_per_second"]["runs"] == 1
+    began, seconds = last["details"]["opened_after_seconds"], last["samples"][-1][0]
+    assert 0 < began < began + seconds < told["elapsed_seconds"]
+    assert not [*shared.glob("bottleneck-*"), *tmp_path.iterdir()]
 
 
 @pytest.mark.long
