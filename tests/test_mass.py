@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_133,
-    "lines of code": 48_045,
+    "lines": 68_136,
+    "lines of code": 48_047,
     "modules": 355,
-    "lines of tests": 64_439,
+    "lines of tests": 64_442,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

@@ -85,9 +85,10 @@ def rule(given: Evidence) -> Iterator[Claim]:
     # Forced writes cost more in a dialect whose requests are shorter.
     least = given.rate.median / LIKE_RATIO
     others = (each for each in given.other_dialects if each.rate.median >= least)
-    shown = next((e for e in (given, *others) if _waits(e, back) and _unflushed_too(e)), None)
-    if shown is None:
+    proven = [each for each in (given, *others) if _waits(each, back) and _unflushed_too(each)]
+    if not proven:
         return
+    shown = max(proven, key=lambda each: each.rate.median)
     waits = seconds_text(made.details.request_seconds_median or 0.0)
     over = "" if shown is given else f"Over {steps.dialect_name(shown.copy.dialect)}, "
     yield claim(

@@ -149,8 +149,9 @@ def rule(given: Evidence) -> Iterator[Claim]:
     if any(disk_steps(given.report, "server", "write", "sequential")):
         return
     own = list(_by_flushes(given))
-    other = [] if any(each.reached for each in own) else list(_as_over_another(given))
-    yield from other or own
+    if given.lone and not any(each.reached for each in own):
+        own = list(_as_over_another(given, 0.0 if own else CLOSE_RATIO)) or own
+    yield from own
 
 
 def _by_flushes(given: Evidence, copy: str = "The copy") -> Iterator[Claim]:
@@ -174,19 +175,20 @@ def _by_flushes(given: Evidence, copy: str = "The copy") -> Iterator[Claim]:
     )
 
 
-def _as_over_another(given: Evidence) -> Iterator[Claim]:
+def _as_over_another(given: Evidence, least_ratio: float) -> Iterator[Claim]:
     """The disk that the same push over another dialect waits for, where this one comes near it.
 
     SMB1 writes in pieces so small that its data arrive as slowly as the disk takes them.
+    least_ratio: of the disk's rate, which a push has that hardly waits for its own FLUSHes.
     """
     pulled = [each.rate.median for each in alike(given.report, "server")]
-    if not given.lone or given.rate.median * FREE_RATIO > max(pulled, default=0.0):
+    if given.rate.median * FREE_RATIO > max(pulled, default=0.0):
         return
     for other in given.other_dialects:
         over = f"ver {dialect_name(other.copy.dialect)} the same copy"
         seen = flushed(other)
         level = 0.0 if seen is None else max(other.rate.median, seen.bytes_per_second)
-        near = CLOSE_RATIO * level <= given.rate.median <= NEAR_RATIO * level
+        near = least_ratio * level <= given.rate.median <= NEAR_RATIO * level
         for each in _by_flushes(other, f"O{over}"):
             if each.reached and near:
                 yield replace(

@@ -67,22 +67,25 @@ def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(alone):
 
 
 OVER_ANOTHER = {
-    "near the disk that SMB 3.1.1 waits for": (DISK, 50, 118),
-    "far below it": (NOBODY, 30, 118),
-    "above it: that was no limit of the disk's": (NOBODY, 70, 118),
-    "what comes back is no faster: the path may hold both": (NOBODY, 50, 52),
-    "over SMB 3.1.1 it hardly waits either": (NOBODY, 50, 118, 1.4),
+    "near the disk that SMB 3.1.1 waits for": (DISK, 50, {}),
+    "far below it": (NOBODY, 30, {}),
+    "far below it, and mostly in its own flushes": (DISK, 37, {"own": 2.7, "flushes": 9}),
+    "above it: that was no limit of the disk's": (NOBODY, 70, {}),
+    "what comes back is no faster: the path may hold both": (NOBODY, 50, {"pull": 52}),
+    "over SMB 3.1.1 it hardly waits either": (NOBODY, 50, {"last": 1.4}),
 }
 
 
-@pytest.mark.parametrize("given", OVER_ANOTHER.values(), ids=OVER_ANOTHER)
-def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(alone, given, says):
+@pytest.mark.parametrize(("named", "rate", "more"), OVER_ANOTHER.values(), ids=OVER_ANOTHER)
+def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(
+    alone, named, rate, more, says
+):
     """Its data come as slowly as the disk takes them, so that its own FLUSHes are short."""
-    named, rate, pull, *last = given
-    last = last[0] if last else 3.3
+    last, pull = more.get("last", 3.3), more.get("pull", 118)
     details = told(47, 118, last, last + 0.1)
     alone.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=details)
-    parts = told(rate, rate, 0.001, 0.8, flushes=5, waits=0.05, by="network")
+    own, flushes = more.get("own", 0.8), more.get("flushes", 5)
+    parts = told(rate, rate, 0.001, own, flushes=flushes, waits=0.05, by="network")
     alone.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
     alone.copy("pull.cached", pull, dialect="smb1", proven=False)
     says(alone)
