@@ -9,6 +9,7 @@ from typing import Literal
 from bottleneck.analysis import model
 from bottleneck.analysis.ceilings import Ladder
 from bottleneck.analysis.claim import TRUST
+from bottleneck.analysis.evidence.copies import arrived_rate
 from bottleneck.analysis.finding import Claim, Part
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.steps import Copy, Found
@@ -72,6 +73,7 @@ def _find(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
         _part_of_the_time(copy, made, ladder)
         or _overlapping(copy, made, ladder)
         or _in_turn(copy, made, ladder)
+        or _until_flushed(copy, made, ladder)
     )
 
 
@@ -208,6 +210,20 @@ def _part_of_the_time(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
     rival = next((e for e in found if e.ceiling.part != found[0].ceiling.part), None)
     confidence = min(found[0].partial_trust, _proof(copy, made), 1.0 if rival is None else 0.5)
     return Cap(_at(made.rate, found[0]), "reached", confidence, rival)
+
+
+def _until_flushed(copy: Copy, made: Found, ladder: Ladder) -> Cap | None:
+    """What held a push until its bytes had arrived, where a disk that nobody measured takes less
+    time to flush them."""
+    arrived = arrived_rate(made)
+    if ("disk", copy.receiver) not in unknown_parts(copy, ladder, made.rate.median):
+        return None
+    rate = replace(made.rate, low=arrived, median=arrived, high=arrived)
+    reached = [each for each in ladder.valid if each.reached is None and _reached(each, rate)]
+    if arrived == made.rate.median or not reached:
+        return None
+    trust = min(TURNS_TRUST, _proof(copy, made), reached[0].trust)
+    return Cap(reached[0], "reached", trust)
 
 
 def _at(rate: Spread, claim: Claim) -> Claim:

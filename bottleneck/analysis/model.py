@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,8 +135,11 @@ def behind(transfer: float, disk: float, late: float) -> float:
         transfer: what arrives without the disk, bytes per second.
         disk: what the disk does alone.
         late: the part of the transfer's own time that passes before the disk works.
+
+    Infinite where both are: nothing is known of either.
     """
-    return 1 / max(1 / transfer, late / transfer + 1 / disk)
+    seconds_a_byte = max(1 / transfer, late / transfer + 1 / disk)
+    return 1 / seconds_a_byte if seconds_a_byte else math.inf
 
 
 def needed_behind(rate: float, transfer: float, late: float) -> float:

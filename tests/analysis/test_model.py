@@ -1,5 +1,7 @@
 """The arithmetic against published figures."""
 
+import math
+
 import pytest
 
 from bottleneck.analysis import model
@@ -71,6 +73,11 @@ def test_a_disk_that_is_slower_than_the_transfer_ends_so_much_after_it():
 def test_a_disk_that_is_much_faster_catches_up_with_the_transfer():
     assert model.behind(120, 3000, 0.35) == 120
     assert model.behind(120, 150, 0.35) < 120
+
+
+def test_of_a_transfer_and_a_disk_that_nobody_knows_nothing_is_known():
+    assert math.isinf(model.behind(math.inf, math.inf, 0.35))
+    assert model.behind(math.inf, 60, 0.35) == pytest.approx(60)
 
 
 @pytest.mark.parametrize(("rate", "transfer", "late"), [(50, 120, 0.35), (100, 117, 0.1)])

@@ -31,6 +31,8 @@ KEEPS_UP_RATIO = 0.25
 """Unread bytes over the window, and share of looks with much unread, of a reader that waits."""
 QUEUED_RATIO = 1.3
 """Round trip under load over the shortest one, from which on a queue stands on the path."""
+ARRIVED_RATIO = 0.6
+"""Of a push's time, from which on what holds its bytes on their way holds it more than a flush."""
 BACKLOG_SEGMENTS = 4
 """Unsent at the sender: it had more to send than its congestion window let go."""
 STEADY_FROM_RATIO = 1 / 3
@@ -313,6 +315,13 @@ def _usual_rate(samples: Sequence[Sample]) -> float:
         (b.moved_bytes - a.moved_bytes) / (b.elapsed_seconds - a.elapsed_seconds) for a, b in pairs
     ]
     return median(rates) if len(rates) >= LEAST_INTERVALS else 0.0
+
+
+def arrived_rate(found: Found) -> float:
+    """Bytes per second until all bytes had arrived, where the flush after that took less time; else
+    those of the whole copy."""
+    arrived, whole = found.details.acknowledged_bytes_per_second or 0.0, found.rate.median
+    return max(whole, arrived) if whole >= ARRIVED_RATIO * arrived else whole
 
 
 def far_seconds(found: Found) -> float | None:

@@ -368,11 +368,21 @@ class ServerSetting:
 
 
 @dataclass(frozen=True)
+class Offered:
+    """An address that the server offers to SMB's multichannel (MS-SMB2 2.2.32.5)."""
+
+    index: float | None = None
+    """Of the server's interface."""
+    address: str = ""
+
+
+@dataclass(frozen=True)
 class Target:
     """What a session told of the share and its server."""
 
     dialect: str | None = None
     smb_conf: tuple[ServerSetting, ...] = ()
+    interfaces: tuple[Offered, ...] = ()
     connect_seconds: float | None = None
     loss_ratio: Positive | None = None
     max_read_bytes: Positive | None = None

@@ -80,8 +80,7 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     if found:
         yield from _from_tcp(given, _best(found))
     elif not given.on_one_host:
-        tunnel = interface_facts.tunnel(given.report) if given.lone else None
-        yield from (_through(tunnel, each) if tunnel else each for each in _inferred(given))
+        yield from (_doubted(given, each) for each in _inferred(given))
 
 
 def likeness(match: model.LinkMatch | None) -> str:
@@ -331,12 +330,13 @@ def _unlike(given: Evidence, best: Found, found: list[Found], rate: float) -> It
     )
 
 
-def _through(tunnel: str, found: Claim) -> Claim:
-    """The same of a tunnel, which may lie on a faster network: only the server's end shows it."""
-    why = (
-        f"{tunnel}. Whether a faster path reaches the server is not known: an agent (--agent) asks "
-        "each of them."
-    )
+def _doubted(given: Evidence, found: Claim) -> Claim:
+    """The same, less sure where another way to the server may be faster: only both ends tell."""
+    rate = found.ceiling.bytes_per_second
+    way = interface_facts.unseen_way(given.report, rate) if given.lone else None
+    if way is None:
+        return found
+    why = f"{way}. Whether another path is faster is not known: an agent (--agent) asks each."
     trust = min(found.trust, TRUST["gap"])
     return replace(found, trust=trust, evidence=(*found.evidence, why))
 

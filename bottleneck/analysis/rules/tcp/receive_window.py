@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import socket_buffers
 from bottleneck.analysis.claim import Cause, Source, claim
-from bottleneck.analysis.evidence.copies import Connection, Evidence, client_bound
+from bottleneck.analysis.evidence.copies import Connection, Evidence, arrived_rate, client_bound
 from bottleneck.analysis.evidence.startup import explains
 from bottleneck.analysis.finding import Claim, Standing
 from bottleneck.analysis.rtt import rtt
@@ -182,12 +182,13 @@ def _servers_window(given: Evidence) -> Limit | None:
 def _fitting(
     given: Evidence, window: float, seconds: float, source: Source, doubt: str
 ) -> Limit | None:
-    rate, level = given.rate, window / seconds
-    if seconds < SHORT_SECONDS or not LOW_RATIO * level <= rate.median <= HIGH_RATIO * level:
+    rate, level, moved = given.rate, window / seconds, arrived_rate(given.made)
+    if seconds < SHORT_SECONDS or not LOW_RATIO * level <= moved <= HIGH_RATIO * level:
         return None
     level = max(rate.median, level)
+    before = "Before its flush, the" if moved > rate.median else "The"
     evidence = (
-        f"The copy moved {percent_text(rate.median * seconds / window)} of one such window per "
+        f"{before} copy moved {percent_text(moved * seconds / window)} of one such window per "
         f"RTT.{doubt}"
     )
     figures = (level, rate.low, rate.high)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.evidence.copies import best_alike, steady_rate
 from probes.records import Sample
 
@@ -54,18 +55,44 @@ def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(alone,
     assert pull.component == "network" and pull.confidence <= 0.6
 
 
-@pytest.mark.parametrize("kind", ["tun", "wireguard", "tap"])
-def test_a_client_in_a_tunnel_cannot_see_whether_a_faster_path_exists(alone, kind):
-    """A tap is a virtual machine's own card: no tunnel."""
-    link = replace(alone.client.interface, kind=kind, name="vpn0")
-    alone.client = replace(alone.client, interface=link)
+@pytest.mark.parametrize(("rate", "named"), [(8.5, LINK), (6.5, NOBODY)], ids=["less", "more"])
+def test_a_push_whose_bytes_fill_the_link_is_held_by_it_if_its_flush_takes_less(
+    alone, rate, named, says
+):
+    """They arrived at 11.7 MB/s; a disk that nobody measured took the rest of the time."""
+    alone.tax("push", "plain", 11.75)
+    told = {"acknowledged_bytes_per_second": 11.7 * MB}
+    alone.copy("push.cached", (0.98 * rate, rate, 1.02 * rate), details=told)
+    says(alone, named)
+    assert alone.diagnosed("push.cached").verdict.confidence <= 0.6
+
+
+HERE, THERE = {"index": 2, "address": "10.0.0.2"}, {"index": 3, "address": "10.1.0.2"}
+WAYS = {
+    "a tunnel": ("through vpn0, a tunnel (tun)", {"kind": "tun"}, ()),
+    "another one": ("through vpn0, a tunnel (wireguard)", {"kind": "wireguard"}, ()),
+    "a virtual machine's own card is none": (None, {"kind": "tap"}, ()),
+    "the server has another card": ("offers 10.0.0.2 and 10.1.0.2", {}, (HERE, THERE)),
+    "the client's own card is that slow": (
+        *(None, {"rate_bits_per_second": 100_000_000}, (HERE, THERE)),
+    ),
+    "two addresses of one card": (None, {}, (HERE, {"index": 2, "address": "2001:db8::2"})),
+    "an address of the link alone": (None, {}, (HERE, {"index": 3, "address": "fe80::2"})),
+}
+
+
+@pytest.mark.parametrize(("told", "card", "offered"), WAYS.values(), ids=WAYS)
+def test_a_client_alone_cannot_see_whether_another_path_is_faster(alone, told, card, offered):
+    link = replace(alone.client.interface, name="vpn0", rate_bits_per_second=10**10)
+    alone.client = replace(alone.client, interface=replace(link, **card))
     alone.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
-    found = alone.diagnosed("push.cached")
+    report = alone.report()
+    report.target["interfaces"] = list(offered)
+    found = next(each for each in diagnose(report).copies if each.copy == "push.cached")
     assert found.verdict.words == LINK
-    told = f"The copy goes through vpn0, a tunnel ({kind})."
-    assert (found.verdict.confidence < 0.7, any(told in line for line in found.evidence)) == (
-        *(kind != "tap", kind != "tap"),
-    )
+    doubts = [line for line in found.evidence if "another path is faster" in line]
+    assert (found.verdict.confidence < 0.7, len(doubts)) == (told is not None, told is not None)
+    assert told is None or told in doubts[0]
 
 
 def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(alone, says):

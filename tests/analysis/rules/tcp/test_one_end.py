@@ -92,6 +92,18 @@ def test_a_push_of_one_window_a_round_trip_is_held_by_the_servers(alone, sockets
     says(alone, "tcp/server/receive-window")
 
 
+@pytest.mark.parametrize(
+    ("rate", "named"), [(3.2, "tcp/server/receive-window"), (2.4, NOBODY)], ids=["less", "more"]
+)
+def test_a_flush_after_it_is_no_time_of_the_window_if_it_takes_less(
+    alone, sockets, rate, named, says
+):
+    """The bytes arrived at 4.8 MB/s; a disk that nobody measured took the rest of the time."""
+    told = {"sockets": without(sockets(**SERVERS)), "acknowledged_bytes_per_second": 4.8e6}
+    alone.copy("push.cached", (0.98 * rate, rate, 1.02 * rate), details=told)
+    says(alone, named)
+
+
 HELD_BY_ELSE = {
     "seldom full": {"peer_window_full_ratio": 0.1},
     "a queue on the path: a link": {"rtt_seconds_median": 0.05},
