@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_136,
-    "lines of code": 48_047,
+    "lines": 68_189,
+    "lines of code": 48_081,
     "modules": 355,
-    "lines of tests": 64_442,
+    "lines of tests": 64_488,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,
