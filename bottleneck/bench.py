@@ -124,7 +124,9 @@ class Bench:
         trip = self.share.facts.get("connect_seconds") or 0.0
         usual = plan.times(self.usual_seconds, float(trip))
         seconds = self.options.settings.get("seconds")
-        return usual if seconds is None else plan.Times(**dict.fromkeys(asdict(usual), seconds))
+        if seconds is None or self.options.copy:
+            return usual
+        return plan.Times(**dict.fromkeys(asdict(usual), seconds))
 
     def chosen(self, setting: T) -> T:
         """A stage's setting with what the user chose of it, but for its time (see times)."""

@@ -6,6 +6,7 @@ keep one request in flight and would measure themselves. Runs on the client alon
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import deque
@@ -43,7 +44,7 @@ STAGE = Stage(
     unpaced=True,
     writes=True,
     varying=(
-        *("size_bytes", "seconds", "fill_source", "file", "file_seconds"),
+        *("size_bytes", "seconds", "fill_source", "file", "file_seconds", "lasting_seconds"),
         *("past_cache", "cold_from", "least_bytes", "checked"),
     ),
 )
@@ -51,6 +52,8 @@ STAGE = Stage(
 FILE_COPIES = tuple(f"file.{name}" for name in COPIES)
 """Of a file of the user's, named by what of it was in the sender's cache."""
 FILE_PART_BYTES = 8 * 1024 * 1024
+MOST_REPEATED_BYTES = 4 << 30
+"""That a copy which lasts for a time moves at most."""
 FILE_LEAST_BYTES = 1024 * 1024
 """A smaller file's copy is its opening and its closing."""
 ENDS = ("folder", "memory")
@@ -110,6 +113,9 @@ class Setting:
     host; opened for reading."""
     file_seconds: Seconds = 0.0
     """Pulls alone: after so long no more of the source is asked for; 0 is no limit for its own."""
+    lasting_seconds: Seconds = 0.0
+    """A pull reads its source over and over, and a push of a large file ends, when so long is over;
+    0: the copy is of size_bytes."""
     past_cache: bool = False
     """pull.uncached alone: the source is read without the server's cache, if that allows it."""
     cold_from: Text = ""
@@ -168,11 +174,15 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             with window.error_context(), session.pipe(handle) as pipe:
                 least = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
                 flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least)
-                parts = source.ranges(size_bytes)
-                if setting.file or setting.file_seconds:
+                parts, shape = source.ranges(size_bytes), flight.shape
+                if setting.lasting_seconds:
+                    parts = _repeated(size_bytes, shape[0], setting.lasting_seconds)
+                    # A place of the file is in flight once at most.
+                    shape = shape[0], min(shape[1], max(1, size_bytes // shape[0] // 2))
+                elif setting.file or setting.file_seconds:
                     parts = _parts(parts, setting.file_seconds)
                 turn = source.turn if setting.cold_from else None
-                arrived = transfer.fetched(pipe, parts, *flight.shape, sink.take, turn)
+                arrived = transfer.fetched(pipe, parts, *shape, sink.take, turn)
                 yield from window.samples(pipe, arrived)
                 sink.finish()
                 yield window.close(time.monotonic(), window.moved_bytes)
@@ -186,7 +196,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             details["cache"].update(files=len(source.files), idle_seconds=source.idle_seconds)
             return details
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
-        sink.look(check, window.moved_bytes, seconds)
+        sink.look(check, min(size_bytes, window.moved_bytes), seconds)
     return {**details, **_found(check)}
 
 
@@ -198,6 +208,16 @@ def _parts(ranges: Iterator[tuple[int, int]], seconds: float) -> Iterator[tuple[
             if start and time.monotonic() >= until:
                 return
             yield start, min(start + FILE_PART_BYTES, end)
+
+
+def _repeated(size_bytes: int, part_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
+    """A file in whole parts, over and over until the time is over or enough is asked for."""
+    until, asked = time.monotonic() + seconds, 0
+    parts = max(1, size_bytes // part_bytes)
+    while asked < MOST_REPEATED_BYTES and (not asked or time.monotonic() < until):
+        start = asked // part_bytes % parts * part_bytes
+        yield start, min(start + part_bytes, size_bytes)
+        asked += part_bytes
 
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
@@ -224,7 +244,10 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             room = None
             if setting.dialect != "smb1":
                 room = transfer.ShareRoom(pipe, handle.id, f"//{peer.host}/{peer.share}")
-            moves = transfer.push(pipe, setting.size_bytes, *flight.shape, source.give, every, room)
+            lasting = setting.lasting_seconds or math.inf
+            moves = transfer.push(
+                pipe, setting.size_bytes, *flight.shape, source.give, every, room, lasting
+            )
             yield from window.samples(pipe, moves)
             if setting.flushed:
                 transfer.finish(pipe)
@@ -235,7 +258,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
                 details["flushing_seconds"] = pipe.counters.flushing_seconds + last
             check = Check(ring)
             if setting.checked:
-                _read_back(pipe, setting.size_bytes, window.seconds, check)
+                _read_back(pipe, window.moved_bytes, window.seconds, check)
     cache = {"side": "client", "requested": requested(setting.copy), **cache}
     found = _found(check) if setting.checked else {"hash_ok": None, "checked_bytes": 0}
     return {**details, "cache": cache, **found}

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_189,
-    "lines of code": 48_081,
-    "modules": 355,
-    "lines of tests": 64_488,
+    "lines": 68_913,
+    "lines of code": 48_599,
+    "modules": 358,
+    "lines of tests": 64_916,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bottleneck.cli import exits, interrupts, options
+from bottleneck.cli import completion, exits, fleet_together, interrupts, options
 from bottleneck.safe import safe
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ class Tests:
     keep: Path = options.value(
         "DIR", "Keep the report of each pair in DIR.", Path("fleet-reports"), readable=False
     )
+    together: int | None = options.value(
+        "N", "Then copy from one share to N clients at the same time, and compare."
+    )
+    direction: str | None = options.value(
+        "NAME",
+        "Direction of the copies of --together: pull or push.",
+        usual="pull",
+        complete=completion.one_of(*fleet_together.DIRECTIONS),
+    )
     resume: bool = options.flag("Continue a run: measure what --keep DIR does not have yet.")
     budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
 
@@ -97,6 +106,7 @@ def fleet(
         told = f"--budget: must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}"
         raise Refused("usage", told)
     known = None if inventory is None else _fleet(inventory, hosts)
+    known, tests = fleet_together.checked(known, tests)
     if tests.plan:
         return _planned(known, tests, output)
     status = "complete"
@@ -113,6 +123,7 @@ def fleet(
         known = hidden(found, known)
     judged = results.of_pairs(found.seen, known, usual, found.missing, _skipped(found))
     judged = replace(judged, status=status)
+    judged = fleet_together.added(judged, known, found, tests)
     code = give(judged, output, format)
     return code if tests.reports is not None else _ended(judged, found, code, format)
 
@@ -161,16 +172,21 @@ def _measured(
         access = running.log_in_as(who, target.parse(next(iter(shares.values()))))
         if not yes:
             many = f"{len(known.clients)} clients and {len(known.servers)} shares"
+            many += fleet_together.load_text(known, tests)
             text = f"This writes and removes test files on {many}. Continue?"
             running.ask(text, "writing test files", "written")
         every = (known, shares, inventory, tests.keep, log, access, tests.budget, tests.all, usual)
         try:
-            run.measured(run.Run(*every), found, first_pairs(known, tests.all), _say(quiet))
+            wanted = run.Run(*every)
+            run.measured(wanted, found, first_pairs(known, tests.all), _say(quiet))
+            if tests.together is not None:
+                run.at_once(wanted, found, fleet_together.copy_of(tests), _say(quiet))
         except KeyboardInterrupt:
             return found, "interrupted"
     if not found.reported():
         return found, "failed"
-    return found, "partial" if found.missing else "complete"
+    lost = found.missing or found.at_once and found.at_once.missing
+    return found, "partial" if lost else "complete"
 
 
 def _say(quiet: bool) -> Callable[[str], None]:
@@ -227,6 +243,9 @@ def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
     seconds = len(rounds) * tests.budget
     figures = {"most_tests": most, "test_seconds": tests.budget, "total_seconds": seconds}
     figures["copy_bytes_at_most"] = LARGEST_COPY_BYTES
+    more: tuple[str, ...] = ()
+    if tests.together is not None:
+        more = fleet_together.planned(known, tests, figures)
     done = True
     for kind, path in output.asked:
         if kind != "json":
@@ -234,7 +253,7 @@ def _planned(known: Fleet | None, tests: Tests, output: Output) -> int:
         text = rows.plan_json(known, rounds, figures)
         done = _write(kind, path, text) and done
     if output.on_stdout is None:
-        blocks = shown.plan_blocks(known, rounds, tests.budget, most, LARGEST_COPY_BYTES)
+        blocks = shown.plan_blocks(known, rounds, tests.budget, most, LARGEST_COPY_BYTES, more)
         done = documents.shown(lambda: terminal.show(terminal.console(), blocks)) and done
     return exits.DONE if done else exits.INCOMPLETE
 

@@ -20,6 +20,9 @@ from probes.stage import Refused
 PAIR_NAME = re.compile(r"([^@]+)@([^@]+?)(?:\.run\d+)?\.json")
 """CLIENT@SERVER.json, and .run2.json for a further one: who collects reports knows the names."""
 MOST_REPORTS = 100_000
+AT_ONCE = ".together"
+"""At the end of the name of a report that was made while others copied: no pair is judged by it."""
+_AT_ONCE_NAME = re.compile(rf".+@.+{re.escape(AT_ONCE)}(?:\.run\d+)?\.json")
 
 
 @dataclass
@@ -36,12 +39,19 @@ class Collected:
     """Pairs whose login was refused."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Files that are no report of a pair, and why."""
+    kept: dict[Pair, tuple[Path, float]] = field(default_factory=dict)
+    """Of the pairs of this run: where the report is, and when it came, by this host's clock."""
+    at_once: Collected | None = None
+    """What was made while all clients copied at the same time."""
 
-    def read(self, file: Path) -> None:
-        """Takes over what a file says; one that is no report of a pair is skipped."""
+    def read(self, file: Path, pair: Pair | None = None) -> None:
+        """Takes over what a file says; one that is no report of a pair is skipped.
+
+        pair: None: the one that its name or the report says.
+        """
         try:
             known = report.load(file)
-            self.add(pair_of(file.name, known), known)
+            self.add(pair or pair_of(file.name, known), known)
         except (ReportError, OSError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             self.skipped[file.name] = f"{why}; skipped"
@@ -77,6 +87,9 @@ class Collected:
         self.made = Counter({names[pair]: count for pair, count in self.made.items()})
         self.refused = {names[pair] for pair in self.refused}
         self.missing = {names[pair]: text(why) for pair, why in self.missing.items()}
+        self.kept = {names[pair]: told for pair, told in self.kept.items()}
+        if self.at_once is not None:
+            self.at_once.rename(names, text)
         self.skipped = {f"file {at}": w for at, w in enumerate(self.skipped.values(), 1)}
 
     def reported(self) -> set[Pair]:
@@ -96,6 +109,7 @@ def collect(folder: Path) -> Collected:
         file
         for file in folder.rglob("*.json")
         if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and not _AT_ONCE_NAME.fullmatch(file.name)
     )
     for file in files[:MOST_REPORTS]:
         found.read(file)

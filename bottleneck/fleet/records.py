@@ -138,6 +138,68 @@ class Culprit:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """What one of several clients gets that copy at once, beside what it gets by itself."""
+
+    pair: Pair
+    alone_bytes_per_second: float
+    bytes_per_second: float
+    """While all of them copied."""
+    fair_bytes_per_second: float
+    """An equal share of the sum; less where the client by itself reaches less."""
+    starved: bool
+    """Whether it gets clearly less than that."""
+    verdict: Words | None = None
+    """What its own diagnosis, by itself, limits the copy by."""
+
+
+class Suspect(NamedTuple):
+    """What may limit the sum: a part of a node; no words: the node as a whole."""
+
+    node: Node
+    verdict: Words | None = None
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several clients that copy from, or to, one server at once."""
+
+    copy: str
+    server: str
+    wanted: int
+    """Clients that were asked for."""
+    taken: tuple[Taken, ...] = ()
+    """Of those that copied; empty: nothing is known."""
+    seconds: float = 0.0
+    """In which all of them copied."""
+    kind: Literal["shared", "none", "undecided"] = "undecided"
+    """shared: something that all pass limits the sum; none: nothing such is reached."""
+    suspects: tuple[Suspect, ...] = ()
+    """What limits the sum: one is named, several are not told apart."""
+    confidence: float = 0.0
+    link_bits_per_second: int | None = None
+    """The standard link whose payload the sum looks like."""
+    reason: str = ""
+    """Why nothing is concluded."""
+
+    @property
+    def total(self) -> float:
+        """The sum of the rates, bytes per second."""
+        return sum(each.bytes_per_second for each in self.taken)
+
+    @property
+    def alone(self) -> float:
+        """What one of them gets by itself at most, bytes per second."""
+        return max((each.alone_bytes_per_second for each in self.taken), default=0.0)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether all that were asked for copied, and what limits them is named."""
+        named = self.kind == "none" or self.kind == "shared" and len(self.suspects) == 1
+        return named and len(self.taken) == self.wanted
+
+
+@dataclass(frozen=True)
 class Found:
     """What the rates of one copy show about a fleet."""
 

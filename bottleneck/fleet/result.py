@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import OWN_COPIES, Words
 from bottleneck.fleet.culprit import by_pair, judge, telling
-from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen
+from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen, Together
 
 MOST_RATE = 1e13
 """Bytes per second: what is above it, or no number, is no rate of a copy."""
@@ -44,6 +44,8 @@ class Result:
     """Slow pairs whose rates are upper limits; see Seen.at_most."""
     status: str = "complete"
     """As that of a report: complete, partial, interrupted or failed."""
+    together: Together | None = None
+    """What clients get that copy at once; None: nobody asked."""
 
     @property
     def culprits(self) -> tuple[Culprit, ...]:
@@ -65,6 +67,8 @@ class Result:
     def is_decided(self) -> bool:
         """Whether every pair that was tried has a rate, and nothing is in doubt."""
         doubts = self.missing or self.undecided or self.unmeasured
+        if self.together is not None and not self.together.is_decided:
+            return False
         return bool(self.found) and not (doubts or self.found[0].unexplained)
 
     @property

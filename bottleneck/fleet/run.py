@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bottleneck import bounded, document_file
 from bottleneck.fleet import adaptive, timetable
-from bottleneck.fleet.collected import Collected, collect
+from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.inventory import environment, folder_of, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
+from bottleneck.fleet.together import LEAST_AT_ONCE
 from probes.drivers.samba import vanishing_folder
 from probes.host.own_folder import OwnFolder
 from probes.host.system import os
@@ -34,6 +36,8 @@ COLLECTIONS = "~/.ansible/collections:/usr/share/ansible/collections"
 """Where Ansible looks for them if nothing else is said."""
 CALLBACK, ANSWERS = "copy_bottleneck.smb.answers", "answers"
 """The callback that keeps what the clients answer, and the folder for it."""
+AT_ONCE_SHARE = 0.5
+"""Of a test's time, which the copy of a client takes that is made while others copy."""
 REFUSED = 77
 """Exit code of the program where the login or a permission was refused."""
 LONGEST_REASON = 300
@@ -115,8 +119,46 @@ def measured(run: Run, found: Collected, first: Sequence[Pair], say: Callable[[s
             pairs = adaptive.next_pairs(run.fleet, judged.found, made, left, dead)
 
 
-def _round(run: Run, pairs: Sequence[Pair], found: Collected, work: Path, own: OwnFolder) -> None:
-    """One round: all its pairs at the same time; a host that is not reached costs its own."""
+def at_once_seconds(budget_seconds: float) -> float:
+    """How long the copy of each client is meant to last that is made while others copy."""
+    return AT_ONCE_SHARE * budget_seconds
+
+
+def at_once(run: Run, found: Collected, copy: str, say: Callable[[str], None]) -> None:
+    """Has all clients that have a report make one copy at the same time; adds to found.at_once.
+
+    Errors: KeyboardInterrupt, when ansible-playbook has ended.
+    """
+    pairs = sorted(found.reported())
+    found.at_once = Collected()
+    if len(pairs) < LEAST_AT_ONCE:
+        return
+    say(f"{len(pairs)} clients at once: {copy}")
+    # Its size is what the time takes, not what the inventory says.
+    told = {
+        "bottleneck_stage": "smb-copy",
+        "bottleneck_copy": copy,
+        "bottleneck_seconds": at_once_seconds(run.budget_seconds),
+        "bottleneck_budget": run.budget_seconds + at_once_seconds(run.budget_seconds),
+        "bottleneck_size": "",
+    }
+    with _started() as (work, own):
+        _round(run, pairs, found.at_once, work, own, told, AT_ONCE)
+
+
+def _round(
+    run: Run,
+    pairs: Sequence[Pair],
+    found: Collected,
+    work: Path,
+    own: OwnFolder,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    mark: str = "",
+) -> None:
+    """One round: all its pairs at the same time; a host that is not reached costs its own.
+
+    more: further variables of the playbook; mark: what the names of the reports end with.
+    """
     told = {
         "bottleneck_budget": run.budget_seconds,
         "bottleneck_user": run.access.username,
@@ -125,6 +167,7 @@ def _round(run: Run, pairs: Sequence[Pair], found: Collected, work: Path, own: O
         "bottleneck_round": {
             pair.client: {"share": run.shares[pair.server], "server": pair.server} for pair in pairs
         },
+        **more,
     }
     variables = work / "round.json"
     variables.write_text(json.dumps(told))
@@ -136,14 +179,14 @@ def _round(run: Run, pairs: Sequence[Pair], found: Collected, work: Path, own: O
     finally:
         for pair in pairs:
             file = work / ANSWERS / f"{pair.client}.json"
-            reason = _taken(run.keep, pair, file, found) if file.exists() else last
+            reason = _taken(run.keep, pair, file, found, mark) if file.exists() else last
             if pair not in found.reported():
                 found.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
 
 
-def _new_name(keep: Path, pair: Pair) -> str:
+def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
     """Of a file that is not there: no report is taken for another one."""
-    usual = f"{pair.client}@{pair.server}"
+    usual = f"{pair.client}@{pair.server}{mark}"
     names = chain((f"{usual}.json",), (f"{usual}.run{at}.json" for at in count(2)))
     return next(each for each in names if not (keep / each).exists())
 
@@ -198,7 +241,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _taken(keep: Path, pair: Pair, file: Path, found: Collected) -> Any:
+def _taken(keep: Path, pair: Pair, file: Path, found: Collected, mark: str) -> Any:
     """Adds what a pair's client answered, and keeps its report; returns why it has no rate."""
     try:
         told = bounded.loads(file.read_bytes())
@@ -207,9 +250,11 @@ def _taken(keep: Path, pair: Pair, file: Path, found: Collected) -> Any:
             found.refused.add(pair)
         if not told["report"]:
             return told["reason"]
-        kept = keep / _new_name(keep, pair)
+        kept = keep / _new_name(keep, pair, mark)
         document_file.write(kept, json.dumps(told["report"]), 0o600)
-        found.read(kept)
+        if mark:
+            found.kept[pair] = kept, float(told["answered_seconds"])
+        found.read(kept, pair)
         return found.skipped.get(kept.name) or found.missing.get(pair)
     except OSError as error:
         return f"{keep}: {error.strerror}"

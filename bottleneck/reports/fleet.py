@@ -10,7 +10,7 @@ from bottleneck.fleet.culprit import SLOW
 from bottleneck.fleet.records import Culprit, Fleet, Found, Node, Pair
 from bottleneck.fleet.result import Result
 from bottleneck.gate.judged import Judged, Judgement, State
-from bottleneck.reports import html, markdown
+from bottleneck.reports import fleet_together, html, markdown
 from bottleneck.reports.document import (
     Block,
     Column,
@@ -22,6 +22,7 @@ from bottleneck.reports.document import (
     columns,
     points,
 )
+from bottleneck.reports.fleet_together import LONGEST_NAME, name_of
 from bottleneck.reports.html import Group
 from bottleneck.reports.plots import charts
 from bottleneck.reports.plots.cells import MOST_COLUMNS, MOST_ROWS, heat_map
@@ -32,12 +33,6 @@ from bottleneck.words import cap_text
 MOST_LINES = 12
 MOST_SERVERS, MOST_CLIENTS = 8, 16
 """Of the matrix on a terminal; a page and the JSON have more."""
-LONGEST_NAME = 40
-
-
-def name_of(node: Node) -> str:
-    """`server nas2`."""
-    return f"{node.kind} {safe(node.name, LONGEST_NAME)}"
 
 
 def pair_text(pair: Pair) -> str:
@@ -54,6 +49,8 @@ def first_text(texts: Iterable[str], between: str = ", ") -> str:
 
 def headline(result: Result) -> str:
     """The answer in one line."""
+    if result.together is not None:
+        return fleet_together.headline(result.together)
     named, doubts = result.culprits, result.undecided
     if named:
         return f"Bottleneck: {first_text(map(_named, named))}"
@@ -87,6 +84,8 @@ def _named(culprit: Culprit) -> str:
 
 def sentences(result: Result) -> Iterator[str]:
     """What stands behind the headline, one sentence each."""
+    if result.together is not None:
+        yield from fleet_together.sentences(result.together)
     if not result.found:
         return
     found = result.found[0]
@@ -135,12 +134,13 @@ def blocks(result: Result) -> Iterator[Block]:
     for each in sentences(result):
         yield Text(each, hanging="  ")
     yield from details(result)
-    if result.found:
+    if result.found and result.together is None:
         yield matrix(result, MOST_CLIENTS, MOST_SERVERS)
 
 
 def details(result: Result) -> Iterator[Block]:
-    """The culprits as a table, and what is missing."""
+    """What clients get at once and the culprits as tables, and what is missing."""
+    yield from fleet_together.blocks(result.together)
     table = Table(
         "Shared limits",
         columns("node", "rate", "slow pairs", "limited by", "copies", "confidence", right="1 2"),
@@ -208,10 +208,16 @@ def explained(found: Found) -> dict[Pair, list[Node]]:
 def judgement(result: Result) -> Judgement:
     """For JUnit and Nagios: a case for each pair, critical where it is slow."""
     state: State = "critical" if result.culprits else "ok" if result.is_decided else "unknown"
+    if state != "critical" and result.together is not None:
+        state = max(state, fleet_together.state(result.together), key=_STATES.index)
     return Judgement(state, headline(result), tuple(_cases(result)), None, None)
 
 
+_STATES: tuple[State, ...] = ("ok", "unknown", "critical")
+
+
 def _cases(result: Result) -> Iterator[Judged]:
+    yield from fleet_together.cases(result.together)
     for found in result.found[:1]:
         behind, slow = explained(found), set(found.slow)
         least = SLOW * found.usual_bytes_per_second
@@ -295,18 +301,24 @@ def _heat(result: Result) -> charts.Plot:
 
 
 def plan_blocks(
-    fleet: Fleet, rounds: Sequence[Sequence[Pair]], each_seconds: float, most: int, copy_bytes: int
+    fleet: Fleet,
+    rounds: Sequence[Sequence[Pair]],
+    each_seconds: float,
+    most: int,
+    copy_bytes: int,
+    more: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """The timetable for a person, with what it loads."""
+    """The timetable for a person, with what it loads; more: further lines of that."""
     tests = sum(map(len, rounds))
     width = max(map(len, rounds), default=0)
     yield Text(f"{tests} tests in {len(rounds)} rounds, up to {most} tests in all", "strong")
     yield Points(
         "Load",
-        tuple(
-            _load(
+        (
+            *_load(
                 len(fleet.clients), len(fleet.servers), len(rounds), width, each_seconds, copy_bytes
-            )
+            ),
+            *more,
         ),
     )
     table = Table("Timetable", columns("round", "starts after", "pairs", right="0 1"))

@@ -12,6 +12,7 @@ from typing import Any
 from bottleneck import __version__
 from bottleneck.fleet.records import Culprit, Fleet, Pair
 from bottleneck.fleet.result import Result
+from bottleneck.reports import fleet_together
 from bottleneck.reports.fleet import explained, headline, sentences
 from bottleneck.safe import safe
 
@@ -52,6 +53,7 @@ def to_json(result: Result, more: dict[str, Any] | None = None) -> str:
             }
             for pair in pairs
         ],
+        **({"together": fleet_together.to_plain(result.together)} if result.together else {}),
         "missing": [{**pair._asdict(), "reason": why} for pair, why in result.missing.items()],
         "skipped": list(result.skipped),
     }
@@ -100,8 +102,12 @@ def table_csv(result: Result) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(("copy-bottleneck", "client", "server", "copy", "bytes_per_second"))
-    for copy, rates in result.rates.items():
-        for pair, rate in sorted(rates.items()):
-            names = (each.lstrip("=+-@") for each in (pair.client, pair.server))
-            rows.writerow((__version__, *(safe(each) for each in names), copy, f"{rate:.0f}"))
+    told = [
+        (*pair, copy, rate)
+        for copy, rates in result.rates.items()
+        for pair, rate in sorted(rates.items())
+    ]
+    for client, server, copy, rate in (*told, *fleet_together.rows(result.together)):
+        names = (each.lstrip("=+-@") for each in (client, server))
+        rows.writerow((__version__, *(safe(each) for each in names), copy, f"{rate:.0f}"))
     return text.getvalue()

@@ -273,12 +273,25 @@ def _size(bench: Bench, dialect: str, copy: str, end: str) -> tuple[int, float |
     waiting = (end == "memory") + len(set(bench.options.copies) - made)
     share = bench.left() / max(1, waiting) - _overhead_seconds(bench)
     seconds = max(USEFUL_SECONDS / 2, min(usual, share))
+    if bench.options.copy and end == "memory":
+        seconds = min(seconds, files.FILL_SECONDS)
     if copy.startswith("push") and end == "memory" and not bench.source_bytes:
         # Pulls read this file: it may take longer to write than a copy that counts.
         seconds *= 1.2
     room, asked = _room(bench, copy, end), bench.options.size_bytes
+    if bench.options.copy and asked is None:
+        if _lasting_seconds(bench, end):
+            return min(room, plan.LARGEST_COPY_BYTES), rate
+        room = min(room, files.MOST_BYTES)
     slow_seconds = min(plan.SLOW_COPY_SECONDS, share)
     return plan.copy_bytes(rate, seconds, room, asked, slow_seconds), rate
+
+
+def _lasting_seconds(bench: Bench, end: str) -> float:
+    """How long a copy lasts that is made alone for a time; 0: as long as its size takes."""
+    if not bench.options.copy or end == "memory" or bench.options.size_bytes is not None:
+        return 0.0
+    return min(float(bench.options.settings.get("seconds", 0.0)), max(0.0, bench.left() - 1.0))
 
 
 def _overhead_seconds(bench: Bench) -> float:
@@ -344,6 +357,7 @@ def _copy(bench: Bench, dialect: str, labels: dict[str, Any], copy: str, end: st
             size_bytes=size,
             seconds=max(USEFUL_SECONDS, bench.left()),
             fill_source=fills,
+            lasting_seconds=_lasting_seconds(bench, end),
             checked=not turns.dropped(bench, "pull"),
             **labels,
         )

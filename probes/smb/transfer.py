@@ -5,6 +5,7 @@ The load keeps a chosen number of requests in flight, over and over a region of 
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 from collections import deque
@@ -133,16 +134,19 @@ def push(
     source: Source,
     flush_bytes: int = FLUSH_BYTES,
     room: ShareRoom | None = None,
+    seconds: float = math.inf,
 ) -> Iterator[int]:
     """Writes size_bytes from source to the pipe's file; yields the bytes that were acknowledged.
 
     After each flush_bytes a FLUSH goes along, one at a time, so that the server writes to its disk
     while it receives. Ends when the last WRITE is acknowledged; finish() makes it durable.
-    room: asked now and then; Refused where somebody else takes it meanwhile.
+    room: asked now and then; Refused where somebody else takes it. seconds: no WRITE comes later.
     """
     sent = moved = flushed = flushing = looked = looking = 0
-    asked = 0.0
+    asked, until = 0.0, time.monotonic() + seconds
     while moved < size_bytes or looking:
+        if 0 < sent < size_bytes and time.monotonic() >= until:
+            size_bytes = sent
         while sent < size_bytes and pipe.outstanding - flushing - looking < depth:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
@@ -155,8 +159,7 @@ def push(
                     break
                 pipe.flush()
                 flushed, flushing, asked = sent, 1, time.monotonic()
-            size = pipe.affords(min(request_bytes, size_bytes - sent))
-            if not size:
+            if not (size := pipe.affords(min(request_bytes, size_bytes - sent))):
                 break
             pipe.write(sent, source(sent, size))
             sent += size
@@ -165,10 +168,9 @@ def push(
             pipe.counters.flushing_seconds += time.monotonic() - asked
             flushing = 0
             continue
-        if reply.verb == "space":
+        if reply.verb == "space" and room is not None:
             looking = 0
-            if room is not None:
-                room.take(reply.body)
+            room.take(reply.body)
             continue
         moved += reply.moved_bytes
         yield moved

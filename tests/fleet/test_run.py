@@ -67,9 +67,9 @@ def wait_until_clean(lab, folder):
     assert left == []
 
 
-def wait_for_a_test(lab):
+def wait_for_a_test(lab, name="diagnose"):
     until = time.monotonic() + 60
-    while not any("diagnose" in each for each in lab.left_behind()):
+    while not any(name in each for each in lab.left_behind()):
         assert time.monotonic() < until
         time.sleep(0.05)
 

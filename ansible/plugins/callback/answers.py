@@ -28,6 +28,7 @@ options:
 
 import json
 import os
+import time
 
 from ansible.plugins.callback import CallbackBase
 
@@ -52,6 +53,7 @@ class CallbackModule(CallbackBase):
             "report": found.get("report") or {},
             "reason": words[:LONGEST_REASON],
             "exit_code": found.get("exit_code"),
+            "answered_seconds": time.monotonic(),
         }
         path = os.path.join(self.get_option("folder"), told._host.get_name() + ".json")
         with open(path, "w") as file:

@@ -46,6 +46,14 @@ options:
     description:
       - One test to run instead of all, for example V(latency) or V(path).
     type: str
+  copy:
+    description:
+      - The only copy that V(smb-copy) as O(stage) makes, for example V(pull.cached).
+    type: str
+  seconds:
+    description:
+      - Duration of each copy of O(stage). The size of the test file depends on it.
+    type: float
   budget:
     description:
       - Time limit of the run in seconds.
@@ -133,9 +141,11 @@ def command_of(wanted):
     words += ["probe", stage] if stage else ["diagnose"]
     words += [wanted["share"], "--json", "-", "--yes", "--quiet"]
     words += ["--budget", "{0:g}".format(wanted["budget"]), "--folder", wanted["folder"]]
-    for key in ("user", "domain", "agent", "size"):
+    for key in ("user", "domain", "agent", "size", "copy"):
         if wanted[key]:
             words += ["--" + key, wanted[key]]
+    if wanted["seconds"]:
+        words += ["--seconds", "{0:g}".format(wanted["seconds"])]
     if wanted["allow_guest"]:
         words.append("--allow-guest")
     return words
@@ -162,6 +172,8 @@ def main():
             password=dict(type="str", no_log=True),
             allow_guest=dict(type="bool", default=False),
             stage=dict(type="str"),
+            copy=dict(type="str"),
+            seconds=dict(type="float"),
             budget=dict(type="float", default=20),
             folder=dict(type="path", default="~"),
             agent=dict(type="str"),
@@ -170,6 +182,7 @@ def main():
                 type="list", elements="str", default=["/opt/copy-bottleneck/bin/bottleneck"]
             ),
         ),
+        required_by=dict(copy="stage", seconds="stage"),
         supports_check_mode=True,
     )
     wanted = module.params

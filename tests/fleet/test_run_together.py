@@ -1,0 +1,150 @@
+"""Real clients that copy from one real server at once, by the real ansible-playbook over ssh."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from tests.fleet import hosts
+from tests.fleet.test_run import DEAD, ended, wait_for_a_test, wait_until_clean
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: namespaces need root")
+FAST, USUAL, SLOW = 1_000_000_000, 100_000_000, 40_000_000
+CLIENTS = ("pc0", "pc1", "pc2")
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Starts a run of all clients at once: a function of the links that gives lab and process."""
+    with contextlib.ExitStack() as stack:
+
+        def start(clients, server, *more, count=3, budget=12, prepare=None, **by_client):
+            place = tmp_path / "hosts"
+            place.mkdir()
+            plan = hosts.Plan(dict.fromkeys(CLIENTS[:count], clients), {"nas0": server})
+            lab = stack.enter_context(hosts.lab(plan, place))
+            if prepare:
+                prepare(lab)
+            path = lab.inventory(tmp_path, "8MiB", **by_client)
+            words = ["--share", lab.shares["nas0"], "--user", hosts.USER, "--yes", "--json", "-"]
+            words += [
+                "--keep",
+                tmp_path / "kept",
+                "--budget",
+                str(budget),
+                "--together",
+                str(count),
+            ]
+            process = subprocess.Popen(
+                [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *words, *more],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={
+                    **os.environ,
+                    "TMPDIR": str(tmp_path),
+                    "PYTHONPATH": str(hosts.ROOT),
+                    "BOTTLENECK_PASSWORD": hosts.PASSWORD,
+                },
+            )
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
+            return lab, process
+
+        yield start
+
+
+def link_limits(lab, told, count):
+    """The link of the server is named, and the sum is what it carries."""
+    found = told["together"]
+    assert found["kind"] == "shared", found
+    (suspect,) = found["suspects"]
+    assert suspect["name"] == lab.address("nas0") and suspect["verdict"]["cause"] == "link-rate"
+    assert found["sum_bytes_per_second"] == pytest.approx(11.8e6, rel=0.1)
+    assert told["sentence"].startswith("Bottleneck: server ")
+    assert told["evidence"][0].startswith(f"{count} clients at once ")
+    return True
+
+
+def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
+    # So short a test has no time for pulls.
+    lab, process = started(FAST, USUAL, "--direction", "push", count=2, budget=10)
+    code, told, err = ended(process)
+    assert code == 0 and told["status"] == "complete", (told["together"], err)
+    assert link_limits(lab, told, 2)
+    kept = sorted(each.name for each in (tmp_path / "kept").glob("*.together.json"))
+    assert kept == [f"{each}@{lab.address('nas0')}.together.json" for each in CLIENTS[:2]]
+    wait_until_clean(lab, tmp_path)
+
+
+@pytest.mark.long
+def test_the_link_of_the_server_limits_three_pulls_at_once(started, tmp_path):
+    lab, process = started(FAST, USUAL)
+    code, told, err = ended(process)
+    assert code == 0 and told["together"]["copy"] == "pull.cached", (told["together"], err)
+    assert link_limits(lab, told, 3)
+    wait_until_clean(lab, tmp_path)
+
+
+@pytest.mark.long
+def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(started, tmp_path):
+    lab, process = started(SLOW, FAST, "--direction", "push")
+    code, told, err = ended(process)
+    found = told["together"]
+    assert code == 0 and (found["kind"], found["suspects"]) == ("none", []), (found, err)
+    assert found["sum_bytes_per_second"] == pytest.approx(3 * 4.75e6, rel=0.1)
+    assert told["sentence"].startswith("No fault found: no shared limit up to ")
+    assert not any(each["starved"] for each in found["taken"])
+    wait_until_clean(lab, tmp_path)
+
+
+def least_of_the_link_is_for_pc2(lab):
+    """The server lets out little to one client while others want it."""
+    space, address = lab.spaces["nas0"], lab.address("pc2")
+    for line in (
+        "qdisc replace dev eth0 root handle 1: htb default 10",
+        "class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 64k",
+        "class add dev eth0 parent 1:1 classid 1:10 htb rate 96mbit ceil 100mbit prio 0",
+        "class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit ceil 100mbit prio 7",
+        f"filter add dev eth0 parent 1: protocol ip u32 match ip dst {address} flowid 1:20",
+    ):
+        hosts.call("tc", "-n", space, *line.split())
+
+
+@pytest.mark.long
+def test_a_client_that_the_server_leaves_little_is_starved(started, tmp_path):
+    lab, process = started(FAST, USUAL, prepare=least_of_the_link_is_for_pc2)
+    code, told, err = ended(process)
+    starved = {each["client"]: each["starved"] for each in told["together"]["taken"]}
+    assert starved == {"pc0": False, "pc1": False, "pc2": True}, (told["together"], err)
+    assert told["together"]["kind"] == "shared" and code == 0
+    wait_until_clean(lab, tmp_path)
+
+
+@pytest.mark.long
+def test_a_dead_client_costs_itself(started, tmp_path):
+    lab, process = started(FAST, USUAL, pc2=DEAD)
+    code, told, err = ended(process)
+    assert code == 3 and told["status"] == "partial", err
+    assert [each["client"] for each in told["together"]["taken"]] == ["pc0", "pc1"]
+    assert told["together"]["kind"] == "shared"
+    assert [each["client"] for each in told["missing"]] == ["pc2"]
+    assert told["evidence"][0].startswith("2 of 3 clients at once pull ")
+    wait_until_clean(lab, tmp_path)
+
+
+@pytest.mark.long
+def test_an_interrupt_while_all_copy_leaves_one_document_and_no_file(started, tmp_path):
+    lab, process = started(FAST, USUAL, count=2)
+    assert any("2 clients at once" in line for line in process.stderr)
+    wait_for_a_test(lab, "smb-copy")
+    process.send_signal(signal.SIGINT)
+    code, told, _ = ended(process)
+    assert code == 130 and told["status"] == "interrupted"
+    assert told["together"]["kind"] == "undecided" and told["pairs"]
+    assert json.dumps(told["together"]["taken"]) == "[]"
+    wait_until_clean(lab, tmp_path)

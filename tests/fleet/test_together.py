@@ -1,0 +1,278 @@
+"""Several clients at once: what the judgement makes of their rates, and what is said of it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bottleneck import report
+from bottleneck.analysis.finding import Words
+from bottleneck.fleet.collected import AT_ONCE, Collected, collect
+from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
+from bottleneck.fleet.result import of_pairs
+from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
+from bottleneck.reports import fleet as shown
+from bottleneck.reports import fleet_rows, fleet_together
+
+LINK_RATE = Words("network", "path", "link-rate")
+DISK, CPU = Words("disk", "server", "read"), Words("cpu", "server", "all-cores")
+OWN = Words("network", "client", "link-rate")
+WINDOW = Words("tcp", "server", "receive-window")
+CLIENTS = ("pc1", "pc2", "pc3")
+MB = 1e6
+FLEET = Fleet(CLIENTS, ("nas1",))
+
+
+def steady(rate, opened=0.0, closed=10.0):
+    """A copy of that rate between two moments."""
+    count = round((closed - opened) * 10)
+    moments = tuple(opened + at / 10 for at in range(count + 1))
+    return Track(moments, tuple(round(rate * at / 10) for at in range(count + 1)))
+
+
+def together(alone, at_once, verdict=None, fleet=FLEET, later=None, votes=(), copy="pull.cached"):
+    """The judgement of clients whose rates are told in MB/s, each by itself and at once."""
+    verdicts = verdict if isinstance(verdict, list) else [verdict] * 3
+    seen = [
+        Seen(Pair(client, "nas1"), rate * MB, words, 0.95 if words else 0.0)
+        for client, rate, words in zip(fleet.clients, alone, verdicts, strict=False)
+    ]
+    tracks = {
+        Pair(client, "nas1"): steady(rate * MB, *(later or {}).get(client, ()))
+        for client, rate in zip(fleet.clients, at_once, strict=False)
+    }
+    voted = [Seen(Pair("pc1", "nas1"), MB, words, 0.9) for words in votes]
+    return judge(fleet, copy, seen, tracks, voted)
+
+
+def names(told):
+    return [(each.node.name, each.verdict) for each in told.suspects]
+
+
+def test_the_link_that_one_alone_fills_limits_the_sum():
+    told = together([11.8] * 3, [3.9] * 3, LINK_RATE)
+    assert told.kind == "shared" and names(told) == [("nas1", LINK)] and told.is_decided
+    assert told.confidence > 0.9 and told.link_bits_per_second == 100_000_000
+    first, second, *_ = fleet_together.sentences(told)
+    assert first == (
+        "3 clients at once pull 11.7 MB/s in all, 3.90 MB/s each, because the link of server nas1 "
+        "(100 Mbit/s) limits the sum."
+    )
+    assert second.startswith("One by itself gets 11.8 MB/s.")
+    assert fleet_together.headline(told).startswith("Bottleneck: server nas1 (server network: link")
+
+
+@pytest.mark.parametrize("words", [DISK, CPU])
+def test_what_the_server_has_once_is_named_by_those_that_reach_the_sum(words):
+    told = together([50, 52, 20], [16, 17, 16], [words, words, OWN])
+    assert (told.kind, names(told)) == ("shared", [("nas1", words)])
+
+
+def test_clients_that_get_what_they_get_by_themselves_reach_no_shared_limit():
+    told = together([5, 5, 2], [5, 4.9, 2], [OWN, OWN, OWN])
+    assert told.kind == "none" and told.suspects == () and told.is_decided
+    assert fleet_together.headline(told) == "No fault found: no shared limit up to 11.9 MB/s"
+
+
+def test_a_limit_that_none_reaches_by_itself_is_the_sum():
+    told = together([60, 60, 60], [39.2, 39.2, 39.2], OWN, votes=(None, None, None))
+    assert told.kind == "shared" and told.link_bits_per_second == 1_000_000_000
+    assert names(told) == [("nas1", LINK)]
+
+
+def test_without_any_verdict_all_that_clients_share_is_told_and_nothing_named():
+    told = together([30, 30, 30], [14, 14, 14])
+    assert told.kind == "shared" and not told.is_decided and told.confidence == 0
+    assert {each.verdict.component for each in told.suspects} == {"network", "disk", "cpu"}
+    assert fleet_together.headline(told).startswith("Bottleneck: not identified, server nas1 (")
+    pushed = together([30, 30, 30], [14, 14, 14], copy="push.cached")
+    assert Words("disk", "server", "write") in {each.verdict for each in pushed.suspects}
+
+
+def test_a_window_of_each_connection_is_not_what_they_share():
+    told = together([30, 30, 30], [10, 10, 10], WINDOW)
+    assert WINDOW not in {each.verdict for each in told.suspects} and not told.is_decided
+
+
+def test_verdicts_that_disagree_leave_it_undecided_between_two():
+    told = together([50, 50, 50], [17, 17, 17], [DISK, CPU, DISK])
+    assert [words for _, words in names(told)] == [DISK, CPU] and not told.is_decided
+    assert "the disk of server nas1 or the CPU of server nas1" in " ".join(
+        fleet_together.sentences(told)
+    )
+
+
+def test_an_uplink_that_all_pass_is_as_likely_as_the_servers_link():
+    site = Segment(Node("uplink", "east"), frozenset(CLIENTS))
+    told = together([11.8] * 3, [3.9] * 3, LINK_RATE, replace(FLEET, segments=(site,)))
+    assert [each.node for each in told.suspects] == [Node("server", "nas1"), site.node]
+    assert told.confidence < 0.7 and not told.is_decided
+    some = Segment(Node("uplink", "east"), frozenset(CLIENTS[:2]))
+    told = together([11.8] * 3, [3.9] * 3, LINK_RATE, replace(FLEET, segments=(some,)))
+    assert told.is_decided
+
+
+def test_a_sum_that_is_hardly_less_is_in_doubt():
+    told = together([10, 10, 10], [8, 8, 8], LINK_RATE)
+    assert told.kind == "undecided" and not told.suspects
+    assert "hardly less" in fleet_together.headline(told)
+
+
+def test_a_starved_client_is_told_beside_the_limit():
+    told = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
+    assert [each.starved for each in told.taken] == [False, False, True]
+    assert told.kind == "shared" and names(told) == [("nas1", LINK)]
+    assert list(fleet_together.sentences(told))[-1].startswith("pc3 is starved: it gets 600 kB/s")
+    assert fleet_together.state(told) == "critical"
+
+
+def test_where_only_one_gets_less_it_is_undecided_between_it_and_the_server():
+    told = together([10, 10, 10], [10, 10, 1], LINK_RATE)
+    assert told.suspects == (Suspect(Node("client", "pc3")), Suspect(Node("server", "nas1")))
+    assert told.kind == "undecided" and not told.is_decided
+
+
+def test_a_slow_client_that_gets_all_that_it_can_is_not_starved():
+    told = together([11.8, 11.8, 1.0], [5.3, 5.4, 1.0], LINK_RATE)
+    assert not any(each.starved for each in told.taken)
+    assert [round(each.fair_bytes_per_second / MB, 2) for each in told.taken] == [5.35, 5.35, 1.0]
+
+
+def test_where_a_copy_was_not_made_alone_the_uncached_one_stands_for_it():
+    pairs = [Pair(client, "nas1") for client in CLIENTS]
+    cached = [Seen(pairs[0], 9.0), Seen(pairs[1], 5.0, at_most=True)]
+    uncached = [Seen(pairs[0], 7.0), Seen(pairs[1], 6.0), Seen(pairs[2], 6.0, at_most=True)]
+    seen = {"push.cached": cached, "push.uncached": uncached}
+    assert by_themselves(seen, "push.cached") == [cached[0], uncached[1]]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "total", "level"),
+    [((10, 10), 10, 5), ((1, 10, 10), 11, 5), ((1, 1), 2, float("inf")), ((4, 8), 8, 4)],
+)
+def test_a_sum_is_shared_equally_among_those_that_can_use_it(wanted, total, level):
+    assert _level(wanted, total) == level
+
+
+def test_rates_count_only_while_all_copy():
+    later = {"pc1": (0.0, 6.0), "pc2": (3.0, 9.0), "pc3": (1.0, 8.0)}
+    told = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
+    assert told.seconds == pytest.approx(2.0)
+    assert [each.bytes_per_second for each in told.taken] == pytest.approx([3 * MB] * 3, rel=0.01)
+
+
+def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
+    found = report_of("pc1", "nas1")
+    found["elapsed_seconds"] = 50.0
+    (step,) = (
+        each
+        for each in found["steps"]
+        if (each["setting"].get("copy"), each["setting"].get("end")) == ("pull.cached", "folder")
+    )
+    outcome = step["outcome"]
+    moved = [[0.0, 0], [1.0, 10], [2.0, 20], [3.0, 30], [3.1, 60], [3.2, 60]]
+    outcome["runs"] = [moved]
+    outcome["samples"] = moved
+    outcome["bytes_per_second"] = dict.fromkeys(("median", "low", "high"), 60 / 3.2) | {"runs": 1}
+    outcome["details"].pop("window_rates_bytes_per_second", None)
+    assert track(report.from_json(found), "pull.cached", 1000.0) is None, "it does not say when"
+    outcome["details"]["opened_after_seconds"] = 40.0
+    assert track(report.from_json(found), "pull.cached", 1000.0) == Track(
+        (991.0, 992.0, 993.0), (10, 20, 30)
+    )
+
+
+def test_copies_that_do_not_overlap_conclude_nothing():
+    later = {"pc1": (0.0, 4.0), "pc2": (3.0, 9.0)}
+    told = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
+    assert (told.kind, told.suspects, told.taken) == ("undecided", (), ())
+    (only,) = fleet_together.sentences(told)
+    assert "did not overlap" in only and not told.is_decided
+
+
+def test_a_client_that_is_missing_costs_itself():
+    told = together([11.8, 11.8], [5.9, 5.9], LINK_RATE)
+    assert names(told) == [("nas1", LINK)] and not told.is_decided
+    assert next(fleet_together.sentences(told)).startswith("2 of 3 clients at once pull 11.8 MB/s")
+    told = together([11.8], [5.9], LINK_RATE)
+    assert fleet_together.headline(told).endswith("(1 of 3 clients were measured)")
+
+
+def test_every_document_has_what_each_client_gets():
+    told = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
+    seen = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in told.taken]}
+    result = replace(of_pairs(seen, FLEET), together=told)
+    plain = json.loads(fleet_rows.to_json(result))
+    assert plain["schema"] == fleet_rows.SCHEMA
+    assert [each["starved"] for each in plain["together"]["taken"]] == [False, False, True]
+    assert plain["together"]["sum_bytes_per_second"] == pytest.approx(11.8 * MB, rel=0.01)
+    assert ",pc3,nas1,together.pull.cached,600000\n" in fleet_rows.table_csv(result)
+    judged = shown.judgement(result)
+    assert judged.state == "critical"
+    assert [each.state for each in judged.judged[:3]] == ["ok", "ok", "critical"]
+    for text in (shown.page(result), shown.ticket(result)):
+        assert "pc3" in text and "3 clients at once" in text
+    without = json.loads(fleet_rows.to_json(replace(result, together=None)))
+    assert "together" not in without
+
+
+def test_reports_of_copies_at_once_are_no_runs_of_their_pairs(tmp_path, report_of):
+    usual = json.dumps(report_of("pc1", "nas1"))
+    (tmp_path / "pc1@nas1.json").write_text(usual)
+    for name in (f"pc1@nas1{AT_ONCE}.json", f"pc1@nas1{AT_ONCE}.run2.json"):
+        (tmp_path / name).write_text(usual)
+    assert collect(tmp_path).made == {Pair("pc1", "nas1"): 1}
+
+
+def test_redacted_names_hold_for_the_copies_at_once_too():
+    pair, hidden = Pair("pc1", "nas1"), Pair("client-1", "server-1")
+    found = Collected(at_once=Collected(kept={pair: (Path("kept"), 3.0)}))
+    found.at_once.seen["pull.cached"] = [Seen(pair, 1.0)]
+    found.rename({pair: hidden}, str)
+    assert found.at_once.kept == {hidden: (Path("kept"), 3.0)}
+    assert found.at_once.reported() == {hidden}
+
+
+HOSTS = "pc1\npc2\npc3\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--together", "4"), "--together 4: must be from 2 to 3, all clients"),
+        (("--together", "1"), "--together 1: must be from 2 to 3, all clients"),
+        (
+            ("--together", "2", "--share", "//nas2/x"),
+            "--together: needs INVENTORY and one --share",
+        ),
+        (("--together", "2", "--all"), "--together: not allowed with --all, --resume or --reports"),
+        (("--together", "2", "--resume"), "--together: not allowed with --all, --resume or --rep"),
+        (("--together", "2", "--reports", "."), "--together: not allowed with --all, --resume or"),
+        (("--direction", "push"), "--direction: not allowed without --together"),
+        (("--together", "2", "--direction", "up"), "--direction 'up': must be one of pull, push"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(bottleneck, tmp_path, more, why):
+    (tmp_path / "hosts").write_text(HOSTS)
+    words = ("fleet", "hosts", "--share", "//nas1/x", *more, "--plan")
+    ended = bottleneck(*words, cwd=tmp_path)
+    assert ended.code == 64 and ended.complaint.startswith(f"bottleneck: {why}"), ended.complaint
+
+
+def test_a_plan_says_what_would_be_moved_and_runs_nothing(bottleneck, tmp_path):
+    (tmp_path / "hosts").write_text(HOSTS)
+    words = ("fleet", "hosts", "--share", "//nas1/x", "--together", "2", "--plan")
+    ended = bottleneck(*words, cwd=tmp_path)
+    assert ended.code == 0, ended.complaint
+    assert "Then 2 clients at once: pull.cached, about 10 s each" in ended.out
+    assert "at most 8.25 GiB in all" in " ".join(ended.out.split())
+    told = json.loads(bottleneck(*words, "--direction", "push", "--json", "-", cwd=tmp_path).out)
+    assert told["clients"] == ["pc1", "pc2"] and told["tests"] == 2
+    assert told["together"] == {
+        "clients": 2,
+        "copy": "push.cached",
+        "copy_seconds": 10.0,
+        "bytes_at_most": 2 << 30,
+    }
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["hosts"]
