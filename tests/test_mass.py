@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_913,
-    "lines of code": 48_599,
+    "lines": 68_937,
+    "lines of code": 48_617,
     "modules": 358,
-    "lines of tests": 64_916,
+    "lines of tests": 64_928,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

@@ -26,6 +26,7 @@ from bottleneck.analysis.evidence.copies import (
     streams_gain,
 )
 from bottleneck.analysis.finding import Claim
+from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import Found
 from bottleneck.report import Report
 from bottleneck.units import range_text, seconds_text, share_text, times_text
@@ -207,7 +208,10 @@ def _from_one_end(given: Evidence) -> Iterator[Claim]:
     lost, trip, allowed = known
     if lost < ONE_END_RATIO or trip < SHORT_SECONDS or given.looks_like(given.rate.median):
         return
-    if allowed.fits(given.rate.median):
+    hole = mtu.hole(given.report, given.sender)
+    if allowed.fits(given.rate.median) and hole is not None:
+        yield mtu.behind_losses(given, hole, f"A{allowed.after(trip)}")
+    elif allowed.fits(given.rate.median):
         yield claim(
             CAUSE,
             "path",

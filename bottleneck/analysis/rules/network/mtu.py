@@ -108,6 +108,26 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     )
 
 
+def behind_losses(given: Evidence, found: Hole, why: str) -> Claim:
+    """A copy whose lost packets explain its rate on such a path: those that were too long for it.
+
+    why: what so many lost packets allow, as a sentence.
+    """
+    again = given.details.sockets.retransmitted_segments
+    return claim(
+        CAUSE,
+        "path",
+        given.made,
+        _words(found),
+        steps=(given.made.index, found[2]),
+        standing="inferred",
+        reached=True,
+        source="gap",
+        evidence=(f"The connection retransmitted {again:.0f} segments. {why}",),
+        remedy=_remedy(given.report, found, given.sender),
+    )
+
+
 def _words(found: Hole) -> str:
     passes, stalls, _ = found
     return (

@@ -6,6 +6,7 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.rules.network import loss
+from probes.records import Measured, Sample
 
 LOSSY = {
     "congestion_control": "reno",
@@ -249,6 +250,17 @@ def test_a_push_at_the_rate_that_its_loss_allows_is_held_by_it(
     alone.copy("push.cached", rate, details={"sockets": sockets(**{**PUSH, **changes})})
     says(alone, *filter(None, [named]))
     assert (alone.named()[2] == "loss") == (named == LOSS)
+
+
+@pytest.mark.parametrize("hole, cause", [("push", "mtu"), ("pull", "loss")])
+def test_where_long_packets_vanish_they_are_what_was_lost(alone, sockets, hole, cause, says):
+    """A hole of the other direction is none of this one's."""
+    found = {"path_mtu_bytes": 1500, "black_hole": {"passes_bytes": 1400, "stalls_bytes": 1401}}
+    seen = Measured(((Sample(0.0, 0), Sample(2.0, 0)),), None, None, {hole: found})
+    alone.put("path", "client", {"host": "nas"}, seen)
+    alone.copy("push.cached", 0.84, details={"sockets": sockets(**PUSH)})
+    says(alone, f"network/path/{cause}")
+    assert (alone.diagnosed("push.cached").verdict.confidence < 0.7) == (cause == "mtu")
 
 
 def test_what_a_short_pushs_start_lost_at_once_is_no_steady_share(alone, sockets):
