@@ -211,9 +211,9 @@ def _parts(ranges: Iterator[tuple[int, int]], seconds: float) -> Iterator[tuple[
 
 
 def _repeated(size_bytes: int, part_bytes: int, seconds: float) -> Iterator[tuple[int, int]]:
-    """A file in whole parts, over and over until the time is over or enough is asked for."""
+    """A file in parts, over and over until the time is over or enough is asked for."""
     until, asked = time.monotonic() + seconds, 0
-    parts = max(1, size_bytes // part_bytes)
+    parts = math.ceil(size_bytes / part_bytes)
     while asked < MOST_REPEATED_BYTES and (not asked or time.monotonic() < until):
         start = asked // part_bytes % parts * part_bytes
         yield start, min(start + part_bytes, size_bytes)

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_937,
-    "lines of code": 48_617,
+    "lines": 68_942,
+    "lines of code": 48_622,
     "modules": 358,
-    "lines of tests": 64_928,
+    "lines of tests": 64_976,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

@@ -33,10 +33,11 @@ LEAST_SECONDS = 1.0
 LAST_SAMPLES = 2
 """Of a copy: its last replies, and its end when all is flushed."""
 LINK, TOO_SHORT = Words("network", "server", "link-rate"), "the copies did not overlap for long"
-LOOKS_LIKE_VOTES = 0.5
-"""Of a client's verdict each: that the sum is the payload of a standard link."""
-SHARED_PARTS = ("disk", "cpu", "network")
-"""What a server has once for all its clients; a window or a request size is of one connection."""
+LOOKS_LIKE_CONFIDENCE = 0.8
+"""Of the link for each client without a verdict, where the sum is what a standard link carries."""
+MOST_CONFIDENCE = 0.95
+LINK_CAUSES = ("link-rate", "contention", "duplex", "wrong-path")
+"""What all connections of a link share; packets are lost, and windows are filled, by each."""
 
 
 class Track(NamedTuple):
@@ -158,26 +159,30 @@ def _suspects(
     for each in (*near, *at_once):
         if (words := _shared(each)) is not None:
             votes[words] = votes.get(words, 0.0) + each.confidence
-    if seen.link_bits_per_second is not None:
-        votes[LINK] = votes.get(LINK, 0.0) + LOOKS_LIKE_VOTES * len(seen.taken)
+    every = _places(LINK, seen, fleet) + _other_parts(seen)
+    silent = sum(each.verdict is None for each in near) if near else 1
+    if silent and seen.link_bits_per_second is not None and votes.keys() <= {LINK}:
+        votes[LINK] = votes.get(LINK, 0.0) + LOOKS_LIKE_CONFIDENCE * silent
     if not votes:
-        return _places(LINK, seen, fleet) + _other_parts(seen), 0.0
+        return every, 0.0
     (first, most), *rest = sorted(votes.items(), key=lambda each: -each[1])
     others = [words for words, count in rest if 2 * count >= most]
     suspects = tuple(place for words in (first, *others) for place in _places(words, seen, fleet))
     voters = max(1, len(near) + sum(_shared(each) is not None for each in at_once))
-    sure = min(1.0, most / voters) * most / sum(votes.values())
+    sure = min(MOST_CONFIDENCE, most / voters) * most / sum(votes.values())
+    if sure < NAMED and len(suspects) == 1:
+        suspects = tuple(dict.fromkeys((*suspects, *every)))
     return suspects, sure / len(suspects)
 
 
 def _shared(seen: Seen) -> Words | None:
     """What a verdict names that clients share; any of the path is their link to the server."""
     words = seen.verdict
-    if words is None or seen.confidence < NAMED or words.component not in SHARED_PARTS:
+    if words is None or seen.confidence < NAMED or words.side == "client":
         return None
-    if words.side == "client":
-        return None
-    return LINK if words.component == "network" else words
+    if words.component == "network":
+        return LINK if words.cause in LINK_CAUSES else None
+    return words if words.component in ("disk", "cpu") else None
 
 
 def _places(words: Words, seen: Together, fleet: Fleet) -> tuple[Suspect, ...]:

@@ -96,6 +96,16 @@ def test_a_run_that_fails_is_told_in_its_own_words(module):
     assert found["msg"] == "bottleneck: the last words"
 
 
+def test_one_copy_of_a_stage_is_asked_for_by_its_name_and_time(module, tmp_path):
+    asked = {"share": "//nas/media", "stage": "smb-copy", "copy": "pull.cached", "seconds": 2.5}
+    module(asked, '{"schema": "x"}')
+    arguments = (tmp_path / "arguments").read_text().split()
+    assert arguments[:3] == ["probe", "smb-copy", "//nas/media"]
+    assert arguments[-4:] == ["--copy", "pull.cached", "--seconds", "2.5"]
+    done, _ = module({"share": "//nas/media", "copy": "pull.cached"})
+    assert done.returncode != 0 and "stage" in done.stdout
+
+
 def test_in_check_mode_nothing_runs(module, tmp_path):
     _, found = module({"share": "//nas/media"}, "{}", 0, "--check")
     assert found["changed"] is False and found["report"] == {}

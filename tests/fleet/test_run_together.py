@@ -103,16 +103,16 @@ def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(started, tmp
 
 
 def least_of_the_link_is_for_pc2(lab):
-    """The server lets out little to one client while others want it."""
-    space, address = lab.spaces["nas0"], lab.address("pc2")
-    for line in (
-        "qdisc replace dev eth0 root handle 1: htb default 10",
-        "class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 64k",
-        "class add dev eth0 parent 1:1 classid 1:10 htb rate 96mbit ceil 100mbit prio 0",
-        "class add dev eth0 parent 1:1 classid 1:20 htb rate 4mbit ceil 100mbit prio 7",
-        f"filter add dev eth0 parent 1: protocol ip u32 match ip dst {address} flowid 1:20",
-    ):
-        hosts.call("tc", "-n", space, *line.split())
+    """The server lets out little to one client while others want it, which share evenly."""
+    lines = ["qdisc replace dev eth0 root handle 1: htb"]
+    lines += ["class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 64k"]
+    for at, (client, least) in enumerate({"pc0": 48, "pc1": 48, "pc2": 4}.items(), 10):
+        rates = f"rate {least}mbit ceil 100mbit prio {'7' if least < 10 else '0'}"
+        lines += [f"class add dev eth0 parent 1:1 classid 1:{at} htb {rates}"]
+        match = f"u32 match ip dst {lab.address(client)} flowid 1:{at}"
+        lines += [f"filter add dev eth0 parent 1: protocol ip {match}"]
+    for line in lines:
+        hosts.call("tc", "-n", lab.spaces["nas0"], *line.split())
 
 
 @pytest.mark.long

@@ -63,6 +63,15 @@ def test_the_link_that_one_alone_fills_limits_the_sum():
     assert fleet_together.headline(told).startswith("Bottleneck: server nas1 (server network: link")
 
 
+def test_what_one_of_several_names_is_sure_only_if_the_sum_looks_like_it():
+    told = together([11.8] * 3, [3.9] * 3, [LINK_RATE, None, LINK_RATE])
+    assert names(told) == [("nas1", LINK)] and told.confidence > 0.8
+    assert names(together([11.8] * 3, [3.9] * 3)) == [("nas1", LINK)]
+    assert len(together([11.8] * 3, [3.9] * 3, OWN).suspects) == 3
+    told = together([30] * 3, [10] * 3, [DISK, None, None])
+    assert len(told.suspects) == 3 and told.suspects[0].verdict == DISK and not told.is_decided
+
+
 @pytest.mark.parametrize("words", [DISK, CPU])
 def test_what_the_server_has_once_is_named_by_those_that_reach_the_sum(words):
     told = together([50, 52, 20], [16, 17, 16], [words, words, OWN])
@@ -78,7 +87,9 @@ def test_clients_that_get_what_they_get_by_themselves_reach_no_shared_limit():
 def test_a_limit_that_none_reaches_by_itself_is_the_sum():
     told = together([60, 60, 60], [39.2, 39.2, 39.2], OWN, votes=(None, None, None))
     assert told.kind == "shared" and told.link_bits_per_second == 1_000_000_000
-    assert names(told) == [("nas1", LINK)]
+    assert names(told) == [("nas1", LINK)] and told.confidence == pytest.approx(0.8)
+    of_agents = together([60, 60, 60], [39.2, 39.2, 39.2], OWN, votes=(CPU, CPU, None))
+    assert names(of_agents) == [("nas1", CPU)], "a verdict says more than what the sum looks like"
 
 
 def test_without_any_verdict_all_that_clients_share_is_told_and_nothing_named():
@@ -90,9 +101,10 @@ def test_without_any_verdict_all_that_clients_share_is_told_and_nothing_named():
     assert Words("disk", "server", "write") in {each.verdict for each in pushed.suspects}
 
 
-def test_a_window_of_each_connection_is_not_what_they_share():
-    told = together([30, 30, 30], [10, 10, 10], WINDOW)
-    assert WINDOW not in {each.verdict for each in told.suspects} and not told.is_decided
+@pytest.mark.parametrize("words", [WINDOW, Words("network", "path", "loss"), OWN])
+def test_what_limits_each_connection_is_not_what_they_share(words):
+    told = together([30, 30, 30], [10, 10, 10], words)
+    assert words not in {each.verdict for each in told.suspects} and not told.is_decided
 
 
 def test_verdicts_that_disagree_leave_it_undecided_between_two():

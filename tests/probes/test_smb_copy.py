@@ -90,6 +90,32 @@ def test_every_copy_arrives_intact_in_every_dialect(
     assert list(tmp_path.iterdir()) == [source]
 
 
+@pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
+def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
+    run: Run, run_folder: Any, dialect: str, tmp_path: Path, source: Path
+) -> None:
+    lasting = {"end": "folder", "folder": str(tmp_path)}
+    with run_folder() as (peer, folder, _):
+        run(setting("push.cached", dialect, fill_source=True), peer)
+        pulled = setting("pull.cached", dialect, lasting_seconds=0.5, **lasting)
+        samples, details = run(pulled, peer)
+        assert samples[-1].moved_bytes > SIZE and details["hash_ok"] is True
+        assert 0.5 <= samples[-1].elapsed_seconds < 5
+        more = {"lasting_seconds": 0.001, "request_bytes": 4096, "depth": 2}
+        pushed = setting("push.cached", dialect, **lasting, **more)
+        samples, details = run(pushed, replace(peer, path=str(source)))
+        assert 0 < samples[-1].moved_bytes < SIZE and details["hash_ok"] is True
+        assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source"]
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_repeated_file_is_read_whole_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(smb_copy, "MOST_REPEATED_BYTES", 70)
+    parts = list(smb_copy._repeated(25, 10, 60.0))
+    assert parts == [(0, 10), (10, 20), (20, 25), (0, 10), (10, 20), (20, 25), (0, 10)]
+    assert list(smb_copy._repeated(25, 100, 0.0)) == [(0, 25)]
+
+
 @pytest.mark.parametrize("end", ["folder", "memory"])
 def test_the_details_say_what_the_contract_asks(
     run_and_check: Any, run_folder: Any, source: Path, end: str
