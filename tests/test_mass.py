@@ -12,7 +12,7 @@ CEILINGS = {
     "lines": 68_942,
     "lines of code": 48_622,
     "modules": 358,
-    "lines of tests": 64_976,
+    "lines of tests": 64_993,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

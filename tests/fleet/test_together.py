@@ -8,12 +8,15 @@ import pytest
 
 from bottleneck import report
 from bottleneck.analysis.finding import Words
+from bottleneck.cli import fleet as commands
+from bottleneck.cli.fleet_together import checked
 from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
 from bottleneck.reports import fleet as shown
 from bottleneck.reports import fleet_rows, fleet_together
+from probes.stage import Refused
 
 LINK_RATE = Words("network", "path", "link-rate")
 DISK, CPU = Words("disk", "server", "read"), Words("cpu", "server", "all-cores")
@@ -249,27 +252,38 @@ def test_redacted_names_hold_for_the_copies_at_once_too():
 HOSTS = "pc1\npc2\npc3\n"
 
 
+ALL = {"all": True, "resume": True, "reports": Path()}
+
+
 @pytest.mark.parametrize(
-    ("more", "why"),
+    ("count", "more", "why"),
     [
-        (("--together", "4"), "--together 4: must be from 2 to 3, all clients"),
-        (("--together", "1"), "--together 1: must be from 2 to 3, all clients"),
-        (
-            ("--together", "2", "--share", "//nas2/x"),
-            "--together: needs INVENTORY and one --share",
-        ),
-        (("--together", "2", "--all"), "--together: not allowed with --all, --resume or --reports"),
-        (("--together", "2", "--resume"), "--together: not allowed with --all, --resume or --rep"),
-        (("--together", "2", "--reports", "."), "--together: not allowed with --all, --resume or"),
-        (("--direction", "push"), "--direction: not allowed without --together"),
-        (("--together", "2", "--direction", "up"), "--direction 'up': must be one of pull, push"),
+        (4, {}, "--together 4: must be from 2 to 3, all clients"),
+        (1, {}, "--together 1: must be from 2 to 3, all clients"),
+        *((2, {key: value}, "--together: not allowed with --all") for key, value in ALL.items()),
+        (None, {"direction": "push"}, "--direction: not allowed without --together"),
+        (2, {"direction": "up"}, "--direction 'up': must be one of pull, push"),
     ],
 )
-def test_what_makes_no_sense_is_wrong_usage(bottleneck, tmp_path, more, why):
+def test_what_makes_no_sense_is_refused(count, more, why):
+    with pytest.raises(Refused) as refused:
+        checked(FLEET, commands.Tests(together=count, **more))
+    assert (refused.value.kind, refused.value.text[: len(why)]) == ("usage", why)
+
+
+def test_the_first_clients_are_those_that_copy_at_once_each_pair_once():
+    known, tests = checked(FLEET, commands.Tests(together=2))
+    assert known.clients == CLIENTS[:2] and tests.all
+    assert checked(FLEET, commands.Tests()) == (FLEET, commands.Tests())
+
+
+def test_more_than_one_share_is_wrong_usage(bottleneck, tmp_path):
     (tmp_path / "hosts").write_text(HOSTS)
-    words = ("fleet", "hosts", "--share", "//nas1/x", *more, "--plan")
+    words = ("fleet", "hosts", "--share", "//nas1/x", "--share", "//nas2/x", "--together", "2")
     ended = bottleneck(*words, cwd=tmp_path)
-    assert ended.code == 64 and ended.complaint.startswith(f"bottleneck: {why}"), ended.complaint
+    assert ended.code == 64
+    why = "--together: needs INVENTORY and one --share, found 2"
+    assert ended.complaint.strip() == f"bottleneck: {why}"
 
 
 def test_a_plan_says_what_would_be_moved_and_runs_nothing(bottleneck, tmp_path):
