@@ -66,7 +66,7 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     )
     with begun(bench):
         disks.measure_disks(bench)
-        files.pull_file(bench, "3.1.1", {"signing": None, "encryption": None})
+        files.copy_file(bench, "3.1.1", {"signing": None, "encryption": None})
         bench.samba_config = [{"option": "sync always"}]
         disks.explain_disks(bench)
     assert bench.ledger.complete(), bench.report().entries
