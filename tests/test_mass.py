@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_942,
-    "lines of code": 48_622,
+    "lines": 68_936,
+    "lines of code": 48_614,
     "modules": 358,
     "lines of tests": 64_993,
     "largest file": 400,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import interface_facts
-from bottleneck.analysis.claim import TRUST, Cause, claim
+from bottleneck.analysis.claim import TRUST, Cause, Source, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import PathDetails
 from bottleneck.analysis.evidence.views import view
@@ -91,21 +91,11 @@ def rule(given: Evidence) -> Iterator[Claim | str]:
     if not again or wall <= 0 or waited < STALLED_RATIO * wall:
         yield from remarks(given.report, given.sender)
         return
-    yield claim(
-        CAUSE,
-        "path",
-        given.made,
-        _words(found),
-        steps=(given.made.index, found[2]),
-        standing="inferred",
-        reached=True,
-        source="measured",
-        evidence=(
-            f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))}"
-            f" of the copy) for retransmission timeouts and retransmitted {again:.0f} segments.",
-        ),
-        remedy=_remedy(given.report, found, given.sender),
+    why = (
+        f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))} of "
+        f"the copy) for retransmission timeouts and retransmitted {again:.0f} segments."
     )
+    yield _held(given, found, "measured", why)
 
 
 def behind_losses(given: Evidence, found: Hole, why: str) -> Claim:
@@ -114,6 +104,10 @@ def behind_losses(given: Evidence, found: Hole, why: str) -> Claim:
     why: what so many lost packets allow, as a sentence.
     """
     again = given.details.sockets.retransmitted_segments
+    return _held(given, found, "gap", f"The connection retransmitted {again:.0f} segments. {why}")
+
+
+def _held(given: Evidence, found: Hole, source: Source, why: str) -> Claim:
     return claim(
         CAUSE,
         "path",
@@ -122,8 +116,8 @@ def behind_losses(given: Evidence, found: Hole, why: str) -> Claim:
         steps=(given.made.index, found[2]),
         standing="inferred",
         reached=True,
-        source="gap",
-        evidence=(f"The connection retransmitted {again:.0f} segments. {why}",),
+        source=source,
+        evidence=(why,),
         remedy=_remedy(given.report, found, given.sender),
     )
 
