@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CEILINGS = {
-    "lines": 68_936,
-    "lines of code": 48_614,
+    "lines": 68_947,
+    "lines of code": 48_621,
     "modules": 358,
-    "lines of tests": 64_993,
+    "lines of tests": 64_999,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

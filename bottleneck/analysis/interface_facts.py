@@ -18,7 +18,6 @@ TUNNELS = frozenset(
     ("tun", "wireguard", "ovpn", "ppp", "xfrm", "vti", "vti6", "ipip", "ip6tnl", "sit")
     + ("gre", "gretap", "ip6gre", "vxlan", "geneve", "l2tp")
 )
-LOCAL = ("127.", "::1", "169.254.", "fe80:")
 SAME_RATIO = 0.1
 """How far a link's rate may be off what is set for it."""
 ONE_PORT_A_CONNECTION = ("802.3ad", "balance-xor", "balance-tlb", "balance-alb", "active-backup")
@@ -44,18 +43,19 @@ def unseen_way(report: Report, bytes_per_second: float) -> str | None:
     None: it sees none, or its own interface carries no more than that rate.
     """
     link = dict(interfaces(report)).get("client")
-    if link is not None and link.kind in TUNNELS:
+    if link is None:
+        return None
+    if link.kind in TUNNELS:
         return f"The copy goes through {link.name}, a tunnel ({link.kind})"
     share = model.payload_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
-    own = None if link is None else link.rate_bits_per_second
+    own = link.rate_bits_per_second
     if own and own / 8 * share <= (1 + SAME_RATIO) * bytes_per_second:
         return None
-    offered = {
-        each.index: each.address
-        for each in steps.target_of(report).interfaces
-        if not each.address.lower().startswith(LOCAL)
-    }
-    return f"The server offers {' and '.join(offered.values())}" if len(offered) > 1 else None
+    for each in steps.target_of(report).interfaces:
+        # An address that both hosts have is a container's or a virtual machine's bridge.
+        if each.reached_from not in ("", link.address, each.address):
+            return f"This client reaches {each.address} of the server by {each.reached_from}"
+    return None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from probes.host import journal
+from probes.host import journal, rtnetlink
 from probes.host.removal import RUN_FILE as OURS
 from probes.meaning import Hex, Number, Text
 from probes.records import Endpoint
@@ -86,7 +86,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """Creates bottleneck-RUN in peer.folder, with an empty source file, and keeps both open.
 
     Removes first what a run left there that was killed with the server. Yields the peer with that
-    folder and with facts: what was agreed (SessionFacts), the server's interfaces (Interface), the
+    folder and with facts: what was agreed (SessionFacts), the server's interfaces (Interface, and
+    reached_from: the address of this host that packets there have; None: no route), the
     compression that it offers (None: unknown), free_bytes and total_bytes of the share. Raises
     Refused or Unavailable; Broken where something may be left.
     """
@@ -101,7 +102,10 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         space = session.space(folder)
         facts = {
             **session.facts.details(),
-            "interfaces": [vars(each) for each in session.interfaces()],
+            "interfaces": [
+                {**vars(each), "reached_from": _reached_from(each.address)}
+                for each in session.interfaces()
+            ],
             "compression": _compression(session, peer),
             "free_bytes": space.free_bytes,
             "total_bytes": space.total_bytes,
@@ -110,6 +114,13 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             yield replace(peer, folder=path, facts=facts)
         finally:
             note.there = not (_vanished(session, source, folder) or _swept(setting, peer, path))
+
+
+def _reached_from(address: str) -> str | None:
+    try:
+        return rtnetlink.source_address(address) if address else None
+    except (OSError, ValueError):
+        return None
 
 
 @dataclass

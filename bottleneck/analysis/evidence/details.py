@@ -371,9 +371,9 @@ class ServerSetting:
 class Offered:
     """An address that the server offers to SMB's multichannel (MS-SMB2 2.2.32.5)."""
 
-    index: float | None = None
-    """Of the server's interface."""
     address: str = ""
+    reached_from: str = ""
+    """The client's own address in packets there; empty: not known."""
 
 
 @dataclass(frozen=True)

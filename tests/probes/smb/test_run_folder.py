@@ -82,8 +82,8 @@ def test_it_is_there_while_it_is_held_and_gone_afterwards(share: Any, dialect: s
             assert held.facts["dialect"] == (dialect or "3.1.1")
             assert 0 < held.facts["free_bytes"] <= held.facts["total_bytes"]
             assert held.facts["signing"] is None
-            told = [each["address"] for each in held.facts["interfaces"]]
-            assert told == ([] if dialect else [peer.host])
+            told = [(each["address"], each["reached_from"]) for each in held.facts["interfaces"]]
+            assert told == ([] if dialect else [(peer.host, peer.host)])
             assert json.loads(json.dumps(held.facts)) == held.facts
         assert files(folder) == ["mine", "precious"]
 

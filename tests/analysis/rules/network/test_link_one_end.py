@@ -67,24 +67,30 @@ def test_a_push_whose_bytes_fill_the_link_is_held_by_it_if_its_flush_takes_less(
     assert alone.diagnosed("push.cached").verdict.confidence <= 0.6
 
 
-HERE, THERE = {"index": 2, "address": "10.0.0.2"}, {"index": 3, "address": "10.1.0.2"}
+HERE = {"address": "10.0.0.2", "reached_from": "10.0.0.1"}
+THERE = {"address": "10.1.0.2", "reached_from": "10.1.0.1"}
+BRIDGE = {"address": "172.17.0.1", "reached_from": "172.17.0.1"}
 WAYS = {
     "a tunnel": ("through vpn0, a tunnel (tun)", {"kind": "tun"}, ()),
     "another one": ("through vpn0, a tunnel (wireguard)", {"kind": "wireguard"}, ()),
     "a virtual machine's own card is none": (None, {"kind": "tap"}, ()),
-    "the server has another card": ("offers 10.0.0.2 and 10.1.0.2", {}, (HERE, THERE)),
+    "by another card of the client": ("10.1.0.2 of the server by 10.1.0.1", {}, (HERE, THERE)),
     "the client's own card is that slow": (
         *(None, {"rate_bits_per_second": 100_000_000}, (HERE, THERE)),
     ),
-    "two addresses of one card": (None, {}, (HERE, {"index": 2, "address": "2001:db8::2"})),
-    "an address of the link alone": (None, {}, (HERE, {"index": 3, "address": "fe80::2"})),
+    "by the same card": (None, {}, (HERE, {**THERE, "reached_from": "10.0.0.1"})),
+    "both hosts have such a bridge": (None, {}, (HERE, BRIDGE)),
+    "no route": (None, {}, (HERE, {**THERE, "reached_from": None})),
+    "its own interface is not known": (None, None, (HERE, THERE)),
 }
 
 
 @pytest.mark.parametrize(("told", "card", "offered"), WAYS.values(), ids=WAYS)
 def test_a_client_alone_cannot_see_whether_another_path_is_faster(alone, told, card, offered):
-    link = replace(alone.client.interface, name="vpn0", rate_bits_per_second=10**10)
-    alone.client = replace(alone.client, interface=replace(link, **card))
+    rate = {"rate_bits_per_second": 10**10}
+    link = replace(alone.client.interface, name="vpn0", address="10.0.0.1", **rate)
+    link = None if card is None else replace(link, **card)
+    alone.client = replace(alone.client, interface=link)
     alone.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
     report = alone.report()
     report.target["interfaces"] = list(offered)
