@@ -12,7 +12,7 @@ CEILINGS = {
     "lines": 68_947,
     "lines of code": 48_621,
     "modules": 358,
-    "lines of tests": 64_999,
+    "lines of tests": 65_011,
     "largest file": 400,
     "largest function": 50,
     "longest import chain": 33,

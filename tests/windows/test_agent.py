@@ -28,11 +28,21 @@ pytestmark = pytest.mark.long
 WAYS = ("ssh", "tcp")
 
 
-def agents():
-    """Those that travelled to this host, and ssh's that lead to them."""
-    found = psutil.process_iter(["cmdline"])
-    return [
-        each.pid for each in found if any(STARTER in part for part in each.info["cmdline"] or ())
+@pytest.fixture
+def agents(sshd):
+    """Tells which agents came to this host by this sshd, and the ssh's that lead to them.
+
+    Other tests have their own at the same time.
+    """
+
+    def led_here(told):
+        words = " ".join(told["cmdline"] or ())
+        there = (told["environ"] or {}).get("SSH_CONNECTION", "")
+        mine = str(sshd.folder) in words or there.endswith(f" {sshd.port}")
+        return STARTER in words and mine
+
+    return lambda: [
+        each.pid for each in psutil.process_iter(["cmdline", "environ"]) if led_here(each.info)
     ]
 
 
@@ -64,7 +74,7 @@ def measured(report, stage, **setting):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_server_is_measured_by_its_agent(windows, samba, ssh, tmp_path, way):
+def test_the_server_is_measured_by_its_agent(windows, samba, ssh, agents, tmp_path, way):
     server, _ = samba
     file = tmp_path / "report.json"
     with agent(way, ssh, tmp_path) as (option, variables):
@@ -97,7 +107,9 @@ def test_the_server_is_measured_by_its_agent(windows, samba, ssh, tmp_path, way)
         ("nas:9", "Connection refused"),
     ],
 )
-def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(windows, samba, ssh, place, said):
+def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(
+    windows, samba, ssh, agents, place, said
+):
     server, _ = samba
     target = target_of(server)
     option = ("--agent", f"ssh://{place}")
@@ -143,7 +155,7 @@ def test_pipes_and_clock_are_as_the_stages_need_them(windows, work, said):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_ended_run_leaves_no_agent(windows, samba, ssh, number):
+def test_an_ended_run_leaves_no_agent(windows, samba, ssh, agents, number):
     with under_way(windows, samba, "--agent", "ssh://nas", **ssh) as run:
         assert agents()
         run.send_signal(number)
