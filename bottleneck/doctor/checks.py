@@ -119,7 +119,9 @@ def _program(seen: Looked) -> Iterator[Check]:
     else:
         text = f"output is {program.encoding}: bars and foreign names are shown in ASCII"
         windows = "win32" in seen.client.families
-        remedy = "set PYTHONUTF8=1" if windows else "export LC_ALL=C.UTF-8"
+        remedy = (
+            "setx PYTHONUTF8 1, then open another terminal" if windows else "export LC_ALL=C.UTF-8"
+        )
         yield _costs(CLIENT, "encoding", text, remedy)
     shows = "terminal" if program.terminal else "no terminal: progress is one line per test"
     yield _ok(CLIENT, "terminal", shows)

@@ -33,6 +33,8 @@ if psutil.version_info[:2] < OLDEST:
 
 LINUX = sys.platform.startswith("linux")
 ONLINE = Path("/sys/devices/system/cpu/online")
+LARGEST_MTU_BYTES = 65_536
+"""A loopback of Windows claims 4 GiB."""
 KERNEL_THREADS_PARENT = "kthreadd"
 YOUNG_SECONDS = 10.0
 """A process that began since may still become another program without a tick of CPU time."""
@@ -97,13 +99,16 @@ def traffic(interface: str) -> Optional[Tuple[int, int]]:
 def interface(address: str) -> Optional[InterfaceFacts]:
     """The interface with an address of this host, where no rtnetlink tells more of it; None: none.
 
-    Its duplex stays unknown: psutil takes every Windows card's for full.
+    Its rate and duplex stay unknown: of a Windows card psutil reads 32 bits of the rate, which any
+    tunnel claims too, and takes it for full duplex.
     """
+    known = psutil.net_if_stats()
     for name, addresses in psutil.net_if_addrs().items():
-        if address in (each.address.partition("%")[0] for each in addresses):
-            told = psutil.net_if_stats()[name]
-            rate = told.speed * 1_000_000 or None
-            return InterfaceFacts(name, address, rate, None, told.mtu or None, None, None)
+        told = known.get(name)
+        here = address in (each.address.partition("%")[0] for each in addresses)
+        if here and told is not None and told.isup:
+            mtu = told.mtu if 0 < told.mtu <= LARGEST_MTU_BYTES else None
+            return InterfaceFacts(name, address, None, None, mtu, None, None)
     return None
 
 

@@ -32,6 +32,7 @@ _WORDS = {
     errno.ECONNREFUSED: "Connection refused",
     errno.ETIMEDOUT: "Connection timed out",
     errno.EHOSTUNREACH: "No route to host",
+    errno.ENETUNREACH: "Network is unreachable",
 }
 """What Windows' C library does not know of its sockets' codes."""
 _UNDER_WAY = (0, errno.EINPROGRESS, errno.EWOULDBLOCK)

@@ -139,20 +139,28 @@ def even_rate(given: Evidence) -> float | None:
     for sender, copies in made.items():
         beside = [foreign_rate(given.report, each, sender) or 0.0 for each in copies]
         carried = [steady_rate(each) + more for each, more in zip(copies, beside, strict=True)]
-        fastest = [at for at, rate in enumerate(carried) if rate * ratio >= max(carried)]
+        # Beside others a copy that keeps nothing waiting is below the path for its own reasons.
+        queued = [
+            not (more and sender == "client") or delayed(each.details.sockets)
+            for each, more in zip(copies, beside, strict=True)
+        ]
+        most = max((rate for rate, full in zip(carried, queued, strict=True) if full), default=0.0)
+        fastest = [at for at, rate in enumerate(carried) if queued[at] and rate * ratio >= most]
         if len(fastest) < LEAST_EVEN:
             return None
         rates += [(carried[at], copies[at].rate.median + beside[at]) for at in fastest]
         sent += [copies[at] for at in fastest if sender == "client"]
     once_started = [each for each, _ in rates]
     even = max(once_started) <= ratio * min(once_started)
-    if not even or not all(_delayed(each.details.sockets) for each in sent):
+    if not even or not all(delayed(each.details.sockets) for each in sent):
         return None
     # The start of a far push is blurred: its steady rate may lie above what the path carries.
-    return max(statistics.median(once_started), *(whole for _, whole in rates))
+    level = max(statistics.median(once_started), *(whole for _, whole in rates))
+    moved = [each.rate.median for sender in SIDES for each in alike(given.report, sender)]
+    return level if max(moved) <= ratio * level else None
 
 
-def _delayed(told: Sockets) -> bool:
+def delayed(told: Sockets) -> bool:
     """Whether packets waited on the path; a window that ends early leaves its queues empty."""
     rtt, least = told.rtt_seconds_median or 0.0, told.min_rtt_seconds
     if least is None:
@@ -160,5 +168,6 @@ def _delayed(told: Sockets) -> bool:
     # Whatever else held it back at times, most of its bytes under way stood in that queue.
     standing = rtt >= STANDING_RATIO * max(least, STANDING_SECONDS)
     flying = (told.in_flight_bytes_median or 0.0) / (told.segment_bytes or USUAL_SEGMENT_BYTES)
-    lossy = 0 < (told.loss_ratio or 0.0) * flying**2 <= MOST_LOST
+    lost = told.loss_ratio or 0.0
+    lossy = lost > 0 and lost * flying**2 <= MOST_LOST
     return standing or told.by == "network" and rtt >= DELAYED_RATIO * least and not lossy

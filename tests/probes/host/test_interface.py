@@ -45,7 +45,7 @@ def test_without_rtnetlink_psutil_tells_the_same_of_name_address_and_mtu(monkeyp
     monkeypatch.setattr(interface.rtnetlink, "FAMILY", None)
     told = interface.interface_facts("127.0.0.1")
     assert told == InterfaceFacts(*("lo", "127.0.0.1", None, None, known.mtu_bytes, None, None))
-    monkeypatch.setattr(psutil, "net_if_addrs", dict)
+    monkeypatch.setattr(psutil, "net_if_stats", dict)
     assert interface.interface_facts("127.0.0.1") is None
 
 

@@ -123,15 +123,16 @@ def _waits(given: Evidence, back: Found) -> bool:
     least = max(LEAST_WAIT_SECONDS, LEAST_TRIPS * (told.rtt_seconds or 0.0))
     if not idle or client_bound(given.made) or (told.request_seconds_median or 0.0) < least:
         return False
-    slower = back.rate.median >= FASTER_RATIO * given.rate.median
+    memory, rate = given.copy.memory, given.rate.median
+    if memory is not None and memory.rate.median > LIKE_RATIO * rate:
+        return False
+    slower = back.rate.median >= FASTER_RATIO * rate
     return slower and seen is not None and seen.ratio <= SELDOM_RATIO
 
 
 def _unflushed_too(given: Evidence) -> bool:
     """Whether its WRITEs wait from the first one on, flushed or not."""
-    rate, memory = given.rate, given.copy.memory
-    if memory is not None and memory.rate.median > LIKE_RATIO * rate.median:
-        return False
+    rate = given.rate
     if quota.seen_in(given.report) or rate.high - rate.low > STEADY_RATIO * rate.median:
         return False
     # What a push that nobody flushes reached, as much less as it may be faster.

@@ -195,5 +195,5 @@ def _as_over_another(given: Evidence, least_ratio: float) -> Iterator[Claim]:
                     each,
                     ceiling=replace(each.ceiling, steps=(given.made.index, *each.ceiling.steps)),
                     words=f"o{over} waits for the server's disk, which takes about "
-                    f"{rate_text(level)}",
+                    f"{rate_text(max(level, given.rate.median))}",
                 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import interface_facts
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate, transfers
-from bottleneck.analysis.evidence.startup import even_rate
+from bottleneck.analysis.evidence.startup import FAR_EVEN_RATIO, delayed, even_rate
 from bottleneck.analysis.finding import Claim
 from bottleneck.units import rate_text
 
@@ -67,6 +67,13 @@ def remedy(given: Evidence, foreign: float) -> str:
     )
 
 
+def _as_back(given: Evidence, total: float) -> float | None:
+    """What a path of any rate holds both ways, where it was as full and this copy had to wait."""
+    even = even_rate(given)
+    waits = given.copy.verb == "pull" or delayed(given.details.sockets)
+    return even if even is not None and waits and total * FAR_EVEN_RATIO >= even else None
+
+
 def _capacity(given: Evidence, total: float) -> float | None:
     """Payload that the link carries in the copy's direction, everybody's traffic together."""
     carried = [
@@ -74,7 +81,7 @@ def _capacity(given: Evidence, total: float) -> float | None:
         for each in transfers(given.report, given.sender)
     ]
     match = given.looks_like(total)
-    seen = even_rate(given) if match is None and given.lone else None
+    seen = _as_back(given, total) if match is None and given.lone else None
     most = max(carried, default=seen if match is None else match.payload_bytes_per_second)
     bound = interface_facts.shaped(given)
     near = most and bound and abs(most / bound.bytes_per_second - 1) <= BOUND_RATIO

@@ -277,8 +277,8 @@ def _even(given: Evidence, rate: float) -> Claim:
         CAUSE,
         "path",
         best_alike(given.report, given.sender),
-        f"copies in both directions come to {rate_text(rate)} once they have started, which seems "
-        "to be what the path carries",
+        f"copies in both directions, with any traffic beside them, come to {rate_text(rate)} once "
+        "they have started, which seems to be what the path carries",
         level=rate,
         standing="inferred",
         reached=True if _filled(given, rate) else None,
@@ -336,7 +336,7 @@ def _doubted(given: Evidence, found: Claim) -> Claim:
     way = interface_facts.unseen_way(given.report, rate) if given.lone else None
     if way is None:
         return found
-    why = f"{way}. Whether another path is faster is not known: an agent (--agent) asks each."
+    why = f"{way}. Whether another path is faster is not known: an agent (--agent) tests each one."
     trust = min(found.trust, TRUST["gap"])
     return replace(found, trust=trust, evidence=(*found.evidence, why))
 

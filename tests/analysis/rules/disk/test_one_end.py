@@ -217,12 +217,16 @@ def test_writes_that_wait_from_the_first_one_on_are_forced(alone, changes, says)
     assert alone.named("push.cached") == ("disk", "server", "sync")
 
 
-@pytest.mark.parametrize(("by", "cause"), [("sender", "sync"), ("network", "inconclusive")])
-def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(alone, by, cause, says):
+@pytest.mark.parametrize(
+    ("by", "memory", "cause"),
+    [("sender", None, "sync"), ("network", None, "inconclusive"), ("sender", 40, "inconclusive")],
+    ids=["it waits", "its packets queue", "without the client's disk it is faster"],
+)
+def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(alone, by, memory, cause, says):
     """Its requests are shorter, so that it waits more often."""
     forced(alone)
     details = told(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
-    alone.copy("push.cached", (7.6, 7.7, 7.8), dialect="smb1", details=details)
+    alone.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
     says(alone)
     found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
     assert found["push.cached", "smb1"].verdict.cause == cause

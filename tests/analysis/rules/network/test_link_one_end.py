@@ -252,7 +252,11 @@ BOTH_WAYS = {
     "losses alone may hold what is in flight": (
         *(NOBODY, {"loss_ratio": 0.015, "in_flight_bytes_median": 14_480}),
     ),
+    "so too where nobody told what is": (
+        *(NOBODY, {"loss_ratio": 0.015, "in_flight_bytes_median": None}),
+    ),
     "the losses are a queue's that overflows": (LINK, {"loss_ratio": 0.005}),
+    "another test moved more": (NOBODY, {"requests": 80.0}),
 }
 
 
@@ -272,6 +276,8 @@ def test_a_path_that_holds_both_ways_alike_is_named(alone, sockets, named, chang
     for dialect in changes.get("dialects", ("3.1.1", "smb1")):
         alone.copy("push.cached", 52, dialect=dialect, details=told)
         alone.copy("pull.cached", changes.get("pull", 59.4), dialect=dialect, details=FAR)
+    if "requests" in changes:
+        alone.matrix("push", {(1 << 20, 8): changes["requests"]}, 0.04)
     says(alone, named)
 
 
@@ -294,6 +300,24 @@ def test_pushes_that_queue_beside_others_fill_a_path_of_no_standard_rate(
         alone.copy("push.cached", 40.0, dialect=dialect, details=told, client=sent)
         alone.copy("pull.cached", changes.get("pull", 59.4), dialect=dialect)
     says(alone, named)
+
+
+def test_a_dialect_that_keeps_nothing_waiting_beside_others_is_not_held_by_them(
+    alone, sockets, says
+):
+    """SMB1 at 44 MB/s and 12 of others, where 59 pass: its own requests hold it."""
+    full = sockets(min_rtt_seconds=0.002, rtt_seconds_median=0.018)
+    idle = sockets(by="sender", min_rtt_seconds=0.002, rtt_seconds_median=0.0022)
+    for rate, dialect, seen in ((59.4, "3.1.1", full), (44.0, "smb1", idle)):
+        told = {"rtt_seconds": 0.002, "sockets": seen}
+        others = 0.0 if rate > 50 else 12.0
+        sent = {"interface_sent_bytes": int(4 * (rate + others) * MB / (1448 / 1514))}
+        memory = rate if rate > 50 else None
+        alone.copy("push.cached", rate, memory, dialect, details=told, client=sent)
+        alone.copy("pull.cached", 59.4, dialect=dialect)
+    says(alone)
+    found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
+    assert found["push.cached", "smb1"].verdict.cause != "contention"
 
 
 def test_a_far_pull_shows_the_link_between_its_start_and_its_end(alone, says):
