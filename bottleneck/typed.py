@@ -6,6 +6,7 @@ Pure; knows records only by their annotations. Runs on Python 3.9: it travels wi
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Callable
@@ -27,6 +28,11 @@ class NotTyped(ValueError):
 _UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
     """An instance of a dataclass from a JSON object.
 
@@ -37,7 +43,7 @@ def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
         raise NotTyped(f"{where} must be an object")
     if where.count("[") > MOST_NESTED:
         raise NotTyped(f"{where[:80]} ... is nested too deep")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(typing.cast("Any", kind))
     found: dict[str, Any] = {}
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     for key in set(value) - {field.name for field in fields} if exact else ():

@@ -16,6 +16,7 @@ import io
 import sys
 import tokenize
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 PRODUCT = ("bottleneck", "probes")
@@ -30,10 +31,13 @@ def sources(root: Path, *folders: str) -> dict[str, str]:
     return {str(file.relative_to(root)): file.read_text("utf-8") for file in found}
 
 
+_tree = cache(ast.parse)
+
+
 def code_lines(text: str) -> int:
     """Lines with anything of a token on them that is no docstring and no comment."""
     skipped: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_tree(text)):
         value = node.value if isinstance(node, ast.Expr) else None
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             skipped.update(range(value.lineno, (value.end_lineno or value.lineno) + 1))
@@ -46,7 +50,7 @@ def code_lines(text: str) -> int:
 
 def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
     """Lines and place of each function, what is inside of it included."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_tree(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield lines, f"{path}:{node.lineno} {node.name}"
@@ -54,7 +58,7 @@ def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
 
 def imports(path: str, text: str) -> Iterator[str]:
     """Full names of all that a file imports, anywhere in it; of `from a import b` a and a.b."""
-    tree = ast.parse(text)
+    tree = _tree(text)
     tested = [each for each in ast.walk(tree) if isinstance(each, ast.If)]
     typing = [each for each in tested if ast.unparse(each.test).endswith("TYPE_CHECKING")]
     unread = {inner for each in typing for inner in ast.walk(each)}

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -29,8 +30,13 @@ TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/drivers/samba
 """What runs on the other host, and the private Samba, which a lab starts with any Python."""
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Every module that a file imports, anywhere in it, by its full name."""
+    return frozenset(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse((ROOT / path).read_text(), str(path))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -96,7 +102,6 @@ def test_reports_know_of_the_probes_the_records_alone() -> None:
         assert house == reaches(path, "probes.records"), path
 
 
-@pytest.mark.long
 def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
     machine = ("os", "pathlib", "shutil", "tempfile", "io", *CLOCK_AND_CHANCE)
     # The units are pure too, and the one place that writes a rate for people.
@@ -109,7 +114,6 @@ def test_analysis_reads_records_and_reports_and_touches_no_machine() -> None:
         assert house == reaches(path, *allowed), path
 
 
-@pytest.mark.long
 def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> None:
     """Through what it imports, too; opening a report's file is the one thing done there."""
     # What a finished document is put into a file with; its name on the way is a random one.
@@ -173,7 +177,6 @@ def test_what_travels_is_python_3_9_and_the_standard_library(path: Path) -> None
     assert foreign <= sys.stdlib_module_names
 
 
-@pytest.mark.long
 def test_what_travels_calls_nothing_newer_than_python_3_9() -> None:
     """vermin knows the version that each function and argument of the library came with."""
     run = [sys.executable, "-c", "import vermin; vermin.main()", "--target=3.9-", "--no-tips"]

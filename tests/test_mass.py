@@ -19,7 +19,19 @@ CEILINGS = {
     "circles of files": 0,
     "circles of packages": 0,
 }
-"""To be lowered with what goes; a new capability may raise lines by 1,000 at the most."""
+"""Changed downwards only, with what goes."""
+ALLOWANCE = {"issue": "Green", "lines": 100, "lines of tests": 400, "modules": 0}
+"""What the issue in work may lie above them meanwhile; its last commit sets each to 0."""
+
+
+def above(found, allowance=ALLOWANCE):
+    """Figures above their ceilings, with what they are."""
+    code = {"lines of code": allowance["lines"]}
+    return {
+        name: figure
+        for name, (figure, *_) in found.items()
+        if figure > CEILINGS[name] + {**allowance, **code}.get(name, 0)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +42,12 @@ def mass():
     return module
 
 
-@pytest.mark.long
 def test_no_figure_is_above_its_ceiling(mass):
     found = mass.measured(ROOT)
     assert found.keys() == CEILINGS.keys()
-    assert not {name: each for name, each in found.items() if each[0] > CEILINGS[name]}
+    assert above(found) == {}
+    grown = {**found, "lines": (CEILINGS["lines"] + ALLOWANCE["lines"] + 1, "")}
+    assert above(grown).keys() == {"lines"}
 
 
 def test_code_is_what_is_no_docstring_no_comment_and_not_blank(mass):

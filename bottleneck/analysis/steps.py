@@ -29,8 +29,6 @@ OURS = ("impacket",)
 KEPT_RATIO = 0.9
 """Of a source in the page cache, from which on what is missing is no matter."""
 T = TypeVar("T")
-Entry = tuple[int, Step, Outcome]
-"""A step of the report, with its index."""
 
 
 @dataclass(frozen=True)
@@ -175,12 +173,11 @@ def sender(verb: str, initiator: str) -> str:
 
 def measured(report: Report, stage: str) -> Iterator[Found]:
     """The measured steps of a stage, in the report's order, that speak of the copies' path."""
-    for index, (step, outcome) in enumerate(report.entries):
-        if step.stage == stage:
-            found = _found(index, step, outcome) if undisturbed(step) else None
-            # A peer of --tcp-peer may run on another host than TARGET.
-            if found is not None and found.details.peer_is_target is not False:
-                yield found
+    for found in _made(report):
+        # A peer of --tcp-peer may run on another host than TARGET.
+        asked = found is not None and found.step.stage == stage and undisturbed(found.step)
+        if found is not None and asked and found.details.peer_is_target is not False:
+            yield found
 
 
 def undisturbed(step: Step) -> bool:
@@ -191,7 +188,16 @@ def undisturbed(step: Step) -> bool:
 
 def found_at(report: Report, index: int) -> Found | None:
     """The step at an index of the report; None: it was not measured, or nothing moved."""
-    return _found(index, *report.entries[index])
+    return _made(report)[index]
+
+
+def _made(report: Report) -> tuple[Found | None, ...]:
+    """Each of its steps, once: a report does not change, and every rule asks for them."""
+    kept: dict[str, Any] = vars(report)
+    if "_made" not in kept:
+        kept["_made"] = tuple(_found(i, *entry) for i, entry in enumerate(report.entries))
+    made: tuple[Found | None, ...] = kept["_made"]
+    return made
 
 
 def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
@@ -204,9 +210,9 @@ def _found(index: int, step: Step, outcome: Outcome) -> Found | None:
     return Found(index, step, outcome, rate) if rate.low > 0 else None
 
 
-def _intact(entry: Entry | None) -> Found | None:
+def _intact(report: Report, index: int | None) -> Found | None:
     """What others are measured by; None too where the bytes were altered."""
-    found = None if entry is None else _found(*entry)
+    found = None if index is None else _made(report)[index]
     return found if found is not None and found.intact else None
 
 
@@ -238,26 +244,26 @@ def security(found: Found) -> str | None:
 
 def copies(report: Report) -> tuple[Copy, ...]:
     """Every copy of the report; the operating system's own first, then the newest dialect."""
-    memories: dict[Key, Entry] = {}
-    folders: dict[Key, Entry] = {}
-    for index, (step, outcome) in enumerate(report.entries):
+    memories: dict[Key, int] = {}
+    folders: dict[Key, int] = {}
+    for index, (step, _) in enumerate(report.entries):
         key = _copy_key(step)
         if key is not None:
             of = memories if step.setting.get("end") == "memory" else folders
-            of.setdefault(key, (index, step, outcome))
+            of.setdefault(key, index)
     found = [
         Copy(
             *key[:3],
-            outcome=entry[2],
-            index=entry[0],
-            made=_found(*entry),
-            memory=_intact(memories.get(key)),
-            twin=_twin(folders, key),
+            outcome=report.entries[index][1],
+            index=index,
+            made=_made(report)[index],
+            memory=_intact(report, memories.get(key)),
+            twin=_twin(report, folders, key),
             engine=key[3],
-            beside=_beside(folders, key),
-            setting=view(Setting, entry[1].setting),
+            beside=_beside(report, folders, key),
+            setting=view(Setting, report.entries[index][0].setting),
         )
-        for key, entry in folders.items()
+        for key, index in folders.items()
     ]
     return tuple(sorted(found, key=lambda copy: -age(copy.dialect)))
 
@@ -271,17 +277,17 @@ def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
     }
 
 
-def _twin(folders: Mapping[Key, Entry], key: Key) -> Found | None:
+def _twin(report: Report, folders: Mapping[Key, int], key: Key) -> Found | None:
     name = key[0].replace(".uncached", ".cached")
-    found = None if name == key[0] else _intact(folders.get((name, *key[1:])))
+    found = None if name == key[0] else _intact(report, folders.get((name, *key[1:])))
     return found if found is not None and from_ram(found) else None
 
 
-def _beside(folders: Mapping[Key, Entry], key: Key) -> Found | None:
+def _beside(report: Report, folders: Mapping[Key, int], key: Key) -> Found | None:
     if key[1] != NATIVE:
         return None
     alike = (key[0], key[2], OWN)
-    made = (_intact(entry) for each, entry in folders.items() if (each[0], *each[2:]) == alike)
+    made = (_intact(report, at) for each, at in folders.items() if (each[0], *each[2:]) == alike)
     return fastest(each for each in made if each is not None)
 
 
