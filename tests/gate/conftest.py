@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import metrics
 from bottleneck.gate.judging import judge
 from probes.records import Measured, Sample, Skipped
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
 
@@ -40,7 +40,7 @@ def scaled(outcome, factors):
 @pytest.fixture(scope="session")
 def recorded():
     """The server's disk reads 25 MB/s, at a link of 1 Gbit/s; all was measured."""
-    return report.load(RECORDED)
+    return stored_reports.load(RECORDED)
 
 
 @pytest.fixture

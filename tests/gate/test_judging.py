@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report
 from bottleneck.cli import loading
 from bottleneck.gate import metrics
 from bottleneck.gate.expectation import cap, limit
 from bottleneck.gate.judging import nothing_to_judge
 from probes.records import Failed, Skipped
+from tests import stored_reports
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,7 +88,7 @@ def test_another_sure_cap_is_critical(recorded, asked, says):
 def test_a_cap_that_is_not_sure_or_not_known_is_unknown(as_if, says):
     known = as_if({"pull.uncached": (0.2, 1.0, 3.0)})
     says(known, cap("pull.uncached=network"))
-    unsure = report.load(ROOT / "tests/data/report-v1-no-agent.json")
+    unsure = stored_reports.load(ROOT / "tests/data/report-v1-no-agent.json")
     says(unsure, cap("tcp/server"))
 
 

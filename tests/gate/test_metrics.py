@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import metrics
 from bottleneck.report import Step
 from probes.records import Failed, Measured, Skipped
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 
 @pytest.fixture
@@ -114,5 +114,5 @@ def test_an_unknown_metric_is_refused_with_the_near_ones(name, near):
 
 def test_older_reports_are_read_too():
     for name in ("report-v1-strange", "report-v1-no-agent", "report-v1-comparisons"):
-        known = report.load(Path(__file__).parents[1] / "data" / f"{name}.json")
+        known = stored_reports.load(Path(__file__).parents[1] / "data" / f"{name}.json")
         assert metrics.readings(known, diagnose(known))

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate.judged import Judged, Judgement
 from bottleneck.gate.judging import judge
 from bottleneck.report import Report
 from bottleneck.reports.console import print_report
 from bottleneck.reports.formats import ALL
 from bottleneck.reports.terminal import show
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 DATA = Path(__file__).parent.parent / "data"
@@ -70,7 +70,7 @@ def judged():
 @pytest.fixture
 def recorded():
     """A report of a server with a slow disk."""
-    return reports.load(DATA / "report-v1-server-disk.json")
+    return stored_reports.load(DATA / "report-v1-server-disk.json")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def judgement(recorded, judged):
 @pytest.fixture(params=sorted(DATA.glob("report-v1-*.json")), ids=lambda path: path.stem[10:])
 def judged_report(request):
     """A judgement without expectations of each recorded report."""
-    report = reports.load(request.param)
+    report = stored_reports.load(request.param)
     return judge(report, diagnose(report))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[2]
 STORED = [
@@ -23,7 +23,7 @@ LEAST_GAIN_RATIO = 1.15
 
 @pytest.fixture(params=STORED, ids=lambda path: path.stem)
 def stored(request):
-    return request.param.stem, reports.load(request.param)
+    return request.param.stem, stored_reports.load(request.param)
 
 
 @pytest.mark.parametrize("width", MOST_LINES)

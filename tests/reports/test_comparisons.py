@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import ABOUTS
 from bottleneck.report import Step
 from bottleneck.reports.comparisons import TABLES
 from probes.records import Measured, Sample
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 DATA = Path(__file__).parent.parent / "data"
 
 
 @pytest.fixture
 def report():
-    stored = reports.load(DATA / "report-v1-comparisons.json")
+    stored = stored_reports.load(DATA / "report-v1-comparisons.json")
     # Made before the stage was.
     setting = {"verb": "pull", "dialect": "3.1.1"}
     cells = [{"channels": n, "bytes_per_second": rate} for n, rate in ((1, 112e6), (2, 2.1e8))]

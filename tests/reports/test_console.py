@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
 from bottleneck import units
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Verdict
 from bottleneck.reports.console import SECTIONS, print_report
 from bottleneck.reports.document import Table, columns
 from bottleneck.words import confidence_text
 from probes.host.smb_client import costly
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 TESTS = Path(__file__).parent.parent
 NAMES = ("server-disk", "no-agent", "server-quota", "strange", "comparisons")
@@ -28,8 +28,8 @@ GRID = "Push and pull, cached and uncached"
 
 def load(name):
     if name == "example":
-        return reports.load(TESTS.parent / "examples" / "server-disk-read.json")
-    return reports.load(TESTS / "data" / f"report-v1-{name}.json")
+        return stored_reports.load(TESTS.parent / "examples" / "server-disk-read.json")
+    return stored_reports.load(TESTS / "data" / f"report-v1-{name}.json")
 
 
 @pytest.fixture(params=RUNS)

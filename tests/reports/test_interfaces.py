@@ -11,10 +11,11 @@ from jsonschema import Draft202012Validator
 
 from bottleneck import report as reports
 from bottleneck import report_schema
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Report
 from bottleneck.reports.hosts import interface_points, interface_text
 from probes.records import InterfaceFacts
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 DATA = Path(__file__).parent.parent / "data"
 SLOT = {"lanes": 1.0, "transfers_per_second": 5e9, "bytes_per_second": 5e8}
@@ -75,7 +76,7 @@ RADIO = link(
 
 
 def with_links(client: InterfaceFacts, server: InterfaceFacts) -> Report:
-    told = reports.load(DATA / "report-v1-server-disk.json")
+    told = stored_reports.load(DATA / "report-v1-server-disk.json")
     assert told.client is not None and told.server is not None
     return replace(
         told,
@@ -121,5 +122,5 @@ def test_an_interface_is_one_line_and_what_lies_below_is_listed_under_its_host(s
 
 
 def test_without_facts_there_is_no_section(shown):
-    told = reports.load(DATA / "report-v1-server-disk.json")
+    told = stored_reports.load(DATA / "report-v1-server-disk.json")
     assert shown(interface_points(replace(told, client=None, server=None))) == ""

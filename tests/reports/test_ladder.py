@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
 from bottleneck.analysis import changes
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.compare import print_change
 from bottleneck.reports.copies import ladder
 from bottleneck.reports.copies import target as wanted
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 DATA = Path(__file__).parent.parent / "data"
 
 
 def loaded(name):
-    return reports.load(DATA / f"report-v1-{name}.json")
+    return stored_reports.load(DATA / f"report-v1-{name}.json")
 
 
 def chosen(name, rate=None):

@@ -12,10 +12,11 @@ import pytest
 
 from bottleneck import report as reports
 from bottleneck import report_schema
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import Report, Step
 from bottleneck.reports.hosts import path
 from probes.records import Measured, Sample
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 DATA = Path(__file__).parent.parent / "data"
 SECONDS = {"low_seconds": 0.0102, "median_seconds": 0.0103, "high_seconds": 0.0124}
@@ -61,7 +62,7 @@ SEEN: dict[str, dict[str, Any]] = {
 
 def with_path(**changes: Any) -> Report:
     """A report with this step beside its others."""
-    report = reports.load(DATA / "report-v1-server-disk.json")
+    report = stored_reports.load(DATA / "report-v1-server-disk.json")
     usage = next(each.initiator for _, each in report.entries if isinstance(each, Measured))
     runs = ((Sample(0.0, 0), Sample(3.0, 0)),)
     outcome = Measured(runs, usage, None, {**DETAILS, **changes})

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.formats import text_of
 from bottleneck.reports.rows import COLUMNS
 from probes.records import Measured, Skipped, rates
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 DATA = Path(__file__).parents[1] / "data"
 STORED = sorted(DATA.glob("report-v1-*.json"))
@@ -26,7 +26,7 @@ def read(known):
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_each_step_has_its_row_with_the_figures_of_the_report(path):
-    known = report.load(path)
+    known = stored_reports.load(path)
     rows = read(known)
     assert len(rows) == len(known.entries) and all(tuple(row) == COLUMNS for row in rows)
     for row, (step, outcome) in zip(rows, known.entries, strict=True):
@@ -42,7 +42,7 @@ def test_each_step_has_its_row_with_the_figures_of_the_report(path):
     "reason", ["=HYPERLINK(1)", "+1", "-1", "@x", 'a "quote", two', "a\nb\x1b[2J"]
 )
 def test_what_a_server_said_is_text_of_one_line(reason):
-    known = report.load(STORED[0])
+    known = stored_reports.load(STORED[0])
     step, _ = known.entries[0]
     (row,) = read(replace(known, entries=((step, Skipped(reason)),)))
     assert (

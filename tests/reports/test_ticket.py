@@ -13,13 +13,14 @@ import pytest
 
 from bottleneck import report, report_schema, ticket_figures
 from bottleneck.analysis import changes, steps
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import app
 from bottleneck.report import ReportError
 from bottleneck.reports.markdown import at_start, inline
 from bottleneck.reports.ticket import document as ticket_text
 from bottleneck.units import shown_as
 from probes.records import Measured, Sample
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[2]
 RECORDED = [
@@ -34,12 +35,12 @@ def ticket_of(known):
 
 @pytest.fixture(scope="module")
 def example():
-    return report.load(ROOT / "examples/server-disk-read.json")
+    return stored_reports.load(ROOT / "examples/server-disk-read.json")
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_a_ticket_is_one_page_whose_figures_load(path):
-    known = report.load(path)
+    known = stored_reports.load(path)
     text = ticket_of(known)
     lines = text.splitlines()
     assert len(lines) <= 60
@@ -87,7 +88,7 @@ def spreads(known):
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_runs_and_spread_survive_a_ticket(path):
-    known = report.load(path)
+    known = stored_reports.load(path)
     before = spreads(known)
     for key, after in spreads(ticket_figures.told_report(ticket_of(known).encode())).items():
         if key in before:

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bottleneck import report as reports
 from bottleneck.analysis.comparisons.disks import all_zones
 from bottleneck.cli.app import run
 from bottleneck.reports.disks import zone_curves
 from bottleneck.reports.plots.zones import zone_curves_svg
+from tests import stored_reports
 
 DATA = Path(__file__).parent.parent / "data"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def report():
-    return reports.load(DATA / "report-v1-comparisons.json")
+    return stored_reports.load(DATA / "report-v1-comparisons.json")
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ def test_every_module_that_a_command_may_import_imports_there(platform):
     assert {line.partition(":")[0] for line in lines} == POSIX_OWN[platform], lines
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_an_import_that_fails_there_is_seen(platform):
     """A module that uses Linux's own calls is named."""
@@ -75,6 +76,7 @@ def test_an_import_that_fails_there_is_seen(platform):
     assert told.startswith("tests.windows.linux_alone: AttributeError: module 'os' has no"), told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_help_and_offline_commands_say_the_same_there(platform, here):
     there = said(platform)

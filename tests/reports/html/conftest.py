@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.html import document as html_text
 from bottleneck.trend import Point, Trend
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[3]
 _EMPTY = {"meta"}
@@ -80,7 +80,7 @@ def page_of():
     """The page of a stored report."""
 
     def made(path: Path, *trends: Trend) -> str:
-        known = reports.load(path)
+        known = stored_reports.load(path)
         return html_text(known, diagnose(known), trends)
 
     return made

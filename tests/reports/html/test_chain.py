@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Verdict
 from bottleneck.analysis.rules.registry import CAUSES, PLACES
 from bottleneck.reports.copies import NARROWEST, WIDEST, flow
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -19,7 +19,7 @@ DATA = Path(__file__).parents[2] / "data"
 @pytest.fixture
 def known():
     """A report of a pull that the server's disk caps."""
-    return reports.load(DATA / "report-v1-lab-with-agent.json")
+    return stored_reports.load(DATA / "report-v1-lab-with-agent.json")
 
 
 @pytest.fixture

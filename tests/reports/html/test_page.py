@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report import Report
 from bottleneck.reports import stages
@@ -19,6 +17,8 @@ from bottleneck.reports.html import document as html_text
 from bottleneck.units import explorer_text, shown_as
 from bottleneck.words import confidence_text, first_line
 from probes.records import Failed, Skipped
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
@@ -95,7 +95,7 @@ def test_tables_have_captions_and_heads_with_a_scope(stored, page_of, tree):
 
 
 def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tree):
-    known = reports.load(stored)
+    known = stored_reports.load(stored)
     diagnosis = diagnose(known)
     words = flat(tree(page_of(stored)).words)
     chosen = diagnosis.chosen
@@ -131,7 +131,7 @@ def test_a_report_without_anything_still_has_a_page(tree):
 
 
 def test_steps_that_were_not_made_are_told_with_their_reason(tree):
-    known = reports.load(DATA / "report-v1-server-disk.json")
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
     outcomes = (Skipped("no time left"), Failed("the server went away"))
     entries = tuple((step, outcomes[at % 2]) for at, (step, _) in enumerate(known.entries))
     broken = replace(known, entries=entries, status="partial")
@@ -142,7 +142,7 @@ def test_steps_that_were_not_made_are_told_with_their_reason(tree):
 
 
 def test_a_report_with_thousands_of_steps_has_a_page_that_a_browser_can_open(tree):
-    known = reports.load(DATA / "report-v1-server-disk.json")
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
     (step, outcome), *_ = (each for each in known.entries if each[0].stage == "smb-copy")
     many = tuple(
         (replace(step, setting={**step.setting, "dialect": f"3.{at}"}), outcome)
@@ -155,7 +155,7 @@ def test_a_report_with_thousands_of_steps_has_a_page_that_a_browser_can_open(tre
 
 
 def test_the_command_that_repeats_the_run_is_quoted_for_a_shell(tree):
-    known = reports.load(DATA / "report-v1-server-disk.json")
+    known = stored_reports.load(DATA / "report-v1-server-disk.json")
     told = {**known.tool, "command": ["bottleneck", "diagnose", "//nas/my media; rm"]}
     known = replace(known, tool=told)
     words = tree(html_text(known, diagnose(known))).words
@@ -171,7 +171,7 @@ def test_the_trend_is_there_where_a_history_has_one(page_of, trend, tree):
 
 
 def test_rates_read_in_the_style_that_is_on(tree):
-    known = reports.load(DATA / "report-v1-comparisons.json")
+    known = stored_reports.load(DATA / "report-v1-comparisons.json")
     with shown_as("bits"):
         words = tree(html_text(known, diagnose(known))).words
     body = words.replace(explorer_text(58e6), "")

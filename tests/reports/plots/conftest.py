@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.html import plots
 from bottleneck.reports.plots.shapes import text_width
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
@@ -126,7 +126,7 @@ def drawing():
 @pytest.fixture
 def report():
     """With every stage."""
-    return reports.load(DATA / "report-v1-comparisons.json")
+    return stored_reports.load(DATA / "report-v1-comparisons.json")
 
 
 @pytest.fixture
@@ -143,4 +143,4 @@ def drawn(drawing):
 @pytest.fixture
 def example():
     """A real run."""
-    return reports.load(ROOT / "examples" / "server-disk-read.json")
+    return stored_reports.load(ROOT / "examples" / "server-disk-read.json")

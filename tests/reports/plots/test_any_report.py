@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from bottleneck import report as reports
-from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.reports.html import plots
 from bottleneck.reports.plots.shapes import sheet
+from tests import stored_reports
+from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "tests" / "data").glob("report-*.json"))
@@ -56,7 +57,7 @@ def look_at(plot, drawing):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_marks_lie_in_the_box_and_tables_are_whole(path, drawing):
-    report = reports.load(path)
+    report = stored_reports.load(path)
     found = plots(report, diagnose(report))
     for plot in found:
         look_at(plot, drawing)
@@ -121,7 +122,7 @@ def test_every_class_of_the_drawings_has_a_rule():
     told = set(re.findall(r"\.plot (?:text)?\.([a-z0-9-]+)\{", sheet("plots")))
     used = set()
     for path in FILES:
-        report = reports.load(path)
+        report = stored_reports.load(path)
         for plot in plots(report, diagnose(report)):
             for names in re.findall(r' class="([^"]+)"', plot.svg):
                 used |= set(names.split())

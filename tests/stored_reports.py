@@ -1,0 +1,33 @@
+"""Stored reports and what they mean, each read and diagnosed once: neither ever changes."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from bottleneck import report
+from bottleneck.analysis import diagnosis
+from bottleneck.analysis.finding import Diagnosis
+from bottleneck.report import Report
+from bottleneck.units import rate_text
+
+_LOADED: dict[int, Report] = {}
+
+
+@cache
+def load(path: Path) -> Report:
+    """The report of a file that no test changes."""
+    known = report.load(path)
+    return _LOADED.setdefault(id(known), known)
+
+
+@cache
+def _diagnosed(identity: int, style: str) -> Diagnosis:
+    """The sentences hold rates in the style that is on."""
+    return diagnosis.diagnose(_LOADED[identity])
+
+
+def diagnose(known: Report) -> Diagnosis:
+    """What a report means; of one that `load` gave, found once."""
+    style = rate_text(1e6)
+    return _diagnosed(id(known), style) if id(known) in _LOADED else diagnosis.diagnose(known)
