@@ -1,8 +1,14 @@
-"""Processes that tests look after: which of them live, which are whose, and until when."""
+"""Processes that tests look after, and time: the one place of the short run that knows a clock.
+
+A test waits for a condition by `until`, gives what takes a deadline a generous one by `within`, and
+passes a `FakeClock` to what has to see time go by.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,7 +22,50 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(holds: Callable[[], bool], seconds: float = 15.0) -> bool:
+def running(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """A Python that runs this code on this clone's modules, its stdin and stdout ours."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=Path(__file__).parents[1],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+GENEROUS_SECONDS = 120.0
+"""Bound of whatever a test waits for: reached where something hangs, and never by a slow host."""
+STAYS = ("tail", "-f", "/dev/null")
+"""A program that does nothing until somebody ends it."""
+
+
+class FakeClock:
+    """A clock that moves when it is told, or by those who wait by it.
+
+    It stands for `probes.host.waiting.Clock`, and for a module's `time` where that is replaced.
+    """
+
+    def __init__(self, now: float = 1000.0, step: float = 0.0) -> None:
+        self.time, self._step = now, step
+
+    def now(self) -> float:
+        """Seconds; each look moves it by the step that it was made with."""
+        self.time += self._step
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        """Moves by so much, at once."""
+        self.time += seconds
+
+    monotonic = perf_counter = process_time = thread_time = now
+
+
+def within(seconds: float = GENEROUS_SECONDS) -> float:
+    """Deadline by the monotonic clock, for calls that take one."""
+    return time.monotonic() + seconds
+
+
+def until(holds: Callable[[], bool], seconds: float = GENEROUS_SECONDS) -> bool:
     """Whether it holds before so many seconds have passed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -27,7 +76,7 @@ def until(holds: Callable[[], bool], seconds: float = 15.0) -> bool:
     return holds()
 
 
-def ended(pids: Iterable[int], seconds: float = 15.0) -> bool:
+def ended(pids: Iterable[int], seconds: float = GENEROUS_SECONDS) -> bool:
     """Whether none of them lives any more, in time."""
     known = list(pids)
     return until(lambda: not any(map(alive, known)), seconds)

@@ -7,12 +7,10 @@ import json
 import os
 import secrets
 import shlex
-import socket
 import subprocess
 import sys
-import time
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -21,10 +19,10 @@ from bottleneck.agent_checks import Session, check
 from bottleneck.agent_limits import Limits
 from bottleneck.agent_requests import LISTED, OF_STAGES, takes
 from probes import STAGES, loopback, meaning, smb_copy, smbclient_copy, tcp
-from probes.host import source_file
+from probes.host import open_files, source_file
 from probes.records import Endpoint
 from probes.stage import Refused
-from tests.living import below
+from tests.living import below, until, within
 
 CALLER, OTHER = "192.0.2.7", "198.51.100.9"
 EXAMPLES = {
@@ -268,8 +266,8 @@ def test_what_an_agent_found_by_the_runs_own_folder_may_be_worked_in(tmp_path):
         setting = source_file.Setting(found, 1 << 12, 5.0, "00")
         with host.hold("source-file", setting, Endpoint(), 20):
             assert host.ask("usable-bytes", folder=found) > 0
-        with host.hold("loopback", loopback.Setting(seconds=1.0), Endpoint(), 20) as peer:
-            assert host.initiate("loopback", loopback.Setting(seconds=1.0), peer, 20).samples
+        with host.hold("loopback", loopback.Setting(seconds=0.1), Endpoint(), 20) as peer:
+            assert host.initiate("loopback", loopback.Setting(seconds=0.1), peer, 20).samples
         with pytest.raises(Refused, match="own"):
             host.initiate("loopback", loopback.Setting(), Endpoint(port=22), 20)
 
@@ -280,7 +278,7 @@ def test_so_many_requests_at_once_and_no_more():
             host.send({"do": "hold", "name": "disk", "seconds": 20.0, **settings()})
             for _ in range(agent_checks.MOST_AT_ONCE + 1)
         ]
-        host.next(numbers[-1], time.monotonic() + 20, "the last")
+        host.next(numbers[-1], within(), "the last")
 
 
 def settings():
@@ -342,6 +340,7 @@ def test_an_agent_whose_limits_cannot_be_trusted_says_so_and_serves_nobody(tmp_p
     assert refused.value.kind == "permission"
 
 
+@pytest.mark.long
 def test_an_installed_agent_behind_a_forced_command_runs_no_program_that_it_is_sent(tmp_path):
     """ssh hands the caller's own command to nobody; the program that would travel is left aside."""
     forced = tmp_path / "forced"
@@ -362,17 +361,17 @@ def test_a_caller_that_reads_no_replies_is_left():
         os.close(written)
         process.stdin.write(flood)
         process.stdin.flush()
-        assert process.wait(20) == 70
+        assert process.wait() == 70
         assert b"its replies were not read" in process.stderr.read()
     os.close(read)
 
 
 def test_a_session_ends_when_its_host_says_so():
     program = "from bottleneck import agent, agent_limits as limits; "
-    program += "limits.load = lambda: limits.Limits(seconds=1); agent.main()"
+    program += "limits.load = lambda: limits.Limits(seconds=0.2); agent.main()"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
-        assert process.wait(20) == 70
+        assert process.wait() == 70
         assert b"its session has ended; see seconds in /etc" in process.stderr.read()
 
 
@@ -401,35 +400,28 @@ def agent_beside():
 
 
 def test_a_session_ends_although_nobody_reads_its_replies(agent_beside):
-    process = agent_beside("2.0")
-    process.stdin.write(COUNTERS[:60_000])
-    assert process.wait(20) == 70
+    process = agent_beside("0.5")
+    with suppress(BrokenPipeError):  # it has ended by now
+        process.stdin.write(COUNTERS[:60_000])
+    assert process.wait() == 70
     assert b"its session has ended" in process.stderr.read()
 
 
+@pytest.mark.long
 def test_a_hold_ends_although_nobody_reads_its_replies(agent_beside):
     process = agent_beside()
-    held = {"id": 1, "do": "hold", "name": "tcp", "seconds": 2.0}
+    held = {"id": 1, "do": "hold", "name": "tcp", "seconds": 5.0}
     held["setting"] = wire.to_plain(tcp.Setting())
     held["peer"] = wire.endpoint_to_plain(Endpoint(host="127.0.0.1"))
     process.stdin.write(wire.encode(held))
     port = json.loads(process.stdout.readline())["endpoint"]["port"]
     process.stdin.write(COUNTERS[:60_000])
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            break
-        time.sleep(0.05)
-    assert time.monotonic() < until and process.poll() is None
+    assert until(lambda: not open_files.listeners("127.0.0.1", port)) and process.poll() is None
 
 
 def test_an_agent_whose_caller_has_gone_does_nothing_more(agent_beside):
     process = agent_beside()
     process.stdin.write(COUNTERS[:60_000])
-    began = time.monotonic()
     process.stdin.close()
     process.stdout.close()
-    process.wait(20)
-    assert time.monotonic() - began < 5
+    process.wait()

@@ -13,6 +13,7 @@ from bottleneck.report import Step
 from bottleneck.target import parse
 from probes.records import Access, Sample, Usage
 from probes.stage import Unavailable
+from tests.living import FakeClock
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
@@ -61,7 +62,7 @@ def runs_made(bench, each_seconds, clock):
         samples = Sample(0.0, 0), Sample(1.0, number)
         with bench.outcome(step, "tcp push x1"):
             bench.ledger.add(step, Repeat(samples, IDLE, None, {}))
-        clock[0] += each_seconds
+        clock.time += each_seconds
     ((_, outcome),) = bench.ledger.entries()
     return [run[-1].moved_bytes for run in outcome.runs]
 
@@ -79,9 +80,9 @@ def test_runs_come_after_one_that_is_not_counted_while_there_is_time(
 ):
     bench, events = told
     bench.options = replace(bench.options, runs=runs)
-    clock = [100.0]
-    bench.began = clock[0]
-    monkeypatch.setattr("bottleneck.bench.time.monotonic", lambda: clock[0])
+    clock = FakeClock()
+    bench.began = clock.now()
+    monkeypatch.setattr("bottleneck.bench.time", clock)
     assert runs_made(bench, 4.0, clock) == counted
     assert len(bench.ledger.notes) == len(notes)
     assert all(has in (..., note) for has, note in zip(notes, bench.ledger.notes, strict=True))

@@ -20,6 +20,7 @@ import pytest
 
 from bottleneck import history, history_file, report
 from bottleneck.analysis.diagnosis import diagnose
+from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import interrupts
 from bottleneck.history import History, HistoryError
 from bottleneck.redaction import redacted
@@ -44,18 +45,28 @@ def on(run: Report, day: int) -> Report:
     return replace(run, started=f"2026-10-{day:02d}T02:00:00+00:00")
 
 
+DIAGNOSED: dict[int, tuple[Report, Diagnosis]] = {}
+"""What was found by a run's entries, which several runs here have in common."""
+
+
+def diagnosed(run: Report) -> Diagnosis:
+    if id(run.entries) not in DIAGNOSED:
+        DIAGNOSED[id(run.entries)] = run, diagnose(run)
+    return DIAGNOSED[id(run.entries)][1]
+
+
 def add(path: Path, run: Report) -> bool:
-    return History(path).add(run, diagnose(run))
+    return History(path).add(run, diagnosed(run))
 
 
 def test_runs_come_back_as_trends_oldest_first(path: Path, run: Report) -> None:
     for day in (3, 1, 2):
         assert add(path, on(run, day))
     found = History(path).trends(on(run, 3))
-    assert [each.copy for each in found] == [each.copy for each in diagnose(run).copies]
-    headline = next(each for each in found if each.copy == diagnose(run).headline)
+    assert [each.copy for each in found] == [each.copy for each in diagnosed(run).copies]
+    headline = next(each for each in found if each.copy == diagnosed(run).headline)
     assert [point.started[8:10] for point in headline.points] == ["01", "02", "03"]
-    chosen = diagnose(run).chosen
+    chosen = diagnosed(run).chosen
     assert chosen is not None
     last = headline.points[-1]
     assert last.bytes_per_second == chosen.bytes_per_second
@@ -95,7 +106,7 @@ def test_other_shares_and_clients_have_trends_of_their_own(path: Path, run: Repo
 
 def test_redacted_runs_of_different_servers_are_not_one_trend(path: Path, run: Report) -> None:
     """Their tokens are the same: //address-1/share-1, seen from client-host."""
-    document = redacted(report.to_json(run, diagnose(run)))
+    document = redacted(report.to_json(run, diagnosed(run)))
     without_names = report.from_json(document)
     assert add(path, without_names)
     assert History(path).trends(without_names) == ()
@@ -334,9 +345,9 @@ def test_a_signal_ends_what_sqlite_is_at(
     monkeypatch.setattr(history, "_RUNS", endless)
     monkeypatch.setattr(history_file, "READING_SECONDS", 60.0)
     before = signal.signal(signal.SIGALRM, interrupts._interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
         with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             History(path).runs()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -412,7 +423,7 @@ def test_a_file_without_the_right_to_write_is_read_alone(
 
 def _add_many(path: Path, first: int, gate: object) -> None:
     run = report.load(DATA / "report-v1-server-disk.json")
-    diagnosis = diagnose(run)
+    diagnosis = diagnosed(run)
     gate.wait()  # type: ignore[attr-defined]
     for minute in range(first, first + 20):
         History(path).add(replace(run, started=f"2026-10-01T02:{minute:02d}:00+00:00"), diagnosis)
@@ -466,13 +477,13 @@ def test_the_word_default_is_the_user_s_own_file(
     tmp_path: Path, run: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    found = history.keep("default", run, diagnose(run))
+    found = history.keep("default", run, diagnosed(run))
     assert found
     made = tmp_path / "copy-bottleneck/history.sqlite"
     assert made.is_file()
     assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
-    assert history.keep("none", run, diagnose(run)) == ()
-    assert history.keep(None, run, diagnose(run)) == ()
+    assert history.keep("none", run, diagnosed(run)) == ()
+    assert history.keep(None, run, diagnosed(run)) == ()
 
 
 def test_without_a_home_the_current_folder_is_not_the_user_s_own(
@@ -483,5 +494,5 @@ def test_without_a_home_the_current_folder_is_not_the_user_s_own(
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
     with pytest.raises(HistoryError, match="no home directory; use --history FILE"):
-        history.keep("default", run, diagnose(run))
+        history.keep("default", run, diagnosed(run))
     assert list(tmp_path.iterdir()) == []

@@ -27,10 +27,10 @@ from bottleneck.credentials import (
 from probes import loopback
 from probes.records import Endpoint
 from probes.stage import Refused
-from tests.living import below, ended, until
+from tests.living import GENEROUS_SECONDS, STAYS, below, ended, until
 
 ROOT = Path(__file__).parents[1]
-PATIENCE_SECONDS = 15.0
+PATIENCE_SECONDS = GENEROUS_SECONDS
 MORE = 4
 """Callers beyond those that there is room for."""
 
@@ -74,7 +74,7 @@ def started(folder, *options):
         yield Listener(process, port, token, said)
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait()
         process.stdout.close()
 
 
@@ -409,7 +409,7 @@ def test_a_listener_hands_signs_of_life_to_nobody():
 
 
 def test_a_relay_shows_no_life_of_a_coordinator_that_stands_still():
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with subprocess.Popen(STAYS) as process:
         assert dialling._is_there(process.pid)
         process.send_signal(signal.SIGSTOP)
         assert until(lambda: not dialling._is_there(process.pid))

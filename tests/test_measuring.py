@@ -24,6 +24,7 @@ import pytest
 from bottleneck.cli import knobs
 from bottleneck.cli.app import tree
 from bottleneck.cli.command_line import commands_of, options_of
+from tests.living import STAYS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/measuring.md").read_text()
@@ -109,7 +110,7 @@ def world() -> Iterator[World]:
     if os.geteuid() != 0 or missing:
         pytest.skip(f"NOT TESTED: needs root and {missing or 'namespaces'}")
     with ExitStack() as stack:
-        hosts = [started(stack, ["unshare", "--net", "sleep", "1000"]) for _ in range(2)]
+        hosts = [started(stack, ["unshare", "--net", *STAYS]) for _ in range(2)]
         client, server = hosts
         wait_for_own_network(hosts)
         veth = f"ip link add eth0 type veth peer name eth0 netns /proc/{server}/ns/net"

@@ -13,12 +13,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.living import until
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ("demo", "test", "scripts/bootstrap", "scripts/packages")
@@ -236,7 +237,7 @@ def packages(clone: Path, apt_get: str) -> tuple[Path, Path, str]:
     text = script.read_text()
     assert "policy=/usr/sbin/policy-rc.d" in text
     script.write_text(text.replace("/usr/sbin/policy-rc.d", f"'{policy}'"))
-    path = tools(clone, "sh", "cat", "grep", "chmod", "rm", "mktemp", "tail", "sleep", "touch")
+    path = tools(clone, "sh", "cat", "grep", "chmod", "rm", "mktemp", "tail", "touch")
     program(path / "apt-get", f'case "$*" in *" install "*) {apt_get} ;; esac')
     program(path / "dpkg-query", 'case "$*" in *present*) echo "ii " ;; *) exit 1 ;; esac')
     program(path / "update-rc.d", f"echo \"$*\" >>'{clone}/disabled'")
@@ -276,27 +277,24 @@ def test_a_failed_installation_tells_apt_s_words_and_removes_the_policy(clone: P
     assert not policy.exists()
 
 
-def sleeps_below(pid: int) -> bool:
-    """Whether a process below that one is the program sleep by now."""
+def stays_below(pid: int) -> bool:
+    """Whether a process below that one is the program tail by now."""
     with contextlib.suppress(psutil.NoSuchProcess):  # one that ended just now
-        return any(each.name() == "sleep" for each in psutil.Process(pid).children(recursive=True))
+        return any(each.name() == "tail" for each in psutil.Process(pid).children(recursive=True))
     return False
 
 
 def test_an_interrupted_installation_removes_the_policy(clone: Path) -> None:
-    script, policy, path = packages(clone, "sleep 30")
+    script, policy, path = packages(clone, "tail -f /dev/null")
     installing = subprocess.Popen(
         [str(script), "samba"],
         env={**os.environ, "PATH": path},
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 20
     # A signal that comes before the program is loaded is the shell's, which loses it.
-    while not sleeps_below(installing.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert until(lambda: stays_below(installing.pid))
     assert policy.exists()
     os.killpg(installing.pid, signal.SIGINT)
-    assert installing.wait(20) == 130
+    assert installing.wait() == 130
     assert not policy.exists()

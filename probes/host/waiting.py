@@ -1,8 +1,9 @@
-"""Locks, signals and what can be waited for: POSIX's own, and on Windows what it has of it."""
+"""Locks, signals, time and what can be waited for: POSIX's own, on Windows what it has of it."""
 
 from __future__ import annotations
 
 import sys
+import time
 
 if sys.platform == "win32":
     from probes.host.windows import fcntl, select, selectors, signal
@@ -12,4 +13,17 @@ else:
     import selectors
     import signal
 
-__all__ = ["fcntl", "select", "selectors", "signal"]
+__all__ = ["CLOCK", "Clock", "fcntl", "select", "selectors", "signal"]
+
+
+class Clock:
+    """The monotonic clock of this host, in seconds; passed in, so that a test can move its own."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+CLOCK = Clock()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generator, List, Optional, Tuple
 
 from probes.host import payload
+from probes.host.waiting import CLOCK
 from probes.net import datagrams, port
 from probes.net.datagrams import HEADER, Tally, account
 from probes.net.port import Meeting
@@ -78,7 +79,7 @@ class Sender:
         number = refused = 0
         for _ in range(HELLOS):
             datagrams.send(self.made, bytearray(datagrams.hello(self.token)))
-        began = now = due = last = time.monotonic()
+        began = now = due = last = CLOCK.now()
         until, look = began + self.pace.seconds, began
         while number < planned and now < until:
             if now >= look:
@@ -86,8 +87,8 @@ class Sender:
                 if select.select([control], [], [], 0)[0]:
                     raise EOFError("closed")
             if now < due:
-                time.sleep(min(max(due - now, TICK_SECONDS), LOOK_SECONDS))
-                now = time.monotonic()
+                CLOCK.sleep(min(max(due - now, TICK_SECONDS), LOOK_SECONDS))
+                now = CLOCK.now()
                 continue
             due = max(due, now - MOST_BURST_SECONDS)
             buffer = buffers[number % _BUFFERS]
@@ -98,8 +99,8 @@ class Sender:
                 due += gap
             else:
                 refused += 1
-                time.sleep(TICK_SECONDS)
-            now = time.monotonic()
+                CLOCK.sleep(TICK_SECONDS)
+            now = CLOCK.now()
         if number < 2:
             raise RuntimeError(f"no more than {number} datagrams were sent")
         rate = (number - 1) * size / max(last - began, 1e-9)

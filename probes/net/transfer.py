@@ -281,9 +281,9 @@ class _Window:
 
     def __init__(self, flow: Flow, option: int) -> None:
         self._flow, self._option = flow, option
-        self.looks = Sampling(flow)
-        self._cores, self._times = busy.read(), os.times()
         self._began = time.monotonic()
+        self.looks = Sampling(flow, self._began)
+        self._cores, self._times = busy.read(), os.times()
         self._moved, self._calls = sum(flow.moved), sum(flow.calls)
 
     def told(self) -> Details:

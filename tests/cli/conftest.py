@@ -4,11 +4,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from tests.living import GENEROUS_SECONDS, ended, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,19 +24,11 @@ def wait_for(process, pattern):
     raise AssertionError(f"no line like {pattern}: {''.join(lines)}")
 
 
-def finish(process, seconds=60):
+def finish(process, seconds=GENEROUS_SECONDS):
     """Output, our complaints and nothing worse."""
     out, err = process.communicate(timeout=seconds)
     assert "Traceback" not in err, err
     return out, [line for line in err.splitlines() if line.startswith("bottleneck: ")]
-
-
-def until(true, seconds=5.0):
-    """Whether something comes true within the time."""
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.05)
-    return true()
 
 
 def names_in(*folders):
@@ -50,7 +43,7 @@ def names_in(*folders):
 
 
 def gone(*folders):
-    """Whether nothing is left in the folders, within the time that a server may take."""
+    """Whether nothing is left in the folders, once the server has done its part."""
     return until(lambda: names_in(*folders) == [])
 
 
@@ -70,22 +63,6 @@ def descendants(pid):
     return found
 
 
-def living(pids):
-    found = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state not in {"Z", "X"}:
-            found.append(pid)
-    return found
-
-
-def all_end(pids):
-    return until(lambda: living(pids) == [])
-
-
 @pytest.fixture
 def watched():
     """The functions above: tests do not import each other."""
@@ -96,7 +73,7 @@ def watched():
         names_in=names_in,
         gone=gone,
         descendants=descendants,
-        all_end=all_end,
+        all_end=ended,
     )
 
 

@@ -1,6 +1,5 @@
 """How often a check measures: once where nothing looks wrong, again where something does."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from bottleneck.plan import Options
 from bottleneck.target import parse
 from probes.records import Access, Measured, Sample
 from probes.stage import Refused
+from tests import living
 
 RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
 
@@ -104,8 +104,7 @@ def test_nothing_asked_is_one_run_and_as_many_as_asked_for(measure):
 
 
 def test_no_run_begins_that_has_no_time_left(measure, baseline, monkeypatch):
-    clock = itertools.count(0, 25)  # without an end: other threads ask it too
-    monkeypatch.setattr(check_runs.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(check_runs, "time", living.FakeClock(step=25.0))
     assert measure([0.85] * 5, expecting(baseline=baseline))[0] == 1
 
 

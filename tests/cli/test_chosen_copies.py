@@ -59,12 +59,10 @@ def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_pa
         assert each["setting"]["encryption"] == "aes-128-ccm"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("copy", "made"),
-    [
-        ("pull.cached", ["push.cached", "pull.cached"]),
-        pytest.param("push.cached", ["push.cached"], marks=pytest.mark.long),
-    ],
+    [("pull.cached", ["push.cached", "pull.cached"]), ("push.cached", ["push.cached"])],
 )
 def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy, made):
     server, shared = samba

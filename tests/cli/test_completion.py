@@ -102,7 +102,7 @@ def bash(script, home):
         env={**known, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     ).stdout
 

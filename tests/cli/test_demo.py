@@ -16,6 +16,7 @@ import pytest
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Verdict
 from bottleneck.cli import app, demo, exits
 from bottleneck.demo import hosts, network, plants
+from probes.host import tcp_info
 from probes.stage import Unavailable
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ def namespaces():
 def run(*arguments, path):
     command = [sys.executable, "-m", "bottleneck", "demo", "--json", path, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert "Traceback" not in done.stderr
     return done, done.stderr.splitlines()
 
@@ -55,6 +56,7 @@ def names_what_it_planted(plant, path):
     return json.loads(path.read_text())
 
 
+@pytest.mark.long
 def test_a_demo_measures_over_its_own_link_and_compares(namespaces, tmp_path):
     path = tmp_path / "report.json"
     done, said = run(path=path)
@@ -157,7 +159,7 @@ def test_what_breaks_in_a_child_is_said_in_one_line():
 
 def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
     """The relay by itself, between two namespaces of this test's child."""
-    seconds, size = 0.02, 3_000_000
+    seconds, size = 0.02, 1_000_000
 
     def far(tell, control):
         hosts._isolated(tell, control)
@@ -190,9 +192,8 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
             for each in (relaying, server):
                 os.write(each.control_fd, b"1")
                 hosts._answer(each)
-            began = time.monotonic()
-            with socket.create_connection((hosts.SERVER_ADDRESS, 4711), 20) as peer:
-                tell({"handshake": time.monotonic() - began})
+            with socket.create_connection((hosts.SERVER_ADDRESS, 4711)) as peer:
+                tell({"handshake": tcp_info.read(peer)["rtt_seconds"]})
                 peer.sendall(bytes(size))
                 tell({"arrived": peer.recv(1) == b"x"})
 
@@ -214,7 +215,7 @@ def test_however_it_ends_nothing_of_a_plant_is_left(
     time.sleep(random.uniform(0, 5))
     family = watched.descendants(process.pid)
     process.send_signal(sign)
-    process.wait(30)
+    process.wait()
     assert watched.all_end(family)
 
     def left():
@@ -224,7 +225,7 @@ def test_however_it_ends_nothing_of_a_plant_is_left(
             *(each for each in groups if (each / "cgroup.procs").exists()),
         ]
 
-    assert watched.until(lambda: left() == [], 15)
+    assert watched.until(lambda: left() == [])
 
 
 def test_a_child_that_hangs_is_killed(monkeypatch):

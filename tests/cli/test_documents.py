@@ -177,9 +177,9 @@ def test_a_run_writes_all_its_documents_with_its_command(tmp_path, monkeypatch, 
 def test_an_interrupted_run_writes_its_documents(begin, watched, tmp_path):
     asked = ("--html", "-", "--ticket", "t", "--junit", "j")
     process = begin("probe", "loopback", "--budget", "20", *asked, cwd=tmp_path)
-    assert watched.until(lambda: watched.descendants(process.pid), 10)
+    assert watched.until(lambda: watched.descendants(process.pid))
     process.send_signal(signal.SIGINT)
-    out, complaints = watched.finish(process, 15)
+    out, complaints = watched.finish(process)
     assert process.returncode == 130
     assert len(complaints) == 1
     is_html(out)

@@ -195,7 +195,7 @@ def test_a_signal_in_the_first_second_is_one_line_one_document_and_130(
     watched.wait_for(process, "held")
     time.sleep(seconds)
     process.send_signal(sign)
-    out, complaints = watched.finish(process, 15)
+    out, complaints = watched.finish(process)
     assert process.returncode == 130
     assert len(complaints) == 1 and "interrupted" in complaints[0]
     assert one_document(out)["status"] == "interrupted"
@@ -210,7 +210,7 @@ def test_nohup_is_meant(begin, watched, tmp_path):
     process.send_signal(signal.SIGHUP)
     watched.wait_for(process, "loopback")
     process.send_signal(signal.SIGTERM)
-    watched.finish(process, 15)
+    watched.finish(process)
     assert process.returncode == 130
 
 
@@ -256,11 +256,11 @@ def test_a_full_stdout_is_one_complaint_and_changes_no_ending(
 @pytest.mark.parametrize("between", [0.0, 0.1])
 def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path, between):
     process = begin("probe", "loopback", "--budget", "20", "--json", "-", cwd=tmp_path)
-    assert watched.until(lambda: watched.descendants(process.pid), 10.0)
+    assert watched.until(lambda: watched.descendants(process.pid))
     process.send_signal(signal.SIGINT)
     time.sleep(between)
     process.send_signal(signal.SIGINT)
-    out, complaints = watched.finish(process, 15)
+    out, complaints = watched.finish(process)
     assert process.returncode == 130
     assert 1 <= len(complaints) <= 2
     assert one_document(out)["status"] == "interrupted"
@@ -297,7 +297,7 @@ def test_what_knows_no_end_is_stopped_and_is_a_document(
         environment={"BOTTLENECK_PASSWORD": "p"},
         cwd=tmp_path,
     )
-    out, complaints = watched.finish(process, 30)
+    out, complaints = watched.finish(process)
     assert process.returncode == code
     found = json.loads(out)
     assert state in (found.get("status"), found.get("state"))
@@ -352,7 +352,7 @@ def test_sigterm_of_a_demonstration_leaves_nothing_and_a_report(begin, watched, 
     watched.wait_for(process, "held")
     time.sleep(seconds)
     process.terminate()
-    out, complaints = watched.finish(process, 20)
+    out, complaints = watched.finish(process)
     assert process.returncode == 130, complaints
     assert len(complaints) == 1
     assert one_document(out)["status"] == "interrupted"
@@ -381,7 +381,7 @@ def test_a_wrong_port_that_never_answers_can_be_interrupted(begin, watched, tmp_
         )
         silent.accept()[0].settimeout(1)
         process.send_signal(signal.SIGINT)
-        out, complaints = watched.finish(process, 15)
+        out, complaints = watched.finish(process)
     assert process.returncode == 130
     assert len(complaints) == 1
     assert one_document(out)["status"] == "interrupted"

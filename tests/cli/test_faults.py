@@ -48,7 +48,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(folders, start, watch
         watched.wait_for(process, "push.cached 3")
         family = watched.descendants(process.pid)
         process.send_signal(signal.SIGINT)
-        _, complaints = watched.finish(process, 15)
+        _, complaints = watched.finish(process)
         assert process.returncode == 130
         assert len(complaints) == 1 and "interrupted" in complaints[0]
         found = json.loads(report.read_text())

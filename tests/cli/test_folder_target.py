@@ -161,9 +161,9 @@ def test_nothing_is_left_by_a_run_that_is_killed(begun, watched, smb_mount, fold
     process.kill()
     process.wait()
     # What writes into a mount ends when its request is answered, and only then its file can go.
-    watched.until(lambda: watched.names_in(folders[0], smb_mount.shared) == [], 20)
+    watched.until(lambda: watched.names_in(folders[0], smb_mount.shared) == [])
     assert watched.names_in(folders[0], smb_mount.shared) == []
-    assert watched.until(lambda: watched.all_end(family), 10)
+    assert watched.all_end(family)
 
 
 @pytest.mark.long

@@ -25,12 +25,13 @@ def diagnosed(bottleneck, target, auth_file, tmp_path, kept):
 
     def run(*more):
         login = ("--auth-file", auth_file, "--folder", folder, "--yes")
-        options = ("--size", "1MiB", "--budget", "6", "--dialects", "3.1.1", *more)
+        options = ("--size", "1MiB", "--budget", "12", "--dialects", "3.1.1", *more)
         return bottleneck("diagnose", target, *login, *options, environment=kept[1])
 
     return run
 
 
+@pytest.mark.long
 def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagnosed, kept):
     path, environment = kept
     done = diagnosed()
@@ -43,11 +44,13 @@ def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagno
     assert "Measurements" in again.out and "Measurements" not in done.out
 
 
+@pytest.mark.long
 def test_nothing_is_kept_where_the_report_itself_goes_to_stdout(diagnosed, kept):
     assert json.loads(diagnosed("--json", "-").out)["steps"]
     assert not kept[0].exists()
 
 
+@pytest.mark.long
 def test_what_is_kept_of_a_redacted_run_has_no_names(diagnosed, kept):
     diagnosed("--redact")
     text = kept[0].read_text()
@@ -68,6 +71,7 @@ def test_without_a_kept_diagnosis_explain_says_what_to_do(bottleneck, kept):
     assert done.complaint.endswith("run bottleneck diagnose or name a report")
 
 
+@pytest.mark.long
 def test_a_state_folder_that_cannot_be_written_costs_nothing_but_the_hint(diagnosed, kept):
     kept[0].parent.parent.mkdir()
     kept[0].parent.write_text("no folder")

@@ -21,6 +21,7 @@ from bottleneck.cli import progress
 from bottleneck.cli.progress import OwnLoad
 from bottleneck.reports import terminal
 from probes.records import Measured, Sample
+from tests import living
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
@@ -161,7 +162,7 @@ def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
 
 
 def test_the_live_line_has_rate_progress_this_host_and_the_time_left(monkeypatch):
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(progress, "time", living.FakeClock())
     board = progress.Board(terminal.ASCII, own=FixedLoad())
     board.take(Event("tcp push x1", 10.0, 20.0))
     board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
@@ -293,7 +294,7 @@ def test_ctrl_c_leaves_a_cursor_and_no_half_line():
         seen = read_until(ours, b"s left")
         process.send_signal(signal.SIGINT)
         seen += read_until(ours, None)
-        assert process.wait(10) == 130
+        assert process.wait() == 130
     finally:
         process.kill()
         process.communicate()

@@ -79,7 +79,7 @@ def watch(begin, watched, tmp_path):
         file = tmp_path / "report.json"
         process = begin("watch", *arguments, "--json", file, "--quiet", code=code)
         if interrupt:
-            assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2, 20)
+            assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2)
             process.send_signal(signal.SIGINT)
         _, complaints = watched.finish(process)
         return process.returncode, complaints, json.loads(file.read_text())

@@ -15,7 +15,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -276,6 +275,8 @@ def _reached(made: Lab, host: str, work: Path) -> Iterator[None]:
 @contextmanager
 def _disk(folder: Path, rate: int) -> Iterator[str]:
     """An ext4 on a loop device, mounted in the folder; its writes have that rate, 0: none."""
+    from tests import living
+
     image = folder.with_suffix(".img")
     with image.open("wb") as file:
         file.truncate(DISK_BYTES)
@@ -293,10 +294,12 @@ def _disk(folder: Path, rate: int) -> Iterator[str]:
         for each in limits:
             each.write_text(limit + "0")
         subprocess.run(["umount", folder])
-        until = time.monotonic() + 10
-        while call("losetup", "--associated", image) and time.monotonic() < until:
+
+        def detached() -> bool:
             subprocess.run(["losetup", "--detach", device], stderr=subprocess.DEVNULL)
-            time.sleep(0.05)
+            return not call("losetup", "--associated", image)
+
+        living.until(detached)
         image.unlink()
 
 

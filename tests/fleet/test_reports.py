@@ -33,6 +33,7 @@ def test_the_server_that_slow_pairs_share_is_named(fleet, reports, named):
     assert len(lines) <= 30 and max(map(len, lines)) <= 100
 
 
+@pytest.mark.long
 def test_all_formats_hold_it(fleet, reports, tmp_path):
     files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "html", "ticket", "junit", "csv")}
     asked = [word for kind, file in files.items() for word in (f"--{kind}", file)]
@@ -208,6 +209,7 @@ def test_what_the_inventory_does_not_have_is_told(fleet, hosts, arguments, text)
     assert ended.code == 64 and text in ended.complaint
 
 
+@pytest.mark.long
 def test_a_file_that_is_no_inventory_is_told_in_ansibles_words(fleet, tmp_path):
     path = tmp_path / "bad.yml"
     path.write_text("a: [")

@@ -4,11 +4,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from tests import living
 from tests.fleet import hosts
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: namespaces need root")
@@ -61,19 +61,18 @@ def ended(process):
 
 def wait_until_clean(lab, folder):
     """No file, folder or process of a run is left on a host, and no folder of ours here."""
-    until = time.monotonic() + 40
-    while (left := [*lab.left_behind(), *folder.glob("bottleneck-*")]) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert left == []
+
+    def left():
+        return [*lab.left_behind(), *folder.glob("bottleneck-*")]
+
+    assert living.until(lambda: not left()), left()
 
 
 def wait_for_a_test(lab, name="diagnose"):
-    until = time.monotonic() + 60
-    while not any(name in each for each in lab.left_behind()):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    assert living.until(lambda: any(name in each for each in lab.left_behind()))
 
 
+@pytest.mark.long
 def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
     code, told, err = ended(fleet("--json", "-"))
     assert [each["name"] for each in told["culprits"]] == [lab.address("nas1")], (told, err)

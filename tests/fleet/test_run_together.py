@@ -70,6 +70,7 @@ def link_limits(lab, told, count):
     return True
 
 
+@pytest.mark.long
 def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
     # So short a test has no time for pulls.
     lab, process = started(FAST, USUAL, "--direction", "push", count=2, budget=10)

@@ -277,6 +277,7 @@ def test_the_first_clients_are_those_that_copy_at_once_each_pair_once():
     assert checked(FLEET, commands.Tests()) == (FLEET, commands.Tests())
 
 
+@pytest.mark.long
 def test_more_than_one_share_is_wrong_usage(bottleneck, tmp_path):
     (tmp_path / "hosts").write_text(HOSTS)
     words = ("fleet", "hosts", "--share", "//nas1/x", "--share", "//nas2/x", "--together", "2")
@@ -286,6 +287,7 @@ def test_more_than_one_share_is_wrong_usage(bottleneck, tmp_path):
     assert ended.complaint.strip() == f"bottleneck: {why}"
 
 
+@pytest.mark.long
 def test_a_plan_says_what_would_be_moved_and_runs_nothing(bottleneck, tmp_path):
     (tmp_path / "hosts").write_text(HOSTS)
     words = ("fleet", "hosts", "--share", "//nas1/x", "--together", "2", "--plan")

@@ -7,13 +7,12 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-START_SECONDS = 10.0
+from tests.living import until
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,14 @@ def own_sshd(folder: Path, login: str = "", banner: str = "") -> Iterator[Sshd]:
     command = [program, "-D", "-e", "-f", str(folder / "config")]
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        _wait(port)
+        if not until(lambda: _answers(port)):
+            raise RuntimeError("sshd did not come up")
         yield Sshd(folder, port)
     finally:
         server.terminate()
-        server.wait(START_SECONDS)
+        server.wait()
 
 
-def _wait(port: int) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        with socket.socket() as attempt:
-            if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError("sshd did not come up")
+def _answers(port: int) -> bool:
+    with socket.socket() as attempt:
+        return attempt.connect_ex(("127.0.0.1", port)) == 0

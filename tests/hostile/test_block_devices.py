@@ -5,7 +5,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from probes.host import nameless, own_folder, served_file, source_file
 from probes.records import Endpoint
 from probes.smb.ends import FolderSink
 from probes.stage import Refused, Unavailable
+from tests.living import until, within
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/loop-control").exists(),
@@ -286,18 +286,17 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
     fd = os.open(device.node, os.O_RDONLY)
     try:
         job = fio.Job(fd, "read", IMAGE_BYTES, 20.0, False, looping=True)
-        with fio.running([job], time.monotonic() + 30) as run:
+        with fio.running([job], within()) as run:
             run.wait_for_io()
             pid = run.process.pid
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             assert b"--readonly" in arguments and b"--rw=read" in arguments
-            until = time.monotonic() + 5
-            while len(opened := access_modes(pid, device)) < 2 and time.monotonic() < until:
-                time.sleep(0.01)
             # ours, and the one that fio made of it
-            assert str(fd) in opened and len(opened) >= 2
+            assert until(lambda: len(access_modes(pid, device)) >= 2)
+            opened = access_modes(pid, device)
+            assert str(fd) in opened
             assert set(opened.values()) == {os.O_RDONLY}
-        wrong = fio.running([fio.Job(fd, "write", MIB, 1.0, False)], time.monotonic() + 5)
+        wrong = fio.running([fio.Job(fd, "write", MIB, 1.0, False)], within())
         with pytest.raises(ValueError, match="reading only"):
             wrong.__enter__()
     finally:

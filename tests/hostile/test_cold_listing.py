@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from probes.smb import cold_files
+from tests.living import within
 
 MIB = 1 << 20
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -67,7 +67,7 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(cold_files, "NoSuchFile", LookupError)
         monkeypatch.setattr(cold_files, "opened", Folder)
-        until = time.monotonic() + seconds
+        until = within(seconds)
         found = list(cold_files.walk(Session(), "top", "--cold-from", until, cold_files.Passed()))
         assert len(asked) <= cold_files.MOST_FOLDERS
         return found

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Put the product before every hostile peer (BEHAVIOURS), and print what came of it.
 
-Usage: python tests/hostile/trial.py [--only TEXT] [--workers N] [--json F]
+Usage: python tests/hostile/trial.py [--only TEXT] [--first] [--workers N] [--json F]
 
 Each behaviour gets one copy of stage smb-copy, in a child process of an agent, as in any run. The
-time limits of a step are shortened to STEP_SECONDS but for those behaviours that say otherwise.
+time limits of a step are shortened to STEP_SECONDS but for those behaviours that say otherwise, and
+with --first, which takes one of each kind and none that waits, so that no clock decides.
 Exit code: 0 nobody was fooled, 1 somebody was, and who and how is told.
 """
 
@@ -28,7 +29,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from behaviour import THIRD_HOST, Behaviour
+from behaviour import LATE, THIRD_HOST, Behaviour
 from downgrades import DOWNGRADES, REDIRECTS
 from lies import HOLDING, LIES, PROTECTED
 from middle import between
@@ -49,14 +50,22 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     *(*PROTECTED, *LIES, *HOLDING, *DOWNGRADES, *REDIRECTS),
     *(*LATE_AT, *WAITING, *STRANGERS, *HARMLESS),
 )
+FIRST = tuple(
+    {
+        (each.name.partition(":")[0], each.server, each.outcome): each
+        for each in reversed(BEHAVIOURS)
+        if not each.held and not each.product_limits and LATE not in each.says
+    }.values()
+)
+"""One of each kind, of those whose end no clock decides."""
 SECRET = "Geheim-47-correct-horse"
 SEED = "0123456789abcdef"
 SIZE_BYTES = 2 * 1024 * 1024
 REQUEST_BYTES = 64 * 1024
 STEP_SECONDS = 2.0
 WINDOW_SECONDS = 3.0
-DEADLINE_SECONDS, PRODUCT_DEADLINE_SECONDS = 8.0, 15.0
-LATE_SECONDS = 1.0
+DEADLINE_SECONDS, PRODUCT_DEADLINE_SECONDS, PATIENCE_SECONDS = 8.0, 15.0, 60.0
+LATE_SECONDS, TOO_LATE = 1.0, "it ended late"
 SEEN = ("logins", "weak_logins", "leaks", "applied")
 CHILD_BYTES, COORDINATOR_BYTES = 512 << 20, 256 << 20
 OPTIONS = {
@@ -95,7 +104,7 @@ class Result:
         """In how far the product was fooled; none: all is well."""
         measured = self.outcome == "measured"
         found = {
-            "it ended late": self.elapsed_seconds > self.allowed_seconds + LATE_SECONDS,
+            TOO_LATE: self.elapsed_seconds > self.allowed_seconds + LATE_SECONDS,
             "it took too much memory": not 0 < self.child_peak_bytes <= CHILD_BYTES,
             "it logged in more than once": self.logins > 1 + behaviour.held,
             "it logged in by something older than NTLMv2": self.weak_logins > 0,
@@ -186,7 +195,10 @@ class Agent:
 
     def __init__(self, log: Path, step_seconds: float) -> None:
         self._log = log
-        self._deadline = DEADLINE_SECONDS if step_seconds else PRODUCT_DEADLINE_SECONDS
+        self._allowed = DEADLINE_SECONDS if step_seconds else PRODUCT_DEADLINE_SECONDS
+        self._window = max(WINDOW_SECONDS, step_seconds)
+        # A slow machine is late, and not fooled.
+        self._deadline = PATIENCE_SECONDS if step_seconds else PRODUCT_DEADLINE_SECONDS
         watched = Path(__file__).with_name("watched_agent.py")
         command = [sys.executable, str(watched), str(log), str(step_seconds)]
         self.host = hosts.Host.start("client", command)
@@ -201,7 +213,7 @@ class Agent:
             dialect=behaviour.dialect,
             end="folder" if pull else "memory",
             size_bytes=SIZE_BYTES,
-            seconds=WINDOW_SECONDS,
+            seconds=self._window,
             folder=folder,
             seed=SEED,
             fill_source=behaviour.held,
@@ -224,9 +236,9 @@ class Agent:
         except hosts.PartlyRan as error:
             outcome, text = "lost" if error.lost else "failed", str(error)
         elapsed = time.monotonic() - began
-        allowed = self._deadline
+        allowed = self._allowed
         if behaviour.held:
-            allowed += self._deadline + hosts.CLOSING_SECONDS
+            allowed += self._allowed + hosts.CLOSING_SECONDS
         peak, asked = self._heard(set(range(before + 1, self.host.number + 1)))
         told = (behaviour.name, outcome, text, hash_ok, by, elapsed, allowed)
         return Result(*told, child_peak_bytes=peak, asked=asked)
@@ -243,7 +255,7 @@ class Agent:
 
     def _heard(self, due: set[int]) -> tuple[int, tuple[str, ...]]:
         """The highest peak of these requests' children, and whom anything in the agent asked."""
-        until = time.monotonic() + 5
+        until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             lines = [json.loads(line) for line in self._log.read_text().splitlines()[self._read :]]
             ended = {line["number"]: line["peak_bytes"] for line in lines if "number" in line}
@@ -255,7 +267,9 @@ class Agent:
         return 0, ()
 
 
-def run(chosen: list[Behaviour], workers: int, show: bool) -> tuple[list[Result], dict[str, Any]]:
+def run(
+    chosen: list[Behaviour], workers: int, step_seconds: float
+) -> tuple[list[Result], dict[str, Any]]:
     """All of them, several at a time; results in the order of the table, and the whole's facts."""
     # the longest first: they wait for the same clock
     order = sorted(enumerate(chosen), key=lambda pair: not pair[1].product_limits)
@@ -269,12 +283,11 @@ def run(chosen: list[Behaviour], workers: int, show: bool) -> tuple[list[Result]
             if not hasattr(own, kind):
                 log = trial.folder / f"{kind}-{number}"
                 log.touch()
-                agent = Agent(log, 0 if behaviour.product_limits else STEP_SECONDS)
+                agent = Agent(log, 0 if behaviour.product_limits else step_seconds)
                 stack.enter_context(agent.host)
                 setattr(own, kind, agent)
             found[number] = trial.try_one(number, behaviour, getattr(own, kind))
-            if show:
-                print(line(behaviour, found[number]), flush=True)
+            print(line(behaviour, found[number]), flush=True)
 
         with ThreadPoolExecutor(max(1, min(workers, len(chosen)))) as pool:
             list(pool.map(work, *zip(*order, strict=True)))
@@ -301,11 +314,14 @@ def line(behaviour: Behaviour, result: Result) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="behaviours with this in their name")
+    parser.add_argument("--first", action="store_true", help="one of each kind, none that waits")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--json", help="write the results there")
     chosen = parser.parse_args()
-    behaviours = [each for each in BEHAVIOURS if chosen.only in each.name]
-    results, whole = run(behaviours, chosen.workers, show=not chosen.json)
+    among = FIRST if chosen.first else BEHAVIOURS
+    behaviours = [each for each in among if chosen.only in each.name]
+    step_seconds = PATIENCE_SECONDS if chosen.first else STEP_SECONDS
+    results, whole = run(behaviours, chosen.workers, step_seconds)
     if chosen.json:
         document = {"results": [asdict(each) for each in results], **whole}
         Path(chosen.json).write_text(json.dumps(document, indent=1))

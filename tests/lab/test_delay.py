@@ -11,16 +11,19 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import delay
 import pytest
-from delay import DelayedPath, delayed, missing
+from delay import DelayedPath, Line, delayed, forward, missing
 
 from probes import smb_copy
 from probes.drivers.samba import private_samba
 from probes.records import Access, Details, Endpoint
 from probes.smb import run_folder
 from probes.smb.pipe import LIKELY_BYTES_PER_SECOND
+from tests.living import FakeClock
 
 MIB = 1 << 20
 PASSWORD = "correct horse 47"
@@ -66,11 +69,31 @@ def test_all_that_is_sent_arrives_in_order_and_no_earlier_than_the_delay() -> No
         assert _moved(client, server, content) == content
 
 
-def test_a_planted_rate_is_not_exceeded() -> None:
-    with delayed(0.001, bytes_per_second=20e6) as path, _joined(path) as ends:
-        began = time.monotonic()
-        _moved(*ends, bytes(4 * MIB))
-        assert time.monotonic() - began >= 4 * MIB / 20e6
+def test_a_planted_rate_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only the forwarder's waiting moves."""
+    clock = FakeClock(0.0)
+    given: list[float] = []
+    taken, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    taken.setblocking(False)
+
+    def wait(*told: Any) -> None:
+        if told[3] is None:
+            raise EOFError
+        clock.time += told[3]
+
+    writing = SimpleNamespace(read=os.read, write=lambda *_: given.append(clock.time))
+    for name, stands in (
+        ("time", clock),
+        ("select", SimpleNamespace(select=wait)),
+        ("os", writing),
+    ):
+        monkeypatch.setattr(delay, name, stands)
+    with taken, sender:
+        for _ in range(20):
+            sender.send(bytes(1000))
+        with pytest.raises(EOFError):
+            forward(taken.fileno(), 0, Line(0.001, bytes_per_second=20e3))
+    assert given == pytest.approx([(number + 1) / 20 for number in range(20)])
 
 
 def _arrivals(count: int, length: int, **poorer: Any) -> int:

@@ -18,14 +18,19 @@ import pytest
 
 from probes import smb_copy
 from probes.drivers.samba import Samba, private_samba
+from probes.net import flow, sampling, transfer
 from probes.records import Details, Endpoint, Sample
 from probes.smb.run_folder import Setting as RunFolder
 from probes.smb.run_folder import hold
 from probes.stage import Last, Running
+from tests import living
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
-from delay import End, missing  # noqa: E402
-from delay import delayed as delayed_path  # noqa: E402
+from delay import (  # noqa: E402
+    End,
+    delayed,  # noqa: E402
+    missing,
+)
 
 NT1 = "server min protocol = NT1"
 PASSWORD = "correct horse 47 %&"
@@ -113,11 +118,53 @@ def run_stage(
 
 
 @pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> living.FakeClock:
+    """The clock of every transfer in this process; but for warm-ups a test alone moves it.
+
+    No two looks see the same moment, as of a real one.
+    """
+    made, warm_up = living.FakeClock(step=1e-7), transfer._warm_up_seconds
+
+    def warming(shape: transfer.Shape) -> float:
+        made.time += 1 / 64
+        return warm_up(shape)
+
+    monkeypatch.setattr(transfer, "_warm_up_seconds", warming)
+    for module in (transfer, sampling, flow):
+        monkeypatch.setattr(module, "time", made)
+    return made
+
+
+@pytest.fixture
+def payload_clock(clock: living.FakeClock, monkeypatch: pytest.MonkeyPatch) -> living.FakeClock:
+    """A transfer's time passes as both its ends see payload move, however slow this host is."""
+    read, look = sampling.Arrivals._read, sampling.Sampling.at_sender
+    arrived: dict[int, int] = {}
+    looked = threading.Event()
+
+    def counted(arrivals: sampling.Arrivals) -> sampling.Count:
+        count = read(arrivals)
+        if looked.is_set() and arrived.get(id(arrivals)) != count.moved_bytes:
+            arrived[id(arrivals)] = count.moved_bytes
+            looked.clear()
+            clock.time += 1 / 16
+        return count
+
+    def seen(sending: sampling.Sampling) -> None:
+        look(sending)
+        looked.set()
+
+    monkeypatch.setattr(sampling.Arrivals, "_read", counted)
+    monkeypatch.setattr(sampling.Sampling, "at_sender", seen)
+    return clock
+
+
+@pytest.fixture
 def lab_path() -> Callable[..., AbstractContextManager[Any]]:
     """tests/lab/delay.py's path between two hosts: delay, loss, rate, MTU, what it swallows."""
     if lacks := missing():
         pytest.skip("NOT RUN: " + "; ".join(lacks))
-    return delayed_path
+    return delayed
 
 
 @pytest.fixture
@@ -199,7 +246,7 @@ class _Relay:
 
 
 @pytest.fixture
-def delayed() -> Iterator[Callable[[int, float], int]]:
+def relayed() -> Iterator[Callable[[int, float], int]]:
     """A port that leads to another one, with a delay each way that nothing can undercut."""
     with ExitStack() as stack:
 

@@ -26,7 +26,7 @@ def carried_out(run_stage):
     return partial(run_stage, disk)
 
 
-def setting(folder, verb, cache, size_bytes=16 * MIB, seconds=1.0):
+def setting(folder, verb, cache, size_bytes=16 * MIB, seconds=60.0):
     return disk.Setting(verb, cache, str(folder), "client", size_bytes, seconds, "ab")
 
 

@@ -134,10 +134,10 @@ def test_another_file_at_the_sources_name_is_not_cut(run, ends, setting, tmp_pat
 
 
 def _runs(word):
-    """Whether a process with that word on its command line is there."""
+    """Whether a program is there that stays until somebody ends it, with that last word."""
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if word in each.read_text(errors="replace").split("\0") and "sleep" in each.read_text():
+            if each.read_text(errors="replace").split("\0")[:3] == [*living.STAYS[:2], word]:
                 return True
         except OSError:
             continue
@@ -145,20 +145,21 @@ def _runs(word):
 
 
 @pytest.mark.parametrize("end", ["deadline", "closed", "left running"])
-def test_all_that_a_command_started_ends_with_its_copy(ends, setting, end):
-    seconds = f"4{os.getpid()}{len(end)}"
+def test_all_that_a_command_started_ends_with_its_copy(ends, setting, end, tmp_path):
+    word = str(tmp_path / "stays")
+    Path(word).touch()
     wait = " & exit 7" if end == "left running" else " & wait"
-    command = ("/bin/sh", "-c", f"sleep {seconds}{wait}", "{source}", "{target}")
-    limit = 1.0 if end == "deadline" else 30.0
+    command = ("/bin/sh", "-c", f"tail -f {word}{wait}", "{source}", "{target}")
+    limit = 0.5 if end == "deadline" else living.GENEROUS_SECONDS
     with closing(native_copy.initiate(setting("push.cached", command, limit), ends)) as running:
         next(running)
-        if end != "left running":
+        if end == "closed":
             next(running)
-            assert living.until(lambda: _runs(seconds), 5.0)
+            assert living.until(lambda: _runs(word))
         if end != "closed":
             with pytest.raises(RuntimeError, match="no end within its time|it ended with 7"):
                 list(running)
-    assert living.until(lambda: not _runs(seconds), 5.0)
+    assert living.until(lambda: not _runs(word))
 
 
 def test_no_password_of_ours_is_in_a_commands_environment(run, ends, setting, monkeypatch):

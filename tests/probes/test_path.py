@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from probes import path as stage
-from probes.net import port, rtt
+from probes.net import icmp, port, rtt
 from probes.net.black_hole import Trial
 from probes.records import Endpoint
 from probes.stage import Unavailable
+from tests import living
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
 from delay import delayed, missing  # noqa: E402
@@ -68,10 +69,15 @@ def counted(host):
 
 
 @pytest.fixture
-def looked(run_stage):
-    """looked(host=..., agent=...): samples and details on a path of this host to itself."""
+def looked(run_stage, monkeypatch):
+    """looked(host=..., agent=...): samples and details on a path of this host to itself.
 
-    def look(host="127.0.0.1", agent=True, seconds=1.0, load=False):
+    It waits for each answer as long as it takes.
+    """
+    monkeypatch.setattr(icmp, "LEAST_PATIENCE_SECONDS", living.GENEROUS_SECONDS)
+    monkeypatch.setattr(icmp, "LEAST_MTU_PATIENCE_SECONDS", living.GENEROUS_SECONDS)
+
+    def look(host="127.0.0.1", agent=True, seconds=living.GENEROUS_SECONDS, load=False):
         with ExitStack() as stack:
             server = stack.enter_context(counted(host))
             setting = stage.Setting(host, server.port, seconds, load)
@@ -127,8 +133,9 @@ def test_without_an_agent_it_says_what_needs_one(looked):
         assert details["not_measured"][name] == stage.NEEDS_AGENT
 
 
+@pytest.mark.long
 def test_under_load_both_directions_are_told_with_their_load(looked):
-    _, details, _ = looked(load=True)
+    _, details, _ = looked(load=True, seconds=4.0)
     for verb in stage.VERBS:
         loaded = details[verb]["loaded"]
         assert 0 < loaded["rtt_seconds_median"] <= loaded["rtt_seconds_high"]

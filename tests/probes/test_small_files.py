@@ -84,19 +84,24 @@ def test_files_of_any_size_are_copied_whole(run_folder: Any, run_stage: Any, siz
                 assert details["hash_ok"] is True and details["files"] == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", small_files.VERBS)
 def test_each_round_trip_of_a_file_costs_the_paths_delay(
-    run_folder: Any, run_stage: Any, delayed: Any, verb: str
+    run_folder: Any, run_stage: Any, relayed: Any, verb: str
 ) -> None:
     """A delay that nothing undercuts: three round trips a file are three times the RTT at least."""
     with run_folder() as (peer, _, server):
-        far = replace(peer, port=delayed(server.port, 0.005))
+        far = replace(peer, port=relayed(server.port, 0.005))
         details = run_stage(small_files, setting(verb, files=8), far)[1]
         assert details["rtt_seconds"] >= 0.01
         assert details["seconds_per_file_low"] >= 0.03
 
 
-def test_the_time_bounds_the_number_of_files(run_folder: Any, run_stage: Any) -> None:
+def test_the_time_bounds_the_number_of_files(
+    run_folder: Any, run_stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = living.FakeClock(living.within(0.0), step=0.005)
+    monkeypatch.setattr(small_files, "time", clock)
     with run_folder() as (peer, _, _):
         for verb in small_files.VERBS:
             asked = setting(verb, files=100_000, seconds=0.3)
@@ -140,7 +145,7 @@ def test_kill_9_leaves_nothing(run_folder: Any, verb: str, dialect: str) -> None
             asked = setting(verb, dialect, files=100_000, seconds=60.0)
             for _ in small_files.initiate(asked, peer):
                 pass
-        assert living.until(lambda: len(small(folder)) >= 10, 20)
+        assert living.until(lambda: len(small(folder)) >= 10)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        assert living.until(lambda: small(folder) == [], 20)
+        assert living.until(lambda: small(folder) == [])

@@ -11,14 +11,26 @@ import pytest
 
 from probes import smb_matrix
 from probes.records import Details, Endpoint, Sample
+from probes.smb import transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe2 import Pipe2
 from probes.smb_matrix import KIB, MIB, Fit, fit, wanted
 from probes.stage import Last
+from tests import living
 
 SIZE = 16 * MIB
 SEED = "00ff11"
 NT1 = "server min protocol = NT1"
+
+
+@pytest.fixture(autouse=True)
+def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stage's time passes as it looks at its clock, and not while this host is kept waiting."""
+    if not request.node.get_closest_marker("long"):
+        clock = living.FakeClock(living.within(0.0), step=0.001)
+        for module in (smb_matrix, transfer):
+            monkeypatch.setattr(module, "time", clock)
+        monkeypatch.setattr(smb_matrix, "GRACE_SECONDS", living.GENEROUS_SECONDS)
 
 
 def setting(verb: str, dialect: str = "3.1.1", **more: Any) -> smb_matrix.Setting:
@@ -103,11 +115,11 @@ def test_a_server_that_takes_two_requests_at_once_has_no_deeper_cell(
 
 @pytest.mark.long
 def test_a_round_trip_bounds_what_is_in_flight(
-    run_folder: Any, run_stage: Any, delayed: Any
+    run_folder: Any, run_stage: Any, relayed: Any
 ) -> None:
     """A delay that nothing undercuts: the RTT is no shorter, no cell beats in flight / RTT."""
     with run_folder(source_bytes=SIZE) as (peer, _, server):
-        far = replace(peer, port=delayed(server.port, 0.01))
+        far = replace(peer, port=relayed(server.port, 0.01))
         for verb in ("pull", "push"):
             samples, details = run_stage(smb_matrix, setting(verb, seconds=0.6), far)
             look(samples, details)

@@ -18,7 +18,7 @@ KNOWN = Known("10.0.0.2", 445, "3.1.1", SEED, 60.0, True, True, 0.001)
 
 @pytest.mark.parametrize("verb", ["pull", "push"])
 def test_each_number_of_channels_moves_the_payload(run_folder, run_stage, verb):
-    setting = Setting(verb, "3.1.1", 8 * MIB, 0.7, SEED)
+    setting = Setting(verb, "3.1.1", 8 * MIB, 0.3, SEED)
     with run_folder(source_bytes=8 * MIB) as (peer, folder, _):
         samples, details = run_stage(smb_multichannel, setting, peer)
         left = [each.name for each in folder.rglob("pushed-*")]
@@ -31,7 +31,7 @@ def test_each_number_of_channels_moves_the_payload(run_folder, run_stage, verb):
 
 
 def test_a_server_that_lets_none_join_is_not_tried(run_folder, run_stage):
-    setting = Setting("pull", "3.1.1", 4 * MIB, 0.7, SEED)
+    setting = Setting("pull", "3.1.1", 4 * MIB, 0.3, SEED)
     one = "server multi channel support = no"
     with (
         run_folder(one, source_bytes=4 * MIB) as (peer, _, _),
@@ -41,7 +41,7 @@ def test_a_server_that_lets_none_join_is_not_tried(run_folder, run_stage):
 
 
 def test_what_arrives_altered_is_told(run_folder, run_stage):
-    setting = Setting("pull", "3.1.1", 4 * MIB, 0.7, "00")
+    setting = Setting("pull", "3.1.1", 4 * MIB, 0.3, "00")
     with run_folder(source_bytes=4 * MIB) as (peer, _, _):
         assert run_stage(smb_multichannel, setting, peer)[1]["hash_ok"] is False
 

@@ -36,7 +36,9 @@ def test_every_size_has_its_rate_calls_and_cpu_at_both_ends(run_stage, over, ver
     assert ("rtt_seconds" in details) == (over == "tcp")
 
 
-def test_the_passes_of_a_size_are_apart_and_their_median_is_told(run_stage, monkeypatch):
+def test_the_passes_of_a_size_are_apart_and_their_median_is_told(
+    run_stage, payload_clock, monkeypatch
+):
     tried = []
 
     def counted(shape, peer):
@@ -56,7 +58,7 @@ def test_the_passes_of_a_size_are_apart_and_their_median_is_told(run_stage, monk
     assert [each["passes"] for each in details["points"]] == [3, 3]
 
 
-def test_a_transfer_that_breaks_costs_its_own_pass_alone(run_stage, monkeypatch):
+def test_a_transfer_that_breaks_costs_its_own_pass_alone(run_stage, payload_clock, monkeypatch):
     tried = []
 
     def failing(shape, peer):

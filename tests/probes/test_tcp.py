@@ -19,8 +19,10 @@ def run(run_stage):
 
 @pytest.mark.parametrize("streams", [1, 4])
 @pytest.mark.parametrize("verb", ["push", "pull"])
-def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(run, verb, streams):
-    setting = tcp.Setting(verb, streams, seconds=0.5, address="127.0.0.1")
+def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(
+    run, verb, streams, payload_clock
+):
+    setting = tcp.Setting(verb, streams, seconds=0.4, address="127.0.0.1")
     with tcp.respond(setting) as peer:
         samples, details = run(setting, peer)
     moved = [each.moved_bytes for each in samples]
@@ -41,8 +43,8 @@ def test_each_direction_is_counted_from_a_first_sample_of_zero_to_a_last(run, ve
     assert details["retransmitted_segments"] >= 0
 
 
-def test_loopback_is_the_tcp_stage_to_oneself():
-    setting = loopback.Setting("push", 1, seconds=1.0)
+def test_loopback_is_the_tcp_stage_to_oneself(payload_clock):
+    setting = loopback.Setting("push", 1, seconds=0.4)
     with loopback.respond(setting) as peer:
         samples = list(loopback.initiate(setting, peer))
     assert samples[-1].moved_bytes > 0

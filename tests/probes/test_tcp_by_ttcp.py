@@ -1,23 +1,33 @@
 """Classic ttcp at the other end: one connection, its bytes the payload, its close the end."""
 
 import contextlib
+import select
 import socket
 import struct
 import threading
-import time
 from functools import partial
 
 import pytest
 
 from probes import tcp_by_ttcp
+from probes.net import flow
+from probes.net.flow import Flow
 from probes.records import Endpoint
 from probes.stage import Unavailable
+from tests import living
 
 
 @pytest.fixture
 def run(run_stage):
     """One run of the stage."""
     return partial(run_stage, tcp_by_ttcp)
+
+
+@pytest.fixture
+def clock(clock, monkeypatch):
+    """The stage's too."""
+    monkeypatch.setattr(tcp_by_ttcp, "time", clock)
+    return clock
 
 
 class Sink(threading.Thread):
@@ -36,27 +46,41 @@ class Sink(threading.Thread):
                 self.got += len(part)
 
 
+def called(port):
+    """A connection to a port, once somebody listens there."""
+    made = []
+
+    def answered():
+        with contextlib.suppress(ConnectionRefusedError):
+            made.append(socket.create_connection(("127.0.0.1", port)))
+        return made
+
+    assert living.until(answered)
+    return made[0]
+
+
 def source(port, moved):
     """What `ttcp -t -s` does: connects, sends its buffers, closes."""
-    deadline = time.monotonic() + 5
-    while True:
-        try:
-            connection = socket.create_connection(("127.0.0.1", port))
-            break
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-    with connection:
+    with called(port) as connection:
         for _ in range(moved // 8192):
             connection.sendall(b"\xaa" * 8192)
 
 
-def test_a_push_is_what_the_sink_has_read(run):
+def test_a_push_is_what_the_sink_has_read(drained, clock):
     sink = Sink()
     sink.start()
-    setting = tcp_by_ttcp.Setting("push", 1, seconds=0.5)
-    samples, details = run(setting, Endpoint(host="127.0.0.1", port=sink.port))
-    sink.join(5)
+
+    def until_more_has_come():
+        setting = tcp_by_ttcp.Setting("push", 1, seconds=0.5)
+        running = tcp_by_ttcp.initiate(setting, Endpoint(host="127.0.0.1", port=sink.port))
+        yield next(running)
+        enough = sink.got + (16 << 20)  # more than the buffers hold
+        assert living.until(lambda: sink.got > enough)
+        clock.time += setting.seconds
+        return (yield from running)
+
+    samples, details = drained(until_more_has_come())
+    sink.join(living.GENEROUS_SECONDS)
     moved = [each.moved_bytes for each in samples]
     assert moved == sorted(moved)
     assert 0 < moved[-1] < sink.got
@@ -74,18 +98,23 @@ def test_a_pull_takes_what_that_host_sends(run):
     assert samples[-1].moved_bytes == size
 
 
-def leaving_early(listener, after_seconds):
-    """A receiver that takes little and then resets the connection."""
+def leaving_early(listener, made, clock):
+    """A receiver that takes little and then resets the connection, after the sender's time."""
     connection, _ = listener.accept()
     connection.recv(1 << 16)
-    time.sleep(after_seconds)
+    assert living.until(lambda: not select.select([], made[0].connections, [], 0)[1])
+    clock.time += 1.0
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
-def test_what_waits_in_our_own_buffer_when_the_receiver_leaves_was_not_moved(run):
+def test_what_waits_in_our_own_buffer_when_the_receiver_leaves_was_not_moved(
+    run, clock, monkeypatch
+):
+    made = []
+    monkeypatch.setattr(tcp_by_ttcp, "Flow", lambda each: made.append(Flow(each)) or made[0])
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=leaving_early, args=(listener, 0.6), daemon=True).start()
+        threading.Thread(target=leaving_early, args=(listener, made, clock), daemon=True).start()
         peer = Endpoint(host="127.0.0.1", port=listener.getsockname()[1])
         with pytest.raises(RuntimeError, match="before it had received all"):
             run(tcp_by_ttcp.Setting("push", seconds=0.2), peer)
@@ -101,7 +130,9 @@ def answering_for_ever(listener):
 
 
 def test_a_receiver_that_talks_for_ever_extends_nothing(run, monkeypatch):
-    monkeypatch.setattr(tcp_by_ttcp, "STALL_SECONDS", 0.3)
+    clock = living.FakeClock(step=0.05)
+    for module in (tcp_by_ttcp, flow):
+        monkeypatch.setattr(module, "time", clock)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=answering_for_ever, args=(listener,), daemon=True).start()
         peer = Endpoint(host="127.0.0.1", port=listener.getsockname()[1])
@@ -118,11 +149,20 @@ def test_nobody_there_or_who_calls_is_a_reason_with_a_remedy(run, monkeypatch, v
         run(tcp_by_ttcp.Setting(verb), Endpoint(host="127.0.0.1", port=port))
 
 
-def test_a_caller_from_elsewhere_is_not_taken(run, monkeypatch):
-    monkeypatch.setattr(tcp_by_ttcp, "CALL_SECONDS", 1.0)
+def turned_away(port, clock):
+    """Calls, is closed without a word, and calls once more when the time is over."""
+    with called(port) as connection:
+        assert connection.recv(1) == b""
+    clock.time += living.GENEROUS_SECONDS
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_a_caller_from_elsewhere_is_not_taken(run, clock, monkeypatch):
+    monkeypatch.setattr(tcp_by_ttcp, "CALL_SECONDS", living.GENEROUS_SECONDS)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    threading.Thread(target=source, args=(port, 8192), daemon=True).start()
+    threading.Thread(target=turned_away, args=(port, clock), daemon=True).start()
     with pytest.raises(Unavailable, match="no connection from 127.0.0.9"):
         run(tcp_by_ttcp.Setting("pull"), Endpoint(host="127.0.0.9", port=port))
 

@@ -143,10 +143,10 @@ def test_the_content_is_that_of_the_files_and_kill_9_leaves_nothing(
             for _ in small_files.initiate(asked, replace(peer, path=str(tmp_path))):
                 pass
             os._exit(0)
-        assert until(lambda: len([*folder.glob("*/small-*")]) >= 10, 20)
+        assert until(lambda: len([*folder.glob("*/small-*")]) >= 10)
         os.kill(child, signal.SIGSTOP)
         there = [path.read_bytes() for path in folder.glob("*/small-*")]
         assert len(set(there) & contents) >= len(there) - 1 > 0
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        assert until(lambda: not [*folder.glob("*/small-*")], 20)
+        assert until(lambda: not [*folder.glob("*/small-*")])

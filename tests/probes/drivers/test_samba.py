@@ -130,15 +130,13 @@ def test_nothing_is_left_after_the_block(served: Path) -> None:
 def test_nothing_is_left_when_the_starter_is_killed(served: Path) -> None:
     """SIGKILL: no code of the starter runs any more."""
     code = """
-import json, os, sys, time
+import json, sys
 from probes.drivers.samba import private_samba
 with private_samba(sys.argv[1], password="x") as server:
     print(json.dumps([server.process_id, server.configuration, server.port]), flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
-    starter = subprocess.Popen(
-        [sys.executable, "-c", code, str(served)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+    starter = living.running(code, served)
     assert starter.stdout is not None
     group, configuration, port = json.loads(starter.stdout.readline())
     with socket.create_connection(("127.0.0.1", port), 5):  # a connection has a smbd of its own

@@ -180,7 +180,7 @@ def test_smartctl_is_told_to_let_the_disk_sleep_and_its_exit_status_is_no_failur
 
 def test_a_smartctl_that_hangs_tells_nothing(asked, monkeypatch):
     monkeypatch.setattr(block, "ANSWER_SECONDS", 0.2)
-    assert asked("exec sleep 30") == {}
+    assert asked("exec tail -f /dev/null") == {}
 
 
 def test_what_is_no_block_device_is_not_asked():

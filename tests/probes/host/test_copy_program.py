@@ -2,15 +2,12 @@
 
 import os
 import re
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from probes.host import copy_program, tools
 from probes.host.copy_program import CopyBroke, Program, started
+from tests.living import ended, running, within
 
 CONTENT = os.urandom(3 << 20)
 
@@ -26,7 +23,7 @@ def copy(program, source, destination, descriptors=()):
     with started(program, str(source), str(destination), descriptors) as copying:
         copying.ready()
         copying.begin()
-        return list(copying.progress(time.monotonic() + 30, 0.001))
+        return list(copying.progress(within(), 0.001))
 
 
 @pytest.mark.parametrize("same_filesystem", [True, False])
@@ -62,39 +59,40 @@ def test_the_complaint_of_a_program_comes_through(tmp_path):
 
 def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
     script = "head -c 4096 /dev/zero | cat >/dev/null; echo; read -r go; printf 123456789; "
-    program = Program("slow", ("/bin/sh", "-c", f"{script} exec sleep 60", "slow"))
+    program = Program("slow", ("/bin/sh", "-c", f"{script} exec tail -f /dev/null", "slow"))
     with started(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
-        for written in copying.progress(time.monotonic() + 30, 0.01):
+        for written in copying.progress(within(), 0.01):
             if written:
                 assert written == 9
                 break
 
 
 def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
-    program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec sleep 60", "slow"))
+    program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec tail -f /dev/null", "slow"))
     with started(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
         with pytest.raises(CopyBroke, match="no end within its time"):
-            list(copying.progress(time.monotonic() + 0.05, 0.01))
+            list(copying.progress(within(0.0), 0.01))
         pid = copying._process.pid
-    assert not Path(f"/proc/{pid}").exists()
+    assert ended([pid])
 
 
-@pytest.mark.parametrize(("limit", "ended"), [(0.3, False), (30.0, True)])
-def test_a_program_that_closes_its_stderr_is_watched_on(limit, ended, monkeypatch):
-    monkeypatch.setattr(copy_program, "KILL_SECONDS", 0.1)
-    script = "echo; read -r go; exec 2>&-; printf 1234; sleep 0.4; exit 7"
+@pytest.mark.parametrize(("goes_on", "says"), [(False, "no end within"), (True, "it ended with 7")])
+def test_a_program_that_closes_its_stderr_is_watched_on(goes_on, says, tmp_path):
+    os.mkfifo(tmp_path / "gate")
+    script = 'echo; read -r go; exec 2>&-; printf 1234; read -r go <"$1"; exit 7'
     program = Program("mute", ("/bin/sh", "-c", script, "--key=s3cret"))
-    counts = []
-    with started(program, "", "", ()) as copying:
+    with started(program, str(tmp_path / "gate"), "", ()) as copying:
         copying.ready()
         copying.begin()
-        with pytest.raises(CopyBroke, match="^it ended with 7" if ended else "^no end within"):
-            counts.extend(copying.progress(time.monotonic() + limit, 0.01))
-    assert counts[-1] == 4
+        assert 4 in copying.progress(within(), 0.01)
+        if goes_on:
+            (tmp_path / "gate").write_text("go\n")
+        with pytest.raises(CopyBroke, match=f"^{says}"):
+            list(copying.progress(within() if goes_on else within(0.0), 0.01))
 
 
 def test_a_program_that_does_not_start_is_said_to():
@@ -106,38 +104,22 @@ def test_a_program_that_does_not_start_is_said_to():
 
 
 WATCHER = """
-import sys, time
+import sys
 from probes.host.copy_program import Program, started
-program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec sleep 60", "slow"))
+program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec tail -f /dev/null", "slow"))
 with started(program, "", "", ()) as copying:
     copying.ready()
     copying.begin()
     print(copying._process.pid, flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
 def test_the_program_ends_with_a_killed_watcher():
-    watcher = subprocess.Popen(
-        [sys.executable, "-c", WATCHER],
-        cwd=Path(__file__).parents[3],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    pid = int(watcher.stdout.readline())
-    watcher.kill()
-    watcher.wait()
-    until = time.monotonic() + 10
-    while time.monotonic() < until and _runs(pid):
-        time.sleep(0.02)
-    assert not _runs(pid)
-
-
-def _runs(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    with running(WATCHER) as watcher:
+        pid = int(watcher.stdout.readline())
+        watcher.kill()
+    assert ended([pid])
 
 
 @pytest.mark.parametrize(

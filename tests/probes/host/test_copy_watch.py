@@ -1,18 +1,20 @@
 """A running copy is watched from beside it, and only the time that counts is told."""
 
+import math
 import os
 import socket
 import subprocess
 import sys
 import threading
-import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from probes.host import copy_watch
+from probes.host import copy_watch, tcp_info
 from probes.host.copy_watch import Setting, Watch, disks, observe
 from probes.host.proc import DeviceCounts
+from tests.living import FakeClock, until
 
 
 def test_what_devices_moved_between_two_moments():
@@ -24,28 +26,46 @@ def test_what_devices_moved_between_two_moments():
     assert disks(first, last, 0.0) == []
 
 
-def watched(setting: Setting, seconds: float) -> Any:
-    """What a watch of so many seconds tells of all of its time."""
-    reading, writing = os.pipe()
-    began = time.monotonic()
-    timer = threading.Timer(seconds, os.close, (writing,))
-    timer.start()
-    try:
-        return observe(setting, reading, lambda: (began, time.monotonic()))
-    finally:
-        timer.join()
-        os.close(reading)
+@pytest.fixture
+def watched(monkeypatch) -> Any:
+    """What a watch tells of all of its time, in which work is done between some of its looks."""
+    looks: list[float] = []
+    look = Watch._look
+    monkeypatch.setattr(Watch, "_look", lambda of, now: (look(of, now), looks.append(now)))
+    monkeypatch.setattr(copy_watch, "COUNT_SECONDS", 0.0)
+
+    def watching(setting: Setting, work: Any) -> Any:
+        reading, writing = os.pipe()
+
+        def beside() -> None:
+            until(lambda: len(looks) > 2)
+            work()
+            os.close(writing)
+
+        working = threading.Thread(target=beside)
+        working.start()
+        try:
+            return observe(setting, reading, lambda: (0.0, math.inf))
+        finally:
+            working.join()
+            os.close(reading)
+
+    return watching
 
 
-def test_a_connection_and_its_process_are_watched():
+def test_a_connection_and_its_process_are_watched(watched):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname())
         server, _ = listener.accept()
     with client, server:
         own, peer = client.getsockname(), client.getpeername()
         setting = Setting(own[0], own[1], peer[0], peer[1], (os.getpid(),))
-        threading.Timer(0.4, client.sendall, (bytes(100_000),)).start()
-        told = watched(setting, 0.9)
+
+        def work():
+            client.sendall(bytes(100_000))
+            until(lambda: not tcp_info.unacknowledged_bytes(client))
+
+        told = watched(setting, work)
     assert told["connection"].own == "{} {}".format(*own)
     assert told["counts"][-1][1] >= 100_000 > told["counts"][0][1] == 0
     assert told["processes"]["looks"] > 2 and told["processes"]["disk_wait_ratio"] == 0.0
@@ -53,11 +73,9 @@ def test_a_connection_and_its_process_are_watched():
     assert {"first_bytes", "last_bytes", "high_bytes", "free_run_bytes"} <= set(told["dirty"])
 
 
-def test_a_process_without_a_connection_is_watched(tmp_path):
-    writing = threading.Timer(0.4, (tmp_path / "file").write_bytes, (bytes(1 << 20),))
-    writing.start()
-    told = watched(Setting(pids=(os.getpid(),)), 1.2)
-    writing.join()
+def test_a_process_without_a_connection_is_watched(watched, tmp_path):
+    setting = Setting(pids=(os.getpid(),))
+    told = watched(setting, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)))
     assert told["connection"] is None and told["counts"][-1][4] >= 1 << 20
 
 
@@ -93,9 +111,7 @@ def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path):
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     watch = Watch(Setting(pids=(child.pid, other.pid)), None)
-    until = time.monotonic() + 20
-    while not (tmp_path / "file").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    assert until((tmp_path / "file").exists)
     watch._count(1.0)
     child.communicate(b"\n")
     watch._count(2.0)
@@ -110,14 +126,19 @@ def test_rows_do_not_fall_when_one_of_the_processes_ends(tmp_path):
 def test_a_look_that_costs_much_is_rested_after(monkeypatch):
     """50 times the CPU time that it took: at most ten looks of 2 ms in a second."""
     looks: list[float] = []
+    clock = FakeClock()
 
     def look(watch: Watch, now: float) -> None:
         looks.append(now)
-        until = time.process_time() + 0.002
-        while time.process_time() < until:
-            pass
+        clock.time += 0.002
 
+    def wait(reading: Any, writing: Any, broken: Any, seconds: float) -> Any:
+        clock.time += seconds
+        return [], [], []
+
+    monkeypatch.setattr(copy_watch, "time", clock)
+    monkeypatch.setattr(copy_watch, "select", SimpleNamespace(select=wait))
     monkeypatch.setattr(Watch, "_look", look)
-    watched(Setting(pids=(os.getpid(),)), 0.6)
+    observe(Setting(pids=(os.getpid(),), seconds=1.0), 0, lambda: None)
     gaps = [after - before for before, after in zip(looks, looks[1:], strict=False)]
-    assert gaps and min(gaps) >= 50 * 0.002
+    assert len(gaps) > 5 and min(gaps) >= 50 * 0.002

@@ -15,6 +15,7 @@ import pytest
 
 from probes.host import journal, leftovers, removal
 from probes.host.own_folder import own_folder
+from tests.living import STAYS
 
 ROOT = Path(__file__).parents[3]
 NAME = "bottleneck-0123456789abcdef"
@@ -240,7 +241,7 @@ def group():
         processes = []
         for _ in range(2):
             leader = processes[0].pid if processes else 0
-            started = subprocess.Popen(["sleep", "60"], preexec_fn=lambda: os.setpgid(0, leader))  # noqa: B023, PLW1509
+            started = subprocess.Popen(STAYS, preexec_fn=lambda: os.setpgid(0, leader))  # noqa: B023, PLW1509
             stack.enter_context(started)
             stack.callback(started.kill)
             processes.append(started)

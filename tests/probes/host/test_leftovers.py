@@ -11,6 +11,7 @@ from probes.host import folders, journal, leftovers, removal
 from probes.host.own_folder import own_folder
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
+from tests.living import STAYS
 
 RUN = "bottleneck-0123456789abcdef"
 ALL_ARE_SEEN = leftovers._Users.all_are_seen
@@ -131,7 +132,7 @@ def test_what_is_young_stays(tmp_path):
 
 def test_what_a_process_has_open_is_in_use(tmp_path):
     path = made(tmp_path)
-    with subprocess.Popen(["sleep", "60"], cwd=path) as process:
+    with subprocess.Popen(STAYS, cwd=path) as process:
         try:
             assert f"process {process.pid}" in found(tmp_path)[RUN].why_left
         finally:

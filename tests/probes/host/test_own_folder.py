@@ -4,10 +4,7 @@ import errno
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from probes.host import own_folder, payload, removal
 from probes.host.own_folder import Guardian, OwnFolder, Setting, hold, refused
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
+from tests.living import running, until
 
 MIB = 1 << 20
 
@@ -71,30 +69,21 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
 
 
 HOLDER = """
-import sys, time
+import sys
 from probes.host.own_folder import Setting, hold
 from probes.records import Endpoint
 with hold(Setting(sys.argv[1], "00aa11bb", 4 << 20, 5.0, "ab"), Endpoint()) as held:
     print(held.folder, flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
 def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)],
-        cwd=Path(__file__).parents[3],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    folder = Path(holder.stdout.readline().strip())
-    (folder / "pushed-0123456789abcdef").touch()
-    holder.kill()
-    holder.wait()
-    until = time.monotonic() + 10
-    while folder.exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert list(tmp_path.iterdir()) == []
+    with running(HOLDER, tmp_path) as holder:
+        folder = Path(holder.stdout.readline().strip())
+        (folder / "pushed-0123456789abcdef").touch()
+        holder.kill()
+    assert until(lambda: not list(tmp_path.iterdir()))
 
 
 def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ import pytest
 from probes.host import proc, psutil_counters, reader
 from probes.host.proc import TICK_SECONDS, DeviceCounts, Moved
 from probes.stage import Unavailable
+from tests.living import until
 
 RECORDED = Path(__file__).parent / "recorded"
 NOBODY = 2**22 + 1
@@ -170,7 +171,7 @@ def test_memory_is_parted_alike(monkeypatch):
 
 def test_what_a_process_became_is_told_by_both():
     """It took another name and another parent without a tick of CPU time."""
-    code = "echo; read a; exec sleep 60"
+    code = "echo; read a; exec tail -f /dev/null"
     with subprocess.Popen(
         ["sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
@@ -178,15 +179,14 @@ def test_what_a_process_became_is_told_by_both():
         assert psutil_counters.processes()[child.pid].name == "sh"
         child.stdin.write(b"\n")
         child.stdin.flush()
-        while proc.processes()[child.pid].name != "sleep":
-            continue
-        assert psutil_counters.processes()[child.pid].name == "sleep"
+        assert until(lambda: proc.processes()[child.pid].name == "tail")
+        assert psutil_counters.processes()[child.pid].name == "tail"
         child.kill()
 
 
 def test_one_whose_parent_ended_is_told_with_its_new_one(monkeypatch):
     monkeypatch.setattr(psutil_counters, "YOUNG_SECONDS", -1.0)
-    code = "sleep 60 </dev/null >/dev/null 2>&1 & echo $!; read a"
+    code = "tail -f /dev/null </dev/null >/dev/null 2>&1 & echo $!; read a"
     with subprocess.Popen(
         ["sh", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as parent:

@@ -3,36 +3,33 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from probes.host import removal
 from probes.host.own_folder import own_folder
+from tests.living import STAYS, until
 
 NAME = "bottleneck-0123456789abcdef"
 FILES = ("source", "pushed-0123456789abcdef")
-OUTCOMES = {removal.MISSING, removal.OTHER, "stays"}
-"""Of a removal that goes all the way and is not to succeed, whatever has the name just then."""
 
-FLIPPER = """
-import os
-print("ready", flush=True)
-while True:
-    for one, other in [(NAME, "away"), ("users", NAME), (NAME, "users"), ("away", NAME)]:
-        try:
-            os.rename(one, other)
-        except OSError:
-            pass  # it is gone by now
-    os.symlink("users", "link")
-    for one, other in [(NAME, "away"), ("link", NAME), (NAME, "link"), ("away", NAME)]:
-        try:
-            os.rename(one, other)
-        except OSError:
-            pass
-    os.unlink("link")
-"""
+
+class Between:
+    """The module os, with work of somebody else's before some of its calls, told by number."""
+
+    def __init__(self, works):
+        self.works, self.calls = works, 0
+
+    def __getattr__(self, name):
+        found = getattr(os, name)
+
+        def call(*arguments, **named):
+            self.calls += 1
+            self.works.pop(self.calls, lambda: None)()
+            return found(*arguments, **named)
+
+        return call if callable(found) else found
 
 
 def made(folder, name=NAME, files=FILES):
@@ -51,30 +48,56 @@ def parent(tmp_path):
     os.close(fd)
 
 
-def test_a_folder_renamed_into_the_place_keeps_its_files(tmp_path, parent):
-    """Somebody who may write to the share swaps folders and links as fast as a process can."""
-    made(tmp_path, "users")
-    facts = made(tmp_path)
-    # Its file cannot be removed: each of hundreds of removals goes all the way.
-    (tmp_path / NAME / "stays").touch()
-    code = FLIPPER.replace("NAME", repr(NAME))
-    became = []
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE
-    ) as flipper:
-        flipper.stdout.readline()
-        until = time.monotonic() + 60
-        while len(became) < 400 or len(set(became)) < len(OUTCOMES):
-            assert time.monotonic() < until
-            try:
-                became.append(removal.remove(parent, facts))
-            except OSError:
-                became.append("stays")
-        flipper.kill()
-    others = [each for each in tmp_path.iterdir() if each.lstat().st_ino != facts["ino"]]
-    (users,) = (each for each in others if not each.is_symlink())
-    assert sorted(os.listdir(users)) == sorted(FILES)
-    assert set(became) == OUTCOMES
+def removed(place, other, first, second, monkeypatch):
+    """What a removal told while somebody put the other in the folder's place before its first
+    call, and the folder back before its second; which of these calls it never came to."""
+    place.mkdir()
+    users, facts = made(place, "users")["ino"], made(place)
+    # Its file cannot be removed: each removal goes all the way.
+    (place / NAME / "stays").touch()
+
+    def away():
+        (place / NAME).rename(place / "away")
+        if other == "folder":
+            (place / "users").rename(place / NAME)
+        elif other == "link":
+            (place / NAME).symlink_to("users")
+
+    def back():
+        if other == "folder":
+            (place / NAME).rename(place / "users")
+        elif other == "link":
+            (place / NAME).unlink()
+        (place / "away").rename(place / NAME)
+
+    between, fd = Between({first: away, second: back}), os.open(place, os.O_RDONLY)
+    with monkeypatch.context() as patched:
+        patched.setattr(removal, "os", between)
+        try:
+            became = removal.remove(fd, facts)
+        except OSError:
+            became = "stays"
+    os.close(fd)
+    (kept,) = (each for each in place.iterdir() if each.lstat().st_ino == users)
+    assert sorted(os.listdir(kept)) == sorted(FILES)
+    return became, set(between.works)
+
+
+@pytest.mark.parametrize(
+    ("other", "outcome"),
+    [("folder", removal.OTHER), ("link", removal.OTHER), ("nothing", removal.MISSING)],
+)
+def test_a_folder_renamed_into_the_place_keeps_its_files(tmp_path, monkeypatch, other, outcome):
+    """Somebody who may write to the share swaps them before any call, and back before any later."""
+    found, first, second, left = [], 0, 0, set()
+    while first not in left:
+        first, second = (
+            (first + 1, first + 2) if second in left or not first else (first, second + 1)
+        )
+        place = tmp_path / f"{first} {second}"
+        became, left = removed(place, other, first, second, monkeypatch)
+        found.append(became)
+    assert len(found) > 30 and set(found) == {outcome, "stays"}
 
 
 @pytest.mark.parametrize("kind", [removal.RUN, removal.TREE])
@@ -112,12 +135,12 @@ def test_before_its_identity_is_known_only_an_empty_folder_goes(tmp_path, parent
 
 
 def test_a_group_ends_only_while_its_leader_is_that_very_process():
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as leader:
+    with subprocess.Popen(STAYS, start_new_session=True) as leader:
         started = removal.started_ticks(leader.pid)
         removal.end_group({"leader": leader.pid, "started": started + 1})
         assert leader.poll() is None
         removal.end_group({"leader": leader.pid, "started": started})
-        assert leader.wait(20) == -9
+        assert leader.wait() == -9
 
 
 def test_the_guardian_outlives_its_starter_and_its_group(tmp_path):
@@ -125,6 +148,7 @@ def test_the_guardian_outlives_its_starter_and_its_group(tmp_path):
     code = """
 import os, signal, sys
 from probes.host.own_folder import own_folder
+from tests.living import STAYS, until
 os.setsid()
 with own_folder("tree", sys.argv[1], "tree") as made:
     made.create()
@@ -134,10 +158,7 @@ with own_folder("tree", sys.argv[1], "tree") as made:
 """
     root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=root).returncode == -9
-    until = time.monotonic() + 20
-    while list(tmp_path.iterdir()):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    assert until(lambda: not list(tmp_path.iterdir()))
 
 
 def test_the_guardian_has_no_password_in_its_environment(tmp_path, monkeypatch):
@@ -149,7 +170,7 @@ def test_the_guardian_has_no_password_in_its_environment(tmp_path, monkeypatch):
         made_one.remove()
 
 
-@pytest.mark.parametrize("levels", [1, 3000])
+@pytest.mark.parametrize("levels", [1, pytest.param(3000, marks=pytest.mark.long)])
 def test_no_depth_is_too_deep(tmp_path, parent, levels):
     """Whoever holds a share's login nests as he likes; files lie on the way down."""
     facts = {**made(tmp_path, files=()), "kind": removal.TREE}

@@ -15,6 +15,7 @@ from probes.records import Access, Endpoint
 from probes.smb import run_folder
 from probes.smb.ends import FolderSink
 from probes.stage import Refused, Unavailable
+from tests.living import until
 
 GIB, MIB = 1 << 30, 1 << 20
 SEED = "00ff11"
@@ -47,10 +48,8 @@ def file_system(tmp_path, kind, size):
 
 def unmounted(point):
     """Takes it down as soon as a server that has just been ended lets go of it."""
-    until = time.monotonic() + 10.0
-    while subprocess.run(["umount", point], capture_output=True, check=False).returncode:
-        assert time.monotonic() < until, f"{point} is busy"
-        time.sleep(0.05)
+    command = ["umount", point]
+    assert until(lambda: not subprocess.run(command, capture_output=True).returncode), "it is busy"
 
 
 def told(folder):

@@ -2,55 +2,43 @@
 
 import os
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from probes.host import running_copies
+from probes.host import running_copies, tcp_info
 from probes.host.running_copies import Running, find
 from probes.stage import Refused, Unavailable
+from tests.living import FakeClock, until
 
-LOOK_SECONDS = 0.15
 NOBODY = 2**22 + 1
 
 
 @contextmanager
 def transfer() -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
-    """A connection of this process that moves all the time; its client's end and its server's."""
-    stop = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
-        server, _ = listener.accept()
+    """A connection of this process that moves between two looks; its client's end and server's."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+        listener.accept()[0] as server,
+    ):
 
-    def send() -> None:
-        while not stop.is_set():
-            client.sendall(bytes(1 << 16))
-            stop.wait(0.002)
-        client.close()
+        class Moving(FakeClock):
+            def sleep(self, seconds: float) -> None:
+                client.sendall(bytes(1 << 16))
+                assert len(server.recv(1 << 16, socket.MSG_WAITALL)) == 1 << 16
+                assert until(lambda: not tcp_info.unacknowledged_bytes(client))
 
-    def receive() -> None:
-        while server.recv(1 << 16):
-            pass
-
-    ends = client.getsockname(), server.getsockname()
-    threads = [threading.Thread(target=each) for each in (send, receive)]
-    for each in threads:
-        each.start()
-    try:
-        yield ends
-    finally:
-        stop.set()
-        for each in threads:
-            each.join()
-        server.close()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(running_copies, "time", Moving())
+            yield client.getsockname(), server.getsockname()
 
 
 def look(**wanted: Any) -> Running:
     empty: dict[str, Any] = {"pid": 0, "address": "", "own_address": "", "own_port": 0}
-    empty.update(peer_address="", peer_port=0, look_seconds=LOOK_SECONDS)
+    empty.update(peer_address="", peer_port=0, look_seconds=0.0)
     return find(**{**empty, **wanted})
 
 

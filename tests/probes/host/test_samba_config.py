@@ -249,7 +249,7 @@ def test_a_host_that_cannot_tell_says_why(monkeypatch, tmp_path):
     with pytest.raises(Unavailable, match="no permission to read"):
         settings()
     slow = tmp_path / "testparm"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.write_text("#!/bin/sh\nexec tail -f /dev/null\n")
     slow.chmod(0o755)
     monkeypatch.setattr(samba_config.tools, "find", lambda name: str(slow))
     monkeypatch.setattr(samba_config, "ANSWER_SECONDS", 0.2)

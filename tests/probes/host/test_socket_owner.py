@@ -22,6 +22,7 @@ from probes.host.open_files import (
 )
 from probes.host.proc import ProcessStat
 from probes.host.reader import reader
+from tests.living import FakeClock
 
 
 def test_a_search_for_owners_is_bounded(monkeypatch):
@@ -33,9 +34,8 @@ def test_a_search_for_owners_is_bounded(monkeypatch):
 
 def test_a_process_with_many_sockets_is_not_read_to_its_end(monkeypatch):
     """The time is over while its files are read."""
-    clock = iter(range(100))
     monkeypatch.setattr(open_files, "SEARCH_SECONDS", 20.0)
-    monkeypatch.setattr(open_files.time, "thread_time", lambda: float(next(clock)))
+    monkeypatch.setattr(open_files, "time", FakeClock(step=1.0))
     real = os.listdir
     monkeypatch.setattr(os, "listdir", lambda at: [str(os.getpid())] if at == "/proc" else real(at))
     with ExitStack() as stack:

@@ -1,10 +1,11 @@
 """Connections are watched from beside them, in a child that ends when it is told to."""
 
+import math
 import os
 import socket
 import struct
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -26,10 +27,21 @@ from probes.host.socket_watch import (
     Watch,
     observe,
 )
+from tests import living
 
 PAYLOAD = 1 << 20
 
 Watching = Callable[[Setting], AbstractContextManager[list[Connection]]]
+ALWAYS = 0.0, math.inf
+"""All of a watch's time."""
+
+
+def arrived(sender: socket.socket) -> bool:
+    """Whether all that it sent is acknowledged.
+
+    Not by tcp_info's bytes_sent: what was sent once more is counted twice there.
+    """
+    return living.until(lambda: not tcp_info.unacknowledged_bytes(sender))
 
 
 class Copy:
@@ -49,9 +61,7 @@ class Copy:
         while count:
             count -= len(self.client.recv(min(count, 1 << 18)))
         sending.join()
-        # Not by tcp_info's bytes_sent: what was sent once more is counted twice there.
-        while tcp_info.unacknowledged_bytes(self.server):
-            time.sleep(0.001)
+        assert arrived(self.server)
 
 
 @pytest.fixture
@@ -74,24 +84,36 @@ def watched():
         )
         thread.start()
         try:
-            began = time.monotonic()
             yield seen
-            window += [began, time.monotonic()]
+            window += ALWAYS
         finally:
             os.close(writing)
-            thread.join(10)
+            thread.join(living.GENEROUS_SECONDS)
             os.close(reading)
             assert not thread.is_alive()
 
     return watching
 
 
-def looked_at(times: int = 2 * LEAST_LOOKS) -> None:
-    time.sleep(times * socket_watch.LOOK_SECONDS)
+@pytest.fixture
+def looked_at(monkeypatch):
+    """Waits until a watch has taken some looks more of as many connections."""
+    taken: list[Track] = []
+    take = Track.take
+    monkeypatch.setattr(Track, "take", lambda *told: (take(*told), taken.append(told[0])))
+
+    def wait(connections: int = 1) -> None:
+        taken.clear()
+        enough = 2 * LEAST_LOOKS
+        assert living.until(
+            lambda: sum(n >= enough for n in Counter(map(id, taken)).values()) >= connections
+        )
+
+    return wait
 
 
 @pytest.mark.parametrize("serving", [True, False])
-def test_each_end_of_a_copy_is_watched_by_its_side(copy, watched, serving):
+def test_each_end_of_a_copy_is_watched_by_its_side(copy, watched, looked_at, serving):
     setting = Setting((copy.port,), serving, "127.0.0.1")
     with watched(setting) as seen:
         looked_at()
@@ -116,32 +138,29 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
     with ExitStack() as stack, Sockets() as sockets:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         watch = Watch(Setting(listener.getsockname()[1:], True, "127.0.0.1"), sockets)
-        began = time.monotonic()
         watch.look()
         with (
             socket.create_connection(listener.getsockname()),
             listener.accept()[0] as server,
         ):
             server.sendall(b"." * 1000)
-            while tcp_info.unacknowledged_bytes(server):
-                time.sleep(0.001)
+            assert arrived(server)
             watch.search_at = 0.0
             watch.look()
         watch.search_at = 0.0
         watch.look()
-        (told,) = watch.connections(began, time.monotonic())
+        (told,) = watch.connections(*ALWAYS)
     assert told.sent_bytes >= 1000
     assert told.process is not None
 
 
-def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, watched):
+def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, watched, looked_at):
     with ExitStack() as stack:
         idle = Copy(stack)
         with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as seen:
-            looked_at()
+            looked_at(2)
             copy.move()
             idle.move(1000)
-            looked_at()
     assert [each.own for each in seen] == [f"127.0.0.1 {copy.port}"]
 
 
@@ -199,7 +218,7 @@ def test_one_that_is_gone_is_not_asked_for_again(copy):
         (track,) = watch.tracks.values()
         copy.client.close()
         copy.server.close()
-        watch.search_at = time.monotonic() + 60
+        watch.search_at = math.inf
         watch.look()
         assert track.gone
         looks = len(track.looks)
@@ -213,20 +232,18 @@ def test_a_new_connections_bytes_are_counted_from_its_beginning(copy):
         watch = Watch(Setting((copy.port,), True, "127.0.0.1"), sockets)
         copy.move(3 * PAYLOAD)
         watch.look()
-        began = time.monotonic()
         (old,) = watch.tracks.values()
         with socket.create_server(("127.0.0.1", 0)) as listener:
             watch.setting = replace(watch.setting, ports=(copy.port, listener.getsockname()[1]))
-            client = stack.enter_context(socket.create_connection(listener.getsockname()))
+            stack.enter_context(socket.create_connection(listener.getsockname()))
             server = stack.enter_context(listener.accept()[0])
         server.sendall(b"." * 1000)
-        while len(client.recv(1000, socket.MSG_PEEK)) < 1000:
-            time.sleep(0.001)
+        assert arrived(server)
         watch.search_at = 0.0
         watch.look()
         (new,) = (track for track in watch.tracks.values() if track is not old)
-        assert old.moved_bytes(began, time.monotonic()) == (0, 0)
-        assert new.moved_bytes(began, time.monotonic()) == (1000, 0)
+        assert old.moved_bytes(*ALWAYS) == (0, 0)
+        assert new.moved_bytes(*ALWAYS) == (1000, 0)
 
 
 CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])

@@ -3,10 +3,8 @@
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="attr-defined,union-attr"
 
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from probes.host import free_space, payload, source_file
 from probes.host.source_file import Setting
 from probes.records import Endpoint
 from probes.stage import Refused, Unavailable
+from tests.living import running, until
 
 MIB = 1024 * 1024
 
@@ -83,31 +82,21 @@ def test_a_disk_that_fills_up_is_refused_as_space(tmp_path, monkeypatch):
 
 
 HOLDER = """
-import sys, time
+import sys
 from probes.host import source_file
 from probes.records import Endpoint
 with source_file.hold(source_file.Setting(sys.argv[1], 4 << 20, 5.0, "ab"), Endpoint()) as held:
     print(held.path, flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
 def test_nothing_is_left_when_the_holder_is_killed(tmp_path):
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)],
-        cwd=Path(__file__).parents[3],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    path = Path(holder.stdout.readline().strip())
-    assert path.stat().st_size == 4 * MIB
-    free_before = os.statvfs(tmp_path).f_bfree
-    holder.kill()
-    holder.wait()
-    until = time.monotonic() + 10
-    while os.statvfs(tmp_path).f_bfree <= free_before and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not path.exists()
+    with running(HOLDER, tmp_path) as holder:
+        path = Path(holder.stdout.readline().strip())
+        assert path.stat().st_size == 4 * MIB
+        holder.kill()
+    assert until(lambda: not path.exists())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -114,7 +114,7 @@ def _address(version: int, link: int, end: int) -> str:
 def _namespace(stack: ExitStack) -> int:
     """A new network namespace that lives as long as the descriptor of it."""
     # Without the wait for duplicates, in which IPv6 cannot be forwarded.
-    ready = "sysctl -qw net.ipv6.conf.default.accept_dad=0 && echo && exec sleep 60"
+    ready = "sysctl -qw net.ipv6.conf.default.accept_dad=0 && echo && exec tail -f /dev/null"
     child = subprocess.Popen(["unshare", "--net", "sh", "-c", ready], stdout=subprocess.PIPE)
     assert child.stdout is not None
     try:

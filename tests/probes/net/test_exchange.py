@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from probes.host import payload
 from probes.net import exchange, port, warm
 from probes.net.warm import Cold
+from tests import living
 
 RING = payload.ring(b"exchange")
 
@@ -25,12 +25,12 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         far, _ = listener.accept()
         for each in (near, far):
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            each.settimeout(10)
+            each.settimeout(living.GENEROUS_SECONDS)
         yield near, far
         near.close()
         for each in threading.enumerate():
             if each.name == "answers":  # it ends with the stream, and must not lose its end before
-                each.join(10)
+                each.join(living.GENEROUS_SECONDS)
         far.close()
 
 
@@ -49,24 +49,31 @@ def test_a_message_of_any_length_is_answered_once_it_is_there(pair, size):
     assert all(exchange.exchange(near, sent) > 0 for _ in range(3))
     assert exchange.exchange_in_two(near, sent) > 0
     near.close()
-    thread.join(10)
+    thread.join(living.GENEROUS_SECONDS)
     assert not thread.is_alive()
 
 
 def test_no_answer_comes_before_the_last_byte(pair):
     near, far = pair
-    answering(far)
+    got, before_the_answer = [], []
+
+    class Noted:
+        def recv_into(self, *arguments):
+            got.append(far.recv_into(*arguments))
+            return got[-1]
+
+        def sendall(self, content):
+            before_the_answer.append(sum(got))
+            far.sendall(content)
+
+    answering(Noted())
     sent = exchange.message(RING, 3000)
-    for byte in sent[:10]:  # its header arrives in parts
-        near.sendall(bytes([byte]))
-        time.sleep(0.005)
-    near.sendall(sent[10:-1])
-    near.settimeout(0.2)
-    with pytest.raises(TimeoutError):
-        near.recv(1)
-    near.sendall(sent[-1:])
-    near.settimeout(10)
+    for number in range(10):  # its header arrives in parts
+        near.sendall(sent[number : number + 1])
+        assert living.until(lambda number=number: sum(got) == number + 1)
+    near.sendall(sent[10:])
     assert near.recv(4) == exchange.ANSWER
+    assert before_the_answer == [len(sent)]
 
 
 def test_a_message_that_is_too_long_is_refused(pair):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,9 +12,10 @@ import pytest
 from probes.host import payload
 from probes.net import flow as flows
 from probes.net.flow import Flow
+from tests import living
 
 RING = payload.ring(b"flow")
-SOON_SECONDS = 10.0
+SOON_SECONDS = living.GENEROUS_SECONDS
 
 
 @contextmanager
@@ -32,18 +33,26 @@ def pairs(count):
             each.close()
 
 
+def writable(connections):
+    """Those whose socket has room."""
+    return select.select([], connections, [], 0)[1]
+
+
 def source(move, buffer_bytes):
     """What a way to send takes its payload from."""
     return RING if move is flows.send else flows.payload_file(RING, buffer_bytes)
 
 
-def sent(move, buffer_bytes, seconds, streams=1):
-    """What went through so many connections: both flows, ended and let go."""
+def sent(move, buffer_bytes, monkeypatch, streams=1):
+    """What went through so many connections until each had moved: both flows, let go."""
+    clock = living.FakeClock()
+    monkeypatch.setattr(flows, "time", clock)
     with pairs(streams) as (senders, receivers):
         sending, receiving = Flow(senders), Flow(receivers)
         receiving.run(flows.receive, 1 << 16)
-        come, until = source(move, buffer_bytes), time.monotonic() + seconds
-        sending.run(move, come, buffer_bytes, until)
+        sending.run(move, source(move, buffer_bytes), buffer_bytes, clock.time + 1)
+        assert living.until(lambda: all(sending.moved))
+        clock.time += 1
         assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
         for each in (sending, receiving):
             each.released.set()
@@ -53,8 +62,10 @@ def sent(move, buffer_bytes, seconds, streams=1):
 @pytest.mark.parametrize("streams", [1, 3])
 @pytest.mark.parametrize("buffer_bytes", [512, 100_000, payload.LONGEST_BLOCK_BYTES])
 @pytest.mark.parametrize("move", [flows.send, flows.send_file])
-def test_what_is_sent_arrives_and_is_counted_alike_at_both_ends(move, buffer_bytes, streams):
-    sending, receiving = sent(move, buffer_bytes, 0.3, streams)
+def test_what_is_sent_arrives_and_is_counted_alike_at_both_ends(
+    move, buffer_bytes, streams, monkeypatch
+):
+    sending, receiving = sent(move, buffer_bytes, monkeypatch, streams)
     assert sending.errors == receiving.errors == []
     assert sending.moved == receiving.moved
     for moved, calls in zip(sending.moved, sending.calls, strict=True):
@@ -68,7 +79,7 @@ def test_the_payload_begins_again_only_beyond_what_a_compressor_looks_back(move,
     assert period_bytes > 64 << 10
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
-        sending.run(move, source(move, 1 << 16), 1 << 16, time.monotonic() + 30)
+        sending.run(move, source(move, 1 << 16), 1 << 16, living.within())
         got = bytearray()
         while len(got) < 4 << 20:
             got += receivers[0].recv(1 << 16)
@@ -85,8 +96,7 @@ def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
         size = payload.LONGEST_BLOCK_BYTES
-        come, until = source(move, size), time.monotonic() + 2
-        sending.run(move, come, size, until)
+        sending.run(move, source(move, size), size, living.within(2.0))
         assert not sending.ended.wait(2.5)  # nobody reads: the first call is still in the kernel
         sending.stop(socket.SHUT_WR)
         assert sending.ended.wait(SOON_SECONDS)
@@ -98,10 +108,8 @@ def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
 def test_what_went_before_a_stop_is_counted_to_the_byte():
     with pairs(1) as (senders, receivers):
         sending, receiving = Flow(senders), Flow(receivers)
-        sending.run(flows.send, RING, 512, time.monotonic() + 30)
-        while not sending.moved[0]:
-            time.sleep(0.001)
-        assert not sending.first.wait(0.2)  # the socket is full in the midst of a group
+        sending.run(flows.send, RING, 512, living.within())
+        assert living.until(lambda: not writable(senders))  # full in the midst of a group
         sending.stop(socket.SHUT_WR)
         receiving.run(flows.receive, 1 << 16)
         assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
@@ -114,7 +122,7 @@ def test_what_went_before_a_stop_is_counted_to_the_byte():
 def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
-        sending.run(flows.send, RING, 1 << 16, time.monotonic() + 30)
+        sending.run(flows.send, RING, 1 << 16, living.within())
         receivers[0].close()
         assert sending.ended.wait(SOON_SECONDS)
         sending.released.set()
@@ -173,10 +181,7 @@ def test_the_first_bytes_are_told_before_a_large_buffer_is_full():
         receiving = Flow(receivers)
         receiving.run(flows.receive, 4 << 20)
         senders[0].sendall(b"first")
-        end = time.monotonic() + SOON_SECONDS
-        while not receiving.moved[0] and time.monotonic() < end:
-            time.sleep(0.001)
-        assert receiving.moved == [5]
+        assert living.until(lambda: receiving.moved == [5])
         senders[0].shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()

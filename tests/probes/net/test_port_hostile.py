@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -13,16 +12,23 @@ import pytest
 from probes.net import port
 from probes.records import Endpoint
 from probes.stage import Unavailable
+from tests import living
 
 HERE = "127.0.0.1"
-HELLO_SECONDS = 0.4
 NOBODY = b"0" * 32
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch):
-    """The same limits, sooner: no test waits for seconds."""
-    monkeypatch.setattr(port, "HELLO_SECONDS", HELLO_SECONDS)
+@pytest.fixture
+def soon(monkeypatch):
+    """The limit of a hello, sooner: for strangers, and not for the session itself."""
+
+    @contextmanager
+    def sooner():
+        with monkeypatch.context() as limits:
+            limits.setattr(port, "HELLO_SECONDS", 0.1)
+            yield
+
+    return sooner
 
 
 @pytest.fixture
@@ -39,7 +45,7 @@ def opened():
 
     def serve(meeting):
         meeting.tell({"served": meeting.request["word"], "connections": len(meeting.connections)})
-        meeting.wait_for_close(5)
+        meeting.wait_for_close(living.GENEROUS_SECONDS)
 
     with port.opened(HERE, serve) as peer:
         yield peer
@@ -49,13 +55,16 @@ def is_served(peer, connections=2):
     """Whether the session itself gets in and is answered."""
     meeting = port.meet(peer, {"word": "hello"}, connections)
     try:
-        return meeting.hear(5) == {"served": "hello", "connections": connections}
+        return meeting.hear(living.GENEROUS_SECONDS) == {
+            "served": "hello",
+            "connections": connections,
+        }
     finally:
         meeting.close()
 
 
 def called(peer, said=b""):
-    connection = socket.create_connection((peer.host, peer.port), timeout=10)
+    connection = socket.create_connection((peer.host, peer.port), timeout=living.GENEROUS_SECONDS)
     if said:
         connection.sendall(said)
     return connection
@@ -65,9 +74,9 @@ def hello(nonce, number=1, index=port._CONTROL):
     return port._HELLO.pack(port._MAGIC, nonce, number, index)
 
 
-def is_closed(connection, seconds=10):
+def is_closed(connection):
     """Whether the other end closes without having said a word."""
-    connection.settimeout(seconds)
+    connection.settimeout(living.GENEROUS_SECONDS)
     try:
         return connection.recv(1) == b""
     except ConnectionError:
@@ -96,46 +105,43 @@ def reset(connection):
         b"x" * 1_000_000,
     ],
 )
-def test_who_does_not_know_the_nonce_is_not_answered_and_not_kept(said, complaints):
+def test_who_does_not_know_the_nonce_is_not_answered_and_not_kept(said, complaints, soon):
     with opened() as peer:
-        connection = socket.create_connection((peer.host, peer.port), timeout=10)
-        try:
-            connection.sendall(said)
-        except ConnectionError:
-            assert len(said) > 100  # thrown out in the middle of it
-        assert is_closed(connection)
-        connection.close()
+        with soon(), called(peer) as connection:
+            try:
+                connection.sendall(said)
+            except ConnectionError:
+                assert len(said) > 100  # thrown out in the middle of it
+            assert is_closed(connection)
         assert is_served(peer)
     assert not complaints
 
 
-def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time():
-    with opened() as peer, called(peer) as connection:
-        said = hello(peer.nonce.encode())
-        connection.settimeout(HELLO_SECONDS / 4)
-        until = time.monotonic() + 20 * HELLO_SECONDS
-        for at in range(len(said) - 1):
-            try:
-                connection.sendall(said[at : at + 1])
-                if connection.recv(1) == b"":
-                    break
-            except TimeoutError:
-                assert time.monotonic() < until
-            except ConnectionError:
-                break
-        else:
-            pytest.fail("a stranger was let in bit by bit")
-        assert time.monotonic() < until
+def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time(monkeypatch):
+    """Each wait for the next byte is for what is left of the time, and no longer."""
+    clock, left, received = living.FakeClock(), [], port._received
+
+    def a_byte(connection, most_bytes, seconds):
+        left.append(seconds)
+        clock.time += port.HELLO_SECONDS / 4
+        return received(connection, 1, living.GENEROUS_SECONDS)
+
+    monkeypatch.setattr(port, "time", clock)
+    monkeypatch.setattr(port, "_received", a_byte)
+    with opened() as peer, called(peer, hello(peer.nonce.encode())) as connection:
+        assert is_closed(connection)
+    assert left == [port.HELLO_SECONDS * each / 4 for each in (4, 3, 2, 1)]
 
 
-def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints):
+def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints, soon):
     before = threading.active_count()
     with opened() as peer, ExitStack() as stack:
-        flood = []
-        for _ in range(3 * port._MOST_WAITING):
-            flood.append(stack.enter_context(called(peer)))
-            assert threading.active_count() - before <= port._MOST_WAITING + 2
-        assert all(is_closed(each) for each in flood)
+        with soon():
+            flood = []
+            for _ in range(3 * port._MOST_WAITING):
+                flood.append(stack.enter_context(called(peer)))
+                assert threading.active_count() - before <= port._MOST_WAITING + 2
+            assert all(is_closed(each) for each in flood)
         assert is_served(peer)
     assert not complaints
 
@@ -156,10 +162,7 @@ def test_strangers_who_reset_leave_nothing_behind(complaints):
             for _ in range(8):
                 reset(called(peer, said))
         assert is_served(peer)
-    until = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < until:
-        time.sleep(0.02)
-    assert threading.active_count() <= before
+    assert living.until(lambda: threading.active_count() <= before)
     assert not complaints
 
 
@@ -214,7 +217,7 @@ def test_what_the_responder_breaks_on_is_told_and_the_port_stays(complaints):
     with opened() as peer:
         meeting = port.meet(peer, {"wrong": "word"}, 1)
         with pytest.raises(RuntimeError, match="word"):
-            meeting.hear(5)
+            meeting.hear(living.GENEROUS_SECONDS)
         meeting.close()
         assert is_served(peer)
     assert not complaints
@@ -263,23 +266,21 @@ def takes_in(connection):
     connection.sendall(b"\n")
 
 
-def broken_off(peer, seconds=5.0):
-    """How a meeting that should be told something within so many seconds ends, and when."""
-    began = time.monotonic()
-    with pytest.raises((RuntimeError, Unavailable, EOFError, OSError, ValueError)):
+def broken_off(peer):
+    """How a meeting ends that should be told something."""
+    with pytest.raises((RuntimeError, Unavailable, EOFError, OSError, ValueError)) as broke:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
-            meeting.hear(seconds)
+            meeting.hear(living.GENEROUS_SECONDS)
         finally:
             meeting.close()
-    return time.monotonic() - began
+    return str(broke.value)
 
 
 def test_a_responder_that_closes_or_resets_at_once_ends_it():
-    with answering(lambda number, connection: connection.close()) as peer:
-        assert broken_off(peer) < 10
-    with answering(lambda number, connection: reset(connection)) as peer:
-        assert broken_off(peer) < 10
+    for end in (socket.socket.close, reset):
+        with answering(lambda number, connection, end=end: end(connection)) as peer:
+            assert "too late" not in broken_off(peer)
 
 
 def test_a_line_without_end_is_not_kept_in_memory():
@@ -294,21 +295,29 @@ def test_a_line_without_end_is_not_kept_in_memory():
             told.append(65536)
 
     with answering(work) as peer:
-        assert broken_off(peer, 60.0) < 30
+        assert "without end" in broken_off(peer)
     assert sum(told) < 4 * port.MOST_TOLD_BYTES
 
 
-def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time():
+def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time(monkeypatch):
+    clock, received = living.FakeClock(), port._received
+
+    def a_byte(connection, most_bytes, seconds):
+        clock.time += 1.0
+        return received(connection, 1, living.GENEROUS_SECONDS)
+
     def work(number, connection):
-        if number:
-            return
-        takes_in(connection)
-        while True:
-            connection.sendall(b" ")
-            time.sleep(0.02)
+        if not number:
+            takes_in(connection)
+            connection.sendall(b" " * 60)
 
     with answering(work) as peer:
-        assert broken_off(peer, 0.6) < 10
+        meeting = port.meet(peer, {"word": "hello"}, 1)
+        monkeypatch.setattr(port, "time", clock)
+        monkeypatch.setattr(port, "_received", a_byte)
+        with pytest.raises(EOFError, match="too late"):
+            meeting.hear(50.0)
+        meeting.close()
 
 
 # -- what is no message ----------------------------------------------------------------------------
@@ -318,7 +327,7 @@ def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time():
 def test_a_request_that_is_no_object_is_refused_without_a_word(request_line, complaints):
     with opened() as peer:
         with called(peer, hello(peer.nonce.encode()) + request_line) as connection:
-            assert is_closed(connection, 1)
+            assert is_closed(connection)
         assert is_served(peer)
     assert not complaints
 
@@ -341,34 +350,33 @@ def test_what_is_told_is_an_object_of_finite_numbers(told):
         if not number:
             takes_in(connection)
             connection.sendall(told)
-            time.sleep(20)
+            connection.recv(1)
 
     with answering(work) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
             with pytest.raises(RuntimeError, match="invalid message"):
-                meeting.hear(5)
+                meeting.hear(living.GENEROUS_SECONDS)
         finally:
             meeting.close()
 
 
 def test_silence_is_told_as_what_it_is(monkeypatch):
-    monkeypatch.setattr(port, "CONNECT_SECONDS", 0.5)
-    with (
-        answering(lambda number, connection: time.sleep(20)) as peer,
-        pytest.raises(RuntimeError, match=HERE),
-    ):
-        port.meet(peer, {"word": "hello"}, 1)
-
     def lets_in(number, connection):
         if not number:
             takes_in(connection)
-            time.sleep(20)
+            connection.recv(1)
 
     with answering(lets_in) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
             with pytest.raises(EOFError):
-                meeting.hear(0.3)
+                meeting.hear(0.05)
         finally:
             meeting.close()
+    monkeypatch.setattr(port, "CONNECT_SECONDS", 0.2)
+    with (
+        answering(lambda number, connection: None) as peer,
+        pytest.raises(RuntimeError, match=HERE),
+    ):
+        port.meet(peer, {"word": "hello"}, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from probes.net import sampling as arrivals
 from probes.net.flow import Flow
 from probes.net.sampling import Arrivals
+from tests import living
 
 BUFFER_BYTES = 100_000
 
@@ -62,8 +62,8 @@ def test_what_the_kernel_has_is_counted_read_or_not():
         one.sendall(b"x" * 7000)
         assert other.recv(3000, socket.MSG_WAITALL)
         flow.moved[0] = 3000
-        while (count := counting.count()).moved_bytes < 7000:
-            pass
+        assert living.until(lambda: counting.count().moved_bytes >= 7000)
+        count = counting.count()
     assert (count.moved_bytes, count.beyond_bytes, count.unread) == (7000, 0, (4000,))
     assert count.before_seconds <= count.after_seconds
 
@@ -105,15 +105,14 @@ def test_a_system_without_the_kernels_count_has_the_applications_and_what_is_unr
         counting = Arrivals(flow)
         one.sendall(b"x" * 500)
         flow.moved[0] = 1000
-        while counting.count().moved_bytes < 1500:
-            pass
-        assert counting.count().moved_bytes == 1500
+        assert living.until(lambda: counting.count().moved_bytes == 1500)
 
 
-def test_a_count_that_never_becomes_whole_is_the_last_of_its_time(told):
+def test_a_count_that_never_becomes_whole_is_the_last_of_its_time(told, clock):
     told.out_of_order, told.queued, told.received = 1, 700, 42
     count = Arrivals(Flow([told])).whole(0.02)
     assert (count.moved_bytes, count.beyond_bytes) == (42, 700)
+    assert count.before_seconds == pytest.approx(1000.02, abs=0.005)
 
 
 def test_what_the_kernel_gathers_for_the_reader_is_not_counted_as_left_by_it():
@@ -122,8 +121,6 @@ def test_what_the_kernel_gathers_for_the_reader_is_not_counted_as_left_by_it():
         flow = Flow([one])
         flow.gathered = [30_000]
         seen = arrivals.Sampling(flow)
-        until = time.monotonic() + 10
-        while (count := Arrivals(flow).count()).unread != (50_000,):
-            assert time.monotonic() < until
-        seen.at_receiver(count)
+        assert living.until(lambda: Arrivals(flow).count().unread == (50_000,))
+        seen.at_receiver(Arrivals(flow).count())
         assert seen.of_receiver()["unread_bytes_median"] == 20_000

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
-import time
+import threading
 from dataclasses import asdict
 
 import pytest
 
 from probes.net import port, sampling, transfer
+from probes.net.sampling import Arrivals
 from probes.net.transfer import Shape
+from tests import living
 
 HERE = "127.0.0.1"
 
@@ -55,7 +57,7 @@ def test_a_receiver_is_not_believed_what_cannot_be(told):
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
-def test_each_end_tells_of_its_own_window(transferred, verb):
+def test_each_end_tells_of_its_own_window(transferred, verb, payload_clock):
     shape = Shape(verb, 2, 64 << 10, 0.4)
     with transfer.respond(HERE, 1.0) as peer:
         _, moved = transferred(shape, peer)
@@ -69,16 +71,24 @@ def test_each_end_tells_of_its_own_window(transferred, verb):
     assert moved.limits["congestion_control"] == moved.congestion_control
 
 
-def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure():
-    shape = Shape("push", 1, 64 << 10, 1.0)
+def test_a_sender_that_stops_too_soon_after_the_warm_up_gives_no_figure(clock, monkeypatch):
+    whole, opened = Arrivals.whole, threading.Event()
+
+    def noted(arrivals, seconds):
+        count = whole(arrivals, seconds)
+        opened.set()
+        return count
+
+    monkeypatch.setattr(Arrivals, "whole", noted)
+    shape = Shape("push", 1, 64 << 10, 0.3)
     with transfer.respond(HERE, 1.0) as peer:
         meeting = port.meet(peer, asdict(shape), 1)
-        until = time.monotonic() + transfer.WARM_UP_RATIO + 0.1
-        while time.monotonic() < until:
-            meeting.connections[0].sendall(bytes(64 << 10))
+        meeting.connections[0].sendall(bytes(64 << 10))
+        assert opened.wait(living.GENEROUS_SECONDS)
+        meeting.connections[0].sendall(bytes(64 << 10))
         meeting.connections[0].shutdown(socket.SHUT_WR)
         with pytest.raises(RuntimeError, match="ended .* after its warm-up"):
-            meeting.hear(10)
+            meeting.hear(living.GENEROUS_SECONDS)
         meeting.close()
 
 

@@ -6,20 +6,18 @@ import json
 import socket
 import struct
 import threading
-import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
 
 from probes.net import port, transfer
+from probes.net.sampling import Arrivals
 from probes.net.transfer import Shape
+from tests import living
 
 HERE = "127.0.0.1"
 SECONDS = 0.2
-STALL_SECONDS = 1.0
-LATE_SECONDS = SECONDS + 6 * STALL_SECONDS + 5
-"""Each wait for the other end is bounded; there are a few of them, and the machine may be busy."""
 TOLD = {"seconds": 0.3, "moved_bytes": 30, "calls": 3, "granted_bytes": 1000, "seen": {}}
 SAMPLES = [[0.0, 0], [0.1, 10], [0.2, 20], [0.3, 30]]
 
@@ -27,15 +25,14 @@ SAMPLES = [[0.0, 0], [0.1, 10], [0.2, 20], [0.3, 30]]
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     """The same limits, sooner: no test waits for seconds."""
-    monkeypatch.setattr(port, "STALL_SECONDS", STALL_SECONDS)
+    monkeypatch.setattr(port, "STALL_SECONDS", 0.5)
 
 
 def fails(shape, peer):
-    """The error by which a transfer ends, in its time, and the samples before it."""
-    began, samples = time.monotonic(), []
+    """The error by which a transfer ends, and the samples before it."""
+    samples = []
     with pytest.raises(Exception) as broke:  # noqa: PT011  (the agent tells any of them in one line)
         samples.extend(transfer.initiate(shape, peer))
-    assert time.monotonic() - began < LATE_SECONDS
     return broke.value, samples
 
 
@@ -66,7 +63,7 @@ def telling(responder):
         for each in meeting.connections:
             swallow(each)
         meeting.control.sendall(line + b"\n")
-        over.wait(LATE_SECONDS)
+        over.wait()
 
     return lambda line: responder(partial(work, line))
 
@@ -115,14 +112,22 @@ def test_a_sample_that_cannot_be_is_not_passed_on(telling, sample, why):
     assert {each.moved_bytes for each in samples} <= {0}
 
 
-def test_a_receiver_does_not_choose_its_time(telling):
-    with telling(told(samples=[[0, 0], [0.001, 1000]])) as peer:
+def test_a_receiver_does_not_choose_its_time(responder, clock):
+    def work(meeting, over):
+        (connection,) = meeting.connections
+        assert connection.recv(1000, socket.MSG_WAITALL)
+        clock.time += SECONDS
+        meeting.control.sendall(told(samples=[[0, 0], [0.001, 1000]]) + b"\n")
+        swallow(connection)
+        over.wait()
+
+    with responder(work) as peer:
         error, _ = fails(Shape("push", seconds=SECONDS), peer)
     assert "another time" in str(error)
 
 
-def test_a_receiver_that_never_reads_fails_it_in_time(responder):
-    with responder(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
+def test_a_receiver_that_never_reads_fails_it(responder):
+    with responder(lambda meeting, over: over.wait()) as peer:
         fails(Shape("push", streams=2, seconds=SECONDS), peer)
 
 
@@ -132,7 +137,6 @@ def test_an_end_that_goes_away_in_the_middle_fails_it(responder, verb, how):
     def work(meeting, over):
         for each in meeting.connections:
             each.sendall(b"x" * 5000) if verb == "pull" else each.recv(5000)
-        time.sleep(SECONDS / 4)
         for each in (*meeting.connections, meeting.control):
             how(each)
 
@@ -145,8 +149,8 @@ def test_an_end_that_goes_away_in_the_middle_fails_it(responder, verb, how):
 
 
 @pytest.mark.long
-def test_a_sender_that_never_sends_fails_it_in_time(responder):
-    with responder(lambda meeting, over: over.wait(LATE_SECONDS)) as peer:
+def test_a_sender_that_never_sends_fails_it(responder):
+    with responder(lambda meeting, over: over.wait()) as peer:
         error, samples = fails(Shape("pull", seconds=SECONDS), peer)
     assert "no payload arrived" in str(error)
     assert not samples
@@ -155,7 +159,7 @@ def test_a_sender_that_never_sends_fails_it_in_time(responder):
 def test_a_sender_that_stops_after_a_byte_gives_no_figure(responder):
     def work(meeting, over):
         meeting.connections[0].sendall(b"x")
-        over.wait(LATE_SECONDS)
+        over.wait()
 
     with responder(work) as peer:
         error, samples = fails(Shape("pull", seconds=SECONDS), peer)
@@ -163,20 +167,27 @@ def test_a_sender_that_stops_after_a_byte_gives_no_figure(responder):
     assert {each.moved_bytes for each in samples} == {0}
 
 
-def test_a_sender_that_never_stops_is_stopped_by_the_clock(responder):
-    sent = []
+def test_a_sender_that_never_stops_is_stopped_by_the_clock(responder, clock, monkeypatch):
+    stopped, count = threading.Event(), Arrivals.count
+
+    def later(arrivals):
+        counted = count(arrivals)
+        clock.time += SECONDS / 4
+        assert living.until(lambda: count(arrivals).moved_bytes > counted.moved_bytes)
+        return counted
 
     def work(meeting, over):
-        block = b"x" * 65536
-        while not over.is_set():
-            sent.append(meeting.connections[0].send(block))
+        with suppress(OSError):
+            while not over.is_set():
+                meeting.connections[0].send(b"x" * 65536)
+            return
+        stopped.set()
 
+    monkeypatch.setattr(Arrivals, "count", later)
     with responder(work) as peer:
         _, samples = fails(Shape("pull", seconds=SECONDS), peer)
-        before = len(sent)
         assert samples[-1].moved_bytes > 0
-        time.sleep(0.05)
-        assert len(sent) <= before + 1
+        assert stopped.wait(living.GENEROUS_SECONDS)
 
 
 @pytest.mark.parametrize("line", [b"nonsense", b"[]", b"{}", b'{"seen":[]}', b'{"error":"full"}'])
@@ -190,9 +201,8 @@ def test_a_sender_that_tells_nonsense_fails_the_transfer(responder, line):
                 return
 
         threading.Thread(target=pour, daemon=True).start()
-        time.sleep(SECONDS)
         meeting.control.sendall(line + b"\n")
-        over.wait(LATE_SECONDS)
+        over.wait()
 
     with responder(work) as peer:
         fails(Shape("pull", seconds=SECONDS), peer)
@@ -219,9 +229,9 @@ def refused(peer, request, connections=1):
         meeting = port.meet(peer, request, connections)
         stack.callback(meeting.close)
         for each in meeting.connections:
-            each.settimeout(5)
+            each.settimeout(living.GENEROUS_SECONDS)
             assert each.recv(1) == b""
-        meeting.hear(5)
+        meeting.hear(living.GENEROUS_SECONDS)
     return str(answer.value)
 
 
@@ -256,7 +266,7 @@ def test_a_request_for_something_else_is_refused_before_a_byte_moves(instead):
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_an_initiator_that_does_nothing_or_leaves_does_not_keep_the_responder(
-    transferred, verb, monkeypatch
+    transferred, verb, monkeypatch, payload_clock
 ):
     closed = []
     monkeypatch.setattr(port, "_serve", _noting(port._serve, closed))
@@ -267,10 +277,8 @@ def test_an_initiator_that_does_nothing_or_leaves_does_not_keep_the_responder(
             reset(each)
         samples, _ = transferred(Shape("push", 1, 65536, SECONDS), peer)
         assert samples[-1].moved_bytes > 0
-        until = time.monotonic() + LATE_SECONDS
-        while len(closed) < 3 and time.monotonic() < until:
-            time.sleep(0.02)
-        assert len(closed) == 3
+        payload_clock.time += living.GENEROUS_SECONDS
+        assert living.until(lambda: len(closed) == 3)
         idle.close()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from probes.records import Endpoint
 from probes.smb.frames import Wire, prepare
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
+from tests.living import GENEROUS_SECONDS, within
 
 PASSWORD = "correct horse 47 %&"
 
@@ -57,7 +57,7 @@ def ends() -> Iterator[tuple[Wire, Peer]]:
         theirs, _ = listener.accept()
     with ours, theirs:
         prepare(ours)
-        theirs.settimeout(20)
+        theirs.settimeout(GENEROUS_SECONDS)
         yield Wire(ours, 1 << 20), Peer(theirs)
 
 
@@ -73,7 +73,7 @@ def served() -> Iterator[Callable[[Callable[[], None]], None]]:
 
     yield start
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(GENEROUS_SECONDS)
         assert not thread.is_alive()
 
 
@@ -99,7 +99,7 @@ def pipe2(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe2, Peer]]:
 
     def piped(**changes: Any) -> tuple[Pipe2, Peer]:
         wire, peer = ends
-        wire.deadline = time.monotonic() + 15
+        wire.deadline = within()
         told: dict[str, Any] = {
             "wire": wire,
             "session_id": SESSION,
@@ -124,7 +124,7 @@ def pipe1(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe1, Peer]]:
 
     def piped(**changes: Any) -> tuple[Pipe1, Peer]:
         wire, peer = ends
-        wire.deadline = time.monotonic() + 15
+        wire.deadline = within()
         told: dict[str, Any] = {
             "wire": wire,
             "user_id": USER,

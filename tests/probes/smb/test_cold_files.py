@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ DAY = 86400.0
 def old(path: Path, days: float, size: int = 2 * MIB, byte: bytes = b"x") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(byte * size)
-    then = time.time() - days * DAY
+    then = path.stat().st_mtime - days * DAY
     os.utime(path, (then, then))
     return path
 

@@ -237,6 +237,7 @@ def test_odd_servers_get_whole_files_too(
                 there_and_back(session, folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "share_options",
     [

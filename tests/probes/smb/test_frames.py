@@ -11,6 +11,7 @@ import pytest
 
 from probes.smb import frames
 from probes.smb.frames import Broken, Late
+from tests.living import FakeClock, until
 
 
 def test_a_message_is_sent_in_one_frame_whatever_its_parts(ends: Any) -> None:
@@ -25,11 +26,7 @@ def test_a_large_message_arrives_whole_through_partial_sends(ends: Any, served: 
     got: list[bytes] = []
     served(lambda: got.append(peer.take()))
     wire.send([payload[:100], memoryview(payload)[100:]])
-    for _ in range(1000):
-        if got:
-            break
-        time.sleep(0.01)
-    assert got == [payload]
+    assert until(lambda: bool(got)) and got == [payload]
 
 
 def test_keep_alives_are_passed_over(ends: Any) -> None:
@@ -59,23 +56,27 @@ def test_what_is_no_frame_or_too_long_is_refused_before_memory_is_taken(
         wire.next_frame()
 
 
-def test_a_peer_that_trickles_cannot_move_the_deadline(ends: Any, served: Any) -> None:
-    wire, peer = ends
-    wire.deadline = time.monotonic() + 1
+def test_a_peer_that_trickles_cannot_move_the_deadline(
+    ends: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire, _ = ends
+    clock, view = FakeClock(), bytearray(4096)
 
-    def trickle() -> None:
-        peer.sock.sendall(b"\0\0\x10\0")
-        try:
-            while True:
-                peer.sock.sendall(b"x")
-                time.sleep(0.05)
-        except OSError:
-            return
+    class Trickle:
+        def recv_into(self, part: memoryview, *_: int) -> int:
+            clock.time += 0.05
+            part[:1] = b"x"
+            return 1
 
-    served(trickle)
+        def setsockopt(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(frames, "time", clock)
+    monkeypatch.setattr(wire, "_sock", Trickle())
+    wire.deadline = clock.now() + 1
     with pytest.raises(Late):
-        wire.receive(memoryview(bytearray(wire.next_frame())))
-    wire._sock.close()
+        wire.receive(memoryview(view))
+    assert 19 <= view.count(b"x") <= 21
 
 
 @pytest.mark.long

@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,6 +23,7 @@ from probes.smb import kerberos
 from probes.smb.login import open_session
 from probes.smb.session import login
 from probes.stage import Refused, Unavailable
+from tests.living import until
 
 REALM = "BOTTLENECK.TEST"
 PASSWORD = "correct horse 47"
@@ -73,15 +73,13 @@ def keytab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     command("kadmin.local", "-q", f"ktadd -k {tmp_path}/keytab {service}")
     kdc = subprocess.Popen(["krb5kdc", "-n"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        until = time.monotonic() + 20
-        while not listeners("127.0.0.1", port):
-            assert kdc.poll() is None and time.monotonic() < until
-            time.sleep(0.01)
+        assert until(lambda: kdc.poll() is not None or bool(listeners("127.0.0.1", port)))
+        assert kdc.poll() is None
         command("kinit", account, text=PASSWORD)
         yield tmp_path / "keytab"
     finally:
         kdc.terminate()
-        kdc.wait(10)
+        kdc.wait()
 
 
 @needs_a_kdc

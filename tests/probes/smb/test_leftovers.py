@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from probes.records import Endpoint
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
 from probes.smb.smbprotocol_session import Smb2Session
+from tests.living import within
 
 NAMES = [f"bottleneck-{number:016x}" for number in range(5)]
 
@@ -105,10 +105,9 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
     try:
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
         monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))
-        until = time.monotonic() + 30
-        assert leftovers.remove(session, NAMES[0], until) == "it is no longer empty"
+        assert leftovers.remove(session, NAMES[0], within()) == "it is no longer empty"
         (folder / NAMES[1] / "source").unlink()
-        assert leftovers.remove(session, NAMES[1], until) == ""
+        assert leftovers.remove(session, NAMES[1], within()) == ""
     finally:
         session.disconnect()
     assert (folder / NAMES[0] / "source").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from probes.smb.pipe import Created
 from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, WRITE
 from probes.smb.status import ServerSaid, error_context
 from probes.stage import Refused
+from tests.living import within
 
 SESSION, TREE = 0xABC, 5
 RING = payload.ring(b"seed")
@@ -200,7 +200,7 @@ def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(stored: Any) -
 
 def test_what_was_made_at_once_is_pulled_one_by_one(stored: Any) -> None:
     files, store = stored(most=30)
-    files.make(29, time.monotonic() + 60)
+    files.make(29, within())
     assert len(files.numbers) == 29
     assert sorted(map(bytes, store.contents.values())) == sorted(
         bytes(payload.block(RING, number * SIZE, SIZE)) for number in range(29)
@@ -209,7 +209,7 @@ def test_what_was_made_at_once_is_pulled_one_by_one(stored: Any) -> None:
         timed = files.pull(number)
         assert timed.round_trips == 3 and timed.seconds > 0
     assert files.intact and store.most_seen == 30
-    files.make(40, time.monotonic() + 60)
+    files.make(40, within())
     assert len(files.numbers) == 30
     files.remove()
     assert store.contents == {}

@@ -12,6 +12,7 @@ from probes.smb import transfer
 from probes.smb.frames import Broken
 from probes.smb.pipe import EMPTY, Counters, Reply, Verb
 from probes.smb.transfer import FLUSH_BYTES, fetched, finish, push
+from tests.living import FakeClock
 
 CONTENT = random.Random(1).randbytes(300_001)
 
@@ -113,8 +114,7 @@ def test_a_long_push_flushes_on_its_way_and_once_more_at_its_end(
     """A clock that goes on with each reply; the FLUSH at the end is not the push's own."""
     server: Any = HonestServer()
     server.written = bytearray()
-    ticks = iter(range(10_000))
-    monkeypatch.setattr("probes.smb.transfer.time.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("probes.smb.transfer.time", FakeClock(step=1.0))
     block = memoryview(bytes(1 << 20))
     list(push(server, 5 * FLUSH_BYTES, 1 << 20, 2, lambda offset, length: block[:length]))
     counted = server.counters.flushing_seconds

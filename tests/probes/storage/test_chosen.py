@@ -16,6 +16,7 @@ from probes import disk
 from probes.drivers import fio
 from probes.host import folders, source_file
 from probes.records import Endpoint
+from probes.stage import Unavailable
 
 MIB = 1 << 20
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: a loop device needs root")
@@ -23,7 +24,7 @@ JOB = """[global]
 ioengine=libaio
 direct=1
 bs=4k
-runtime=300ms
+runtime=1s
 time_based
 [readers]
 rw=randread
@@ -48,9 +49,9 @@ def on_disk(tmp_path):
 
 @pytest.fixture
 def measured(run_stage, on_disk):
-    """The samples and details of a setting, on a source of 16 MiB."""
-    held = source_file.Setting(str(on_disk), 16 * MIB, 30.0, "ab")
-    usual = ("uncached", str(on_disk), "client", 16 * MIB, 0.3, "ab")
+    """The samples and details of a setting, on a source of 4 MiB."""
+    held = source_file.Setting(str(on_disk), 4 * MIB, 30.0, "ab")
+    usual = ("uncached", str(on_disk), "client", 4 * MIB, 1.0, "ab")
 
     def go(verb="read", **more):
         with source_file.hold(held, Endpoint()) as peer:
@@ -60,6 +61,25 @@ def measured(run_stage, on_disk):
         return found
 
     return go
+
+
+@pytest.fixture
+def words(measured, monkeypatch):
+    """What fio is told for a setting; it measures nothing."""
+
+    def asked(*told, **given):
+        made = []
+
+        def running(jobs, until):
+            made.extend(jobs)
+            raise Unavailable("this is all")
+
+        monkeypatch.setattr(fio, "running", running)
+        with pytest.raises(Unavailable, match="this is all"):
+            measured(*told, **given)
+        return fio.arguments(*made)
+
+    return asked
 
 
 @pytest.mark.parametrize("verb", ["read", "write"])
@@ -72,27 +92,36 @@ def measured(run_stage, on_disk):
         ({"block_bytes": 4096}, ""),
     ],
 )
-def test_the_disk_is_used_as_it_was_chosen(measured, monkeypatch, verb, given, called):
-    asked = []
-    real = fio.running
-    monkeypatch.setattr(fio, "running", lambda jobs, until: asked.append(jobs) or real(jobs, until))
-    samples, details = measured(verb, **given)
+def test_the_disk_is_used_as_it_was_chosen(words, verb, given, called):
+    told = words(verb, **given)
+    block = given.get("block_bytes", 4096 if called else MIB)
+    assert f"--bs={block}" in told and f"--iodepth={given.get('depth', 4)}" in told
+    assert f"--rw={called}{verb}" in told
+
+
+def test_of_a_job_files_groups_each_waits_for_the_one_before(words):
+    jobs = " ".join(words("write", pattern="job", job=JOB)).split("--name=")[1:]
+    assert ["--stonewall" in each for each in jobs] == [False, False, True, False]
+    verbs = ["randread", "randread", "randrw", "write"]
+    assert all(f"--rw={verb} " in each for verb, each in zip(verbs, jobs, strict=True))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", ["read", "write"])
+def test_what_was_done_as_it_was_chosen_is_told(measured, verb):
+    samples, details = measured(verb, pattern="random", block_bytes=65536, depth=16)
     (job,) = details["jobs"]
-    assert (job["name"], job["verb"]) == (f"{called}{verb}",) * 2
+    assert (job["name"], job["verb"]) == (f"rand{verb}",) * 2
     assert samples[-1].moved_bytes > 0 and details["direct"] is True
     assert job["ios_per_second"] > 0 and job["latency_seconds"]["p99"] > 0
-    words = fio.arguments(*asked[0])
-    block = given.get("block_bytes", 4096 if called else MIB)
-    assert f"--bs={block}" in words and f"--iodepth={given.get('depth', 4)}" in words
-    assert f"--rw={called}{verb}" in words
 
 
+@pytest.mark.long
 def test_a_job_file_runs_with_its_clones_and_its_groups(measured):
     samples, details = measured("write", pattern="job", job=JOB)
     assert [each["name"] for each in details["jobs"]] == ["readers", "both", "writer"]
     assert all(each["bytes_per_second"] > 0 for each in details["jobs"])
     assert samples[-1].moved_bytes > 0
-    assert samples[-1].elapsed_seconds >= 0.6, "the second group waits for the first"
 
 
 def test_a_block_that_no_disk_has_is_refused(measured):
@@ -113,14 +142,23 @@ def loop_device(tmp_path):
 
 
 @NEEDS_ROOT
-def test_a_device_is_read_and_never_written(run_stage, loop_device):
+@pytest.mark.long
+def test_a_device_is_read(run_stage, loop_device):
     node, image = loop_device
     before = image.read_bytes()
-    run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 0.3, "ab", device=node)
+    run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 1.0, "ab", device=node)
     for given in ({"pattern": "random"}, {"depth": 8}, {"pattern": "job", "job": JOB_READS}):
         samples, details = run_stage(disk, run(**given), Endpoint())
         assert samples[-1].moved_bytes > 0
         assert details["size_bytes"] == 8 * MIB
+    assert image.read_bytes() == before
+
+
+@NEEDS_ROOT
+def test_a_device_is_never_written(run_stage, loop_device):
+    node, image = loop_device
+    before = image.read_bytes()
+    run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 0.3, "ab", device=node)
     for wrong in ({"pattern": "job", "job": JOB}, {"pattern": "job", "job": "[a]\nrw=write\n"}):
         with pytest.raises(ValueError, match="opened for reading only"):
             run_stage(disk, run(**wrong), Endpoint())
@@ -130,7 +168,7 @@ def test_a_device_is_read_and_never_written(run_stage, loop_device):
     assert image.read_bytes() == before
 
 
-JOB_READS = "[global]\ndirect=1\nioengine=libaio\nruntime=300ms\n[x]\nrw=randread\nbs=4k\n"
+JOB_READS = "[global]\ndirect=1\nioengine=libaio\nruntime=1s\n[x]\nrw=randread\nbs=4k\n"
 
 
 @pytest.mark.parametrize(
