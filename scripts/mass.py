@@ -31,13 +31,15 @@ def sources(root: Path, *folders: str) -> dict[str, str]:
     return {str(file.relative_to(root)): file.read_text("utf-8") for file in found}
 
 
-_tree = cache(ast.parse)
+@cache
+def _nodes(text: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(text)))
 
 
 def code_lines(text: str) -> int:
     """Lines with anything of a token on them that is no docstring and no comment."""
     skipped: set[int] = set()
-    for node in ast.walk(_tree(text)):
+    for node in _nodes(text):
         value = node.value if isinstance(node, ast.Expr) else None
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             skipped.update(range(value.lineno, (value.end_lineno or value.lineno) + 1))
@@ -50,7 +52,7 @@ def code_lines(text: str) -> int:
 
 def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
     """Lines and place of each function, what is inside of it included."""
-    for node in ast.walk(_tree(text)):
+    for node in _nodes(text):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield lines, f"{path}:{node.lineno} {node.name}"
@@ -58,11 +60,10 @@ def functions(path: str, text: str) -> Iterator[tuple[int, str]]:
 
 def imports(path: str, text: str) -> Iterator[str]:
     """Full names of all that a file imports, anywhere in it; of `from a import b` a and a.b."""
-    tree = _tree(text)
-    tested = [each for each in ast.walk(tree) if isinstance(each, ast.If)]
+    tested = [each for each in _nodes(text) if isinstance(each, ast.If)]
     typing = [each for each in tested if ast.unparse(each.test).endswith("TYPE_CHECKING")]
     unread = {inner for each in typing for inner in ast.walk(each)}
-    for node in (each for each in ast.walk(tree) if each not in unread):
+    for node in (each for each in _nodes(text) if each not in unread):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

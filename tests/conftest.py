@@ -1,6 +1,7 @@
 """What many tests start: the program itself, and a real Samba of its own."""
 
 import ctypes
+import gc
 import io
 import json
 import os
@@ -44,6 +45,12 @@ def pytest_configure() -> None:
             signal.signal(number, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: no collection of garbage and no fork looks at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

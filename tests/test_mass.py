@@ -39,7 +39,8 @@ def mass():
     spec = importlib.util.spec_from_file_location("mass", ROOT / "scripts" / "mass.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    yield module
+    module._nodes.cache_clear()  # they would make each later fork of this process dearer
 
 
 def test_no_figure_is_above_its_ceiling(mass):

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).resolve().parent
 _FUNCTIONS = r"(?:sleep|(?:monotonic|perf_counter|process_time|thread_time)(?:_ns)?)"
 CLOCK = re.compile(rf"\b{_FUNCTIONS}\b|\btime\.time(?:_ns)?\b")
@@ -28,6 +30,8 @@ PURE = frozenset(
 )
 """Where every figure is a stored report's or the test's own: no process of theirs measures."""
 Code = ast.stmt
+Inner = tuple[ast.AST, ...]
+"""A piece of code and all that is in it."""
 
 
 @dataclass(eq=False)
@@ -102,9 +106,9 @@ def short_tests(module: Module) -> Iterator[Code]:
                 yield node
 
 
-def names(node: Code) -> Iterator[str]:
+def names(inner: Inner) -> Iterator[str]:
     """Names that a piece of code may have from elsewhere; `module.name` for an attribute."""
-    for each in ast.walk(node):
+    for each in inner:
         if isinstance(each, ast.Name):
             yield each.id
         elif isinstance(each, ast.arg):
@@ -131,7 +135,7 @@ def found(module: Module, name: str) -> Iterator[tuple[Module, Code]]:
                 return
 
 
-def short_run(files: list[Path]) -> Iterator[tuple[Module, Code]]:
+def short_run(files: list[Path]) -> Iterator[tuple[Module, Inner]]:
     """All code of tests that the short tests of these files reach by name."""
     waiting = [(read(file), node) for file in files for node in short_tests(read(file))]
     seen = {id(node) for _, node in waiting}
@@ -139,18 +143,19 @@ def short_run(files: list[Path]) -> Iterator[tuple[Module, Code]]:
         module, node = waiting.pop()
         if module.path in EXEMPT:
             continue
-        yield module, node
-        for name in set(names(node)):
+        inner = tuple(ast.walk(node))
+        yield module, inner
+        for name in set(names(inner)):
             for there, other in found(module, name):
                 if id(other) not in seen:
                     seen.add(id(other))
                     waiting.append((there, other))
 
 
-def clocks(module: Module, node: Code) -> Iterator[tuple[int, str]]:
+def clocks(module: Module, inner: Inner) -> Iterator[tuple[int, str]]:
     """Lines that name a clock or a sleep: by an alias and in code for a child too."""
-    said = {id(each.value) for each in ast.walk(node) if isinstance(each, ast.Expr)}
-    for each in ast.walk(node):
+    said = {id(each.value) for each in inner if isinstance(each, ast.Expr)}
+    for each in inner:
         text = ""
         if isinstance(each, ast.Name):
             text = module.aliases.get(each.id, each.id)
@@ -164,7 +169,7 @@ def clocks(module: Module, node: Code) -> Iterator[tuple[int, str]]:
             yield each.lineno, match[0]
 
 
-def measured(module: Module, node: Code) -> Iterator[tuple[int, str]]:
+def measured(module: Module, inner: Inner) -> Iterator[tuple[int, str]]:
     """Lines that hold a rate or a duration against a number of the test's own.
 
     With zero it says that there is one at all, with another figure that both are the same.
@@ -172,7 +177,7 @@ def measured(module: Module, node: Code) -> Iterator[tuple[int, str]]:
     place = _place(module.path)
     if place in PURE or place.partition("/")[0] in PURE:
         return
-    for each in ast.walk(node):
+    for each in inner:
         if not isinstance(each, ast.Compare):
             continue
         sides = [each.left, *each.comparators]
@@ -187,15 +192,23 @@ def offences(files: list[Path]) -> list[str]:
     """`file:line: word` of each place where a short test could depend on real time."""
     places = {
         (_place(module.path), line, word)
-        for module, node in short_run(files)
+        for module, inner in short_run(files)
         for look in (clocks, measured)
-        for line, word in look(module, node)
+        for line, word in look(module, inner)
     }
     return [f"{place}:{line}: {word}" for place, line, word in sorted(places)]
 
 
 def _place(path: Path) -> str:
     return path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else path.name
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """Syntax trees of all tests would make each later fork of this process dearer."""
+    yield
+    read.cache_clear()
+    conftests.cache_clear()
 
 
 def test_no_short_test_reads_a_clock_or_sleeps_or_compares_a_measured_rate():

@@ -287,7 +287,8 @@ def run(
                 stack.enter_context(agent.host)
                 setattr(own, kind, agent)
             found[number] = trial.try_one(number, behaviour, getattr(own, kind))
-            print(line(behaviour, found[number]), flush=True)
+            # In one write: workers do not part each other's lines.
+            print(line(behaviour, found[number]) + "\n", end="", flush=True)
 
         with ThreadPoolExecutor(max(1, min(workers, len(chosen)))) as pool:
             list(pool.map(work, *zip(*order, strict=True)))
