@@ -198,7 +198,7 @@ def test_the_demonstration_hands_its_arguments_on_and_keeps_stdout_clean(clone: 
         assert done.stdout == "[demo]\n[--json]\n[a b.json]\n"
 
 
-SHORT = ["pytest -n 2 --dist loadfile -m not long and not lab"]
+SHORT = ["pytest -n 3 --dist loadfile -m not long and not lab"]
 LONG = [
     *("coverage run -m pytest tests/analysis", "coverage report"),
     "pytest -n 2 --dist loadfile -m not lab --ignore=tests/analysis",
