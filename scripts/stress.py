@@ -39,7 +39,7 @@ def load(folder: str) -> Iterator[None]:
 
 def round_of(tests: list[str], seed: int, told: Path) -> set[str] | None:
     """Tests that did not pass in an order that a seed sets; None: none ran, or pytest broke."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadfile"]
     command += ["-m", "not long and not lab", "-p", "randomly", f"--randomly-seed={seed}"]
     done = subprocess.run([*command, f"--junitxml={told}", *tests], check=False)
     if done.returncode not in (0, 1) or not told.exists():
